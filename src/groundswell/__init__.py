@@ -1,0 +1,109 @@
+"""Groundswell runs thousands of LLM conversations as one experiment.
+
+General layout, from the inside out; imports point only this way:
+
+    program/      what a user writes: requests, the three traps, trials, programs (pure)
+    engine/       runs programs: the main path is engine/run.py, read it from top to bottom
+    store/        the journal, on SQLite: what a resumed run reads
+    transports/   how waves of requests travel
+    compose.py    builds an engine from settings; `groundswell.open` is here
+    portal.py     the same for scripts and notebooks that are not async
+    testing/      fakes, crash harness, and conformance suites for your own parts
+    cli/          the command line
+
+What is named here is the public surface, and a test pins it.
+"""
+
+from groundswell.compose import open
+from groundswell.engine.budget import Limits
+from groundswell.engine.engine import Engine
+from groundswell.engine.outcome import Outcome
+from groundswell.engine.retry import RetryPolicy
+from groundswell.engine.run import Run, RunOptions
+from groundswell.engine.summary import Summary
+from groundswell.errors import (
+    AskFailed,
+    CallFailed,
+    ForeignAwait,
+    GroundswellError,
+    MalformedReply,
+    ReplayMismatch,
+    RunBusy,
+    RunError,
+    RunNotFound,
+    RunStopped,
+    SettingsError,
+    SourceChanged,
+    StoreError,
+)
+from groundswell.portal import open_sync
+from groundswell.program.request import (
+    Chat,
+    Embed,
+    Embedding,
+    Fault,
+    FaultKind,
+    Image,
+    Message,
+    Reply,
+    Request,
+    Text,
+    Tool,
+    ToolCall,
+    Usage,
+    assistant,
+    fingerprint,
+    system,
+    user,
+)
+from groundswell.program.traps import together
+from groundswell.program.trial import Program, Trial, function, program
+from groundswell.transports.scripted import scripted_model
+
+__all__ = [
+    "AskFailed",
+    "CallFailed",
+    "Chat",
+    "Embed",
+    "Embedding",
+    "Engine",
+    "Fault",
+    "FaultKind",
+    "ForeignAwait",
+    "GroundswellError",
+    "Image",
+    "Limits",
+    "MalformedReply",
+    "Message",
+    "Outcome",
+    "Program",
+    "ReplayMismatch",
+    "Reply",
+    "Request",
+    "RetryPolicy",
+    "Run",
+    "RunBusy",
+    "RunError",
+    "RunNotFound",
+    "RunOptions",
+    "RunStopped",
+    "SettingsError",
+    "SourceChanged",
+    "StoreError",
+    "Summary",
+    "Text",
+    "Tool",
+    "ToolCall",
+    "Trial",
+    "Usage",
+    "assistant",
+    "fingerprint",
+    "function",
+    "open",
+    "open_sync",
+    "program",
+    "scripted_model",
+    "system",
+    "together",
+    "user",
+]

@@ -1,0 +1,356 @@
+"""From a driver's specs to open trials: keys, the window, and what earlier sessions know."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice, repeat
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from groundswell.engine import plan
+from groundswell.engine.keys import Seen, spec_key
+from groundswell.engine.opened import Deliver, OpenTrial
+from groundswell.engine.outcome import Outcome, decode_result, encode_spec
+from groundswell.engine.ports import Journal
+from groundswell.engine.records import Recorded, RunRecord, TrialRow
+from groundswell.errors import DuplicateKey, ReplayMismatch, SourceChanged
+from groundswell.program.request import Fault
+from groundswell.program.trial import Program
+
+if TYPE_CHECKING:
+    from groundswell.engine.run import Run
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+AT_ONCE = 64
+MOST_BACKLOG = 20_000
+
+
+class Arrivals:
+    """The outcomes of one `map`, handed out in the order of its specs or as they come."""
+
+    def __init__(self, ordered: bool) -> None:
+        self._ordered = ordered
+        self._ready: deque[Outcome[Any]] = deque()
+        self._early: dict[int, Outcome[Any]] = {}
+        self._next = 0
+        self._placed = 0
+        self._taken = 0
+        self._exhausted = False
+        self._error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def backlog(self) -> int:
+        """How many outcomes wait to be taken."""
+        return len(self._ready) + len(self._early)
+
+    def expect(self) -> Deliver:
+        """A place for the next trial; call what is returned with its outcome."""
+        place, self._placed = self._placed, self._placed + 1
+        return Place(self, place)
+
+    def put(self, place: int, outcome: Outcome[Any]) -> None:
+        """An outcome for a place."""
+        if not self._ordered:
+            self._ready.append(outcome)
+        elif place == self._next:
+            self._ready.append(outcome)
+            self._next += 1
+            while self._early and (following := self._early.pop(self._next, None)) is not None:
+                self._ready.append(following)
+                self._next += 1
+        else:
+            self._early[place] = outcome
+            return
+        self._wake()
+
+    def exhaust(self) -> None:
+        """No more trials will be placed."""
+        self._exhausted = True
+        self._wake()
+
+    def fail(self, error: Exception) -> None:
+        """There will be no more outcomes."""
+        self._error = self._error or error
+        self._wake()
+
+    async def next(self) -> Outcome[Any] | None:
+        """The next outcome, or None after the last."""
+        while not self._ready:
+            if self._error is not None:
+                raise self._error
+            if self._exhausted and self._taken == self._placed:
+                return None
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        self._taken += 1
+        return self._ready.popleft()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Place:
+    """Where the outcome of one trial of a `map` goes."""
+
+    __slots__ = ("_number", "arrivals")
+
+    def __init__(self, arrivals: Arrivals, number: int) -> None:
+        self.arrivals = arrivals
+        self._number = number
+
+    def __call__(self, outcome: Outcome[Any]) -> None:
+        self.arrivals.put(self._number, outcome)
+
+
+class Admission:
+    """Opens trials for one run, as many as its window holds."""
+
+    def __init__(
+        self,
+        run: Run,
+        last_trial: int,
+        parent: Journal | None,
+        save_sources: Callable[[RunRecord], None],
+        accept_changes: bool,
+    ) -> None:
+        self._run = run
+        self._number = last_trial
+        self._parent = parent
+        self._save_sources = save_sources
+        self._accept_changes = accept_changes
+        self._seen = Seen()
+        self._checked: set[str] = set()
+        self._rescored: set[str] = set()
+        self._maps: set[Arrivals] = set()
+        self._futures: set[asyncio.Future[Any]] = set()
+        self._room: list[asyncio.Future[None]] = []
+        self.admitting = 0
+        self.past = 0
+        self.recovered: dict[str, OpenTrial] = {}
+
+    @property
+    def window(self) -> int:
+        """How many trials are kept open."""
+        options = self._run.options
+        return options.window or plan.window(options.schedule, self._run.lanes.slots or AT_ONCE)
+
+    async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Arrivals) -> None:
+        """Take specs as there is room, and admit them."""
+        self._maps.add(arrivals)
+        self.admitting += 1
+        try:
+            await self._run.opened()
+            self._check(program)
+            source = (spec for each in specs for spec in repeat(each, replicates))
+            while True:
+                room = await self._find_room(arrivals)
+                chunk = [(spec, None) for spec in islice(source, min(room, AT_ONCE))]
+                if not chunk:
+                    break
+                await self._admit(program, chunk, [arrivals.expect() for _ in chunk])
+                await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever the specs raised is the driver's to see
+            arrivals.fail(error)
+        finally:
+            self.admitting -= 1
+            arrivals.exhaust()
+            self._run.dispatch.schedule()
+
+    async def submit(self, program: Program[S, R], spec: S, key: str | None) -> Outcome[R]:
+        """Admit one trial and wait for its outcome."""
+        run = self._run
+        await run.opened()
+        self._check(program)
+        while len(run.open) >= self.window:
+            await self._wait_for_room()
+        self._raise_if_over()
+        future: asyncio.Future[Outcome[R]] = run.loop.create_future()
+        self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
+        await self._admit(program, [(spec, key)], [lambda outcome: _resolve(future, outcome)])
+        return await future
+
+    def abandon(self, arrivals: Arrivals) -> None:
+        """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled."""
+        run = self._run
+        self._maps.discard(arrivals)
+        for trial in list(run.open.values()):
+            if isinstance(trial.deliver, Place) and trial.deliver.arrivals is arrivals and trial.conductor is not None:
+                trial.drop()
+                del run.open[trial.id]
+                run.counters.planned -= 1
+        run.dispatch.forget_dropped()
+        self.made_room()
+
+    def fail(self, error: Exception) -> None:
+        """Tell everyone who waits for an outcome that none will come."""
+        for future in [*self._futures, *self._room]:
+            if not future.done():
+                future.set_exception(error)
+        self._room.clear()
+        for arrivals in list(self._maps):
+            arrivals.fail(error)
+
+    def made_room(self) -> None:
+        """A trial ended: those who wait for room may look again."""
+        if self._room and len(self._run.open) < self.window:
+            for future in self._room:
+                if not future.done():
+                    future.set_result(None)
+            self._room.clear()
+
+    def readmit(self, row: TrialRow, program: Program[Any, Any], recorded: dict[str, Recorded]) -> None:
+        """Go on with a trial of an earlier session before the driver submits it again."""
+        self.recovered[row.key] = self._run.start(row, program, None, recorded)
+
+    async def _find_room(self, arrivals: Arrivals) -> int:
+        """Wait until trials may be opened; how many."""
+        while (room := min(self.window - len(self._run.open), MOST_BACKLOG - arrivals.backlog)) <= 0:
+            self.admitting -= 1
+            self._run.dispatch.schedule()
+            try:
+                await self._wait_for_room()
+            finally:
+                self.admitting += 1
+        self._raise_if_over()
+        return room
+
+    async def _wait_for_room(self) -> None:
+        self._raise_if_over()
+        future: asyncio.Future[None] = self._run.loop.create_future()
+        self._room.append(future)
+        await future
+
+    async def _admit(
+        self, program: Program[Any, Any], specs: Sequence[tuple[Any, str | None]], deliver: Sequence[Deliver]
+    ) -> None:
+        """Start trials, or deliver the outcomes of those that ended in an earlier session."""
+        run = self._run
+        bodies = [encode_spec(program, spec) for spec, _ in specs]
+        keys = [self._key(program, body, key) for body, (_, key) in zip(bodies, specs, strict=True)]
+        rows, recorded, inherited = await self._look_back(keys)
+        for body, key, then in zip(bodies, keys, deliver, strict=True):
+            spec = body.decode()
+            row = rows.get(key)
+            if key in self.recovered:
+                self._claim(self.recovered.pop(key), spec, then)
+            elif row is None:
+                self._number += 1
+                run.counters.planned += 1
+                new = TrialRow(self._number, key, program.id, spec, 0)
+                run.journal.add_trial(new)
+                run.start(new, program, then, None, inherited.get(key))
+            else:
+                _check_spec(key, row.spec, spec)
+                self.past -= 1
+                if row.outcome is not None and program.id not in self._rescored:
+                    then(_past_outcome(program, row))
+                else:
+                    self._uncount(row)
+                    run.start(row, program, then, recorded.get(row.id))
+
+    def _key(self, program: Program[Any, Any], body: bytes, key: str | None) -> str:
+        """The key of a trial: the caller's, or a hash of the spec and the number of its replicate."""
+        if key is not None:
+            if self._seen.add(key):
+                raise DuplicateKey(f"trial key {key!r} was submitted twice in run {self._run.record.title!r}")
+            return key
+        key = spec_key(program.name, body)
+        replicate = self._seen.add(key)
+        return f"{key}#{replicate}" if replicate else key
+
+    async def _look_back(
+        self, keys: Sequence[str]
+    ) -> tuple[Mapping[str, TrialRow], Mapping[int, dict[str, Recorded]], Mapping[str, dict[str, Recorded]]]:
+        """What earlier sessions, and the run that this one was forked from, know of these trials."""
+        journal = self._run.journal
+        rows: Mapping[str, TrialRow] = {}
+        recorded: Mapping[int, dict[str, Recorded]] = {}
+        inherited: dict[str, dict[str, Recorded]] = {}
+        if self.past > 0:
+            rows = await journal.find([key for key in keys if key not in self.recovered])
+            again = [row.id for row in rows.values() if row.outcome is None or row.program in self._rescored]
+            if again:
+                recorded = await journal.recorded(sorted(again))
+        if self._parent is not None:
+            parents = await self._parent.find([key for key in keys if key not in rows])
+            theirs = await self._parent.recorded(sorted(row.id for row in parents.values()))
+            cut = self._run.record.cut
+            inherited = {key: _before(cut, theirs[row.id]) for key, row in parents.items()}
+        return rows, recorded, inherited
+
+    def _claim(self, trial: OpenTrial, spec: str, deliver: Deliver) -> None:
+        """The driver submitted a trial that was recovered."""
+        _check_spec(trial.key, trial.spec, spec)
+        if trial.outcome is not None:
+            deliver(trial.outcome)
+        else:
+            trial.deliver = deliver
+
+    def _uncount(self, row: TrialRow) -> None:
+        """A trial that had an outcome is scored again."""
+        if row.outcome is not None:
+            if row.fault is None:
+                self._run.counters.usable -= 1
+            else:
+                self._run.counters.missing -= 1
+
+    def unchanged(self, program: Program[Any, Any]) -> bool:
+        """Whether a program's source is the one that the run was started with."""
+        return self._run.record.sources.get(program.id) in (None, program.source)
+
+    def _check(self, program: Program[Any, Any]) -> None:
+        """Refuse a changed program, unless changes were accepted: then its trials are scored anew."""
+        if program.id in self._checked:
+            return
+        record = self._run.record
+        if not self.unchanged(program):
+            if not self._accept_changes:
+                raise SourceChanged(
+                    f"{program} has changed since run {record.title!r} was started: restore it, start a new run, "
+                    "or resume with --accept-changes to score the recorded replies anew"
+                )
+            self._rescored.add(program.id)
+        self._checked.add(program.id)
+        if record.sources.get(program.id) != program.source:
+            record.sources[program.id] = program.source
+            self._save_sources(record)
+
+    def _raise_if_over(self) -> None:
+        over = self._run.error or self._run.stopping
+        if over is not None:
+            raise over
+
+
+def _check_spec(key: str, recorded: str, now: str) -> None:
+    if recorded != now:
+        raise ReplayMismatch(key, "-", f"this key was recorded with another spec: {recorded[:200]}")
+
+
+def _before(cut: str | None, recorded: dict[str, Recorded]) -> dict[str, Recorded]:
+    """The replies that a fork may reuse: those before the cut, a position of the program itself."""
+    kept = {path: known for path, known in recorded.items() if type(known[1]) is not Fault}
+    if cut is None:
+        return kept
+    return {path: known for path, known in kept.items() if int(path.partition(".")[0]) < int(cut)}
+
+
+def _past_outcome(program: Program[Any, Any], row: TrialRow) -> Outcome[Any]:
+    assert row.outcome is not None
+    if row.fault is None:
+        return Outcome(row.key, decode_result(program, row.outcome))
+    return Outcome(row.key, None, msgspec.json.decode(row.outcome, type=Fault))
+
+
+def _resolve(future: asyncio.Future[Any], outcome: Outcome[Any]) -> None:
+    if not future.done():
+        future.set_result(outcome)

@@ -1,0 +1,274 @@
+"""The engine: opens runs on a store, and carries drivers through from start or resume to the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from groundswell.engine.driver import Driver, decode_settings, driver_name, load_driver
+from groundswell.engine.events import Listener, RunEnded, RunOpened
+from groundswell.engine.lanes import Lanes
+from groundswell.engine.ports import Clock, Lock, Prices, Router, Store
+from groundswell.engine.records import RunRecord, Status
+from groundswell.engine.run import Run, RunOptions
+from groundswell.engine.summary import Summary, summarise
+from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged
+from groundswell.program.request import canonical
+from groundswell.program.trial import source_hash
+
+ENDED_BY: dict[str, Status] = {
+    "interrupted": "interrupted",
+    "cancelled": "stopped",
+    "budget": "partial",
+    "deadline": "partial",
+    "fault": "failed",
+}
+CANCEL_EVERY = 1.0
+
+
+class Engine:
+    """Runs experiments on one store. Use it as an async context manager."""
+
+    def __init__(
+        self,
+        store: Store,
+        router: Router,
+        clock: Clock,
+        *,
+        options: RunOptions | None = None,
+        prices: Prices | None = None,
+        listeners: Sequence[Listener] = (),
+    ) -> None:
+        self.store = store
+        self.options = options or RunOptions()
+        self._lanes = Lanes(router, clock)
+        self._clock = clock
+        self._prices = prices
+        self._listeners = listeners
+        self._running: dict[str, tuple[Run, Lock, Callable[[], None]]] = {}
+
+    async def __aenter__(self) -> Engine:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        try:
+            for run, _, _ in list(self._running.values()):
+                await self._end(run, error)
+        finally:
+            await self.store.close()
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs that are open now."""
+        return [run for run, _, _ in self._running.values()]
+
+    def run(self, name: str | None = None, *, seed: int = 0, options: RunOptions | None = None) -> Run:
+        """Open a run: a new one, or the one of that name where it was left.
+
+        It ends with the engine. A script that is started again with the same name continues its run.
+        """
+        record = self.store.runs.find(name) if name is not None else None
+        if record is None:
+            record = self._create(name, seed, None, None, options)
+        elif record.seed != seed:
+            raise RunError(f"run {name!r} was started with seed {record.seed}, not {seed}: use that, or another name")
+        return self._open(record, options)
+
+    async def drive(
+        self,
+        driver: Driver,
+        settings: Any,
+        *,
+        name: str | None = None,
+        seed: int = 0,
+        options: RunOptions | None = None,
+    ) -> Summary:
+        """Run a driver from the start, or go on with the run of that name if it has the same settings."""
+        body = canonical(settings).decode()
+        record = self.store.runs.find(name) if name is not None else None
+        if record is None:
+            record = self._create(name, seed, driver_name(driver), body, options)
+        elif (record.driver, record.settings, record.seed) != (driver_name(driver), body, seed):
+            raise RunError(
+                f"run {name!r} exists with another driver, settings or seed: give another name, or "
+                f"`groundswell runs resume {record.id}` to continue it as it was started"
+            )
+        return await self._drive(record, driver, options)
+
+    async def resume(
+        self,
+        name_or_id: str,
+        *,
+        accept_changes: bool = False,
+        retry_missing: bool = False,
+        options: RunOptions | None = None,
+    ) -> Summary:
+        """Go on with a run by calling its driver again. A finished one gives its summary."""
+        record = self.store.runs.get(name_or_id)
+        if record.driver is None:
+            raise RunError(
+                f"run {record.title!r} was started by a script: run the script again, it continues where it was left"
+            )
+        retry = retry_missing and record.counters.missing > 0
+        if record.status in ("completed", "partial") and not (retry or accept_changes) and _all_settled(record):
+            return summarise(record)
+        return await self._drive(
+            record, load_driver(record.driver), options, accept_changes=accept_changes, retry_missing=retry
+        )
+
+    async def _drive(
+        self,
+        record: RunRecord,
+        driver: Driver,
+        options: RunOptions | None,
+        *,
+        accept_changes: bool = False,
+        retry_missing: bool = False,
+    ) -> Summary:
+        assert record.settings is not None
+        settings = decode_settings(driver, record.settings)
+        run = self._open(record, options, accept_changes=accept_changes, retry_missing=retry_missing)
+        try:
+            self._check_driver(run.record, driver, accept_changes)
+            analysis = await driver(run, settings)
+        except BaseException as error:
+            await self._end(run, error)
+            if not isinstance(error, RunStopped):
+                raise
+        else:
+            await self._end(run, None, canonical(analysis).decode())
+        return summarise(self.store.runs.get(record.id))
+
+    def _create(
+        self,
+        name: str | None,
+        seed: int,
+        driver: str | None,
+        settings: str | None,
+        options: RunOptions | None,
+    ) -> RunRecord:
+        stored = msgspec.to_builtins(options or self.options)
+        return self.store.runs.create(name, seed, driver=driver, settings=settings, options=stored)
+
+    def _open(
+        self,
+        record: RunRecord,
+        options: RunOptions | None,
+        *,
+        accept_changes: bool = False,
+        retry_missing: bool = False,
+    ) -> Run:
+        """Take a run for this process and make it ready for a driver."""
+        runs = self.store.runs
+        lock = runs.lock(record)
+        try:
+            record = runs.get(record.id)
+            if retry_missing:
+                runs.retry_missing(record)
+            runs.change(record, status="running", cancel=False, error=None)
+            record = runs.get(record.id)
+            box: list[Run] = []
+            run = Run(
+                record,
+                self.store.journal(
+                    record,
+                    lambda error: box[0].abort(error),  # noqa: PLW0108  the box is still empty
+                ),
+                self._lanes,
+                self._clock,
+                options or msgspec.convert(record.options, RunOptions),
+                numbers=runs.last_number(record),
+                save_sources=lambda changed: runs.change(changed, sources=changed.sources),
+                accept_changes=accept_changes,
+                parent=self._parent(record),
+                prices=self._prices,
+                listeners=self._listeners,
+            )
+            box.append(run)
+        except BaseException:
+            lock.release()
+            raise
+        self._running[record.id] = (run, lock, self._watch(run))
+        unfinished = record.counters.planned - record.counters.settled
+        for listener in self._listeners:
+            listener(RunOpened(run=record.id, at=self._clock.now(), unfinished=unfinished))
+        return run
+
+    def _parent(self, record: RunRecord) -> Any:
+        if record.parent is None:
+            return None
+        parent = self.store.runs.find(record.parent)
+        return None if parent is None else self.store.journal(parent, lambda error: None)
+
+    def _watch(self, run: Run) -> Callable[[], None]:
+        """Look now and then whether another process asked for a stop, and stop in time. Returns what ends that."""
+        cancel: list[Callable[[], None]] = []
+
+        async def look() -> None:
+            if await run.journal.cancelled():
+                run.stop("cancelled", f"run {run.record.title!r} was cancelled")
+            cancel[0] = self._clock.call_at(self._clock.now() + CANCEL_EVERY, again)
+
+        def again() -> None:
+            run.spawn(look())
+
+        cancel.append(self._clock.call_at(self._clock.now() + CANCEL_EVERY, again))
+        if (seconds := run.options.limits.seconds) is not None:
+            why = f"the time limit of {seconds:g} s is over"
+            cancel.append(self._clock.call_at(self._clock.now() + seconds, lambda: run.stop("deadline", why)))
+
+        def unwatch() -> None:
+            for each in cancel:
+                each()
+
+        return unwatch
+
+    async def _end(self, run: Run, error: BaseException | None, analysis: str | None = None) -> None:
+        """Close a run and write down how it ended."""
+        entry = self._running.pop(run.record.id, None)
+        if entry is None:
+            return
+        _, lock, unwatch = entry
+        unwatch()
+        try:
+            await run.close()
+            status, text = _ending(run, error)
+            values = {"status": status, "error": text, "counters": run.counters}
+            if analysis is not None:
+                values["analysis"] = analysis
+            self.store.runs.change(run.record, **values)
+            for listener in self._listeners:
+                listener(RunEnded(run=run.record.id, at=self._clock.now(), status=status))
+        finally:
+            lock.release()
+
+    def _check_driver(self, record: RunRecord, driver: Driver, accept_changes: bool) -> None:
+        name, now = driver_name(driver), source_hash(driver)
+        if record.sources.get(name) not in (None, now) and not accept_changes:
+            raise SourceChanged(
+                f"driver {name} has changed since run {record.title!r} was started: restore it, start a new run, "
+                "or resume with --accept-changes"
+            )
+        record.sources[name] = now
+        self.store.runs.change(record, sources=record.sources)
+
+
+def _all_settled(record: RunRecord) -> bool:
+    return record.counters.settled >= record.counters.planned and record.analysis is not None
+
+
+def _ending(run: Run, error: BaseException | None) -> tuple[Status, str | None]:
+    """The status in which a run is left."""
+    if isinstance(error, RunStopped):
+        return ENDED_BY[error.reason], str(error)
+    if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
+        return "interrupted", "interrupted"
+    if error is not None:
+        known = isinstance(error, GroundswellError)
+        return "failed", str(error) if known else f"{type(error).__name__}: {error}"
+    if run.counters.settled < run.counters.planned or run.counters.missing:
+        return ("partial" if run.counters.usable else "failed"), None
+    return "completed", None

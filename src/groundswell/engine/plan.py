@@ -1,0 +1,37 @@
+"""When queued asks leave, and in waves of what size; how many trials are open. Pure."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Literal
+
+Schedule = Literal["stream", "waves"]
+
+
+def sendable(queued: int, released: int, *, barrier: bool, quiet: bool) -> int:
+    """How many queued asks should leave, as far as limits allow.
+
+    A stream sends whatever is queued. A barrier waits until the run is quiet, when no program can go on and
+    nothing is in flight, and then releases everything: one wave holds all that can travel together, even if
+    limits let it leave only piece by piece.
+    """
+    if not barrier:
+        return queued
+    return released or (queued if quiet else 0)
+
+
+def cut(count: int, max_wave: int) -> list[int]:
+    """Split asks into the fewest waves of nearly equal size."""
+    waves = ceil(count / max_wave)
+    return [count * (index + 1) // waves - count * index // waves for index in range(waves)]
+
+
+def window(schedule: Schedule, slots: int) -> int:
+    """How many trials to keep open.
+
+    A stream keeps a quarter more than there are slots, which hides the time that commits take. Barrier waves
+    want every trial, up to what the largest provider batch holds.
+    """
+    if schedule == "waves":
+        return 50_000
+    return ceil(slots * 1.25) + 8

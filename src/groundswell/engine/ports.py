@@ -1,0 +1,232 @@
+"""What the engine needs from the outside: a clock, transports, a router, and a journal."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from groundswell.engine.records import (
+    Absent,
+    AskId,
+    Found,
+    Intent,
+    Receipt,
+    Recorded,
+    RunRecord,
+    Settled,
+    TrialRow,
+    Undecided,
+    Wave,
+)
+from groundswell.program.request import Request, Settlement
+
+
+class Clock(Protocol):
+    """Where the engine gets its time from."""
+
+    def now(self) -> float:
+        """Seconds; only differences mean anything."""
+        ...
+
+    def call_at(self, when: float, then: Callable[[], None]) -> Callable[[], None]:
+        """Call a function at a time; returns what cancels it."""
+        ...
+
+
+class Transport(Protocol):
+    """How a wave travels."""
+
+    @property
+    def name(self) -> str:
+        """A short name, kept in the journal with every wave."""
+        ...
+
+    @property
+    def barrier(self) -> bool:
+        """Whether waves should wait until no program can go on without them, as batch APIs want it."""
+        ...
+
+    @property
+    def max_wave(self) -> int:
+        """The most asks that one wave may hold."""
+        ...
+
+    @property
+    def cached(self) -> bool:
+        """Whether replies are worth keeping for other runs."""
+        ...
+
+    async def dispatch(self, wave: Wave) -> Receipt:
+        """Send a wave; raises `WaveFailed` if it could not be sent."""
+        ...
+
+    def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
+        """The results, as they come, in any order; also for a receipt from before a crash."""
+        ...
+
+    async def adopt(self, intent: Intent) -> Found | Absent | Undecided:
+        """After a crash: find out what became of a wave whose receipt was never written."""
+        ...
+
+
+class Route(NamedTuple):
+    """Where requests to a model go: an account, how they travel, and how many may be in flight."""
+
+    account: str
+    transport: Transport
+    max_concurrent: int = 64
+
+
+class Router(Protocol):
+    """Which way a request goes."""
+
+    def route(self, request: Request) -> Route:
+        """The route; raises `SettingsError` for a model that cannot be reached."""
+        ...
+
+    def transport(self, name: str, account: str) -> Transport | None:
+        """The transport of a wave that was sent earlier."""
+        ...
+
+
+class Prices(Protocol):
+    """What a reply costs."""
+
+    def __call__(self, request: Request, settlement: Settlement, transport: str) -> float | None:
+        """US dollars, or None where the price is not known."""
+        ...
+
+
+Then = Callable[..., None]
+
+
+class Journal(Protocol):
+    """One run's part of the store.
+
+    The `add_` methods buffer; what they hold is committed together, and each `then(*args)` is called on the
+    event loop after its row is durable, in the order of the calls. Every commit also writes the counters of the
+    run's record as they stand. A failed commit ends in the `failed` callback.
+    """
+
+    def add_trial(self, row: TrialRow) -> None:
+        """A trial was started."""
+        ...
+
+    def add_settlement(
+        self, ask: AskId, fingerprint: bytes, wave: int | None, settlement: Settlement, then: Then, *args: Any
+    ) -> None:
+        """An ask ended."""
+        ...
+
+    def add_outcome(self, trial: int, fault: str | None, body: str, then: Then, *args: Any) -> None:
+        """A trial ended."""
+        ...
+
+    def add_wave(self, intent: Intent, prints: Sequence[bytes], then: Then, *args: Any) -> None:
+        """A wave is about to be sent."""
+        ...
+
+    def add_receipt(self, wave: int, receipt: Receipt) -> None:
+        """A wave was sent."""
+        ...
+
+    def end_wave(self, wave: int) -> None:
+        """All asks of a wave have ended, or it will not be heard of again."""
+        ...
+
+    def add_cached(self, key: bytes, settlement: Settlement) -> None:
+        """A reply that other runs may use."""
+        ...
+
+    async def flush(self) -> None:
+        """Wait until everything added so far is durable."""
+        ...
+
+    async def unfinished(self) -> Sequence[TrialRow]:
+        """The trials that were started and have no outcome, in the order of their start."""
+        ...
+
+    async def find(self, keys: Sequence[str]) -> Mapping[str, TrialRow]:
+        """The trials of earlier sessions that have these keys."""
+        ...
+
+    async def recorded(self, trials: Sequence[int]) -> Mapping[int, dict[str, Recorded]]:
+        """What was journalled for trials: path -> fingerprint and settlement."""
+        ...
+
+    async def open_waves(self) -> Sequence[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:
+        """Waves that were not ended, with the fingerprints of those of their asks that are not settled."""
+        ...
+
+    async def cached(self, keys: Iterable[bytes]) -> Mapping[bytes, Settlement]:
+        """Replies that some run already has."""
+        ...
+
+    async def cancelled(self) -> bool:
+        """Whether somebody asked for this run to stop."""
+        ...
+
+
+class Lock(Protocol):
+    """A run, held by this process."""
+
+    def release(self) -> None:
+        """Let go of it."""
+        ...
+
+
+class RunTable(Protocol):
+    """The runs of a store."""
+
+    def create(
+        self,
+        name: str | None,
+        seed: int,
+        *,
+        driver: str | None,
+        settings: str | None,
+        options: dict[str, Any],
+    ) -> RunRecord:
+        """A new run, pending."""
+        ...
+
+    def find(self, name_or_id: str) -> RunRecord | None:
+        """The run with this name or id."""
+        ...
+
+    def get(self, name_or_id: str) -> RunRecord:
+        """The run with this name or id; raises `RunNotFound`."""
+        ...
+
+    def change(self, record: RunRecord, **values: Any) -> None:
+        """Set columns of a run."""
+        ...
+
+    def lock(self, record: RunRecord) -> Lock:
+        """Take a run for this process; raises `RunBusy` if another one has it."""
+        ...
+
+    def last_number(self, record: RunRecord) -> tuple[int, int]:
+        """The largest trial and wave numbers in use."""
+        ...
+
+    def retry_missing(self, record: RunRecord) -> int:
+        """Give faulted trials a new attempt."""
+        ...
+
+
+class Store(Protocol):
+    """Where runs are kept."""
+
+    @property
+    def runs(self) -> RunTable:
+        """The runs."""
+        ...
+
+    def journal(self, record: RunRecord, failed: Callable[[Exception], None]) -> Journal:
+        """The journal of a run; `failed` is told when a commit fails."""
+        ...
+
+    async def close(self) -> None:
+        """Write what is left and let go of the file."""
+        ...

@@ -1,0 +1,154 @@
+"""The plain data that passes between the engine, transports and stores."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from groundswell.program.request import Request, Settlement
+
+RUN_SHIFT = 32
+
+
+class AskId(NamedTuple):
+    """Who asks: the trial's number in the store, and the path inside it."""
+
+    trial: int
+    path: str
+
+
+class Item(NamedTuple):
+    """One request of a wave. `sample` is a number that tells equal requests of different trials apart."""
+
+    ask: AskId
+    request: Request
+    sample: int
+
+
+class Intent(msgspec.Struct, frozen=True):
+    """A wave as the journal knows it: what was going to be sent, by whom, when."""
+
+    id: int
+    run: str
+    account: str
+    transport: str
+    asks: tuple[AskId, ...]
+    at: float
+
+    def custom_id(self, ask: AskId) -> str:
+        """An id for one request of this wave, in the form that batch APIs take."""
+        return blake2b(f"{self.run}\0{ask.trial}\0{ask.path}".encode(), digest_size=16).hexdigest()
+
+
+class Wave(Intent, frozen=True, kw_only=True):
+    """Asks that travel together."""
+
+    items: tuple[Item, ...]
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What the other side gave for a wave; enough to collect its results in another process."""
+
+    data: dict[str, Any] = {}
+
+
+class Settled(NamedTuple):
+    """The end of one ask."""
+
+    ask: AskId
+    settlement: Settlement
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The wave was sent before the crash, and this is its receipt."""
+
+    receipt: Receipt
+
+
+class Absent(msgspec.Struct, frozen=True):
+    """Nothing of the wave can be had: its asks may be sent again. `perhaps_paid`: some may have been answered."""
+
+    perhaps_paid: bool = False
+
+
+class Undecided(msgspec.Struct, frozen=True):
+    """It cannot be told yet. Nothing is sent again; ask again in `retry_in` seconds."""
+
+    retry_in: float = 10.0
+
+
+class Counters(msgspec.Struct, omit_defaults=True):
+    """The figures of a run. They are written in the same commit as what they count."""
+
+    planned: int = 0
+    usable: int = 0
+    missing: int = 0
+    sent: int = 0
+    resent: int = 0
+    cached: int = 0
+    replayed: int = 0
+    failed: int = 0
+    retried: int = 0
+    waves: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    unknown_cost: int = 0
+    seconds: float = 0.0
+
+    @property
+    def settled(self) -> int:
+        """Trials that have an outcome."""
+        return self.usable + self.missing
+
+
+Status = Literal["pending", "running", "completed", "partial", "stopped", "interrupted", "failed"]
+
+
+class RunRecord(msgspec.Struct):
+    """A run as the store holds it. `number` is internal; `id` is what people and providers see."""
+
+    number: int
+    id: str
+    name: str | None
+    status: Status
+    seed: int
+    driver: str | None
+    settings: str | None
+    options: dict[str, Any]
+    sources: dict[str, str]
+    parent: str | None
+    cut: str | None
+    counters: Counters
+    analysis: str | None
+    error: str | None
+    cancel: bool
+    created_at: float
+    updated_at: float
+
+    @property
+    def title(self) -> str:
+        """The name, or the id where there is none."""
+        return self.name or self.id
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first and last number that a row of this run can have."""
+        return self.number << RUN_SHIFT, (self.number + 1 << RUN_SHIFT) - 1
+
+
+class TrialRow(NamedTuple):
+    """A trial as the store holds it; `outcome` and `fault` are None while it is unfinished."""
+
+    id: int
+    key: str
+    program: str
+    spec: str
+    attempt: int
+    outcome: str | None = None
+    fault: str | None = None
+
+
+Recorded = tuple[bytes, Settlement]

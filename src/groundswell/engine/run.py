@@ -1,0 +1,304 @@
+"""THE main path: how a trial becomes asks, settlements and an outcome. Read `Run` from top to bottom.
+
+    map, submit   a driver hands over specs; admission.py turns them into trials, new or known
+    start         a trial's program is started ...
+    _drive        ... and runs until it waits; what the journal holds settles at once
+    _route        an ask that the journal does not hold: dispatch.py sends it in a wave and brings the settlement
+    write         the settlement goes to the journal ...
+    _settled      ... and once it is durable the program goes on: _drive again
+    _finish       the program ended: its outcome goes to the journal ...
+    _deliver      ... and once it is durable, to the driver
+
+Everything runs on one event loop; only transports and the journal wait for anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from groundswell.engine import plan
+from groundswell.engine.admission import Admission, Arrivals
+from groundswell.engine.budget import Limits
+from groundswell.engine.dispatch import Dispatch
+from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded
+from groundswell.engine.lanes import Lanes
+from groundswell.engine.opened import Deliver, OpenTrial, Pending
+from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_result, fault_of
+from groundswell.engine.ports import Clock, Journal, Prices
+from groundswell.engine.records import Recorded, RunRecord, TrialRow
+from groundswell.engine.recovery import recover
+from groundswell.engine.retry import RetryPolicy
+from groundswell.errors import ForeignAwait, ReplayMismatch, RunStopped, SettingsError
+from groundswell.program.conductor import Conductor, Wait
+from groundswell.program.request import Fault, FaultKind, Invoke, Returned, Settlement, canonical
+from groundswell.program.trial import Program, find_function
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a run is carried out. None of this changes what it finds."""
+
+    schedule: plan.Schedule = "stream"
+    window: int | None = None
+    limits: Limits = Limits()
+    retry: RetryPolicy = RetryPolicy()
+    cache: bool = True
+
+
+class Run:
+    """One execution of an experiment. A driver submits trials to it and gets their outcomes."""
+
+    def __init__(
+        self,
+        record: RunRecord,
+        journal: Journal,
+        lanes: Lanes,
+        clock: Clock,
+        options: RunOptions,
+        *,
+        numbers: tuple[int, int],
+        save_sources: Callable[[RunRecord], None],
+        accept_changes: bool = False,
+        parent: Journal | None = None,
+        prices: Prices | None = None,
+        listeners: Sequence[Listener] = (),
+    ) -> None:
+        self.record = record
+        self.counters = record.counters
+        self.options = options
+        self.journal = journal
+        self.lanes = lanes
+        self.clock = clock
+        self.loop = asyncio.get_running_loop()
+        self.listeners = listeners
+        self.open: dict[int, OpenTrial] = {}
+        self.admission = Admission(self, numbers[0], parent, save_sources, accept_changes)
+        self.dispatch = Dispatch(self, numbers[1], prices)
+        self.stopping: RunStopped | None = None
+        self.error: Exception | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._committing = 0
+        self._calling = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # What a driver uses.
+
+    async def map(
+        self, program: Program[S, R], specs: Iterable[S], *, replicates: int = 1, ordered: bool = True
+    ) -> AsyncIterator[Outcome[R]]:
+        """Run a program on every spec, and yield the outcomes in the order of the specs.
+
+        Specs are taken from the iterable as trials end, so there may be millions. With `ordered=False`
+        outcomes come as they are ready; then nothing that is decided from them can be reproduced.
+        """
+        arrivals = Arrivals(ordered)
+        feeder = self.spawn(self.admission.feed(program, specs, replicates, arrivals))
+        try:
+            while (outcome := await arrivals.next()) is not None:
+                yield outcome
+        finally:
+            feeder.cancel()
+            self.admission.abandon(arrivals)
+
+    async def submit(self, program: Program[S, R], spec: S, *, key: str | None = None) -> Outcome[R]:
+        """Run a program on one spec and wait for its outcome. A key of your own must be unique in the run."""
+        return await self.admission.submit(program, spec, key)
+
+    def stop(self, reason: str, why: str) -> None:
+        """Send nothing more; journal what comes back; then let the driver end with `RunStopped`."""
+        if self.stopping is None:
+            self.stopping = RunStopped(reason, why)
+            self.emit(lambda: RunStopping(run=self.record.id, at=self.clock.now(), reason=reason, why=why))
+        self.halt_when_still()
+
+    def abort(self, error: Exception) -> None:
+        """End at once with an error: nothing more is sent or written. The run can be resumed."""
+        if self.error is None:
+            self.error = error
+            for task in self._tasks:
+                task.cancel()
+            self.admission.fail(error)
+
+    async def opened(self) -> None:
+        """Go on with what an earlier session left, once."""
+        if self._opening is None:
+            self._opening = self.loop.create_task(recover(self))
+        await asyncio.shield(self._opening)
+
+    async def close(self) -> None:
+        """Let go of everything; what is unfinished stays in the store."""
+        self.dispatch.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for trial in self.open.values():
+            trial.drop()
+        if self.error is None:
+            await self.journal.flush()
+
+    # The path of a trial.
+
+    def start(
+        self,
+        row: TrialRow,
+        program: Program[Any, Any],
+        deliver: Deliver | None,
+        recorded: dict[str, Recorded] | None = None,
+        inherited: dict[str, Recorded] | None = None,
+    ) -> OpenTrial:
+        """Open a trial and run it up to its first waits."""
+        conductor = Conductor(program, decode_spec(program, row.spec), row.key, self.record.seed)
+        trial = OpenTrial(row, program, conductor, deliver, recorded, inherited)
+        self.open[row.id] = trial
+        self._drive(trial, conductor.start())
+        return trial
+
+    def _drive(self, trial: OpenTrial, waits: list[Wait]) -> None:
+        """Run a program until it waits for something that the journal does not hold."""
+        conductor = trial.conductor
+        assert conductor is not None
+        try:
+            while waits:
+                fresh = [Pending(trial, wait) for wait in waits]
+                if trial.recorded:
+                    fresh = [pending for pending in fresh if not self._replay(conductor, pending)]
+                for pending in fresh:
+                    self._route(pending)
+                waits = conductor.advance() if len(fresh) < len(waits) else []
+            if conductor.ended:
+                self._finish(trial, conductor)
+        except (ReplayMismatch, SettingsError) as error:
+            self.abort(error)
+
+    def _replay(self, conductor: Conductor, pending: Pending) -> bool:
+        """Settle an ask from the journal, if it is there and is the same ask."""
+        trial = pending.trial
+        known = trial.recorded.pop(pending.wait.path, None) if trial.recorded else None
+        if known is None:
+            return False
+        if known[0] != pending.print:
+            if trial.lenient:
+                return False
+            raise ReplayMismatch(
+                trial.key,
+                pending.wait.path,
+                f"{trial.program} now makes another request here than the one that run {self.record.title!r} "
+                "recorded; restore the program, or start a new run or a fork",
+            )
+        self.counters.replayed += 1
+        conductor.settle(pending.wait, known[1])
+        return True
+
+    def _route(self, pending: Pending) -> None:
+        """Find out where the answer to an ask comes from."""
+        inherited = pending.trial.inherited
+        if inherited:
+            known = inherited.pop(pending.wait.path, None)
+            if known is not None and known[0] == pending.print:
+                self.counters.cached += 1
+                self.write(pending, known[1], None)
+                return
+        if type(pending.wait.request) is Invoke:
+            self._calling += 1
+            self.spawn(self._call(pending, pending.wait.request))
+        else:
+            self.dispatch.take(pending)
+
+    async def _call(self, pending: Pending, request: Invoke) -> None:
+        """Run a registered function. What it returns goes through JSON, so that a replay gives the same."""
+        function = find_function(request.function)
+        if function is None:
+            raise SettingsError(f"no function {request.function!r} is registered: import the module that has it")
+        settlement: Settlement
+        try:
+            if inspect.iscoroutinefunction(function):
+                value = await function(*request.arguments, **(request.options or {}))
+            else:
+                value = await asyncio.to_thread(function, *request.arguments, **(request.options or {}))
+            settlement = Returned(msgspec.json.decode(canonical(value)))
+        except Exception as error:  # noqa: BLE001  the edge of user code: it becomes the program's CallFailed
+            settlement = Fault(FaultKind.CALL, f"{request.function}: {type(error).__name__}: {error}")
+        self._calling -= 1
+        self.write(pending, settlement, None)
+
+    def write(self, pending: Pending, settlement: Settlement, wave: int | None) -> None:
+        """Make a settlement durable before its program sees it."""
+        self._committing += 1
+        self.journal.add_settlement(pending.ask, pending.print, wave, settlement, self._settled, pending, settlement)
+
+    def _settled(self, pending: Pending, settlement: Settlement) -> None:
+        """A settlement is durable: the program goes on."""
+        self._committing -= 1
+        conductor = pending.trial.conductor
+        if conductor is not None and self.error is None:
+            conductor.settle(pending.wait, settlement)
+            self._drive(pending.trial, conductor.advance())
+        self.dispatch.schedule()
+
+    def _finish(self, trial: OpenTrial, conductor: Conductor) -> None:
+        """A program ended: write its outcome."""
+        if isinstance(conductor.error, ForeignAwait | SettingsError):
+            self.abort(conductor.error)
+            return
+        if conductor.error is None:
+            kind, body = None, encode_result(trial.program, conductor.result)
+            outcome = Outcome(trial.key, decode_result(trial.program, body))
+            self.counters.usable += 1
+        else:
+            fault = fault_of(conductor.error)
+            kind, body = fault.kind.value, canonical(fault).decode()
+            outcome = Outcome(trial.key, None, fault)
+            self.counters.missing += 1
+        trial.conductor = None
+        self._committing += 1
+        self.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome)
+
+    def _deliver(self, trial: OpenTrial, outcome: Outcome[Any]) -> None:
+        """An outcome is durable: hand it to the driver."""
+        self._committing -= 1
+        del self.open[trial.id]
+        trial.outcome = outcome
+        if trial.deliver is not None:
+            trial.deliver(outcome)
+        if self.listeners:
+            kind = outcome.fault.kind.value if outcome.fault else None
+            self.emit(lambda: TrialEnded(run=self.record.id, at=self.clock.now(), trial=trial.key, fault=kind))
+        self.admission.made_room()
+        self.dispatch.schedule()
+
+    # Standing still, telling, and tasks.
+
+    def quiet(self) -> bool:
+        """Whether no program can go on before something is sent."""
+        return not (self._committing or self._calling or self.admission.admitting)
+
+    def halt_when_still(self) -> None:
+        """After a stop, once nothing is in flight any more: tell the driver."""
+        if self.stopping is not None and not (self.dispatch.flying or self._committing or self._calling):
+            self.admission.fail(self.stopping)
+
+    def emit(self, make: Callable[[], Event]) -> None:
+        """Tell the listeners, if there are any."""
+        if self.listeners:
+            event = make()
+            for listener in self.listeners:
+                listener(event)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do work beside; if it fails, the run does."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._reap)
+        return task
+
+    def _reap(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self.abort(error)

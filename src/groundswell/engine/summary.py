@@ -1,0 +1,80 @@
+"""What is left to say when a run has ended: one object, the same whenever it is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from groundswell.engine.records import RunRecord, Status
+
+EXIT = {
+    "completed": 0,
+    "partial": 3,
+    "stopped": 3,
+    "interrupted": 130,
+    "failed": 1,
+    "pending": 1,
+    "running": 1,
+}
+
+
+class Trials(msgspec.Struct):
+    """How many trials there were to be, are usable, and are missing."""
+
+    planned: int
+    usable: int
+    missing: int
+
+
+class Asks(msgspec.Struct):
+    """How the asks of a run were answered."""
+
+    sent: int
+    resent: int
+    cached: int
+    replayed: int
+    failed: int
+
+
+class Cost(msgspec.Struct):
+    """Dollars, or None when no price is known; and for how many replies the price is not known."""
+
+    usd: float | None
+    unknown_asks: int
+
+
+class Summary(msgspec.Struct):
+    """The object that `--json` prints."""
+
+    run_id: str
+    status: Status
+    trials: Trials
+    asks: Asks
+    cost: Cost
+    seconds: float
+    analysis: Any = None
+    name: str | None = None
+    error: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """The exit status of a command that ran this."""
+        return EXIT[self.status]
+
+
+def summarise(record: RunRecord) -> Summary:
+    """The summary of a run, from what the store holds alone."""
+    c = record.counters
+    priced = c.usd > 0 or not c.unknown_cost
+    return Summary(
+        run_id=record.id,
+        status=record.status,
+        trials=Trials(c.planned, c.usable, c.missing),
+        asks=Asks(c.sent, c.resent, c.cached, c.replayed, c.failed),
+        cost=Cost(round(c.usd, 6) if priced else None, c.unknown_cost),
+        seconds=round(c.seconds, 3),
+        analysis=None if record.analysis is None else msgspec.json.decode(record.analysis),
+        name=record.name,
+        error=record.error,
+    )

@@ -1,0 +1,139 @@
+"""The one error tree.
+
+    GroundswellError
+    ├── ProgramError                a program did, or met, something it must know of
+    │   ├── AskFailed               a request failed for good (carries the Fault)
+    │   ├── CallFailed              a registered function raised
+    │   ├── MalformedReply          a typed reply could not be read, even when asked again
+    │   ├── ForeignAwait            a program awaited something that is not one of the three traps
+    │   └── ReplayMismatch          a program asks something else than its journal recorded
+    ├── RunError                    a run could not be opened, or could not go on
+    │   ├── RunNotFound
+    │   ├── RunBusy                 another process is working on it
+    │   ├── SourceChanged           driver or programs changed since the run was started
+    │   ├── DuplicateKey            two trials of a run were given the same key
+    │   └── RunStopped              no more work is taken: stop, cancel, budget, deadline, or a fatal fault
+    ├── StoreError                  the database said no
+    │   ├── StoreFull
+    │   ├── StoreReadOnly
+    │   ├── StoreCorrupt
+    │   └── StoreTooNew
+    ├── WaveFailed                  a transport could not send a wave (carries the Fault)
+    └── SettingsError               a setting, flag or file is wrong; the message names it
+
+Errors of other packages are turned into one of these at the boundary where they arise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from groundswell.program.request import Fault
+
+
+class GroundswellError(Exception):
+    """Everything that this package raises on purpose."""
+
+
+class ProgramError(GroundswellError):
+    """Raised in or by a program."""
+
+
+class AskFailed(ProgramError):
+    """A request failed for good. A program may catch it; unhandled, its trial counts as missing."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(f"{fault.kind}: {fault.message}")
+        self.fault = fault
+
+
+class CallFailed(ProgramError):
+    """A registered function raised."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+class MalformedReply(ProgramError):
+    """A reply did not have the form that was asked for, twice. `text` is what the model wrote last."""
+
+    def __init__(self, wanted: str, problem: str, text: str) -> None:
+        super().__init__(f"the reply is not a valid {wanted}: {problem}")
+        self.wanted = wanted
+        self.problem = problem
+        self.text = text
+
+
+class ForeignAwait(ProgramError):
+    """A program awaited something other than `ask`, `together` or `call`."""
+
+
+class ReplayMismatch(ProgramError):
+    """The journal holds another request at this position than the program makes now."""
+
+    def __init__(self, trial: str, path: str, problem: str) -> None:
+        super().__init__(f"trial {trial!r}, ask {path}: {problem}")
+        self.trial = trial
+        self.path = path
+
+
+class RunError(GroundswellError):
+    """A run could not be opened or could not go on."""
+
+
+class RunNotFound(RunError):
+    """No run of that name or id is in the store."""
+
+
+class RunBusy(RunError):
+    """Another process holds the run."""
+
+
+class SourceChanged(RunError):
+    """Driver or programs are not those that the run was started with."""
+
+
+class DuplicateKey(RunError):
+    """A trial key was given twice in one run."""
+
+
+class RunStopped(RunError):
+    """The run takes no more work. What is unfinished stays so, and can be resumed."""
+
+    def __init__(self, reason: str, why: str) -> None:
+        super().__init__(why)
+        self.reason = reason
+
+
+class StoreError(GroundswellError):
+    """The store could not do what it was asked to."""
+
+
+class StoreFull(StoreError):
+    """No space is left for the store. Everything acknowledged so far is safe."""
+
+
+class StoreReadOnly(StoreError):
+    """The store, or its folder, cannot be written."""
+
+
+class StoreCorrupt(StoreError):
+    """The file is not a usable database."""
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer version of Groundswell."""
+
+
+class WaveFailed(GroundswellError):
+    """A whole wave could not be sent. Raised by transports; its asks are retried or fail with the fault."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(f"{fault.kind}: {fault.message}")
+        self.fault = fault
+
+
+class SettingsError(GroundswellError):
+    """A setting is wrong; the message names it and says what would be right."""

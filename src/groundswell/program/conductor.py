@@ -1,0 +1,154 @@
+"""Drives one trial: start it, see what it waits for, settle that, advance. Pure: no clock, no I/O.
+
+A trial is a tree of strands, one coroutine each; `together` is what branches it. Every position at which a
+strand waits has a structural path that does not depend on the order in which replies come:
+
+    "0", "1", "2"     the first, second, third trap of the program itself
+    "2.1/0"           the first trap of child 1 of the `together` at position 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from random import Random
+from typing import Any
+
+from groundswell.errors import AskFailed, CallFailed, ForeignAwait
+from groundswell.program.request import Fault, FaultKind, Invoke, Request, Settlement
+from groundswell.program.traps import Ask, Call, Together
+from groundswell.program.trial import Program, Trial
+
+
+class Strand:
+    """One coroutine of a trial, with its place in the tree."""
+
+    __slots__ = ("coroutine", "index", "missing", "parent", "position", "prefix", "results", "rng")
+
+    def __init__(
+        self,
+        coroutine: Coroutine[Any, Any, Any],
+        prefix: str = "",
+        parent: Strand | None = None,
+        index: int = 0,
+    ) -> None:
+        self.coroutine = coroutine
+        self.prefix = prefix
+        self.parent = parent
+        self.index = index
+        self.position = 0
+        self.rng: Random | None = None
+        self.missing = 0
+        self.results: list[Any] = []
+
+
+class Wait:
+    """A position at which a strand waits: what for, and under which path."""
+
+    __slots__ = ("label", "path", "request", "strand")
+
+    def __init__(self, strand: Strand, path: str, request: Request | Invoke, label: str) -> None:
+        self.strand = strand
+        self.path = path
+        self.request = request
+        self.label = label
+
+
+class Conductor:
+    """The strands of one trial. `ended` turns true when the program has returned (`result`) or raised (`error`)."""
+
+    __slots__ = ("_ready", "_root", "ended", "error", "result", "trial")
+
+    def __init__(self, program: Program[Any, Any], spec: Any, key: str, seed: int) -> None:
+        self.trial = Trial(key, seed)
+        self.ended = False
+        self.result: Any = None
+        self.error: Exception | None = None
+        self._root = Strand(program.function(self.trial, spec))
+        self._ready: list[tuple[Strand, Any, Exception | None]] = []
+
+    def start(self) -> list[Wait]:
+        """Run the program up to its first waits."""
+        self._ready.append((self._root, None, None))
+        return self.advance()
+
+    def settle(self, wait: Wait, settlement: Settlement) -> None:
+        """Hand a reply or a fault to the strand that waits for it; `advance` lets it go on."""
+        if type(settlement) is Fault:
+            failed = CallFailed if settlement.kind is FaultKind.CALL else AskFailed
+            self._ready.append((wait.strand, None, failed(settlement)))
+        else:
+            self._ready.append((wait.strand, settlement, None))
+
+    def advance(self) -> list[Wait]:
+        """Run every strand that can go on until all of them wait; return the new waits."""
+        waits: list[Wait] = []
+        ready = self._ready
+        while ready:
+            self._step(*ready.pop(), waits)
+        return waits
+
+    def close(self) -> None:
+        """Give the trial up: its coroutines are closed and never resumed."""
+        self._ready.clear()
+        self._root.coroutine.close()
+
+    def _step(self, strand: Strand, value: Any, error: Exception | None, waits: list[Wait]) -> None:
+        """Resume one strand up to its next trap."""
+        if self.ended:
+            return
+        self.trial._strand = strand
+        try:
+            trap = strand.coroutine.send(value) if error is None else strand.coroutine.throw(error)
+        except StopIteration as stop:
+            self._end(strand, stop.value, None)
+        except Exception as raised:  # noqa: BLE001  the edge of user code: recorded as the strand's failure
+            self._end(strand, None, raised)
+        else:
+            if type(trap) is Ask or type(trap) is Call:
+                waits.append(Wait(strand, f"{strand.prefix}{strand.position}", trap.request, trap.label))
+            elif type(trap) is Together:
+                self._branch(strand, trap)
+            else:
+                self._refuse(strand, trap)
+            strand.position += 1
+
+    def _branch(self, parent: Strand, trap: Together) -> None:
+        """Start the children of a `together`, in order."""
+        parent.missing = len(trap.children)
+        parent.results = [None] * len(trap.children)
+        if not trap.children:
+            self._ready.append((parent, (), None))
+        for index in range(len(trap.children) - 1, -1, -1):
+            prefix = f"{parent.prefix}{parent.position}.{index}/"
+            self._ready.append((Strand(trap.children[index], prefix, parent, index), None, None))
+
+    def _end(self, strand: Strand, value: Any, error: Exception | None) -> None:
+        """A strand is done: end the trial, or hand the result to the `together` that waits for it."""
+        parent = strand.parent
+        if parent is None or isinstance(error, ForeignAwait):
+            self.ended, self.result, self.error = True, value, error
+            if parent is not None:
+                self.close()
+            return
+        parent.results[strand.index] = (value, error)
+        parent.missing -= 1
+        if parent.missing == 0:
+            failure = next((error for _, error in parent.results if error is not None), None)
+            values = None if failure else tuple(value for value, _ in parent.results)
+            parent.results = []
+            self._ready.append((parent, values, failure))
+
+    def _refuse(self, strand: Strand, awaited: Any) -> None:
+        """End the trial because it awaited something foreign, with the traceback of that very line."""
+        problem = ForeignAwait(
+            f"trial {self.trial.key!r} awaited {awaited!r}: a program may await only trial.ask, trial.embed, "
+            "trial.call and together; do other work in a function registered with @function"
+        )
+        try:
+            strand.coroutine.throw(problem)
+        except ForeignAwait as raised:
+            problem = raised
+        except (Exception, StopIteration) as other:  # noqa: BLE001  the program answered the refusal with its own error
+            problem.__cause__ = other
+        self.ended, self.result, self.error = True, None, problem
+        self.close()

@@ -1,0 +1,239 @@
+"""The journal of one run in a store: buffered writes, and what a resumed run reads."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import sqlalchemy as sa
+
+from groundswell.engine.ports import Then
+from groundswell.engine.records import AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
+from groundswell.program.request import Fault, Settlement, decode_settlement, encode_settlement
+from groundswell.store import schema
+from groundswell.store.runs import Runs
+from groundswell.store.schema import database_path, open_database, store_error
+from groundswell.store.writer import Insert, Writer
+
+T = TypeVar("T")
+
+INSERTS = {
+    "trials": Insert(schema.trials, ("id", "key", "program", "spec", "attempt"), "INSERT OR REPLACE"),
+    "asks": Insert(schema.asks, ("trial", "path", "fingerprint", "wave", "fault", "settlement")),
+    "outcomes": Insert(schema.outcomes, ("trial", "fault", "body"), "INSERT OR REPLACE"),
+    "waves": Insert(schema.waves, ("id", "account", "transport", "size", "asks", "sent_at")),
+    "cache": Insert(schema.cache, ("key", "settlement", "created_at"), "INSERT OR IGNORE"),
+}
+SET_COUNTERS = "UPDATE runs SET counters = ?, updated_at = ? WHERE id = ?"
+SET_RECEIPT = "UPDATE waves SET receipt = ? WHERE id = ?"
+END_WAVE = "UPDATE waves SET ended_at = ? WHERE id = ?"
+LOOK_UP = 500
+
+
+class Store:
+    """An open database: its runs, its one writer, and a thread for reading."""
+
+    def __init__(self, store: str | Path) -> None:
+        self.path = database_path(store)
+        self._engine = open_database(store)
+        self.runs = Runs(self._engine, self.path)
+        self._writer: Writer | None = None
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="groundswell-reader")
+        self._reading: sqlite3.Connection | None = None
+        self._held: sa.Connection | None = None
+
+    def journal(self, record: RunRecord, failed: Callable[[Exception], None]) -> StoreJournal:
+        """The journal of a run; must be called on the event loop that will use it."""
+        self.writer.on_failure(failed)
+        return StoreJournal(self, record)
+
+    @property
+    def writer(self) -> Writer:
+        """The writer, started on first use."""
+        if self._writer is None:
+            self._writer = Writer(self._engine, self.path, INSERTS)
+        return self._writer
+
+    async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a query on the reading thread."""
+
+        def work() -> T:
+            if self._reading is None:
+                self._held = self._engine.connect()
+                driver = self._held.connection.driver_connection
+                assert isinstance(driver, sqlite3.Connection)
+                self._reading = driver
+            try:
+                return query(self._reading)
+            except sqlite3.Error as error:
+                raise store_error(error, self.path) from error
+
+        return await asyncio.get_running_loop().run_in_executor(self._reader, work)
+
+    async def close(self) -> None:
+        """Write what is left and let go of the file."""
+        try:
+            if self._writer is not None:
+                await self._writer.close()
+        finally:
+            self.close_reading()
+
+    def close_reading(self) -> None:
+        """Close what reads, for a store that was never written to on a loop."""
+        if self._held is not None:
+            self._reader.submit(self._held.close).result()
+        self._reader.shutdown()
+        self._engine.dispose()
+
+
+class StoreJournal:
+    """The journal port, over a store."""
+
+    def __init__(self, store: Store, record: RunRecord) -> None:
+        self._store = store
+        self._record = record
+        self._writer = store.writer
+        self._indexed: str | None = None
+
+    def add_trial(self, row: TrialRow) -> None:
+        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
+        self._writer.rows("trials").extend(row[:5])
+
+    def add_settlement(
+        self, ask: AskId, fingerprint: bytes, wave: int | None, settlement: Settlement, then: Then, *args: Any
+    ) -> None:
+        fault = settlement.kind.value if type(settlement) is Fault else None
+        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
+        self._writer.rows("asks").extend((ask[0], ask[1], fingerprint, wave, fault, encode_settlement(settlement)))
+        self._writer.after(then, args)
+
+    def add_outcome(self, trial: int, fault: str | None, body: str, then: Then, *args: Any) -> None:
+        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
+        self._writer.rows("outcomes").extend((trial, fault, body))
+        self._writer.after(then, args)
+
+    def add_wave(self, intent: Intent, prints: Sequence[bytes], then: Then, *args: Any) -> None:
+        listed = [(trial, path, print_.hex()) for (trial, path), print_ in zip(intent.asks, prints, strict=True)]
+        asks = msgspec.json.encode(listed).decode()
+        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
+        self._writer.rows("waves").extend((intent.id, intent.account, intent.transport, len(listed), asks, intent.at))
+        self._writer.after(then, args)
+
+    def add_receipt(self, wave: int, receipt: Receipt) -> None:
+        self._writer.update(SET_RECEIPT, wave, (msgspec.json.encode(receipt.data).decode(), wave))
+
+    def end_wave(self, wave: int) -> None:
+        self._writer.update(END_WAVE, wave, (time.time(), wave))
+
+    def add_cached(self, key: bytes, settlement: Settlement) -> None:
+        self._writer.rows("cache").extend((key, encode_settlement(settlement), time.time()))
+
+    def _counted(self) -> tuple[str, float, int]:
+        return msgspec.json.encode(self._record.counters).decode(), time.time(), self._record.number
+
+    async def flush(self) -> None:
+        await self._writer.flush()
+
+    async def unfinished(self) -> Sequence[TrialRow]:
+        return await self._store.read(self._unfinished)
+
+    async def find(self, keys: Sequence[str]) -> Mapping[str, TrialRow]:
+        return await self._store.read(lambda reading: self._find(reading, keys))
+
+    async def recorded(self, trials: Sequence[int]) -> Mapping[int, dict[str, Recorded]]:
+        return await self._store.read(lambda reading: _recorded(reading, trials))
+
+    async def open_waves(self) -> Sequence[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:
+        return await self._store.read(self._open_waves)
+
+    async def cached(self, keys: Iterable[bytes]) -> Mapping[bytes, Settlement]:
+        wanted = list(keys)
+
+        def look(reading: sqlite3.Connection) -> dict[bytes, Settlement]:
+            sql = f"SELECT key, settlement FROM cache WHERE key IN ({_marks(len(wanted))})"
+            return {key: decode_settlement(text) for key, text in reading.execute(sql, wanted)}
+
+        return await self._store.read(look)
+
+    async def cancelled(self) -> bool:
+        sql = "SELECT cancel FROM runs WHERE id = ?"
+        row = await self._store.read(lambda reading: reading.execute(sql, (self._record.number,)).fetchone())
+        return row is None or bool(row[0])
+
+    def _unfinished(self, reading: sqlite3.Connection) -> list[TrialRow]:
+        sql = (
+            "SELECT id, key, program, spec, attempt FROM trials WHERE id BETWEEN ? AND ? "
+            "AND NOT EXISTS (SELECT 1 FROM outcomes WHERE trial = trials.id) ORDER BY id"
+        )
+        return [TrialRow(*row) for row in reading.execute(sql, self._record.span)]
+
+    def _find(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
+        """Look keys up in an index that lives only as long as this connection: the hot tables have none."""
+        if self._indexed is None:
+            self._indexed = f"keys_{self._record.number}"
+            reading.execute(f"CREATE TEMP TABLE {self._indexed} (key TEXT PRIMARY KEY, id INTEGER) WITHOUT ROWID")
+            reading.execute(
+                f"INSERT OR REPLACE INTO {self._indexed} "
+                "SELECT key, id FROM trials WHERE id BETWEEN ? AND ? ORDER BY key",
+                self._record.span,
+            )
+        found: dict[str, TrialRow] = {}
+        for at in range(0, len(keys), LOOK_UP):
+            some = keys[at : at + LOOK_UP]
+            sql = (
+                "SELECT trials.id, trials.key, program, spec, attempt, body, fault "
+                f"FROM {self._indexed} AS known JOIN trials ON trials.id = known.id "
+                f"LEFT JOIN outcomes ON outcomes.trial = trials.id WHERE known.key IN ({_marks(len(some))})"
+            )
+            for row in reading.execute(sql, some):
+                found[row[1]] = TrialRow(*row)
+        return found
+
+    def _open_waves(self, reading: sqlite3.Connection) -> list[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:
+        sql = (
+            "SELECT id, account, transport, asks, sent_at, receipt FROM waves "
+            "WHERE ended_at IS NULL AND id BETWEEN ? AND ? ORDER BY id"
+        )
+        found: list[tuple[Intent, Receipt | None, dict[AskId, bytes]]] = []
+        for wave, account, transport, listed, at, receipt in reading.execute(sql, self._record.span).fetchall():
+            rows = msgspec.json.decode(listed, type=list[tuple[int, str, str]])
+            prints = {AskId(trial, path): bytes.fromhex(print_) for trial, path, print_ in rows}
+            intent = Intent(wave, self._record.id, account, transport, tuple(prints), at)
+            given = None if receipt is None else Receipt(msgspec.json.decode(receipt))
+            settled = _settled(reading, list({ask.trial for ask in prints}))
+            found.append((intent, given, {ask: p for ask, p in prints.items() if ask not in settled}))
+        return found
+
+
+def _settled(reading: sqlite3.Connection, trials: Sequence[int]) -> set[tuple[int, str]]:
+    """The asks of trials that have ended."""
+    found: set[tuple[int, str]] = set()
+    for at in range(0, len(trials), LOOK_UP):
+        some = trials[at : at + LOOK_UP]
+        found.update(reading.execute(f"SELECT trial, path FROM asks WHERE trial IN ({_marks(len(some))})", some))
+    return found
+
+
+def _recorded(reading: sqlite3.Connection, trials: Sequence[int]) -> dict[int, dict[str, Recorded]]:
+    """What was journalled for trials. A later row of the same path replaces an earlier one."""
+    found: dict[int, dict[str, Recorded]] = {trial: {} for trial in trials}
+    for at in range(0, len(trials), LOOK_UP):
+        some = trials[at : at + LOOK_UP]
+        columns = "SELECT trial, path, fingerprint, settlement FROM asks"
+        if some[-1] - some[0] == len(some) - 1:
+            rows = reading.execute(f"{columns} WHERE trial BETWEEN ? AND ? ORDER BY trial, id", (some[0], some[-1]))
+        else:
+            rows = reading.execute(f"{columns} WHERE trial IN ({_marks(len(some))}) ORDER BY trial, id", list(some))
+        for trial, path, print_, text in rows:
+            found[trial][path] = (print_, decode_settlement(text))
+    return found
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)

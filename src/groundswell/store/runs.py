@@ -1,0 +1,215 @@
+"""The runs of a store: create, find, list, change state, cancel, fork, delete."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from groundswell.engine.records import Counters, RunRecord
+from groundswell.errors import RunBusy, RunError, RunNotFound
+from groundswell.store.lock import RunLock, is_held
+from groundswell.store.schema import asks, outcomes, runs, store_error, trials, waves
+
+
+class Runs:
+    """The table of runs. Calls are short and synchronous."""
+
+    def __init__(self, engine: sa.Engine, path: Path) -> None:
+        self._engine = engine
+        self.path = path
+
+    @contextmanager
+    def _write(self) -> Iterator[sa.Connection]:
+        """A transaction. Begun by hand: sqlite3 itself would begin too late to see what it is about to change."""
+        try:
+            with self._engine.connect() as connection:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                yield connection
+                connection.exec_driver_sql("COMMIT")
+        except sa.exc.DatabaseError as error:
+            raise store_error(error, self.path) from error
+
+    @contextmanager
+    def _read(self) -> Iterator[sa.Connection]:
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except sa.exc.DatabaseError as error:
+            raise store_error(error, self.path) from error
+
+    def create(
+        self,
+        name: str | None,
+        seed: int,
+        *,
+        driver: str | None = None,
+        settings: str | None = None,
+        options: dict[str, Any] | None = None,
+        parent: str | None = None,
+        cut: str | None = None,
+    ) -> RunRecord:
+        """A new run, pending. Ids are random, so that no two stores give the same one."""
+        uid = "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(10))
+        now = time.time()
+        with self._write() as connection:
+            connection.execute(
+                sa.insert(runs).values(
+                    uid=uid,
+                    name=name,
+                    status="pending",
+                    seed=seed,
+                    driver=driver,
+                    settings=settings,
+                    options=_json(options or {}),
+                    sources="{}",
+                    parent=parent,
+                    cut=cut,
+                    counters="{}",
+                    cancel=False,
+                    created_at=now,
+                    updated_at=now,
+                )
+            )
+        return self.get(uid)
+
+    def find(self, name_or_id: str) -> RunRecord | None:
+        """The run with this name or id."""
+        with self._read() as connection:
+            row = connection.execute(
+                sa.select(runs)
+                .where((runs.c.name == name_or_id) | (runs.c.uid == name_or_id))
+                .order_by((runs.c.uid == name_or_id).desc())
+            ).first()
+        return None if row is None else _record(row)
+
+    def get(self, name_or_id: str) -> RunRecord:
+        """The run with this name or id; raises `RunNotFound`."""
+        record = self.find(name_or_id)
+        if record is None:
+            raise RunNotFound(f"no run {name_or_id!r} in {self.path}: `groundswell runs list` shows those there are")
+        return record
+
+    def list(self) -> Sequence[RunRecord]:
+        """All runs, newest first."""
+        with self._read() as connection:
+            return [_record(row) for row in connection.execute(sa.select(runs).order_by(runs.c.id.desc()))]
+
+    def change(self, record: RunRecord, **values: Any) -> None:
+        """Set columns of a run."""
+        for column in ("options", "sources", "counters"):
+            if column in values:
+                values[column] = _json(values[column])
+        with self._write() as connection:
+            connection.execute(
+                sa.update(runs).where(runs.c.id == record.number).values(updated_at=time.time(), **values)
+            )
+
+    def request_cancel(self, record: RunRecord) -> bool:
+        """Ask the process that works on a run to stop; returns whether there is one."""
+        held = self.is_held(record)
+        if held:
+            self.change(record, cancel=True)
+        elif record.status in ("pending", "running"):
+            self.change(record, status="stopped")
+        return held
+
+    def lock(self, record: RunRecord) -> RunLock:
+        """Take a run for this process; raises `RunBusy` if another one has it."""
+        return RunLock(self.path, record.id, record.title)
+
+    def is_held(self, record: RunRecord) -> bool:
+        """Whether some process works on a run now."""
+        return is_held(self.path, record.id)
+
+    def state(self, record: RunRecord) -> str:
+        """The status to show: a run that says it is running while nobody holds it was interrupted."""
+        if record.status == "running" and not self.is_held(record):
+            return "interrupted"
+        return record.status
+
+    def delete(self, record: RunRecord) -> None:
+        """Remove a run and everything it recorded, except what the cache holds."""
+        if self.is_held(record):
+            raise RunBusy(f"run {record.title!r} is being worked on: cancel it first")
+        first, last = record.span
+        with self._write() as connection:
+            connection.execute(sa.delete(asks).where(asks.c.trial.between(first, last)))
+            connection.execute(sa.delete(outcomes).where(outcomes.c.trial.between(first, last)))
+            connection.execute(sa.delete(waves).where(waves.c.id.between(first, last)))
+            connection.execute(sa.delete(trials).where(trials.c.id.between(first, last)))
+            connection.execute(sa.delete(runs).where(runs.c.id == record.number))
+
+    def retry_missing(self, record: RunRecord) -> int:
+        """Give faulted trials a new attempt: their replies are kept, their faults are forgotten."""
+        first, last = record.span
+        faulted = (
+            sa.select(outcomes.c.trial)
+            .where(outcomes.c.trial.between(first, last))
+            .where(outcomes.c.fault.is_not(None))
+        )
+        with self._write() as connection:
+            connection.execute(sa.delete(asks).where(asks.c.trial.in_(faulted)).where(asks.c.fault.is_not(None)))
+            connection.execute(sa.update(trials).where(trials.c.id.in_(faulted)).values(attempt=trials.c.attempt + 1))
+            forgotten = connection.execute(
+                sa.delete(outcomes).where(outcomes.c.trial.between(first, last)).where(outcomes.c.fault.is_not(None))
+            ).rowcount
+            counters = record.counters
+            counters.missing = 0
+            counters.planned -= forgotten
+            connection.execute(sa.update(runs).where(runs.c.id == record.number).values(counters=_json(counters)))
+        return forgotten
+
+    def last_number(self, record: RunRecord) -> tuple[int, int]:
+        """The largest trial and wave numbers in use."""
+        first, last = record.span
+        with self._read() as connection:
+            trial = connection.execute(sa.select(sa.func.max(trials.c.id)).where(trials.c.id.between(first, last)))
+            wave = connection.execute(sa.select(sa.func.max(waves.c.id)).where(waves.c.id.between(first, last)))
+            return trial.scalar() or first, wave.scalar() or first
+
+    def create_fork(self, parent: RunRecord, name: str | None, settings: str | None, cut: str | None) -> RunRecord:
+        """A new run that reuses what its parent recorded, up to `cut` in every trial."""
+        if name is not None and self.find(name) is not None:
+            raise RunError(f"a run named {name!r} exists already: give the fork another name")
+        return self.create(
+            name,
+            parent.seed,
+            driver=parent.driver,
+            settings=settings,
+            options=parent.options,
+            parent=parent.id,
+            cut=cut,
+        )
+
+
+def _json(data: Any) -> str:
+    return msgspec.json.encode(data).decode()
+
+
+def _record(row: sa.Row[Any]) -> RunRecord:
+    return RunRecord(
+        number=row.id,
+        id=row.uid,
+        name=row.name,
+        status=row.status,
+        seed=row.seed,
+        driver=row.driver,
+        settings=row.settings,
+        options=msgspec.json.decode(row.options),
+        sources=msgspec.json.decode(row.sources),
+        parent=row.parent,
+        cut=row.cut,
+        counters=msgspec.json.decode(row.counters, type=Counters),
+        analysis=row.analysis,
+        error=row.error,
+        cancel=row.cancel,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

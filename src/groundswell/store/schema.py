@@ -1,0 +1,183 @@
+"""The tables, and how a database file is opened, checked and brought up to date.
+
+A trial's id is `run << 32 | n`, so that the rows of a run lie side by side, need no run column, and are
+appended at the end of their tables. Journals are found by trial; there is no index on hashes in the hot path.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew
+
+REVISION = "0001"
+
+metadata = sa.MetaData()
+
+runs = sa.Table(
+    "runs",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("uid", sa.Text, nullable=False, unique=True),
+    sa.Column("name", sa.Text, unique=True),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("seed", sa.BigInteger, nullable=False),
+    sa.Column("driver", sa.Text),
+    sa.Column("settings", sa.Text),
+    sa.Column("options", sa.Text, nullable=False),
+    sa.Column("sources", sa.Text, nullable=False),
+    sa.Column("parent", sa.Text),
+    sa.Column("cut", sa.Text),
+    sa.Column("counters", sa.Text, nullable=False),
+    sa.Column("analysis", sa.Text),
+    sa.Column("error", sa.Text),
+    sa.Column("cancel", sa.Boolean, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("updated_at", sa.Float, nullable=False),
+)
+
+trials = sa.Table(
+    "trials",
+    metadata,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("program", sa.Text, nullable=False),
+    sa.Column("spec", sa.Text, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+)
+
+asks = sa.Table(
+    "asks",
+    metadata,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("trial", sa.BigInteger, nullable=False),
+    sa.Column("path", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.LargeBinary, nullable=False),
+    sa.Column("wave", sa.BigInteger),
+    sa.Column("fault", sa.Text),
+    sa.Column("settlement", sa.Text, nullable=False),
+    sa.Index("asks_by_trial", "trial"),
+)
+
+outcomes = sa.Table(
+    "outcomes",
+    metadata,
+    sa.Column("trial", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("fault", sa.Text),
+    sa.Column("body", sa.Text, nullable=False),
+)
+
+waves = sa.Table(
+    "waves",
+    metadata,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("account", sa.Text, nullable=False),
+    sa.Column("transport", sa.Text, nullable=False),
+    sa.Column("size", sa.Integer, nullable=False),
+    sa.Column("asks", sa.Text, nullable=False),
+    sa.Column("sent_at", sa.Float, nullable=False),
+    sa.Column("receipt", sa.Text),
+    sa.Column("ended_at", sa.Float),
+    sa.Index(
+        "open_waves",
+        "id",
+        sqlite_where=sa.text("ended_at IS NULL"),
+        postgresql_where=sa.text("ended_at IS NULL"),
+    ),
+)
+
+cache = sa.Table(
+    "cache",
+    metadata,
+    sa.Column("key", sa.LargeBinary, primary_key=True),
+    sa.Column("settlement", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+
+def open_database(store: str | Path) -> sa.Engine:
+    """Open a store, creating or migrating it as needed."""
+    path = database_path(store)
+    if not path.parent.is_dir():
+        raise StoreError(f"{path}: the folder {path.parent} does not exist; create it or give another --store")
+    engine = sa.create_engine(
+        f"sqlite:///{path}", connect_args={"check_same_thread": False, "timeout": 30}, poolclass=sa.NullPool
+    )
+    sa.event.listen(engine, "connect", _prepare)
+    try:
+        _bring_up_to_date(engine, path)
+    except (sa.exc.DatabaseError, sqlite3.DatabaseError) as error:
+        raise store_error(error, path) from error
+    return engine
+
+
+def database_path(store: str | Path) -> Path:
+    """The file behind a `--store` value."""
+    text = str(store)
+    if text.startswith("sqlite:///"):
+        text = text.removeprefix("sqlite:///")
+    if "://" in text:
+        raise SettingsError(f"--store {text}: only SQLite files are supported by this version; give a path")
+    return Path(text).expanduser().absolute()
+
+
+def _prepare(connection: sqlite3.Connection, _record: object) -> None:
+    """Settings of every connection. Full sync: a commit that was acknowledged survives power loss."""
+    connection.isolation_level = None
+    for pragma in ("busy_timeout=30000", "synchronous=FULL", "cache_size=-16384", "foreign_keys=OFF"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _bring_up_to_date(engine: sa.Engine, path: Path) -> None:
+    with engine.connect() as connection:
+        found = _revision(connection)
+        if found == REVISION:
+            return
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        found = _revision(connection)
+        if found is None:
+            _create(connection, path)
+        elif found > REVISION:
+            raise StoreTooNew(
+                f"{path} was written by a newer Groundswell (schema {found}, this one knows {REVISION}): upgrade, "
+                "or give another --store"
+            )
+        elif found < REVISION:
+            from groundswell.store.migrations import upgrade
+
+            upgrade(connection)
+        connection.exec_driver_sql("COMMIT")
+
+
+def _revision(connection: sa.Connection) -> str | None:
+    tables = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE name = 'alembic_version'").fetchall()
+    if not tables:
+        return None
+    row = connection.exec_driver_sql("SELECT version_num FROM alembic_version").fetchone()
+    return None if row is None else str(row[0])
+
+
+def _create(connection: sa.Connection, path: Path) -> None:
+    others = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
+    if others:
+        raise StoreCorrupt(f"{path} is a database of something else: give another --store")
+    metadata.create_all(connection, checkfirst=False)
+    connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+    connection.exec_driver_sql(f"INSERT INTO alembic_version VALUES ('{REVISION}')")
+
+
+def store_error(error: Exception, path: Path) -> StoreError:
+    """An error of the database driver as one of ours, with what to do."""
+    text = str(getattr(error, "orig", error))
+    if "disk is full" in text or "No space left" in text:
+        return StoreFull(f"no space is left for {path}: free some and resume; everything acknowledged is safe")
+    if "readonly" in text or "unable to open" in text or "Permission denied" in text:
+        return StoreReadOnly(f"{path} cannot be written ({text}): check its permissions and those of its folder")
+    if "not a database" in text or "malformed" in text:
+        return StoreCorrupt(f"{path} is not a usable database ({text}): restore a copy, or give another --store")
+    return StoreError(f"{path}: {text}")

@@ -1,0 +1,204 @@
+"""Group commit: one thread writes, many rows share a sync, and nothing goes on before its row is durable."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import sqlalchemy as sa
+
+from groundswell.errors import StoreError
+from groundswell.store.schema import store_error
+
+Row = tuple[Any, ...]
+After = tuple[Callable[..., None], tuple[Any, ...]]
+
+CHUNK = 256
+
+
+class Batch:
+    """Rows and updates that will be committed together, and what to call once they are."""
+
+    __slots__ = ("after", "late", "rows", "updates")
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[Any]] = {}
+        self.updates: dict[tuple[str, Any], Row] = {}
+        self.late: dict[tuple[str, Any], Callable[[], Row]] = {}
+        self.after: list[After] = []
+
+
+class Insert:
+    """A multi-row insert for one table, with statements for sizes that are powers of two up to CHUNK."""
+
+    def __init__(self, table: sa.Table, columns: Sequence[str], verb: str = "INSERT") -> None:
+        self.width = len(columns)
+        self._head = f"{verb} INTO {table.name} ({', '.join(columns)}) VALUES "
+        self._row = f"({', '.join('?' * self.width)})"
+        self._statements: dict[int, str] = {}
+
+    def write(self, cursor: sqlite3.Cursor, flat: list[Any]) -> None:
+        """Insert rows that lie end to end in one flat list."""
+        at, left, size = 0, len(flat) // self.width, CHUNK
+        while left:
+            while size > left:
+                size //= 2
+            statement = self._statements.get(size)
+            if statement is None:
+                statement = self._statements[size] = self._head + ", ".join([self._row] * size)
+            step = size * self.width
+            cursor.execute(statement, flat[at : at + step])
+            at += step
+            left -= size
+
+
+class Writer:
+    """The one thread that writes to a store.
+
+    Rows are buffered on the event loop and handed over once per tick, or when the commit before them is
+    done, but not more often than every `linger` seconds: the busier a run, the larger its commits.
+    """
+
+    def __init__(self, engine: sa.Engine, path: Path, inserts: dict[str, Insert], linger: float = 0.002) -> None:
+        self._path = path
+        self._inserts = inserts
+        self._loop = asyncio.get_running_loop()
+        self._linger = linger
+        self._batch = Batch()
+        self._writing = False
+        self._scheduled = False
+        self._last = 0.0
+        self._idle: list[asyncio.Future[None]] = []
+        self._failed: list[Callable[[StoreError], None]] = []
+        self._error: StoreError | None = None
+        self._queue: SimpleQueue[Batch | None] = SimpleQueue()
+        self._connection = engine.connect()
+        driver = self._connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        self._driver = driver
+        self._thread = threading.Thread(target=self._work, name="groundswell-writer", daemon=True)
+        self._thread.start()
+
+    def on_failure(self, tell: Callable[[StoreError], None]) -> None:
+        """Whom to tell when a commit fails; nothing is written after that."""
+        self._failed.append(tell)
+
+    def rows(self, table: str) -> list[Any]:
+        """The flat list of a table's values in the current batch; extend it to add a row."""
+        if not self._scheduled:
+            self._schedule()
+        rows = self._batch.rows
+        if table not in rows:
+            rows[table] = []
+        return rows[table]
+
+    def update(self, statement: str, key: Any, row: Row) -> None:
+        """Run a statement with the next commit; a later one with the same key replaces it."""
+        if not self._scheduled:
+            self._schedule()
+        self._batch.updates[statement, key] = row
+
+    def update_late(self, statement: str, key: Any, row: Callable[[], Row]) -> None:
+        """Run a statement with the next commit, with the values of the moment when that is handed over."""
+        if not self._scheduled:
+            self._schedule()
+        self._batch.late[statement, key] = row
+
+    def after(self, then: Callable[..., None], args: tuple[Any, ...]) -> None:
+        """Call a function once the current batch is durable."""
+        self._batch.after.append((then, args))
+
+    async def flush(self) -> None:
+        """Wait until everything added so far is durable; raises if it cannot be."""
+        while self._error is None and (self._writing or self._scheduled):
+            future = self._loop.create_future()
+            self._idle.append(future)
+            await future
+        if self._error is not None:
+            raise self._error
+
+    async def close(self) -> None:
+        """Write what is left and end the thread."""
+        try:
+            if self._error is None:
+                await self.flush()
+        finally:
+            self._queue.put(None)
+            await asyncio.to_thread(self._thread.join)
+            self._connection.close()
+
+    def _schedule(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self._scheduled = True
+        if not self._writing:
+            self._plan_hand_over()
+
+    def _plan_hand_over(self) -> None:
+        wait = self._last + self._linger - self._loop.time()
+        if wait <= 0:
+            self._loop.call_soon(self._hand_over)
+        else:
+            self._loop.call_later(wait, self._hand_over)
+
+    def _hand_over(self) -> None:
+        batch, self._batch = self._batch, Batch()
+        batch.updates.update((key, row()) for key, row in batch.late.items())
+        self._scheduled = False
+        self._writing = True
+        self._last = self._loop.time()
+        self._queue.put(batch)
+
+    def _work(self) -> None:
+        """The thread: commit batch after batch."""
+        cursor = self._driver.cursor()
+        while (batch := self._queue.get()) is not None:
+            try:
+                self._commit(cursor, batch)
+            except sqlite3.Error as error:
+                if self._driver.in_transaction:
+                    self._driver.rollback()
+                self._tell(self._fail, store_error(error, self._path))
+            else:
+                self._tell(self._committed, batch)
+
+    def _tell(self, then: Callable[[Any], None], what: Any) -> None:
+        try:
+            self._loop.call_soon_threadsafe(then, what)
+        except RuntimeError:
+            return  # the loop was closed without closing the store: nobody is left to be told
+
+    def _commit(self, cursor: sqlite3.Cursor, batch: Batch) -> None:
+        cursor.execute("BEGIN IMMEDIATE")
+        for table, flat in batch.rows.items():
+            self._inserts[table].write(cursor, flat)
+        for (statement, _), row in batch.updates.items():
+            cursor.execute(statement, row)
+        cursor.execute("COMMIT")
+
+    def _committed(self, batch: Batch) -> None:
+        self._writing = False
+        if self._scheduled:
+            self._plan_hand_over()
+        for then, args in batch.after:
+            then(*args)
+        if not self._scheduled:
+            self._wake()
+
+    def _fail(self, error: StoreError) -> None:
+        self._writing = False
+        self._error = error
+        for tell in list(self._failed):
+            tell(error)
+        self._wake()
+
+    def _wake(self) -> None:
+        for future in self._idle:
+            if not future.done():
+                future.set_result(None)
+        self._idle.clear()
