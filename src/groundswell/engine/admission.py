@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 R = TypeVar("R")
 
-AT_ONCE = 64
+AT_ONCE = 256
+START = 256
 MOST_BACKLOG = 20_000
 
 
@@ -45,9 +46,9 @@ class Arrivals:
         self._waiter: asyncio.Future[None] | None = None
 
     @property
-    def backlog(self) -> int:
-        """How many outcomes wait to be taken."""
-        return len(self._ready) + len(self._early)
+    def due(self) -> int:
+        """How many outcomes were promised and not taken yet."""
+        return self._placed - self._taken
 
     def expect(self) -> Deliver:
         """A place for the next trial; call what is returned with its outcome."""
@@ -139,7 +140,7 @@ class Admission:
     def window(self) -> int:
         """How many trials are kept open."""
         options = self._run.options
-        return options.window or plan.window(options.schedule, self._run.lanes.slots or AT_ONCE)
+        return options.window or plan.window(options.schedule, self._run.lanes.slots or START)
 
     async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Arrivals) -> None:
         """Take specs as there is room, and admit them."""
@@ -214,7 +215,7 @@ class Admission:
 
     async def _find_room(self, arrivals: Arrivals) -> int:
         """Wait until trials may be opened; how many."""
-        while (room := min(self.window - len(self._run.open), MOST_BACKLOG - arrivals.backlog)) <= 0:
+        while (room := min(self.window - len(self._run.open), MOST_BACKLOG - arrivals.due)) <= 0:
             self.admitting -= 1
             self._run.dispatch.schedule()
             try:

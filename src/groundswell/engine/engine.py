@@ -194,7 +194,7 @@ class Engine:
         self._running[record.id] = (run, lock, self._watch(run))
         unfinished = record.counters.planned - record.counters.settled
         for listener in self._listeners:
-            listener(RunOpened(run=record.id, at=self._clock.now(), unfinished=unfinished))
+            listener(RunOpened(run=record.id, at=self._clock.wall(), unfinished=unfinished))
         return run
 
     def _parent(self, record: RunRecord) -> Any:
@@ -241,7 +241,7 @@ class Engine:
                 values["analysis"] = analysis
             self.store.runs.change(run.record, **values)
             for listener in self._listeners:
-                listener(RunEnded(run=run.record.id, at=self._clock.now(), status=status))
+                listener(RunEnded(run=run.record.id, at=self._clock.wall(), status=status))
         finally:
             lock.release()
 

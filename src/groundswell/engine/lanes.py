@@ -12,11 +12,13 @@ from groundswell.program.request import Request
 class Lane:
     """An account, how it is reached, and its limiter."""
 
-    __slots__ = ("account", "pace", "transport")
+    __slots__ = ("account", "barrier", "cached", "pace", "transport")
 
     def __init__(self, account: str, transport: Transport, pace: Pace) -> None:
         self.account = account
         self.transport = transport
+        self.barrier = transport.barrier
+        self.cached = transport.cached
         self.pace = pace
 
 

@@ -18,10 +18,23 @@ class OpenTrial:
     """A trial under way.
 
     `recorded` is what its journal holds, `inherited` what the trial that it was forked from has. A `lenient`
-    trial is a new attempt: where it asks something else than before, it is asked anew.
+    trial is a new attempt: where it asks something else than before, it is asked anew. `was` is the outcome that
+    it had before it was scored again.
     """
 
-    __slots__ = ("conductor", "deliver", "id", "inherited", "key", "lenient", "outcome", "program", "recorded", "spec")
+    __slots__ = (
+        "conductor",
+        "deliver",
+        "id",
+        "inherited",
+        "key",
+        "lenient",
+        "outcome",
+        "program",
+        "recorded",
+        "spec",
+        "was",
+    )
 
     def __init__(
         self,
@@ -35,6 +48,7 @@ class OpenTrial:
         self.id = row.id
         self.key = row.key
         self.spec = row.spec
+        self.was = row.outcome
         self.lenient = row.attempt > 0
         self.program = program
         self.conductor: Conductor | None = conductor

@@ -28,6 +28,10 @@ class Clock(Protocol):
         """Seconds; only differences mean anything."""
         ...
 
+    def wall(self) -> float:
+        """Seconds since 1970, for what is written down."""
+        ...
+
     def call_at(self, when: float, then: Callable[[], None]) -> Callable[[], None]:
         """Call a function at a time; returns what cancels it."""
         ...

@@ -69,9 +69,13 @@ class HeldWaves:
             self._by_ask[ask] = wave
         self._run.spawn(self._regain(wave))
 
+    def __bool__(self) -> bool:
+        return bool(self._by_ask)
+
     def wait_for(self, pending: Pending) -> bool:
         """Whether an ask is held; then its settlement will come from the wave that carried it."""
-        if not self._by_ask or (wave := self._by_ask.get(pending.ask)) is None:
+        wave = self._by_ask.get(pending.ask)
+        if wave is None:
             return False
         if wave.prints[pending.ask] != pending.print and not pending.trial.lenient:
             raise ReplayMismatch(

@@ -35,7 +35,7 @@ from groundswell.engine.recovery import recover
 from groundswell.engine.retry import RetryPolicy
 from groundswell.errors import ForeignAwait, ReplayMismatch, RunStopped, SettingsError
 from groundswell.program.conductor import Conductor, Wait
-from groundswell.program.request import Fault, FaultKind, Invoke, Returned, Settlement, canonical
+from groundswell.program.request import Fault, FaultKind, Invoke, Returned, Settlement, canonical, fingerprint
 from groundswell.program.trial import Program, find_function
 
 S = TypeVar("S")
@@ -102,6 +102,7 @@ class Run:
         feeder = self.spawn(self.admission.feed(program, specs, replicates, arrivals))
         try:
             while (outcome := await arrivals.next()) is not None:
+                self.admission.made_room()
                 yield outcome
         finally:
             feeder.cancel()
@@ -115,7 +116,7 @@ class Run:
         """Send nothing more; journal what comes back; then let the driver end with `RunStopped`."""
         if self.stopping is None:
             self.stopping = RunStopped(reason, why)
-            self.emit(lambda: RunStopping(run=self.record.id, at=self.clock.now(), reason=reason, why=why))
+            self.emit(lambda: RunStopping(run=self.record.id, at=self.clock.wall(), reason=reason, why=why))
         self.halt_when_still()
 
     def abort(self, error: Exception) -> None:
@@ -166,34 +167,31 @@ class Run:
         assert conductor is not None
         try:
             while waits:
-                fresh = [Pending(trial, wait) for wait in waits]
-                if trial.recorded:
-                    fresh = [pending for pending in fresh if not self._replay(conductor, pending)]
-                for pending in fresh:
-                    self._route(pending)
+                fresh = [wait for wait in waits if not self._replay(trial, wait)] if trial.recorded else waits
+                for wait in fresh:
+                    self._route(Pending(trial, wait))
                 waits = conductor.advance() if len(fresh) < len(waits) else []
             if conductor.ended:
                 self._finish(trial, conductor)
         except (ReplayMismatch, SettingsError) as error:
             self.abort(error)
 
-    def _replay(self, conductor: Conductor, pending: Pending) -> bool:
+    def _replay(self, trial: OpenTrial, wait: Wait) -> bool:
         """Settle an ask from the journal, if it is there and is the same ask."""
-        trial = pending.trial
-        known = trial.recorded.pop(pending.wait.path, None) if trial.recorded else None
-        if known is None:
+        conductor, known = trial.conductor, trial.recorded.pop(wait.path, None) if trial.recorded else None
+        if known is None or conductor is None:
             return False
-        if known[0] != pending.print:
+        if known[0] != fingerprint(wait.request):
             if trial.lenient:
                 return False
             raise ReplayMismatch(
                 trial.key,
-                pending.wait.path,
+                wait.path,
                 f"{trial.program} now makes another request here than the one that run {self.record.title!r} "
                 "recorded; restore the program, or start a new run or a fork",
             )
         self.counters.replayed += 1
-        conductor.settle(pending.wait, known[1])
+        conductor.settle(wait, known[1])
         return True
 
     def _route(self, pending: Pending) -> None:
@@ -257,19 +255,23 @@ class Run:
             outcome = Outcome(trial.key, None, fault)
             self.counters.missing += 1
         trial.conductor = None
+        del self.open[trial.id]
         self._committing += 1
-        self.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome)
+        if body == trial.was:
+            self.loop.call_soon(self._deliver, trial, outcome)
+        else:
+            self.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome)
+        self.admission.made_room()
 
     def _deliver(self, trial: OpenTrial, outcome: Outcome[Any]) -> None:
         """An outcome is durable: hand it to the driver."""
         self._committing -= 1
-        del self.open[trial.id]
         trial.outcome = outcome
         if trial.deliver is not None:
             trial.deliver(outcome)
         if self.listeners:
             kind = outcome.fault.kind.value if outcome.fault else None
-            self.emit(lambda: TrialEnded(run=self.record.id, at=self.clock.now(), trial=trial.key, fault=kind))
+            self.emit(lambda: TrialEnded(run=self.record.id, at=self.clock.wall(), trial=trial.key, fault=kind))
         self.admission.made_room()
         self.dispatch.schedule()
 

@@ -170,7 +170,7 @@ ProgramFunction = Callable[[Trial, S], Coroutine[Any, Any, R]]
 class Program(Generic[S, R]):
     """A registered program: its name and version, its function, and the types of its spec and result."""
 
-    __slots__ = ("function", "name", "result_type", "source", "spec_type", "version")
+    __slots__ = ("function", "id", "name", "result_type", "source", "spec_type", "version")
 
     def __init__(self, name: str, version: int, function: ProgramFunction[S, R]) -> None:
         hints = _type_hints(function)
@@ -179,15 +179,11 @@ class Program(Generic[S, R]):
             raise SettingsError(f"program {name!r}: must take exactly (trial, spec), not ({', '.join(parameters)})")
         self.name = name
         self.version = version
+        self.id = f"{name}@{version}"
         self.function = function
         self.spec_type: Any = hints.get(parameters[1], Any)
         self.result_type: Any = hints.get("return", Any)
         self.source = source_hash(function)
-
-    @property
-    def id(self) -> str:
-        """Name and version, as journals hold them."""
-        return f"{self.name}@{self.version}"
 
     def __call__(self, trial: Trial, spec: S) -> Coroutine[Any, Any, R]:
         """Use a program as a part of another: `await duel(trial, spec)`, alone or in `together`."""

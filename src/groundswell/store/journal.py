@@ -19,7 +19,7 @@ from groundswell.program.request import Fault, Settlement, decode_settlement, en
 from groundswell.store import schema
 from groundswell.store.runs import Runs
 from groundswell.store.schema import database_path, open_database, store_error
-from groundswell.store.writer import Insert, Writer
+from groundswell.store.writer import Batch, Insert, Writer
 
 T = TypeVar("T")
 
@@ -99,43 +99,49 @@ class StoreJournal:
         self._store = store
         self._record = record
         self._writer = store.writer
+        self._counters_key = (SET_COUNTERS, record.number)
         self._indexed: str | None = None
 
+    def _batch(self) -> Batch:
+        """What will be committed next; the run's counters go along."""
+        batch = self._writer.batch()
+        batch.late[self._counters_key] = self._counted
+        return batch
+
+    def _counted(self) -> tuple[str, float, int]:
+        return msgspec.json.encode(self._record.counters).decode(), time.time(), self._record.number
+
     def add_trial(self, row: TrialRow) -> None:
-        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
-        self._writer.rows("trials").extend(row[:5])
+        self._batch().rows["trials"].extend(row[:5])
 
     def add_settlement(
         self, ask: AskId, fingerprint: bytes, wave: int | None, settlement: Settlement, then: Then, *args: Any
     ) -> None:
         fault = settlement.kind.value if type(settlement) is Fault else None
-        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
-        self._writer.rows("asks").extend((ask[0], ask[1], fingerprint, wave, fault, encode_settlement(settlement)))
-        self._writer.after(then, args)
+        batch = self._batch()
+        batch.rows["asks"].extend((ask[0], ask[1], fingerprint, wave, fault, encode_settlement(settlement)))
+        batch.after.append((then, args))
 
     def add_outcome(self, trial: int, fault: str | None, body: str, then: Then, *args: Any) -> None:
-        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
-        self._writer.rows("outcomes").extend((trial, fault, body))
-        self._writer.after(then, args)
+        batch = self._batch()
+        batch.rows["outcomes"].extend((trial, fault, body))
+        batch.after.append((then, args))
 
     def add_wave(self, intent: Intent, prints: Sequence[bytes], then: Then, *args: Any) -> None:
         listed = [(trial, path, print_.hex()) for (trial, path), print_ in zip(intent.asks, prints, strict=True)]
         asks = msgspec.json.encode(listed).decode()
-        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
-        self._writer.rows("waves").extend((intent.id, intent.account, intent.transport, len(listed), asks, intent.at))
-        self._writer.after(then, args)
+        batch = self._batch()
+        batch.rows["waves"].extend((intent.id, intent.account, intent.transport, len(listed), asks, intent.at))
+        batch.after.append((then, args))
 
     def add_receipt(self, wave: int, receipt: Receipt) -> None:
-        self._writer.update(SET_RECEIPT, wave, (msgspec.json.encode(receipt.data).decode(), wave))
+        self._writer.batch().updates[SET_RECEIPT, wave] = (msgspec.json.encode(receipt.data).decode(), wave)
 
     def end_wave(self, wave: int) -> None:
-        self._writer.update(END_WAVE, wave, (time.time(), wave))
+        self._writer.batch().updates[END_WAVE, wave] = (time.time(), wave)
 
     def add_cached(self, key: bytes, settlement: Settlement) -> None:
-        self._writer.rows("cache").extend((key, encode_settlement(settlement), time.time()))
-
-    def _counted(self) -> tuple[str, float, int]:
-        return msgspec.json.encode(self._record.counters).decode(), time.time(), self._record.number
+        self._batch().rows["cache"].extend((key, encode_settlement(settlement), time.time()))
 
     async def flush(self) -> None:
         await self._writer.flush()

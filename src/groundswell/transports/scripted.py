@@ -7,7 +7,6 @@ also give one function for all models to `groundswell.open(script=...)`.
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
@@ -66,12 +65,12 @@ class Scripted:
 
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         waiting: list[asyncio.Task[Settled]] = []
-        for ask, request, _ in self._sent.pop(intent.id):
-            answer = self._script(request)
-            if inspect.isawaitable(answer):
-                waiting.append(asyncio.create_task(_later(ask, answer)))
+        for item in self._sent.pop(intent.id):
+            answer = self._script(item.request)
+            if isinstance(answer, Answer):
+                yield _settle(item.ask, answer)
             else:
-                yield _settle(ask, answer)
+                waiting.append(asyncio.create_task(_later(item.ask, answer)))
         try:
             for done in asyncio.as_completed(waiting):
                 yield await done
