@@ -13,6 +13,7 @@ from groundswell.engine.events import Listener, RunEnded, RunOpened
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.ports import Clock, Lock, Prices, Router, Store
 from groundswell.engine.records import RunRecord, Status
+from groundswell.engine.replay import Verification, verify
 from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged
@@ -118,6 +119,13 @@ class Engine:
         return await self._drive(
             record, load_driver(record.driver), options, accept_changes=accept_changes, retry_missing=retry
         )
+
+    async def verify(self, name_or_id: str) -> Verification:
+        """Replay every trial of a run over its journal: do its programs still ask and find the same?"""
+        record = self.store.runs.get(name_or_id)
+        if record.driver is not None:
+            load_driver(record.driver)
+        return await verify(record, self.store.journal(record, lambda error: None))
 
     async def _drive(
         self,

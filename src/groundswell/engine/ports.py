@@ -146,6 +146,10 @@ class Journal(Protocol):
         """Wait until everything added so far is durable."""
         ...
 
+    async def trials(self, after: int, count: int) -> Sequence[TrialRow]:
+        """The next trials after one of that number, in the order of their start, with their outcomes."""
+        ...
+
     async def unfinished(self) -> Sequence[TrialRow]:
         """The trials that were started and have no outcome, in the order of their start."""
         ...

@@ -258,7 +258,7 @@ class Run:
         del self.open[trial.id]
         self._committing += 1
         if body == trial.was:
-            self.loop.call_soon(self._deliver, trial, outcome)
+            self._deliver(trial, outcome)
         else:
             self.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome)
         self.admission.made_room()

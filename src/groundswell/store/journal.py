@@ -33,7 +33,12 @@ INSERTS = {
 SET_COUNTERS = "UPDATE runs SET counters = ?, updated_at = ? WHERE id = ?"
 SET_RECEIPT = "UPDATE waves SET receipt = ? WHERE id = ?"
 END_WAVE = "UPDATE waves SET ended_at = ? WHERE id = ?"
+TRIALS = (
+    "SELECT trials.id, trials.key, program, spec, attempt, body, fault "
+    "FROM trials LEFT JOIN outcomes ON outcomes.trial = trials.id"
+)
 LOOK_UP = 500
+MOST_AHEAD = 50_000
 
 
 class Store:
@@ -100,7 +105,9 @@ class StoreJournal:
         self._record = record
         self._writer = store.writer
         self._counters_key = (SET_COUNTERS, record.number)
-        self._indexed: str | None = None
+        self._indexed = False
+        self._ahead: dict[str, TrialRow] = {}
+        self._read_to = record.span[0]
 
     def _batch(self) -> Batch:
         """What will be committed next; the run's counters go along."""
@@ -146,6 +153,9 @@ class StoreJournal:
     async def flush(self) -> None:
         await self._writer.flush()
 
+    async def trials(self, after: int, count: int) -> Sequence[TrialRow]:
+        return await self._store.read(lambda reading: self._trials(reading, after, count))
+
     async def unfinished(self) -> Sequence[TrialRow]:
         return await self._store.read(self._unfinished)
 
@@ -180,25 +190,42 @@ class StoreJournal:
         return [TrialRow(*row) for row in reading.execute(sql, self._record.span)]
 
     def _find(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
+        """Look trials up by key: first in what lies ahead in the order of their start, then in an index."""
+        found = {key: row for key in keys if (row := self._ahead.pop(key, None)) is not None}
+        while len(found) < len(keys) and self._read_ahead(reading, len(keys)):
+            found.update((key, self._ahead.pop(key)) for key in keys if key in self._ahead)
+        lacking = [key for key in keys if key not in found]
+        return found | self._look_up(reading, lacking) if lacking else found
+
+    def _read_ahead(self, reading: sqlite3.Connection, count: int) -> bool:
+        """Read the next trials; a driver that submits them in the same order needs no index. False: do not bother."""
+        if len(self._ahead) > MOST_AHEAD:
+            self._ahead.clear()
+            self._read_to = self._record.span[1]
+        rows = self._trials(reading, self._read_to, count)
+        if rows:
+            self._read_to = rows[-1].id
+            self._ahead.update((row.key, row) for row in rows)
+        return bool(rows)
+
+    def _trials(self, reading: sqlite3.Connection, after: int, count: int) -> list[TrialRow]:
+        sql = f"{TRIALS} WHERE trials.id > ? AND trials.id <= ? ORDER BY trials.id LIMIT ?"
+        return [TrialRow._make(row) for row in reading.execute(sql, (after, self._record.span[1], count))]
+
+    def _look_up(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
         """Look keys up in an index that lives only as long as this connection: the hot tables have none."""
-        if self._indexed is None:
-            self._indexed = f"keys_{self._record.number}"
-            reading.execute(f"CREATE TEMP TABLE {self._indexed} (key TEXT PRIMARY KEY, id INTEGER) WITHOUT ROWID")
-            reading.execute(
-                f"INSERT OR REPLACE INTO {self._indexed} "
-                "SELECT key, id FROM trials WHERE id BETWEEN ? AND ? ORDER BY key",
-                self._record.span,
-            )
+        index = f"keys_{self._record.number}"
+        if not self._indexed:
+            self._indexed = True
+            reading.execute(f"CREATE TEMP TABLE {index} (key TEXT PRIMARY KEY, id INTEGER) WITHOUT ROWID")
+            fill = f"INSERT OR REPLACE INTO {index} SELECT key, id FROM trials WHERE id BETWEEN ? AND ? ORDER BY key"
+            reading.execute(fill, self._record.span)
         found: dict[str, TrialRow] = {}
         for at in range(0, len(keys), LOOK_UP):
             some = keys[at : at + LOOK_UP]
-            sql = (
-                "SELECT trials.id, trials.key, program, spec, attempt, body, fault "
-                f"FROM {self._indexed} AS known JOIN trials ON trials.id = known.id "
-                f"LEFT JOIN outcomes ON outcomes.trial = trials.id WHERE known.key IN ({_marks(len(some))})"
-            )
-            for row in reading.execute(sql, some):
-                found[row[1]] = TrialRow(*row)
+            ids = f"SELECT id FROM {index} WHERE key IN ({_marks(len(some))})"
+            for row in reading.execute(f"{TRIALS} WHERE trials.id IN ({ids})", some):
+                found[row[1]] = TrialRow._make(row)
         return found
 
     def _open_waves(self, reading: sqlite3.Connection) -> list[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:
