@@ -133,14 +133,15 @@ class Admission:
         self._futures: set[asyncio.Future[Any]] = set()
         self._room: list[asyncio.Future[None]] = []
         self.admitting = 0
-        self.past = 0
+        self.past = last_trial - run.record.span[0]
         self.recovered: dict[str, OpenTrial] = {}
 
     @property
     def window(self) -> int:
         """How many trials are kept open."""
-        options = self._run.options
-        return options.window or plan.window(options.schedule, self._run.lanes.slots or START)
+        options, lanes = self._run.options, self._run.lanes
+        barrier = options.schedule == "waves" or lanes.barrier
+        return options.window or plan.window(lanes.slots or START, barrier=barrier)
 
     async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Arrivals) -> None:
         """Take specs as there is room, and admit them."""
@@ -189,6 +190,7 @@ class Admission:
                 trial.drop()
                 del run.open[trial.id]
                 run.counters.planned -= 1
+                run.journal.abandon(trial.id)
         run.dispatch.forget_dropped()
         self.made_room()
 
@@ -209,8 +211,16 @@ class Admission:
                     future.set_result(None)
             self._room.clear()
 
+    def abandon_unclaimed(self) -> None:
+        """The driver ended without submitting these again: they are no part of the run any more."""
+        for trial in self.recovered.values():
+            if trial.outcome is None:
+                self._run.counters.planned -= 1
+                self._run.journal.abandon(trial.id)
+
     def readmit(self, row: TrialRow, program: Program[Any, Any], recorded: dict[str, Recorded]) -> None:
         """Go on with a trial of an earlier session before the driver submits it again."""
+        self.past -= 1
         self.recovered[row.key] = self._run.start(row, program, None, recorded)
 
     async def _find_room(self, arrivals: Arrivals) -> int:
@@ -253,6 +263,7 @@ class Admission:
             else:
                 _check_spec(key, row.spec, spec)
                 self.past -= 1
+                run.counters.planned += row.abandoned
                 if row.outcome is not None and program.id not in self._rescored:
                     then(_past_outcome(program, row))
                 else:

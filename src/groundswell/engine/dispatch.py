@@ -130,10 +130,8 @@ class Dispatch:
         run.counters.seconds = self._seconds_before + now - self._started
         for lane, queue in self._queues.items():
             if queue.asks:
-                wanted = self._afford(queue, self._sendable(lane, queue), now)
-                grant = lane.pace.grant(wanted, 0.0, now)
-                if queue.released:
-                    queue.released -= grant.leave
+                grant = lane.pace.grant(self._afford(queue, self._sendable(lane, queue), now), 0.0, now)
+                queue.released = max(0, queue.released - grant.leave)
                 for size in plan.cut(grant.leave, lane.transport.max_wave):
                     self._send(lane, [queue.asks.popleft() for _ in range(size)])
                 if grant.again_at is not None:
@@ -261,7 +259,8 @@ class Dispatch:
             self._retrying -= 1
             queue = self._queue(lane)
             queue.asks.appendleft(pending)
-            queue.released += 1
+            if not lane.barrier:
+                queue.released += 1  # it belongs to the wave that is leaving piece by piece
             self.schedule()
 
         run.clock.call_at(when, again)

@@ -147,6 +147,7 @@ class Engine:
             if not isinstance(error, RunStopped):
                 raise
         else:
+            run.admission.abandon_unclaimed()
             await self._end(run, None, canonical(analysis).decode())
         return summarise(self.store.runs.get(record.id))
 

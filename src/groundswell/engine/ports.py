@@ -116,6 +116,10 @@ class Journal(Protocol):
         """A trial was started."""
         ...
 
+    def abandon(self, trial: int) -> None:
+        """A driver left a trial before its end."""
+        ...
+
     def add_settlement(
         self, ask: AskId, fingerprint: bytes, wave: int | None, settlement: Settlement, then: Then, *args: Any
     ) -> None:
@@ -172,6 +176,10 @@ class Journal(Protocol):
 
     async def cancelled(self) -> bool:
         """Whether somebody asked for this run to stop."""
+        ...
+
+    def close(self) -> None:
+        """Tell nobody of failed commits any more."""
         ...
 
 

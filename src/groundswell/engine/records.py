@@ -149,7 +149,10 @@ class RunRecord(msgspec.Struct):
 
 
 class TrialRow(NamedTuple):
-    """A trial as the store holds it; `outcome` and `fault` are None while it is unfinished."""
+    """A trial as the store holds it; `outcome` and `fault` are None while it is unfinished.
+
+    An abandoned trial was started, but its driver left it; it goes on only if a driver submits it again.
+    """
 
     id: int
     key: str
@@ -158,6 +161,7 @@ class TrialRow(NamedTuple):
     attempt: int
     outcome: str | None = None
     fault: str | None = None
+    abandoned: bool = False
 
 
 Recorded = tuple[bytes, Settlement]

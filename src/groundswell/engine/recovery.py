@@ -22,9 +22,9 @@ async def recover(run: Run) -> None:
 
     Trials whose program is not known yet, or has changed, are left for the driver.
     """
-    if not run.counters.planned:
-        return
     journal, admission = run.journal, run.admission
+    if not admission.past:
+        return
     for intent, receipt, prints in await journal.open_waves():
         run.dispatch.held.hold(HeldWave(intent, receipt, prints))
     rows = []
@@ -32,7 +32,6 @@ async def recover(run: Run) -> None:
         program = find_program(row.program)
         if program is not None and admission.unchanged(program):
             rows.append((row, program))
-    admission.past = run.counters.planned - len(rows)
     for at in range(0, len(rows), AT_ONCE):
         some = rows[at : at + AT_ONCE]
         recorded = await journal.recorded([row.id for row, _ in some])

@@ -141,8 +141,13 @@ class Run:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for trial in self.open.values():
             trial.drop()
-        if self.error is None:
-            await self.journal.flush()
+        if self._opening is not None:
+            self._opening.cancel()
+        try:
+            if self.error is None:
+                await self.journal.flush()
+        finally:
+            self.journal.close()
 
     # The path of a trial.
 

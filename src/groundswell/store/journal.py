@@ -32,9 +32,10 @@ INSERTS = {
 }
 SET_COUNTERS = "UPDATE runs SET counters = ?, updated_at = ? WHERE id = ?"
 SET_RECEIPT = "UPDATE waves SET receipt = ? WHERE id = ?"
+ABANDON = "UPDATE trials SET abandoned = 1 WHERE id = ?"
 END_WAVE = "UPDATE waves SET ended_at = ? WHERE id = ?"
 TRIALS = (
-    "SELECT trials.id, trials.key, program, spec, attempt, body, fault "
+    "SELECT trials.id, trials.key, program, spec, attempt, body, fault, abandoned "
     "FROM trials LEFT JOIN outcomes ON outcomes.trial = trials.id"
 )
 LOOK_UP = 500
@@ -55,8 +56,7 @@ class Store:
 
     def journal(self, record: RunRecord, failed: Callable[[Exception], None]) -> StoreJournal:
         """The journal of a run; must be called on the event loop that will use it."""
-        self.writer.on_failure(failed)
-        return StoreJournal(self, record)
+        return StoreJournal(self, record, failed)
 
     @property
     def writer(self) -> Writer:
@@ -100,10 +100,12 @@ class Store:
 class StoreJournal:
     """The journal port, over a store."""
 
-    def __init__(self, store: Store, record: RunRecord) -> None:
+    def __init__(self, store: Store, record: RunRecord, failed: Callable[[Exception], None]) -> None:
         self._store = store
         self._record = record
         self._writer = store.writer
+        self._failed = failed
+        self._writer.failed.append(failed)
         self._counters_key = (SET_COUNTERS, record.number)
         self._indexed = False
         self._ahead: dict[str, TrialRow] = {}
@@ -120,6 +122,9 @@ class StoreJournal:
 
     def add_trial(self, row: TrialRow) -> None:
         self._batch().rows["trials"].extend(row[:5])
+
+    def abandon(self, trial: int) -> None:
+        self._batch().updates[ABANDON, trial] = (trial,)
 
     def add_settlement(
         self, ask: AskId, fingerprint: bytes, wave: int | None, settlement: Settlement, then: Then, *args: Any
@@ -182,9 +187,12 @@ class StoreJournal:
         row = await self._store.read(lambda reading: reading.execute(sql, (self._record.number,)).fetchone())
         return row is None or bool(row[0])
 
+    def close(self) -> None:
+        self._writer.failed.remove(self._failed)
+
     def _unfinished(self, reading: sqlite3.Connection) -> list[TrialRow]:
         sql = (
-            "SELECT id, key, program, spec, attempt FROM trials WHERE id BETWEEN ? AND ? "
+            "SELECT id, key, program, spec, attempt FROM trials WHERE id BETWEEN ? AND ? AND NOT abandoned "
             "AND NOT EXISTS (SELECT 1 FROM outcomes WHERE trial = trials.id) ORDER BY id"
         )
         return [TrialRow(*row) for row in reading.execute(sql, self._record.span)]

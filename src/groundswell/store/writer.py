@@ -65,7 +65,8 @@ class Writer:
     """The one thread that writes to a store.
 
     Rows are buffered on the event loop and handed over once per tick, or when the commit before them is
-    done, but not more often than every `linger` seconds: the busier a run, the larger its commits.
+    done, but not more often than every `linger` seconds: the busier a run, the larger its commits. When a
+    commit fails, everyone in `failed` is told, and nothing is written after that.
     """
 
     def __init__(self, engine: sa.Engine, path: Path, inserts: dict[str, Insert], linger: float = 0.002) -> None:
@@ -78,7 +79,7 @@ class Writer:
         self._scheduled = False
         self._last = 0.0
         self._idle: list[asyncio.Future[None]] = []
-        self._failed: list[Callable[[StoreError], None]] = []
+        self.failed: list[Callable[[StoreError], None]] = []
         self._error: StoreError | None = None
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()
         self._connection = engine.connect()
@@ -87,10 +88,6 @@ class Writer:
         self._driver = driver
         self._thread = threading.Thread(target=self._work, name="groundswell-writer", daemon=True)
         self._thread.start()
-
-    def on_failure(self, tell: Callable[[StoreError], None]) -> None:
-        """Whom to tell when a commit fails; nothing is written after that."""
-        self._failed.append(tell)
 
     def batch(self) -> Batch:
         """What will be committed next; add to it before the current tick of the loop ends."""
@@ -179,7 +176,7 @@ class Writer:
     def _fail(self, error: StoreError) -> None:
         self._writing = False
         self._error = error
-        for tell in list(self._failed):
+        for tell in list(self.failed):
             tell(error)
         self._wake()
 
