@@ -13,7 +13,7 @@ import msgspec
 from groundswell.engine import plan
 from groundswell.engine.keys import Seen, spec_key
 from groundswell.engine.opened import Deliver, OpenTrial
-from groundswell.engine.outcome import Outcome, decode_result, encode_spec
+from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_spec
 from groundswell.engine.ports import Journal
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.errors import DuplicateKey, ReplayMismatch, SourceChanged
@@ -358,9 +358,10 @@ def _before(cut: str | None, recorded: dict[str, Recorded]) -> dict[str, Recorde
 
 def _past_outcome(program: Program[Any, Any], row: TrialRow) -> Outcome[Any]:
     assert row.outcome is not None
+    given = decode_spec(program, row.spec)
     if row.fault is None:
-        return Outcome(row.key, decode_result(program, row.outcome))
-    return Outcome(row.key, None, msgspec.json.decode(row.outcome, type=Fault))
+        return Outcome(row.key, given, decode_result(program, row.outcome))
+    return Outcome(row.key, given, None, msgspec.json.decode(row.outcome, type=Fault))
 
 
 def _resolve(future: asyncio.Future[Any], outcome: Outcome[Any]) -> None:

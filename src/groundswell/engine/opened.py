@@ -17,7 +17,7 @@ Deliver = Callable[[Outcome[Any]], None]
 class OpenTrial:
     """A trial under way.
 
-    `recorded` is what its journal holds, `inherited` what the trial that it was forked from has. A `lenient`
+    `given` is its spec as the program gets it, `spec` the same as text. `recorded` is what its journal holds, `inherited` what the trial that it was forked from has. A `lenient`
     trial is a new attempt: where it asks something else than before, it is asked anew. `was` is the outcome that
     it had before it was scored again.
     """
@@ -25,6 +25,7 @@ class OpenTrial:
     __slots__ = (
         "conductor",
         "deliver",
+        "given",
         "id",
         "inherited",
         "key",
@@ -40,6 +41,7 @@ class OpenTrial:
         self,
         row: TrialRow,
         program: Program[Any, Any],
+        given: Any,
         conductor: Conductor,
         deliver: Deliver | None,
         recorded: dict[str, Recorded] | None,
@@ -48,6 +50,7 @@ class OpenTrial:
         self.id = row.id
         self.key = row.key
         self.spec = row.spec
+        self.given = given
         self.was = row.outcome
         self.lenient = row.attempt > 0
         self.program = program

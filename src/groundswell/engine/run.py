@@ -160,8 +160,9 @@ class Run:
         inherited: dict[str, Recorded] | None = None,
     ) -> OpenTrial:
         """Open a trial and run it up to its first waits."""
-        conductor = Conductor(program, decode_spec(program, row.spec), row.key, self.record.seed)
-        trial = OpenTrial(row, program, conductor, deliver, recorded, inherited)
+        given = decode_spec(program, row.spec)
+        conductor = Conductor(program, given, row.key, self.record.seed)
+        trial = OpenTrial(row, program, given, conductor, deliver, recorded, inherited)
         self.open[row.id] = trial
         self._drive(trial, conductor.start())
         return trial
@@ -252,12 +253,12 @@ class Run:
             return
         if conductor.error is None:
             kind, body = None, encode_result(trial.program, conductor.result)
-            outcome = Outcome(trial.key, decode_result(trial.program, body))
+            outcome: Outcome[Any] = Outcome(trial.key, trial.given, decode_result(trial.program, body))
             self.counters.usable += 1
         else:
             fault = fault_of(conductor.error)
             kind, body = fault.kind.value, canonical(fault).decode()
-            outcome = Outcome(trial.key, None, fault)
+            outcome = Outcome(trial.key, trial.given, None, fault)
             self.counters.missing += 1
         trial.conductor = None
         del self.open[trial.id]

@@ -7,6 +7,7 @@ also give one function for all models to `groundswell.open(script=...)`.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
@@ -15,29 +16,41 @@ from groundswell.errors import SettingsError
 from groundswell.program.request import Embedding, Fault, Reply, Request
 
 Answer = Reply | Embedding | Fault | str
-Script = Callable[[Request], Answer | Awaitable[Answer]]
+Given = Answer | Awaitable[Answer]
+Script = Callable[..., Given]
 F = TypeVar("F", bound=Script)
 
 _MODELS: dict[str, Script] = {}
 
 
 def scripted_model(name: str) -> Callable[[F], F]:
-    """Register a function, plain or async, as the model `scripted/NAME`."""
+    """Register a function as the model `scripted/NAME`.
+
+    It takes the request and, if it likes, a number that tells equal requests of different trials apart and is
+    the same whenever a trial runs again: seed a `random.Random` with it. It may be async.
+    """
 
     def register(script: F) -> F:
-        _MODELS[f"scripted/{name}"] = script
+        _MODELS[f"scripted/{name}"] = _with_sample(script)
         return script
 
     return register
 
 
-def registered(request: Request) -> Answer | Awaitable[Answer]:
-    """The script that answers with the model that the request names."""
+def registered(request: Request, sample: int) -> Given:
+    """The answer of the scripted model that the request names."""
     script = _MODELS.get(request.model)
     if script is None:
         known = ", ".join(sorted(_MODELS)) or "none"
         raise SettingsError(f"model {request.model!r}: no such scripted model (registered: {known})")
-    return script(request)
+    return script(request, sample)
+
+
+def _with_sample(script: Script) -> Script:
+    """A script that takes the request and the sample number, whether it wants that or not."""
+    if len(inspect.signature(script).parameters) > 1:
+        return script
+    return lambda request, _: script(request)
 
 
 class Scripted:
@@ -56,7 +69,7 @@ class Scripted:
         self.barrier = barrier
         self.max_wave = max_wave
         self.cached = cached
-        self._script = script
+        self._script = _with_sample(script)
         self._sent: dict[int, tuple[Item, ...]] = {}
 
     async def dispatch(self, wave: Wave) -> Receipt:
@@ -66,7 +79,7 @@ class Scripted:
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         waiting: list[asyncio.Task[Settled]] = []
         for item in self._sent.pop(intent.id):
-            answer = self._script(item.request)
+            answer = self._script(item.request, item.sample)
             if isinstance(answer, Answer):
                 yield _settle(item.ask, answer)
             else:
