@@ -17,9 +17,11 @@ Deliver = Callable[[Outcome[Any]], None]
 class OpenTrial:
     """A trial under way.
 
-    `given` is its spec as the program gets it, `spec` the same as text. `recorded` is what its journal holds, `inherited` what the trial that it was forked from has. A `lenient`
-    trial is a new attempt: where it asks something else than before, it is asked anew. `was` is the outcome that
-    it had before it was scored again.
+    given      its spec, as the program gets it; `spec` is the same as text
+    recorded   what its journal holds
+    inherited  what the trial that it was forked from has
+    lenient    it is a new attempt: where it asks something else than before, it is asked anew
+    was        the outcome that it had before it was scored again
     """
 
     __slots__ = (
@@ -43,6 +45,7 @@ class OpenTrial:
         program: Program[Any, Any],
         given: Any,
         conductor: Conductor,
+        *,
         deliver: Deliver | None,
         recorded: dict[str, Recorded] | None,
         inherited: dict[str, Recorded] | None,

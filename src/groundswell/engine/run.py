@@ -162,7 +162,7 @@ class Run:
         """Open a trial and run it up to its first waits."""
         given = decode_spec(program, row.spec)
         conductor = Conductor(program, given, row.key, self.record.seed)
-        trial = OpenTrial(row, program, given, conductor, deliver, recorded, inherited)
+        trial = OpenTrial(row, program, given, conductor, deliver=deliver, recorded=recorded, inherited=inherited)
         self.open[row.id] = trial
         self._drive(trial, conductor.start())
         return trial

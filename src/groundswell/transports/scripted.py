@@ -31,7 +31,7 @@ def scripted_model(name: str) -> Callable[[F], F]:
     """
 
     def register(script: F) -> F:
-        _MODELS[f"scripted/{name}"] = _with_sample(script)
+        _MODELS[f"scripted/{name}"] = script
         return script
 
     return register
@@ -43,14 +43,11 @@ def registered(request: Request, sample: int) -> Given:
     if script is None:
         known = ", ".join(sorted(_MODELS)) or "none"
         raise SettingsError(f"model {request.model!r}: no such scripted model (registered: {known})")
-    return script(request, sample)
+    return script(request, sample) if _wants_sample(script) else script(request)
 
 
-def _with_sample(script: Script) -> Script:
-    """A script that takes the request and the sample number, whether it wants that or not."""
-    if len(inspect.signature(script).parameters) > 1:
-        return script
-    return lambda request, _: script(request)
+def _wants_sample(script: Script) -> bool:
+    return len(inspect.signature(script).parameters) > 1
 
 
 class Scripted:
@@ -69,7 +66,8 @@ class Scripted:
         self.barrier = barrier
         self.max_wave = max_wave
         self.cached = cached
-        self._script = _with_sample(script)
+        self._script = script
+        self._wants_sample = _wants_sample(script)
         self._sent: dict[int, tuple[Item, ...]] = {}
 
     async def dispatch(self, wave: Wave) -> Receipt:
@@ -79,7 +77,7 @@ class Scripted:
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         waiting: list[asyncio.Task[Settled]] = []
         for item in self._sent.pop(intent.id):
-            answer = self._script(item.request, item.sample)
+            answer = self._script(item.request, item.sample) if self._wants_sample else self._script(item.request)
             if isinstance(answer, Answer):
                 yield _settle(item.ask, answer)
             else:
