@@ -49,7 +49,11 @@ class Queue:
 
 
 class Dispatch:
-    """Sends the asks of one run."""
+    """Sends the asks of one run.
+
+    `flying` counts the asks in flight; `landing` those of them that must be waited for, because what a live
+    connection brings is lost with it. A batch can be collected by another process.
+    """
 
     def __init__(self, run: Run, last_wave: int, prices: Prices | None) -> None:
         self._run = run
@@ -65,6 +69,7 @@ class Dispatch:
         self._caching = run.options.cache
         self.held = HeldWaves(run)
         self.flying = 0
+        self.landing = 0
 
         counters = run.counters
         self._started = run.clock.now()
@@ -177,6 +182,7 @@ class Dispatch:
             items=tuple([Item(p.ask, request_of(p), partial(self._sample, p)) for p in pendings]),
         )
         self.flying += len(pendings)
+        self.landing += 0 if lane.barrier else len(pendings)
         run.counters.sent += len(pendings)
         run.counters.waves += 1
         for pending in pendings if self._limited else ():
@@ -220,6 +226,7 @@ class Dispatch:
     def arrived(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
         """An attempt ended: retry it, or hand its settlement to the run."""
         self.flying -= 1
+        self.landing -= not lane.barrier
         self._spend(lane, pending, settlement)
         if type(settlement) is Fault:
             now = self._run.clock.now()

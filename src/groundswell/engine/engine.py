@@ -147,7 +147,6 @@ class Engine:
             if not isinstance(error, RunStopped):
                 raise
         else:
-            run.admission.abandon_unclaimed()
             await self._end(run, None, canonical(analysis).decode())
         return summarise(self.store.runs.get(record.id))
 
@@ -236,23 +235,32 @@ class Engine:
         return unwatch
 
     async def _end(self, run: Run, error: BaseException | None, analysis: str | None = None) -> None:
-        """Close a run and write down how it ended."""
+        """Close a run and write down how it ended. Only a hard stop loses replies that are in flight."""
         entry = self._running.pop(run.record.id, None)
         if entry is None:
             return
         _, lock, unwatch = entry
         unwatch()
         try:
-            await run.close()
-            status, text = _ending(run, error)
-            values = {"status": status, "error": text, "counters": run.counters}
-            if analysis is not None:
-                values["analysis"] = analysis
-            self.store.runs.change(run.record, **values)
-            for listener in self._listeners:
-                listener(RunEnded(run=run.record.id, at=self._clock.wall(), status=status))
+            if not isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
+                await run.land()
         finally:
-            lock.release()
+            try:
+                if error is None:
+                    run.admission.abandon_unclaimed()
+                await run.close()
+                self._write_down(run, error, analysis)
+            finally:
+                lock.release()
+
+    def _write_down(self, run: Run, error: BaseException | None, analysis: str | None) -> None:
+        status, text = _ending(run, error)
+        values = {"status": status, "error": text, "counters": run.counters}
+        if analysis is not None:
+            values["analysis"] = analysis
+        self.store.runs.change(run.record, **values)
+        for listener in self._listeners:
+            listener(RunEnded(run=run.record.id, at=self._clock.wall(), status=status))
 
     def _check_driver(self, record: RunRecord, driver: Driver, accept_changes: bool) -> None:
         name, now = driver_name(driver), source_hash(driver)

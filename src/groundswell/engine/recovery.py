@@ -123,6 +123,7 @@ class HeldWaves:
         if pending is not None:
             lane = run.lanes.of(pending.wait.request)  # type: ignore[arg-type]  # calls are never in a wave
             lane.pace.joined(1)
+            run.dispatch.landing += not lane.barrier
             run.dispatch.arrived(lane, pending, wave.intent.id, settlement)
         elif type(settlement) is not Fault:
             run.journal.add_settlement(ask, print_, wave.intent.id, settlement, _nothing)

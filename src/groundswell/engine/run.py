@@ -84,6 +84,7 @@ class Run:
         self.stopping: RunStopped | None = None
         self.error: Exception | None = None
         self._opening: asyncio.Task[None] | None = None
+        self._landed: asyncio.Future[None] | None = None
         self._committing = 0
         self._calling = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -126,12 +127,22 @@ class Run:
             for task in self._tasks:
                 task.cancel()
             self.admission.fail(error)
+            if self._landed is not None and not self._landed.done():
+                self._landed.set_result(None)
 
     async def opened(self) -> None:
         """Go on with what an earlier session left, once."""
         if self._opening is None:
             self._opening = self.loop.create_task(recover(self))
         await asyncio.shield(self._opening)
+
+    async def land(self) -> None:
+        """Send nothing more, and wait for the replies that would be paid for and lost."""
+        if self.error is None:
+            self.stopping = self.stopping or RunStopped("ended", f"run {self.record.title!r} has ended")
+            self._landed = self.loop.create_future()
+            self.halt_when_still()
+            await self._landed
 
     async def close(self) -> None:
         """Let go of everything; what is unfinished stays in the store."""
@@ -288,9 +299,11 @@ class Run:
         return not (self._committing or self._calling or self.admission.admitting)
 
     def halt_when_still(self) -> None:
-        """After a stop, once nothing is in flight any more: tell the driver."""
-        if self.stopping is not None and not (self.dispatch.flying or self._committing or self._calling):
+        """After a stop, once everything has landed and is durable: tell the driver."""
+        if self.stopping is not None and not (self.dispatch.landing or self._committing or self._calling):
             self.admission.fail(self.stopping)
+            if self._landed is not None and not self._landed.done():
+                self._landed.set_result(None)
 
     def emit(self, make: Callable[[], Event]) -> None:
         """Tell the listeners, if there are any."""
