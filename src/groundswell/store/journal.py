@@ -19,7 +19,7 @@ from groundswell.program.request import Fault, Settlement, decode_settlement, en
 from groundswell.store import schema
 from groundswell.store.runs import Runs
 from groundswell.store.schema import database_path, open_database, store_error
-from groundswell.store.writer import Insert, Writer
+from groundswell.store.writer import Around, Insert, Writer, plainly
 
 T = TypeVar("T")
 
@@ -37,10 +37,14 @@ LOOK_UP = 500
 
 
 class Store:
-    """An open database: its runs, its one writer, and a thread for reading."""
+    """An open database: its runs, its one writer, and a thread for reading.
 
-    def __init__(self, store: str | Path) -> None:
+    `around` is given every commit to make; a crash harness, or a meter, sits there.
+    """
+
+    def __init__(self, store: str | Path, *, around: Around = plainly) -> None:
         self.path = database_path(store)
+        self._around = around
         self._engine = open_database(store)
         self.runs = Runs(self._engine, self.path)
         self._writer: Writer | None = None
@@ -57,8 +61,13 @@ class Store:
     def writer(self) -> Writer:
         """The writer, started on first use."""
         if self._writer is None:
-            self._writer = Writer(self._engine, self.path, INSERTS)
+            self._writer = Writer(self._engine, self.path, INSERTS, around=self._around)
         return self._writer
+
+    @property
+    def busy(self) -> bool:
+        """Whether the writing thread is at work."""
+        return self._writer is not None and self._writer.busy
 
     async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Run a query on the reading thread."""
