@@ -64,8 +64,11 @@ class HeldWaves:
         self._by_ask: dict[AskId, HeldWave] = {}
 
     def hold(self, wave: HeldWave) -> None:
-        """Hold the asks of a wave, and find out about it."""
+        """Hold the asks of a wave, and find out about it. A retried ask belongs to the last wave that carried it."""
         for ask in wave.prints:
+            earlier = self._by_ask.get(ask)
+            if earlier is not None:
+                del earlier.prints[ask]
             self._by_ask[ask] = wave
         self._run.spawn(self._regain(wave))
 
