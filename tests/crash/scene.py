@@ -72,7 +72,8 @@ class Scene:
         if self.kind == "batch":
             assert (extra, counters.resent) == (0, 0), "a batch ask was paid for twice"
         else:
-            assert extra <= counters.resent <= CAP * self.kills
+            assert extra <= CAP * self.kills
+            assert extra <= counters.resent <= CAP * self.kills + counters.retried
 
     def journalled(self) -> dict[AskId, str]:
         """Every settlement in the store; each is there once."""

@@ -118,6 +118,7 @@ class ProviderBooks:
 class ScriptedBatch:
     """Sends each wave as one batch, whose results are there after `takes` seconds, in any order.
 
+    Those of a batch that another session sent are there at once: it has had its time.
     With `undecided`, the first so many calls of `adopt` cannot tell yet what became of a wave.
     """
 
@@ -142,12 +143,16 @@ class ScriptedBatch:
         self._clock = clock
         self._takes = takes
         self._undecided = undecided
+        self._mine: set[str | None] = set()
 
     async def dispatch(self, wave: Wave) -> Receipt:
-        return Receipt({"batch": self._books.place(wave, self._script, batch=True).batch})
+        batch = self._books.place(wave, self._script, batch=True).batch
+        self._mine.add(batch)
+        return Receipt({"batch": batch})
 
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
-        await pause(self._clock, self._takes)
+        if receipt.data["batch"] in self._mine:
+            await pause(self._clock, self._takes)
         asks = {intent.custom_id(ask): ask for ask in intent.asks}
         orders = list(self._books.get(receipt.data["batch"]).orders)
         Random(receipt.data["batch"]).shuffle(orders)
