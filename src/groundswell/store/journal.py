@@ -135,9 +135,11 @@ class StoreJournal:
         self._writer.after(then, args)
 
     def add_receipt(self, wave: int, receipt: Receipt) -> None:
+        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
         self._writer.update(SET_RECEIPT, wave, (msgspec.json.encode(receipt.data).decode(), wave))
 
     def end_wave(self, wave: int) -> None:
+        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
         self._writer.update(END_WAVE, wave, (time.time(), wave))
 
     def add_cached(self, key: bytes, settlement: Settlement) -> None:
