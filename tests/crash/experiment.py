@@ -1,6 +1,7 @@
 """The experiment that is crashed: a few dozen trials with nested branches, calls, retries and faults.
 
-As a script it is one session of that experiment in a process of its own, which may kill itself:
+As a script it is one session of that experiment in a process of its own, which kills itself at a commit (0:
+never), and says on stdout that it has made one:
 
     python experiment.py STORE BOOKS TRANSPORT SCHEDULE COMMIT WHEN
 """
@@ -8,7 +9,9 @@ As a script it is one session of that experiment in a process of its own, which 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -126,12 +129,15 @@ def main(store: str, books: str, kind: str, schedule: str, commit: str, when: st
     point = CrashPoint(int(commit), "before" if when == "before" else "after", kill_me)
     clock = LoopClock()
 
-    async def one_session() -> list[Outcome[Found]]:
-        way = transport(kind, ProviderBooks(Path(books)), clock)
-        return await session(CrashingStore(FileStore(store, around=point.around), point), way, clock, schedule)
+    def around(commit: Callable[[], None]) -> None:
+        point.around(commit)
+        os.write(1, b"committed\n")
 
-    outcomes = asyncio.run(one_session())
-    sys.stdout.write(msgspec.json.encode([point.seen, outcomes]).decode())
+    async def one_session() -> None:
+        way = transport(kind, ProviderBooks(Path(books)), clock)
+        await session(CrashingStore(FileStore(store, around=around), point), way, clock, schedule)
+
+    asyncio.run(one_session())
 
 
 if __name__ == "__main__":
