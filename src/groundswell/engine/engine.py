@@ -15,7 +15,7 @@ from groundswell.engine.ports import Clock, Lock, Prices, Router, Store
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.summary import Summary, summarise
-from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged
+from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged, StoreError
 from groundswell.program.request import canonical
 from groundswell.program.trial import source_hash
 
@@ -236,7 +236,9 @@ class Engine:
         try:
             await run.close()
             status, text = _ending(run, error)
-            values = {"status": status, "error": text, "counters": run.counters}
+            values: dict[str, Any] = {"status": status, "error": text}
+            if not isinstance(run.error, StoreError):  # else they count things that were never written
+                values["counters"] = run.counters
             if analysis is not None:
                 values["analysis"] = analysis
             self.store.runs.change(run.record, **values)
