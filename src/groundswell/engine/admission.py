@@ -132,7 +132,7 @@ class Admission:
         self._futures: set[asyncio.Future[Any]] = set()
         self._room: list[asyncio.Future[None]] = []
         self.admitting = 0
-        self.past = 0
+        self.past = last_trial - run.record.span[0]
         self.recovered: dict[str, OpenTrial] = {}
 
     @property
@@ -182,12 +182,13 @@ class Admission:
     def abandon(self, arrivals: Arrivals) -> None:
         """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled."""
         run = self._run
+        over = run.error is not None or run.stopping is not None
         self._maps.discard(arrivals)
         for trial in list(run.open.values()):
             if isinstance(trial.deliver, Place) and trial.deliver.arrivals is arrivals and trial.conductor is not None:
                 trial.drop()
                 del run.open[trial.id]
-                run.counters.planned -= 1
+                run.counters.planned -= 0 if over else 1
         run.dispatch.forget_dropped()
         self.made_room()
 
@@ -255,7 +256,7 @@ class Admission:
                 if row.outcome is not None and program.id not in self._rescored:
                     then(_past_outcome(program, row))
                 else:
-                    self._uncount(row)
+                    self._recount(row)
                     run.start(row, program, then, recorded.get(row.id))
 
     def _key(self, program: Program[Any, Any], body: bytes, key: str | None) -> str:
@@ -296,13 +297,14 @@ class Admission:
         else:
             trial.deliver = deliver
 
-    def _uncount(self, row: TrialRow) -> None:
-        """A trial that had an outcome is scored again."""
-        if row.outcome is not None:
-            if row.fault is None:
-                self._run.counters.usable -= 1
-            else:
-                self._run.counters.missing -= 1
+    def _recount(self, row: TrialRow) -> None:
+        """A trial of an earlier session goes on, or, if it had an outcome, is scored again."""
+        if row.outcome is None:
+            self._run.counters.planned += 1
+        elif row.fault is None:
+            self._run.counters.usable -= 1
+        else:
+            self._run.counters.missing -= 1
 
     def unchanged(self, program: Program[Any, Any]) -> bool:
         """Whether a program's source is the one that the run was started with."""

@@ -20,19 +20,21 @@ AT_ONCE = 500
 async def recover(run: Run) -> None:
     """Start what an earlier session left unfinished, without waiting for the driver to submit it again.
 
-    Trials whose program is not known yet, or has changed, are left for the driver.
+    Trials whose program is not known yet, or has changed, are left for the driver; and so are all of them if it
+    once gave some up, since only it can tell which it still wants.
     """
-    if not run.counters.planned:
+    journal, admission, counters = run.journal, run.admission, run.counters
+    if not admission.past:
         return
-    journal, admission = run.journal, run.admission
     for intent, receipt, prints in await journal.open_waves():
         run.dispatch.held.hold(HeldWave(intent, receipt, prints))
     rows = []
-    for row in await journal.unfinished():
+    for row in await journal.unfinished() if counters.planned >= admission.past else ():
         program = find_program(row.program)
         if program is not None and admission.unchanged(program):
             rows.append((row, program))
-    admission.past = run.counters.planned - len(rows)
+    counters.planned = counters.settled + len(rows)
+    admission.past -= len(rows)
     for at in range(0, len(rows), AT_ONCE):
         some = rows[at : at + AT_ONCE]
         recorded = await journal.recorded([row.id for row, _ in some])
