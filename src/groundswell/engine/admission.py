@@ -185,6 +185,8 @@ class Admission:
         """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled."""
         run = self._run
         self._maps.discard(arrivals)
+        if run.error is not None or run.stopping is not None:
+            return  # the driver did not choose to leave: its trials go on when the run is resumed
         for trial in list(run.open.values()):
             if isinstance(trial.deliver, Place) and trial.deliver.arrivals is arrivals and trial.conductor is not None:
                 trial.drop()
@@ -211,8 +213,10 @@ class Admission:
                     future.set_result(None)
             self._room.clear()
 
-    def abandon_unclaimed(self) -> None:
-        """The driver ended without submitting these again: they are no part of the run any more."""
+    def driver_ended(self) -> None:
+        """The driver has all it wants: what it left, or did not submit again, is no part of the run any more."""
+        for arrivals in list(self._maps):
+            self.abandon(arrivals)
         for trial in self.recovered.values():
             if trial.outcome is None:
                 self._run.counters.planned -= 1
@@ -263,11 +267,10 @@ class Admission:
             else:
                 _check_spec(key, row.spec, spec)
                 self.past -= 1
-                run.counters.planned += row.abandoned
                 if row.outcome is not None and program.id not in self._rescored:
                     then(_past_outcome(program, row))
                 else:
-                    self._uncount(row)
+                    self._recount(row)
                     run.start(row, program, then, recorded.get(row.id))
 
     def _key(self, program: Program[Any, Any], body: bytes, key: str | None) -> str:
@@ -308,13 +311,14 @@ class Admission:
         else:
             trial.deliver = deliver
 
-    def _uncount(self, row: TrialRow) -> None:
-        """A trial that had an outcome is scored again."""
-        if row.outcome is not None:
-            if row.fault is None:
-                self._run.counters.usable -= 1
-            else:
-                self._run.counters.missing -= 1
+    def _recount(self, row: TrialRow) -> None:
+        """A trial of an earlier session goes on although it was abandoned, or is scored again."""
+        if row.outcome is None:
+            self._run.counters.planned += row.abandoned
+        elif row.fault is None:
+            self._run.counters.usable -= 1
+        else:
+            self._run.counters.missing -= 1
 
     def unchanged(self, program: Program[Any, Any]) -> bool:
         """Whether a program's source is the one that the run was started with."""

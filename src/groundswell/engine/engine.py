@@ -16,7 +16,7 @@ from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.replay import Verification, verify
 from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.summary import Summary, summarise
-from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged
+from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged, StoreError
 from groundswell.program.request import canonical
 from groundswell.program.trial import source_hash
 
@@ -242,12 +242,12 @@ class Engine:
         _, lock, unwatch = entry
         unwatch()
         try:
+            if error is None:
+                run.admission.driver_ended()
             if not isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
                 await run.land()
         finally:
             try:
-                if error is None:
-                    run.admission.abandon_unclaimed()
                 await run.close()
                 self._write_down(run, error, analysis)
             finally:
@@ -255,7 +255,9 @@ class Engine:
 
     def _write_down(self, run: Run, error: BaseException | None, analysis: str | None) -> None:
         status, text = _ending(run, error)
-        values = {"status": status, "error": text, "counters": run.counters}
+        values: dict[str, Any] = {"status": status, "error": text}
+        if not isinstance(run.error, StoreError):  # else they count things that were never written
+            values["counters"] = run.counters
         if analysis is not None:
             values["analysis"] = analysis
         self.store.runs.change(run.record, **values)

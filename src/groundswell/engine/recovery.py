@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from groundswell.engine.opened import Pending
 from groundswell.engine.records import Absent, AskId, Found, Intent, Receipt, Undecided
 from groundswell.errors import ReplayMismatch, SettingsError, WaveFailed
-from groundswell.program.request import Fault, Settlement
+from groundswell.program.request import Settlement
 from groundswell.program.trial import find_program
 
 if TYPE_CHECKING:
@@ -41,15 +41,22 @@ async def recover(run: Run) -> None:
 
 
 class HeldWave:
-    """A wave of an earlier session. `prints` has those of its asks that are not settled yet."""
+    """A wave of an earlier session. `prints` has those of its asks that are not settled yet.
 
-    __slots__ = ("intent", "pending", "prints", "receipt")
+    A result that comes before its trial is open again waits in `early`. It is not journalled until then: the
+    trial may just be reading its journal. If it is lost to another crash, it is collected again, since a wave
+    does not end before all its results were taken.
+    """
+
+    __slots__ = ("early", "intent", "over", "pending", "prints", "receipt")
 
     def __init__(self, intent: Intent, receipt: Receipt | None, prints: dict[AskId, bytes]) -> None:
         self.intent = intent
         self.receipt = receipt
         self.prints = prints
         self.pending: dict[AskId, Pending] = {}
+        self.early: dict[AskId, Settlement] = {}
+        self.over = False
 
 
 class HeldWaves:
@@ -63,8 +70,11 @@ class HeldWaves:
         self._by_ask: dict[AskId, HeldWave] = {}
 
     def hold(self, wave: HeldWave) -> None:
-        """Hold the asks of a wave, and find out about it."""
+        """Hold the asks of a wave, and find out about it. A retried ask belongs to the last wave that carried it."""
         for ask in wave.prints:
+            earlier = self._by_ask.get(ask)
+            if earlier is not None:
+                del earlier.prints[ask]
             self._by_ask[ask] = wave
         self._run.spawn(self._regain(wave))
 
@@ -83,6 +93,8 @@ class HeldWaves:
                 f"{pending.trial.program} now makes another request here than the one that is in flight",
             )
         wave.pending[pending.ask] = pending
+        if (early := wave.early.get(pending.ask)) is not None:
+            self._run.loop.call_soon(self._regained, wave, pending.ask, early)
         return True
 
     async def _regain(self, wave: HeldWave) -> None:
@@ -113,36 +125,39 @@ class HeldWaves:
         self._release(wave)
 
     def _regained(self, wave: HeldWave, ask: AskId, settlement: Settlement) -> None:
-        """A reply to an ask of an earlier session came."""
-        run = self._run
-        print_ = wave.prints.pop(ask, None)
-        if print_ is None:
+        """A result for an ask of an earlier session came, or the ask that an early one waited for."""
+        if ask not in wave.prints:
             return
-        del self._by_ask[ask]
         pending = wave.pending.pop(ask, None)
-        if pending is not None:
-            lane = run.lanes.of(pending.wait.request)  # type: ignore[arg-type]  # calls are never in a wave
-            lane.pace.joined(1)
-            run.dispatch.landing += not lane.barrier
-            run.dispatch.arrived(lane, pending, wave.intent.id, settlement)
-        elif type(settlement) is not Fault:
-            run.journal.add_settlement(ask, print_, wave.intent.id, settlement, _nothing)
+        if pending is None:
+            wave.early[ask] = settlement
+            return
+        self._let_go(wave, ask)
+        lane = self._run.lanes.of(pending.wait.request)  # type: ignore[arg-type]  # calls are never in a wave
+        lane.pace.joined(1)
+        self._run.dispatch.landing += not lane.barrier
+        self._run.dispatch.arrived(lane, pending, wave.intent.id, settlement)
+        if wave.over and not wave.prints:
+            self._run.journal.end_wave(wave.intent.id)
 
     def _release(self, wave: HeldWave) -> None:
         """Nothing more will come of a wave: what is left of it may be sent again."""
-        for ask in wave.prints:
-            del self._by_ask[ask]
-        for pending in wave.pending.values():
-            self._run.dispatch.flying -= 1
-            self._run.dispatch.take(pending)
-        self._run.journal.end_wave(wave.intent.id)
+        wave.over = True
+        for ask in [ask for ask in wave.prints if ask not in wave.early]:
+            self._let_go(wave, ask)
+            if (pending := wave.pending.pop(ask, None)) is not None:
+                self._run.dispatch.flying -= 1
+                self._run.dispatch.take(pending)
+        if not wave.prints:
+            self._run.journal.end_wave(wave.intent.id)
+
+    def _let_go(self, wave: HeldWave, ask: AskId) -> None:
+        wave.early.pop(ask, None)
+        del wave.prints[ask]
+        del self._by_ask[ask]
 
     async def _pause(self, seconds: float) -> None:
         over: asyncio.Future[None] = self._run.loop.create_future()
         clock = self._run.clock
         clock.call_at(clock.now() + seconds, lambda: None if over.done() else over.set_result(None))
         await over
-
-
-def _nothing() -> None:
-    """What follows a reply whose trial is not open: nothing, until it is."""

@@ -33,7 +33,7 @@ from groundswell.engine.ports import Clock, Journal, Prices
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.recovery import recover
 from groundswell.engine.retry import RetryPolicy
-from groundswell.errors import ForeignAwait, ReplayMismatch, RunStopped, SettingsError
+from groundswell.errors import ForeignAwait, ReplayMismatch, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
 from groundswell.program.request import Fault, FaultKind, Invoke, Returned, Settlement, canonical, fingerprint
 from groundswell.program.trial import Program, find_function
@@ -155,7 +155,7 @@ class Run:
         if self._opening is not None:
             self._opening.cancel()
         try:
-            if self.error is None:
+            if not isinstance(self.error, StoreError):
                 await self.journal.flush()
         finally:
             self.journal.close()

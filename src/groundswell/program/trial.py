@@ -102,7 +102,11 @@ class Trial:
             raise TypeError("texts: give a list of strings, not one string")
         return Ask(Embed(model, tuple(texts), dimensions), label)
 
-    def call(self, function: Callable[..., T] | Callable[..., Awaitable[T]], *args: Any, **kw: Any) -> Awaitable[T]:
+    @overload
+    def call(self, function: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Awaitable[T]: ...
+    @overload
+    def call(self, function: Callable[..., T], *args: Any, **options: Any) -> Awaitable[T]: ...
+    def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Awaitable[Any]:
         """Run a function registered with `@function` outside the program; what it returns is journalled.
 
         The value comes back as plain data (what JSON can hold), on the first run as on a replay.
@@ -111,7 +115,7 @@ class Trial:
         if name is None:
             label = getattr(function, "__qualname__", repr(function))
             raise SettingsError(f"{label} is not registered: put @function('a/name') on it to call it from a program")
-        return _call(Call(Invoke(name, args, kw or None), name))
+        return _call(Call(Invoke(name, args, options or None), name))
 
 
 async def _call(trap: Call[Returned]) -> Any:

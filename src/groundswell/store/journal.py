@@ -19,7 +19,7 @@ from groundswell.program.request import Fault, Settlement, decode_settlement, en
 from groundswell.store import schema
 from groundswell.store.runs import Runs
 from groundswell.store.schema import database_path, open_database, store_error
-from groundswell.store.writer import Batch, Insert, Writer
+from groundswell.store.writer import Around, Batch, Insert, Writer, plainly
 
 T = TypeVar("T")
 
@@ -43,10 +43,14 @@ MOST_AHEAD = 50_000
 
 
 class Store:
-    """An open database: its runs, its one writer, and a thread for reading."""
+    """An open database: its runs, its one writer, and a thread for reading.
 
-    def __init__(self, store: str | Path) -> None:
+    `around` is given every commit to make; a crash harness, or a meter, sits there.
+    """
+
+    def __init__(self, store: str | Path, *, around: Around = plainly) -> None:
         self.path = database_path(store)
+        self._around = around
         self._engine = open_database(store)
         self.runs = Runs(self._engine, self.path)
         self._writer: Writer | None = None
@@ -62,8 +66,13 @@ class Store:
     def writer(self) -> Writer:
         """The writer, started on first use."""
         if self._writer is None:
-            self._writer = Writer(self._engine, self.path, INSERTS)
+            self._writer = Writer(self._engine, self.path, INSERTS, around=self._around)
         return self._writer
+
+    @property
+    def busy(self) -> bool:
+        """Whether the writing thread is at work."""
+        return self._writer is not None and self._writer.busy
 
     async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Run a query on the reading thread."""
@@ -147,10 +156,10 @@ class StoreJournal:
         batch.after.append((then, args))
 
     def add_receipt(self, wave: int, receipt: Receipt) -> None:
-        self._writer.batch().updates[SET_RECEIPT, wave] = (msgspec.json.encode(receipt.data).decode(), wave)
+        self._batch().updates[SET_RECEIPT, wave] = (msgspec.json.encode(receipt.data).decode(), wave)
 
     def end_wave(self, wave: int) -> None:
-        self._writer.batch().updates[END_WAVE, wave] = (time.time(), wave)
+        self._batch().updates[END_WAVE, wave] = (time.time(), wave)
 
     def add_cached(self, key: bytes, settlement: Settlement) -> None:
         self._batch().rows["cache"].extend((key, encode_settlement(settlement), time.time()))

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -17,6 +18,8 @@ from groundswell.store.schema import store_error
 
 Row = tuple[Any, ...]
 After = tuple[Callable[..., None], tuple[Any, ...]]
+Around = Callable[[Callable[[], None]], None]
+"""Is given each commit, on the writing thread, and makes it; raises `sqlite3.Error` if it cannot."""
 
 CHUNK = 256
 
@@ -61,6 +64,11 @@ class Insert:
             left -= size
 
 
+def plainly(commit: Callable[[], None]) -> None:
+    """Make a commit, with nothing around it."""
+    commit()
+
+
 class Writer:
     """The one thread that writes to a store.
 
@@ -69,8 +77,17 @@ class Writer:
     commit fails, everyone in `failed` is told, and nothing is written after that.
     """
 
-    def __init__(self, engine: sa.Engine, path: Path, inserts: dict[str, Insert], linger: float = 0.002) -> None:
+    def __init__(
+        self,
+        engine: sa.Engine,
+        path: Path,
+        inserts: dict[str, Insert],
+        *,
+        linger: float = 0.002,
+        around: Around = plainly,
+    ) -> None:
         self._path = path
+        self._around = around
         self._inserts = inserts
         self._loop = asyncio.get_running_loop()
         self._linger = linger
@@ -88,6 +105,11 @@ class Writer:
         self._driver = driver
         self._thread = threading.Thread(target=self._work, name="groundswell-writer", daemon=True)
         self._thread.start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a commit is under way."""
+        return self._writing
 
     def batch(self) -> Batch:
         """What will be committed next; add to it before the current tick of the loop ends."""
@@ -141,7 +163,7 @@ class Writer:
         cursor = self._driver.cursor()
         while (batch := self._queue.get()) is not None:
             try:
-                self._commit(cursor, batch)
+                self._around(partial(self._commit, cursor, batch))
             except sqlite3.Error as error:
                 if self._driver.in_transaction:
                     self._driver.rollback()
