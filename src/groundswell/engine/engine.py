@@ -49,6 +49,7 @@ class Engine:
         self._prices = prices
         self._listeners = listeners
         self._running: dict[str, tuple[Run, Lock, Callable[[], None]]] = {}
+        self.latest: str | None = None
 
     async def __aenter__(self) -> Engine:
         return self
@@ -192,6 +193,7 @@ class Engine:
             lock.release()
             raise
         self._running[record.id] = (run, lock, self._watch(run))
+        self.latest = record.id
         unfinished = record.counters.planned - record.counters.settled
         for listener in self._listeners:
             listener(RunOpened(run=record.id, at=self._clock.now(), unfinished=unfinished))

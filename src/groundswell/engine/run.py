@@ -79,6 +79,7 @@ class Run:
         self.loop = asyncio.get_running_loop()
         self.listeners = listeners
         self.open: dict[int, OpenTrial] = {}
+        self.expected: int | None = None
         self.admission = Admission(self, numbers[0], parent, save_sources, accept_changes)
         self.dispatch = Dispatch(self, numbers[1], prices)
         self.stopping: RunStopped | None = None
