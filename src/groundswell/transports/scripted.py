@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
 from groundswell.errors import SettingsError
@@ -17,7 +17,7 @@ from groundswell.program.request import Embedding, Fault, Reply, Request
 
 Answer = Reply | Embedding | Fault | str
 Script = Callable[[Request], Answer | Awaitable[Answer]]
-F = TypeVar("F", bound=Script)
+F = TypeVar("F", bound=Callable[[Any], Answer | Awaitable[Answer]])
 
 _MODELS: dict[str, Script] = {}
 
