@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import typer
 
@@ -18,6 +18,7 @@ from groundswell import compose
 from groundswell.cli import output
 from groundswell.cli.options import MAX_CONCURRENT
 from groundswell.cli.progress import Progress
+from groundswell.cli.stored import opened
 from groundswell.engine.driver import Driver
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import AskRetried, Event, RunEnded, RunOpened, RunStopping, WaveEnded
@@ -29,8 +30,11 @@ from groundswell.portal import new_event_loop
 if TYPE_CHECKING:
     from groundswell.cli.options import RunFlags
 
+T = TypeVar("T")
+
 Work = Callable[[Engine], Awaitable[Summary]]
 
+UNFINISHED = ("interrupted", "stopped", "failed")
 STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to end at once"
 ENDING = "ending at once; everything that was acknowledged is in the store"
 
@@ -49,15 +53,19 @@ def drive(driver: Driver, settings: Any, *, store: str | Path, seed: int = 0, na
     For the `__main__` part of a script. Ends the process if the run fails or is interrupted.
     """
     ended = carry_out(lambda engine: engine.drive(driver, settings, seed=seed, name=name), store=str(store))
-    if ended.error is not None:
-        raise ended.error
-    if ended.summary is None or ended.summary.status == "interrupted":
-        finish(ended, store=str(store))
-    assert ended.summary is not None
+    if ended.error is not None or ended.summary is None or ended.summary.status in UNFINISHED:
+        sys.exit(finish(ended, store=str(store)))
     return ended.summary
 
 
-def run_and_report(work: Work, flags: RunFlags) -> None:
+def read_result(store: str | Path, run: str, key: str, wanted: type[T]) -> T:
+    """The result of one trial, in the type that its program returns."""
+    with opened(str(store)) as held:
+        result: T = held.results(held.runs.get(run)).trial(key).result(wanted)
+    return result
+
+
+def run_and_report(work: Work, flags: RunFlags) -> NoReturn:
     """Do work on the store, say how it ended, and exit with the status of that."""
     above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
     with above:  # what an experiment prints must not get into the JSON
@@ -65,7 +73,7 @@ def run_and_report(work: Work, flags: RunFlags) -> None:
     if flags.budget is not None and ended.summary is not None and ended.summary.cost.unknown_asks:
         count = ended.summary.cost.unknown_asks
         output.say(f"warning: --budget could not count {count} asks: the prices of their models are not known")
-    finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose)
+    raise typer.Exit(finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose))
 
 
 def carry_out(work: Work, *, store: str, max_concurrent: int = MAX_CONCURRENT, verbose: bool = False) -> Ended:
@@ -128,8 +136,8 @@ class Interruption:
             self._task.cancel()
 
 
-def finish(ended: Ended, *, store: str, json: bool = False, verbose: bool = False) -> None:
-    """Say how work ended, and exit with its status."""
+def finish(ended: Ended, *, store: str, json: bool = False, verbose: bool = False) -> int:
+    """Say how work ended; returns the exit status."""
     summary, error, at_once = ended
     if summary is not None and json:
         output.print_json(summary)
@@ -142,8 +150,8 @@ def finish(ended: Ended, *, store: str, json: bool = False, verbose: bool = Fals
     if at_once:
         leave_at_once()
     if error is not None:
-        raise typer.Exit(output.exit_code(error))
-    raise typer.Exit(output.INTERRUPTED if summary is None else summary.exit_code)
+        return output.exit_code(error)
+    return output.INTERRUPTED if summary is None else summary.exit_code
 
 
 def leave_at_once() -> NoReturn:
@@ -157,7 +165,7 @@ def _advice(summary: Summary, store: str) -> str | None:
     """What can be done about a run that is not complete."""
     resume = output.command(f"runs resume {summary.run_id}", store)
     trials = summary.trials
-    if summary.status in ("interrupted", "stopped", "failed") and trials.usable + trials.missing < trials.planned:
+    if summary.status in UNFINISHED and trials.usable + trials.missing < trials.planned:
         return f"to go on where it stopped: {resume}"
     if trials.missing:
         show = output.command(f"runs show {summary.run_id}", store)
