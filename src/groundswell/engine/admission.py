@@ -132,6 +132,7 @@ class Admission:
         self._futures: set[asyncio.Future[Any]] = set()
         self._room: list[asyncio.Future[None]] = []
         self.admitting = 0
+        self.earlier = last_trial - run.record.span[0]
         self.past = 0
         self.recovered: dict[str, OpenTrial] = {}
 
@@ -181,15 +182,18 @@ class Admission:
         await self._admit(program, [(spec, key)], [lambda outcome: _resolve(future, outcome)])
         return await future
 
-    def abandon(self, arrivals: Arrivals) -> None:
-        """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled."""
+    def abandon(self, arrivals: Arrivals, *, by_choice: bool = False) -> None:
+        """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled.
+
+        By its own choice: what it leaves is not wanted any more. Otherwise the run was stopped, and it still is.
+        """
         run = self._run
         self._maps.discard(arrivals)
         for trial in list(run.open.values()):
             if isinstance(trial.deliver, Place) and trial.deliver.arrivals is arrivals and trial.conductor is not None:
                 trial.drop()
                 del run.open[trial.id]
-                run.counters.planned -= 1
+                run.counters.planned -= by_choice
         run.dispatch.forget_dropped()
         self.made_room()
 

@@ -22,7 +22,7 @@ async def recover(run: Run) -> None:
 
     Trials whose program is not known yet, or has changed, are left for the driver.
     """
-    if not run.counters.planned:
+    if not run.admission.earlier:
         return
     journal, admission = run.journal, run.admission
     for intent, receipt, prints in await journal.open_waves():
@@ -32,7 +32,7 @@ async def recover(run: Run) -> None:
         program = find_program(row.program)
         if program is not None and admission.unchanged(program):
             rows.append((row, program))
-    admission.past = run.counters.planned - len(rows)
+    admission.past = admission.earlier - len(rows)
     for at in range(0, len(rows), AT_ONCE):
         some = rows[at : at + AT_ONCE]
         recorded = await journal.recorded([row.id for row, _ in some])

@@ -104,6 +104,9 @@ class Run:
         try:
             while (outcome := await arrivals.next()) is not None:
                 yield outcome
+        except GeneratorExit:
+            self.admission.abandon(arrivals, by_choice=True)
+            raise
         finally:
             feeder.cancel()
             self.admission.abandon(arrivals)
