@@ -81,7 +81,7 @@ if __name__ == "__main__":
     print("\n  model                 played   leaked")
     for model, played in analysis["played"].items():
         print(f"  {model:<20}{played:>8}{analysis['leaked'].get(model, 0) / played:>9.0%}")
-    print(f"\n{summary.asks.sent} asks in {summary.seconds:.1f} s, each reply on disk before it was used. Look further:")
+    print(f"\n{summary.asks.sent} asks in {summary.seconds:.1f} s, each reply on disk before it was used. Next:")
     print("  groundswell runs list --store demo.db")
     print(f"  groundswell runs show {run_id} --trial {analysis['telling']} --store demo.db")
     print(f"  groundswell runs resume {run_id} --store demo.db              # finished: asks nothing, says the same")
