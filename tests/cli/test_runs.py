@@ -197,3 +197,17 @@ def test_export_to_files_in_every_text_format(cli: CommandLine, tmp_path: Path) 
 def test_export_says_what_is_wrong(cli: CommandLine, words: list[str], told: str) -> None:
     cli.run()
     assert told in cli("runs", "export", "r", *words, status=2).stderr
+
+
+def test_a_trial_whose_code_is_gone_shows_its_replies(cli: CommandLine, tmp_path: Path) -> None:
+    source = Path(DRIVER.rpartition(":")[0]).read_text().replace("tests/", "vanishing/")
+    path = tmp_path / "vanishing_experiment.py"
+    path.write_text(source)
+    cli.json("run", f"{path}:driver", "--name", "r", "--set", "trials=1")
+    path.unlink()
+    key = keys(cli)[0]
+    for module in [name for name in sys.modules if name.endswith("vanishing_experiment")]:
+        del sys.modules[module]
+    shown = cli("runs", "show", "r", "--trial", key)
+    assert "you said 'hello 0.0'" in shown.stdout
+    assert "cannot be loaded" in shown.stderr

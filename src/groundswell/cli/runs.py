@@ -246,7 +246,10 @@ def _show_trial(store: Store, record: RunRecord, key: str, *, json: bool) -> Non
     results = store.results(record)
     found = results.trial(key)
     if record.driver is not None:
-        find_driver(record.driver)
+        try:
+            find_driver(record.driver)
+        except RunError as error:
+            output.say(str(error))
     program = find_program(found.program)
     exchanges = list(replay(program, found.row, record.seed, results.recorded(found)))
     if json:
@@ -263,6 +266,6 @@ def _show_trial(store: Store, record: RunRecord, key: str, *, json: bool) -> Non
         )
         return
     if program is None:
-        output.say(f"the code of {found.program} is not known to this run (a script started it): replies alone follow")
+        output.say(f"the code of {found.program} cannot be found, so only what was replied is shown")
     for text in transcript(found, exchanges):
         output.line(text)

@@ -58,7 +58,7 @@ def write_csv(results: Iterable[TrialResult], out: IO[str]) -> int:
     """
     results = _rereadable(results)
     columns = _columns(results)
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out)
     writer.writerow([guarded(name) for name in columns])
     count = 0
     for result in results:
