@@ -123,3 +123,19 @@ def test_a_map_says_how_many_trials_it_expects(
             assert run.expected == expected
 
     asyncio.run(main())
+
+
+def test_a_run_whose_code_has_changed_is_refused_and_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with groundswell.open(tmp_path / "s.db", script=yes) as engine:
+            done = await engine.drive(sum_up, 3, name="r")
+            monkeypatch.setattr(two_asks, "source", "another")
+            with pytest.raises(groundswell.SourceChanged):
+                await engine.drive(sum_up, 3, name="r")
+            assert engine.store.runs.get("r").status == "completed"
+            again = await engine.resume("r")
+            assert (again.status, again.asks, again.analysis) == ("completed", done.asks, 3)
+
+    asyncio.run(main())

@@ -75,7 +75,8 @@ def print_summary(summary: Summary) -> None:
     """How a run ended, for people."""
     trials, asks = summary.trials, summary.asks
     title = f"{summary.name} ({summary.run_id})" if summary.name else summary.run_id
-    line(f"run {title}: {summary.status}" + (f", {summary.error}" if summary.error else ""), STYLES[summary.status])
+    why = f", {summary.error}" if summary.error not in (None, summary.status) else ""
+    line(f"run {title}: {summary.status}{why}", STYLES[summary.status])
     line(f"  trials  {trials.usable} usable of {trials.planned} planned" + _also(missing=trials.missing))
     more = _also(cached=asks.cached, replayed=asks.replayed, resent=asks.resent, failed=asks.failed)
     line(f"  asks    {asks.sent} sent{more}")

@@ -135,6 +135,10 @@ class Engine:
         try:
             self._check_driver(run.record, driver, accept_changes)
             analysis = await driver(run, settings)
+        except SourceChanged as refused:
+            await self._end(run, refused)
+            self.store.runs.change(record, status=record.status, error=record.error)  # refused: nothing happened to it
+            raise
         except BaseException as error:
             await self._end(run, error)
             if not isinstance(error, RunStopped):
