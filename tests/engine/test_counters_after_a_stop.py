@@ -9,6 +9,7 @@ import pytest
 
 import groundswell
 from groundswell import Chat, Fault, FaultKind, Limits, Request, Run, RunOptions, Trial, program
+from groundswell.store.journal import Store
 
 
 @program("counters/two_asks", version=1)
@@ -28,6 +29,17 @@ async def leave_early(run: Run, settings: int) -> int:
             break
     await asyncio.sleep(0)
     return 2
+
+
+@program("counters/one_ask", version=1)
+async def one_ask(trial: Trial, spec: int) -> int:
+    await trial.ask("any/model", f"{spec} only")
+    return spec
+
+
+async def leave_then_go_on(run: Run, settings: int) -> int:
+    await leave_early(run, settings)
+    return sum([outcome.result or 0 async for outcome in run.map(one_ask, range(4))])
 
 
 def yes(request: Request) -> str:
@@ -137,5 +149,20 @@ def test_a_run_whose_code_has_changed_is_refused_and_stays_as_it_was(
             assert engine.store.runs.get("r").status == "completed"
             again = await engine.resume("r")
             assert (again.status, again.asks, again.analysis) == ("completed", done.asks, 3)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("calls", [14, 17, 20, 22])
+def test_figures_add_up_after_a_driver_left_a_map_and_was_stopped_later(tmp_path: Path, calls: int) -> None:
+    async def main() -> None:
+        async with groundswell.open(tmp_path / "s.db", script=yes) as engine:
+            limited = RunOptions(window=8, limits=Limits(calls=calls))
+            stopped = await engine.drive(leave_then_go_on, 100, name="r", options=limited)
+            assert stopped.status == "partial"
+            ended = await engine.resume("r", options=RunOptions(window=8))
+            records = [result.status for result in Store(tmp_path / "s.db").results(engine.store.runs.get("r"))]
+        assert (ended.status, ended.analysis) == ("completed", 6)
+        assert ended.trials.planned == ended.trials.usable == records.count("usable")
 
     asyncio.run(main())

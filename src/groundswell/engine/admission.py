@@ -218,6 +218,10 @@ class Admission:
         """Go on with a trial of an earlier session before the driver submits it again."""
         self.recovered[row.key] = self._run.start(row, program, None, recorded)
 
+    def forget_unclaimed(self) -> None:
+        """The driver has ended: what it did not ask for again is not wanted any more."""
+        self._run.counters.planned -= sum(trial.outcome is None for trial in self.recovered.values())
+
     async def _find_room(self, arrivals: Arrivals) -> int:
         """Wait until trials may be opened; how many."""
         while (room := min(self.window - len(self._run.open), MOST_BACKLOG - arrivals.backlog)) <= 0:

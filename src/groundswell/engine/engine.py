@@ -241,6 +241,8 @@ class Engine:
         unwatch()
         try:
             await run.close()
+            if error is None:
+                run.admission.forget_unclaimed()
             status, text = _ending(run, error)
             values = {"status": status, "error": text, "counters": run.counters}
             if analysis is not None:

@@ -33,6 +33,7 @@ async def recover(run: Run) -> None:
         if program is not None and admission.unchanged(program):
             rows.append((row, program))
     admission.past = admission.earlier - len(rows)
+    run.counters.planned = admission.earlier  # with those that a driver had left: they go on too
     for at in range(0, len(rows), AT_ONCE):
         some = rows[at : at + AT_ONCE]
         recorded = await journal.recorded([row.id for row, _ in some])
