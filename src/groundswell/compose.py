@@ -12,7 +12,6 @@ from groundswell.engine.ports import Clock, Prices, Route, Router, Transport
 from groundswell.engine.run import RunOptions
 from groundswell.errors import SettingsError
 from groundswell.program.request import Request
-from groundswell.store.journal import Store
 from groundswell.transports.scripted import Script, Scripted, registered
 
 
@@ -65,6 +64,8 @@ def open(
     Models are reached by their `provider/model` strings. A test gives a `script` (a function that answers for
     all models), a `transport`, or a `router` of its own instead.
     """
+    from groundswell.store.journal import Store  # brings SQLAlchemy: half of the time that `import groundswell` took
+
     if script is not None:
         transport = Scripted(script)
     if transport is not None:

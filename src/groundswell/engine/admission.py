@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -129,7 +129,7 @@ class Admission:
         self._seen = Seen()
         self._checked: set[str] = set()
         self._rescored: set[str] = set()
-        self._maps: set[Arrivals] = set()
+        self.maps: set[Arrivals] = set()
         self._futures: set[asyncio.Future[Any]] = set()
         self._room: list[asyncio.Future[None]] = []
         self.admitting = 0
@@ -145,7 +145,9 @@ class Admission:
 
     async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Arrivals) -> None:
         """Take specs as there is room, and admit them."""
-        self._maps.add(arrivals)
+        if isinstance(specs, Sized):
+            self._run.expected = (self._run.expected or 0) + len(specs) * replicates
+        self.maps.add(arrivals)
         self.admitting += 1
         try:
             await self._run.opened()
@@ -184,9 +186,8 @@ class Admission:
     def abandon(self, arrivals: Arrivals) -> None:
         """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled."""
         run = self._run
-        self._maps.discard(arrivals)
         if run.error is not None or run.stopping is not None:
-            return  # the driver did not choose to leave: its trials go on when the run is resumed
+            return  # the run ended first: what is unfinished goes on when it is resumed
         for trial in list(run.open.values()):
             if isinstance(trial.deliver, Place) and trial.deliver.arrivals is arrivals and trial.conductor is not None:
                 trial.drop()
@@ -202,7 +203,7 @@ class Admission:
             if not future.done():
                 future.set_exception(error)
         self._room.clear()
-        for arrivals in list(self._maps):
+        for arrivals in list(self.maps):
             arrivals.fail(error)
 
     def made_room(self) -> None:
@@ -215,7 +216,7 @@ class Admission:
 
     def driver_ended(self) -> None:
         """The driver has all it wants: what it left, or did not submit again, is no part of the run any more."""
-        for arrivals in list(self._maps):
+        for arrivals in list(self.maps):
             self.abandon(arrivals)
         for trial in self.recovered.values():
             if trial.outcome is None:

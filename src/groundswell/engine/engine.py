@@ -50,6 +50,7 @@ class Engine:
         self._prices = prices
         self._listeners = listeners
         self._running: dict[str, tuple[Run, Lock, Callable[[], None]]] = {}
+        self.latest: str | None = None
 
     async def __aenter__(self) -> Engine:
         return self
@@ -142,6 +143,10 @@ class Engine:
         try:
             self._check_driver(run.record, driver, accept_changes)
             analysis = await driver(run, settings)
+        except SourceChanged as refused:
+            await self._end(run, refused)
+            self.store.runs.change(record, status=record.status, error=record.error)  # refused: nothing happened to it
+            raise
         except BaseException as error:
             await self._end(run, error)
             if not isinstance(error, RunStopped):
@@ -200,6 +205,7 @@ class Engine:
             lock.release()
             raise
         self._running[record.id] = (run, lock, self._watch(run))
+        self.latest = record.id
         unfinished = record.counters.planned - record.counters.settled
         for listener in self._listeners:
             listener(RunOpened(run=record.id, at=self._clock.wall(), unfinished=unfinished))

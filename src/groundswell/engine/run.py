@@ -79,6 +79,7 @@ class Run:
         self.loop = asyncio.get_running_loop()
         self.listeners = listeners
         self.open: dict[int, OpenTrial] = {}
+        self.expected: int | None = None
         self.admission = Admission(self, numbers[0], parent, save_sources, accept_changes)
         self.dispatch = Dispatch(self, numbers[1], prices)
         self.stopping: RunStopped | None = None
@@ -105,9 +106,12 @@ class Run:
             while (outcome := await arrivals.next()) is not None:
                 self.admission.made_room()
                 yield outcome
+        except GeneratorExit:  # the driver left by its own choice
+            self.admission.abandon(arrivals)
+            raise
         finally:
             feeder.cancel()
-            self.admission.abandon(arrivals)
+            self.admission.maps.discard(arrivals)
 
     async def submit(self, program: Program[S, R], spec: S, *, key: str | None = None) -> Outcome[R]:
         """Run a program on one spec and wait for its outcome. A key of your own must be unique in the run."""

@@ -17,6 +17,7 @@ from groundswell.engine.ports import Then
 from groundswell.engine.records import AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
 from groundswell.program.request import Fault, Settlement, decode_settlement, encode_settlement
 from groundswell.store import schema
+from groundswell.store.results import Results
 from groundswell.store.runs import Runs
 from groundswell.store.schema import database_path, open_database, store_error
 from groundswell.store.writer import Around, Batch, Insert, Writer, plainly
@@ -61,6 +62,10 @@ class Store:
     def journal(self, record: RunRecord, failed: Callable[[Exception], None]) -> StoreJournal:
         """The journal of a run; must be called on the event loop that will use it."""
         return StoreJournal(self, record, failed)
+
+    def results(self, record: RunRecord) -> Results:
+        """What a run found; may be read while it goes on."""
+        return Results(self._engine, self.path, record)
 
     @property
     def writer(self) -> Writer:

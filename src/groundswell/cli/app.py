@@ -1,0 +1,61 @@
+"""The command `groundswell`. What takes long to import is imported inside the commands: `--help` must be quick."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from groundswell.cli import doctor, run, runs
+from groundswell.cli.options import VERBOSE
+from groundswell.cli.output import INTERRUPTED, exit_code, print_error
+from groundswell.errors import GroundswellError
+
+
+class Commands(TyperGroup):
+    """The top of the command tree, where known errors become one readable line and an exit status."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except GroundswellError as error:
+            print_error(error, verbose=ctx.meta.get(VERBOSE, False))
+            raise typer.Exit(exit_code(error)) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("run")(run.run)
+app.add_typer(runs.app, name="runs")
+app.command("doctor")(doctor.doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"groundswell {version('groundswell')}")
+        raise typer.Exit
+
+
+@app.callback()
+def groundswell(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Run thousands of LLM conversations as one experiment; resume it after any crash; never pay twice for a reply."""
+
+
+def main() -> None:
+    """The console script."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

@@ -1,0 +1,164 @@
+"""`groundswell doctor`: whether everything that is needed is here and works."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from groundswell.cli.options import StoreFlags, takes
+
+NEEDED = ("msgspec", "sqlalchemy", "alembic", "typer", "rich")
+EXTRAS = {
+    "report": ("scipy", "statsmodels", "polars", "matplotlib"),
+    "local": ("xllamacpp",),
+    "web": ("fastapi", "uvicorn", "nicegui"),
+    "rl": ("gymnasium", "stable_baselines3", "torch"),
+    "postgres": ("psycopg",),
+    "cluster": ("ray",),
+}
+LOW_DISK = 1 << 30
+
+
+@takes(StoreFlags)
+def doctor(flags: StoreFlags) -> None:
+    """Check this installation and the store, and say what is missing."""
+    from groundswell.cli import output
+
+    found = examine(flags.store)
+    if flags.json:
+        output.print_json(found)
+    else:
+        _print(found)
+    raise typer.Exit(0 if found["ok"] else 1)
+
+
+def examine(store: str) -> dict[str, Any]:
+    """Everything that doctor looks at, as one object."""
+    packages = {name: _version(name) for name in NEEDED}
+    problems = [
+        f"{name} is not installed: pip install groundswell" for name, there in packages.items() if there is None
+    ]
+    kept = examine_store(store)
+    problems += kept.pop("problems")
+    return {
+        "ok": not problems,
+        "problems": problems,
+        "groundswell": _version("groundswell"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": packages,
+        "uvloop": _version("uvloop"),
+        "sqlite": sqlite3.sqlite_version,
+        "store": kept,
+        "extras": {
+            extra: {"installed": not (gone := _missing(modules)), "missing": gone} for extra, modules in EXTRAS.items()
+        },
+    }
+
+
+def examine_store(store: str) -> dict[str, Any]:
+    """The state of a store. It is neither created nor migrated by looking at it."""
+    from groundswell.errors import GroundswellError
+    from groundswell.store.schema import database_path
+
+    found: dict[str, Any] = {"path": store, "exists": False, "writable": False, "revision": None, "runs": None}
+    found |= {"free_bytes": None, "problems": []}
+    try:
+        path = database_path(store)
+        found |= {"path": str(path), "exists": path.exists()}
+        found["free_bytes"] = _free(path)
+        found |= _look_inside(path) if found["exists"] else _look_beside(path)
+    except (GroundswellError, OSError) as error:
+        found["problems"] = [str(error)]
+    return found
+
+
+def _look_inside(path: Path) -> dict[str, Any]:
+    """Open an existing store, read what it is, and try to begin a change."""
+    from groundswell.errors import StoreError
+    from groundswell.store.schema import REVISION, store_error
+
+    try:
+        connection = sqlite3.connect(path, timeout=2, isolation_level=None)
+        try:
+            revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()[0]
+            runs = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("UPDATE runs SET cancel = cancel WHERE id = -1")
+            connection.execute("ROLLBACK")
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        if "no such table" in str(error):
+            raise StoreError(f"{path} is a database of something else: give another --store") from error
+        raise store_error(error, path) from error
+    newer = [f"{path} has schema {revision}, this version knows {REVISION}: upgrade"] if revision > REVISION else []
+    return {"writable": True, "revision": revision, "runs": runs, "problems": newer}
+
+
+def _look_beside(path: Path) -> dict[str, Any]:
+    """Whether a store could be created."""
+    from groundswell.errors import StoreReadOnly
+
+    if not path.parent.is_dir():
+        raise StoreReadOnly(f"{path}: the folder {path.parent} does not exist; create it or give another --store")
+    probe = path.with_name(f".{path.name}.probe")
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise StoreReadOnly(f"{path}: the folder cannot be written ({error.strerror}); give another --store") from error
+    return {"writable": True}
+
+
+def _free(path: Path) -> int | None:
+    folder = path.parent
+    return shutil.disk_usage(folder).free if folder.is_dir() else None
+
+
+def _version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _missing(modules: tuple[str, ...]) -> list[str]:
+    return [module for module in modules if importlib.util.find_spec(module) is None]
+
+
+def _print(found: dict[str, Any]) -> None:
+    from groundswell.cli.output import line
+
+    line(f"groundswell {found['groundswell']}, Python {found['python']}, {found['platform']}")
+    packages = {**found["packages"], "SQLite": found["sqlite"]}
+    line("packages  " + ", ".join(f"{name} {version or 'MISSING'}" for name, version in packages.items()))
+    line(f"loop      {'uvloop ' + found['uvloop'] if found['uvloop'] else 'asyncio (pip install uvloop is faster)'}")
+    line(f"store     {_describe_store(found['store'])}")
+    for extra, state in found["extras"].items():
+        missing = f"needs {', '.join(state['missing'])}: pip install 'groundswell[{extra}]'"
+        line(f"extra     {extra}: {'installed' if state['installed'] else missing}")
+    for problem in found["problems"]:
+        line(f"PROBLEM   {problem}", "red")
+    line("everything that is needed works" if found["ok"] else "something that is needed does not work")
+
+
+def _describe_store(store: dict[str, Any]) -> str:
+    parts = [store["path"]]
+    if store["exists"]:
+        parts += [f"schema {store['revision']}", f"{store['runs']} runs"] if store["revision"] else []
+    else:
+        parts.append("will be created by the first run" if store["writable"] else "does not exist")
+    parts.append("writable" if store["writable"] else "NOT WRITABLE")
+    if store["free_bytes"] is not None:
+        low = " (LOW)" if store["free_bytes"] < LOW_DISK else ""
+        parts.append(f"{store['free_bytes'] / (1 << 30):.1f} GiB free{low}")
+    return ", ".join(parts)

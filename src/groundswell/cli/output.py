@@ -1,0 +1,131 @@
+"""What the commands print: JSON and results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+
+from groundswell.cli.options import DEFAULT_STORE
+from groundswell.errors import GroundswellError, SettingsError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from groundswell.engine.summary import Summary
+
+STYLES = {
+    "completed": "green",
+    "running": "cyan",
+    "pending": "dim",
+    "partial": "yellow",
+    "stopped": "yellow",
+    "interrupted": "yellow",
+    "failed": "red",
+}
+INTERRUPTED = 130
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def say(text: str) -> None:
+    """One message to the person at the terminal."""
+    err.print(text, markup=False, soft_wrap=True)
+
+
+def line(text: str = "", style: str | None = None) -> None:
+    """One line of a result, never broken."""
+    out.print(text, style=style, markup=False, soft_wrap=True)
+
+
+def print_json(data: Any) -> None:
+    """The one object that `--json` prints."""
+    import msgspec
+
+    typer.echo(msgspec.json.encode(data).decode())
+
+
+def print_table(table: Table) -> None:
+    """A table; on something that is not a terminal it gets the room it wants."""
+    if out.is_terminal or "COLUMNS" in os.environ:
+        out.print(table)
+    else:
+        out.print(table, width=max(80, out.measure(table).maximum), soft_wrap=True)
+
+
+def print_error(error: Exception, *, verbose: bool) -> None:
+    """What went wrong. An error that is not ours comes from an experiment's code: its traceback is the message."""
+    if verbose or not isinstance(error, GroundswellError):
+        typer.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
+    if isinstance(error, GroundswellError):
+        typer.echo(f"error: {error}", err=True)
+
+
+def exit_code(error: Exception) -> int:
+    """2 where a setting or flag is wrong, 1 for everything else."""
+    return 2 if isinstance(error, SettingsError) else 1
+
+
+def print_summary(summary: Summary) -> None:
+    """How a run ended, for people."""
+    trials, asks = summary.trials, summary.asks
+    title = f"{summary.name} ({summary.run_id})" if summary.name else summary.run_id
+    why = f", {summary.error}" if summary.error not in (None, summary.status) else ""
+    line(f"run {title}: {summary.status}{why}", STYLES[summary.status])
+    line(f"  trials  {trials.usable} usable of {trials.planned} planned" + _also(missing=trials.missing))
+    more = _also(cached=asks.cached, replayed=asks.replayed, resent=asks.resent, failed=asks.failed)
+    line(f"  asks    {asks.sent} sent{more}")
+    line(f"  cost    {cost(summary.cost.usd, summary.cost.unknown_asks)}")
+    line(f"  time    {duration(summary.seconds)}")
+    if summary.analysis is not None:
+        _print_analysis(summary.analysis)
+
+
+def _print_analysis(analysis: Any) -> None:
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(analysis), indent=2).decode()
+    line("  analysis")
+    for each in text.splitlines():
+        line(f"    {each}")
+
+
+def _also(**counts: int) -> str:
+    return "".join(f", {count} {what}" for what, count in counts.items() if count)
+
+
+def cost(usd: float | None, unknown: int) -> str:
+    """Dollars as known: a price that nobody knows is never shown as 0."""
+    if usd is None:
+        return "unknown"
+    shown = f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
+    return f"{shown} and {unknown} asks of unknown price" if unknown else shown
+
+
+def duration(seconds: float) -> str:
+    """A length of time, to about two digits."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{hours // 24} d {hours % 24} h"
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def age(seconds: float) -> str:
+    """How long ago, in one unit."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def command(words: str, store: str) -> str:
+    """A command for the same store, to be copied."""
+    return f"groundswell {words}" + ("" if store == DEFAULT_STORE else f" --store {shlex.quote(store)}")

@@ -1,0 +1,200 @@
+"""How far a run is, on standard error: a live display on a terminal, a plain line now and then elsewhere.
+
+The display looks at the counters of the open runs a few times a second; the engine does nothing for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from groundswell.cli.output import cost, duration
+
+if TYPE_CHECKING:
+    from groundswell.engine.engine import Engine
+    from groundswell.engine.run import Run
+
+EVERY = 1 / 8
+LINE_EVERY = 5.0
+RATE_OVER = 5.0
+
+
+class Reading(NamedTuple):
+    """A run at one moment. `total` is None where nobody knows how many trials there will be."""
+
+    title: str
+    done: int
+    missing: int
+    running: int
+    total: int | None
+    sent: int
+    rate: float
+    waves: int
+    cached: int
+    cost: str
+    left: float | None
+    stopping: bool
+
+
+class Meter:
+    """Reads one run, and works out speeds."""
+
+    def __init__(self, run: Run, now: float) -> None:
+        self.run = run
+        self._start = (now, run.counters.settled)
+        self._sent: deque[tuple[float, int]] = deque([(now, run.counters.sent)])
+
+    def read(self, now: float) -> Reading:
+        """The run as it stands."""
+        run, counters = self.run, self.run.counters
+        total = None if run.expected is None else max(run.expected, counters.planned)
+        priced = counters.usd > 0 or not counters.unknown_cost
+        return Reading(
+            title=run.record.title,
+            done=counters.settled,
+            missing=counters.missing,
+            running=len(run.open),
+            total=total,
+            sent=counters.sent,
+            rate=self._rate(now, counters.sent),
+            waves=counters.waves,
+            cached=counters.cached,
+            cost=cost(counters.usd if priced else None, counters.unknown_cost),
+            left=self._left(now, counters.settled, total),
+            stopping=run.stopping is not None,
+        )
+
+    def _rate(self, now: float, sent: int) -> float:
+        """Asks per second over the last few seconds."""
+        self._sent.append((now, sent))
+        while len(self._sent) > 2 and self._sent[1][0] <= now - RATE_OVER:
+            self._sent.popleft()
+        then, before = self._sent[0]
+        return (sent - before) / (now - then) if now > then else 0.0
+
+    def _left(self, now: float, done: int, total: int | None) -> float | None:
+        """Seconds until the last trial, if they go on ending as fast as they did in this session."""
+        then, before = self._start
+        if total is None or done <= before or now <= then:
+            return None
+        return (total - done) * (now - then) / (done - before)
+
+
+def describe(reading: Reading) -> str:
+    """A reading as one line."""
+    of = "" if reading.total is None else f" of {reading.total}"
+    parts = [f"{reading.done}{of} trials done", f"{reading.running} running", f"{reading.missing} missing"]
+    parts += [f"{reading.sent} asks sent, {reading.rate:.0f}/s", f"{reading.waves} waves", f"{reading.cached} cached"]
+    parts.append(f"cost {reading.cost}")
+    if reading.stopping:
+        parts.append("stopping")
+    elif reading.left is not None and reading.left > 0:
+        parts.append(f"{duration(reading.left)} left")
+    return f"{reading.title}: " + "; ".join(parts)
+
+
+class Lines:
+    """Plain lines, a few seconds apart, for logs."""
+
+    def __init__(self, write: Callable[[str], None], now: float) -> None:
+        self._write = write
+        self._last = now
+
+    def show(self, readings: Sequence[Reading], now: float, *, final: bool = False) -> None:
+        """Write the readings, unless the last lines are recent."""
+        if final or now - self._last >= LINE_EVERY:
+            self._last = now
+            for reading in readings:
+                self._write(describe(reading))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Display:
+    """The live display on a terminal. What is printed meanwhile appears above it."""
+
+    def __init__(self, console: Console, *, above: bool) -> None:
+        self._live = Live(console=console, auto_refresh=False, transient=True, redirect_stdout=above)
+        self._live.start()
+
+    def show(self, readings: Sequence[Reading], now: float, *, final: bool = False) -> None:
+        """Draw the readings."""
+        self._live.update(Group(*(_drawn(reading) for reading in readings)), refresh=True)
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._live.stop()
+
+
+def _drawn(reading: Reading) -> RenderableType:
+    head = Table.grid(padding=(0, 1))
+    counted = f"{reading.done}" if reading.total is None else f"{reading.done}/{reading.total}"
+    head.add_row(
+        Text(reading.title, style="bold"),
+        ProgressBar(total=reading.total, completed=reading.done, width=32, pulse=reading.total is None),
+        Text(counted, style="green"),
+        Text(_ahead(reading), style="cyan"),
+    )
+    detail = (
+        f"  {reading.running} running · {reading.missing} missing · {reading.rate:,.0f} asks/s · "
+        f"{reading.waves:,} waves · {reading.cached:,} cached · cost {reading.cost}"
+    )
+    return Group(head, Text(detail, style="dim"))
+
+
+def _ahead(reading: Reading) -> str:
+    if reading.stopping:
+        return "stopping: waiting for replies in flight"
+    return "" if reading.left is None else f"{duration(reading.left)} left"
+
+
+class Progress:
+    """Shows the open runs of an engine while its body runs: `async with Progress(engine, console)`."""
+
+    def __init__(self, engine: Engine, console: Console, *, above: bool = True) -> None:
+        now = time.monotonic()
+        self._engine = engine
+        self._meters: dict[str, Meter] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._display: Lines | Display
+        if console.is_terminal:
+            self._display = Display(console, above=above)
+        else:
+            self._display = Lines(lambda text: console.print(text, markup=False, soft_wrap=True), now)
+
+    async def __aenter__(self) -> Progress:
+        self._task = asyncio.create_task(self._poll())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        try:
+            self._show(final=True)
+        finally:
+            self._display.close()
+
+    async def _poll(self) -> None:
+        while True:
+            self._show()
+            await asyncio.sleep(EVERY)
+
+    def _show(self, *, final: bool = False) -> None:
+        now = time.monotonic()
+        for run in self._engine.runs:
+            if run.record.id not in self._meters:
+                self._meters[run.record.id] = Meter(run, now)
+        self._display.show([meter.read(now) for meter in self._meters.values()], now, final=final)

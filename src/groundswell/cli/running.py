@@ -1,0 +1,211 @@
+"""Running anything from the command line: the event loop, progress, signals, and what is said at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+
+import typer
+
+from groundswell import compose
+from groundswell.cli import output
+from groundswell.cli.options import MAX_CONCURRENT
+from groundswell.cli.progress import Progress
+from groundswell.cli.stored import opened
+from groundswell.engine.driver import Driver
+from groundswell.engine.engine import Engine
+from groundswell.engine.events import AskRetried, Event, RunEnded, RunOpened, RunStopping, WaveEnded
+from groundswell.engine.run import RunOptions
+from groundswell.engine.summary import Summary, summarise
+from groundswell.errors import RunError
+from groundswell.portal import new_event_loop
+
+if TYPE_CHECKING:
+    from groundswell.cli.options import RunFlags
+
+T = TypeVar("T")
+
+Work = Callable[[Engine], Awaitable[Summary]]
+
+UNFINISHED = ("interrupted", "stopped", "failed")
+STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to end at once"
+ENDING = "ending at once; everything that was acknowledged is in the store"
+
+
+class Ended(NamedTuple):
+    """How work ended: with a run's summary, with an error, or, when a run failed, with both."""
+
+    summary: Summary | None
+    error: Exception | None = None
+    at_once: bool = False
+
+
+def drive(driver: Driver, settings: Any, *, store: str | Path, seed: int = 0, name: str | None = None) -> Summary:
+    """Run a driver with progress on the terminal and Ctrl-C that leaves a resumable run, as the commands do.
+
+    For the `__main__` part of a script. Ends the process if the run fails or is interrupted.
+    """
+    ended = carry_out(lambda engine: engine.drive(driver, settings, seed=seed, name=name), store=str(store))
+    if ended.error is not None or ended.summary is None or ended.summary.status in UNFINISHED:
+        sys.exit(finish(ended, store=str(store)))
+    return ended.summary
+
+
+def read_result(store: str | Path, run: str, key: str, wanted: type[T]) -> T:
+    """The result of one trial, in the type that its program returns."""
+    with opened(str(store)) as held:
+        result: T = held.results(held.runs.get(run)).trial(key).result(wanted)
+    return result
+
+
+def run_and_report(work: Work, flags: RunFlags) -> NoReturn:
+    """Do work on the store, say how it ended, and exit with the status of that."""
+    above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
+    with above:  # what an experiment prints must not get into the JSON
+        ended = carry_out(work, store=flags.store, max_concurrent=flags.max_concurrent, verbose=flags.verbose)
+    if flags.budget is not None and ended.summary is not None and ended.summary.cost.unknown_asks:
+        count = ended.summary.cost.unknown_asks
+        output.say(f"warning: --budget could not count {count} asks: the prices of their models are not known")
+    raise typer.Exit(finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose))
+
+
+def carry_out(work: Work, *, store: str, max_concurrent: int = MAX_CONCURRENT, verbose: bool = False) -> Ended:
+    """Open an engine and do work with it, on the fastest loop there is."""
+    with tuned_collector():
+        runner = asyncio.Runner(loop_factory=new_event_loop)
+        ended = None
+        try:
+            ended = runner.run(_supervise(work, store, max_concurrent, verbose))
+        finally:
+            if ended is None or not ended.at_once:  # closing waits for threads, and these may take long
+                runner.close()
+        return ended
+
+
+async def _supervise(work: Work, store: str, max_concurrent: int, verbose: bool) -> Ended:
+    async with compose.open(store, max_concurrent=max_concurrent, listeners=[_tell] if verbose else []) as engine:
+        task = asyncio.ensure_future(work(engine))
+        error: Exception | None = None
+        with Interruption(engine, task) as interruption:
+            async with Progress(engine, output.err, above=sys.stdout.isatty()):
+                try:
+                    return Ended(await task)
+                except asyncio.CancelledError:
+                    if not interruption.count:
+                        raise
+                except Exception as raised:  # noqa: BLE001  the edge of the experiment: told to the user by `finish`
+                    error = raised
+        summary = None if engine.latest is None else summarise(engine.store.runs.get(engine.latest))
+        return Ended(summary, error, at_once=interruption.count > 1)
+
+
+class Interruption:
+    """Ctrl-C and SIGTERM: the first stops the open runs, the second ends at once. Both leave them resumable."""
+
+    def __init__(self, engine: Engine, task: asyncio.Future[Any]) -> None:
+        self._engine = engine
+        self._task = task
+        self._loop = asyncio.get_running_loop()
+        self.count = 0
+
+    def __enter__(self) -> Interruption:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._loop.add_signal_handler(number, self._signalled)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._loop.remove_signal_handler(number)
+
+    def _signalled(self) -> None:
+        self.count += 1
+        runs = self._engine.runs
+        if self.count == 1 and runs:
+            output.say(STOPPING)
+            for run in runs:
+                run.stop("interrupted", "interrupted")
+        else:
+            output.say(ENDING)
+            self._task.cancel()
+
+
+def finish(ended: Ended, *, store: str, json: bool = False, verbose: bool = False) -> int:
+    """Say how work ended; returns the exit status."""
+    summary, error, at_once = ended
+    if summary is not None and json:
+        output.print_json(summary)
+    elif summary is not None and error is None:
+        output.print_summary(summary)
+    if error is not None:
+        output.print_error(error, verbose=verbose)
+    if summary is not None and not isinstance(error, RunError) and (advice := _advice(summary, store)) is not None:
+        output.say(advice)
+    if at_once:
+        leave_at_once()
+    if error is not None:
+        return output.exit_code(error)
+    return output.INTERRUPTED if summary is None else summary.exit_code
+
+
+def leave_at_once() -> NoReturn:
+    """End the process without waiting for functions that still run in threads."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(output.INTERRUPTED)
+
+
+def _advice(summary: Summary, store: str) -> str | None:
+    """What can be done about a run that is not complete."""
+    resume = output.command(f"runs resume {summary.run_id}", store)
+    trials = summary.trials
+    if summary.status in UNFINISHED and trials.usable + trials.missing < trials.planned:
+        return f"to go on where it stopped: {resume}"
+    if trials.missing:
+        show = output.command(f"runs show {summary.run_id}", store)
+        return f"to see why trials are missing: {show}\nto try them again: {resume} --retry-missing"
+    if summary.status == "partial":
+        return f"to go on with a larger limit: {resume} --max-calls N (or --max-tokens, --budget, --deadline)"
+    return None
+
+
+@contextlib.contextmanager
+def tuned_collector() -> Iterator[None]:
+    """Let the garbage collector run rarely: a run makes many objects that live long, and few cycles."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def _tell(event: Event) -> None:
+    """With -v: what happens, a line each."""
+    match event:
+        case RunOpened(run=run, unfinished=unfinished):
+            output.say(f"run {run}: opened" + (f", {unfinished} trials of an earlier session go on" * bool(unfinished)))
+        case WaveEnded(wave=wave, account=account, size=size, seconds=seconds):
+            output.say(f"wave {wave & 0xFFFFFFFF}: {size} asks, {account}, {seconds:.2f} s")
+        case AskRetried(trial=trial, path=path, kind=kind, message=message, attempt=attempt, wait=wait):
+            output.say(f"trial {trial}, ask {path}: {kind}: {message}; attempt {attempt} in {wait:.1f} s")
+        case RunStopping(run=run, why=why):
+            output.say(f"run {run}: stopping, {why}")
+        case RunEnded(run=run, status=status):
+            output.say(f"run {run}: {status}")
+
+
+def options_of(stored: dict[str, Any], flags: RunFlags) -> RunOptions:
+    """The options of a run that exists, changed as the command line says."""
+    import msgspec
+
+    return flags.run_options(msgspec.convert(stored, RunOptions))

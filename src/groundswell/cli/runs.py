@@ -1,0 +1,271 @@
+"""`groundswell runs`: look at the runs of a store, go on with them, and take their results away."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from groundswell.cli import output
+from groundswell.cli.export import export
+from groundswell.cli.options import RunFlags, RunName, StoreFlags, takes
+from groundswell.cli.stored import opened
+from groundswell.errors import RunError
+
+if TYPE_CHECKING:
+    from groundswell.engine.records import RunRecord
+    from groundswell.store.journal import Store
+    from groundswell.store.results import TrialResult
+
+app = typer.Typer(no_args_is_help=True, help="Look at runs, go on with them, export their results.")
+app.command("export")(export)
+
+
+@app.command("list")
+@takes(StoreFlags)
+def list_runs(flags: StoreFlags) -> None:
+    """List the runs of a store, newest first."""
+    from rich.table import Table
+
+    with opened(flags.store) as store:
+        rows = [_described(store, record) for record in store.runs.list()]
+    if flags.json:
+        output.print_json({"runs": rows})
+        return
+    if not rows:
+        output.line(f"no runs in {flags.store} yet")
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("id", "name", "status"):
+        table.add_column(column)
+    for column in ("trials", "missing", "asks", "cost", "age"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        done = row["trials"]["usable"] + row["trials"]["missing"]
+        status = f"[{output.STYLES[row['status']]}]{row['status']}[/]"
+        counts = (f"{done}/{row['trials']['planned']}", str(row["trials"]["missing"]), str(row["asks"]["sent"]))
+        cost = output.cost(row["cost"]["usd"], row["cost"]["unknown_asks"])
+        table.add_row(row["run_id"], row["name"] or "", status, *counts, cost, output.age(row["age_seconds"]))
+    output.print_table(table)
+
+
+@app.command()
+@takes(StoreFlags)
+def show(
+    flags: StoreFlags,
+    run: RunName,
+    *,
+    trial: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Show what was said in this trial.", show_default=False)
+    ] = None,
+) -> None:
+    """Show a run: how it was started, how far it is, and why trials are missing; or what was said in one trial."""
+    with opened(flags.store) as store:
+        record = store.runs.get(run)
+        if trial is not None:
+            _show_trial(store, record, trial, json=flags.json)
+            return
+        details = _described(store, record) | {
+            "driver": record.driver,
+            "settings": _decoded(record.settings),
+            "seed": record.seed,
+            "parent": record.parent,
+            "cut": record.cut,
+            "retried": record.counters.retried,
+            "waves": record.counters.waves,
+            "tokens": {"input": record.counters.input_tokens, "output": record.counters.output_tokens},
+            "missing": [fault._asdict() for fault in store.results(record).fault_counts()],
+        }
+        first = next(iter(store.results(record)), None)
+    if flags.json:
+        output.print_json(details)
+    else:
+        _print_details(details, flags.store, first)
+
+
+@app.command()
+@takes(RunFlags)
+def resume(
+    flags: RunFlags,
+    run: RunName,
+    *,
+    accept_changes: Annotated[
+        bool,
+        typer.Option("--accept-changes", help="Go on although programs changed: recorded replies are scored anew."),
+    ] = False,
+    retry_missing: Annotated[
+        bool, typer.Option("--retry-missing", help="Give the trials that are missing a new attempt.")
+    ] = False,
+) -> None:
+    """Go on with a run where it was left. A finished one prints its summary again."""
+    from groundswell.cli.running import options_of, run_and_report
+    from groundswell.cli.targets import find_driver
+
+    with opened(flags.store) as store:
+        record = store.runs.get(run)
+    if record.driver is not None:
+        find_driver(record.driver)
+    options = options_of(record.options, flags)
+    run_and_report(
+        lambda engine: engine.resume(
+            record.id, accept_changes=accept_changes, retry_missing=retry_missing, options=options
+        ),
+        flags,
+    )
+
+
+@app.command()
+@takes(StoreFlags)
+def cancel(flags: StoreFlags, run: RunName) -> None:
+    """Ask the process that works on a run to stop. What it has in flight is still recorded."""
+    with opened(flags.store) as store:
+        record = store.runs.get(run)
+        there = store.runs.request_cancel(record)
+        status = store.runs.state(store.runs.get(record.id))
+    if flags.json:
+        output.print_json({"run_id": record.id, "process": there, "status": status})
+    elif there:
+        output.line(f"run {record.title}: the process that works on it was asked to stop")
+    else:
+        output.line(f"run {record.title}: no process works on it; it is {status}")
+
+
+@app.command()
+@takes(StoreFlags)
+def delete(
+    flags: StoreFlags,
+    run: RunName,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a run and everything it recorded."""
+    with opened(flags.store) as store:
+        record = store.runs.get(run)
+        if not yes:
+            settled = record.counters.settled
+            typer.confirm(f"Delete run {record.title} with the outcomes of {settled} trials?", abort=True, err=True)
+        store.runs.delete(record)
+    if flags.json:
+        output.print_json({"run_id": record.id, "deleted": True})
+    else:
+        output.line(f"run {record.title}: deleted")
+
+
+@app.command()
+@takes(RunFlags)
+def fork(
+    flags: RunFlags,
+    run: RunName,
+    *,
+    name: Annotated[str | None, typer.Option(help="A name for the new run.", show_default=False)] = None,
+    at: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="POSITION",
+            help="Ask anew from this position of every trial on (0 is its first ask); without it every reply that "
+            "still fits is reused.",
+            show_default=False,
+        ),
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="Change a field of the settings. May be repeated.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Start a new run from an old one, with changes: replies to the same asks are reused, not paid for again."""
+    from groundswell.cli.running import options_of, run_and_report
+    from groundswell.cli.targets import build_settings, find_driver
+    from groundswell.program.request import canonical
+
+    with opened(flags.store) as store:
+        parent = store.runs.get(run)
+        if parent.driver is None:
+            raise RunError(f"run {parent.title!r} was started by a script, which only the script can do again")
+        settings = build_settings(find_driver(parent.driver), _decoded(parent.settings), change or [])
+        cut = None if at is None else str(at)
+        record = store.runs.create_fork(parent, name, canonical(settings).decode(), cut)
+    options = options_of(parent.options, flags)
+    run_and_report(lambda engine: engine.resume(record.id, options=options), flags)
+
+
+def _described(store: Store, record: RunRecord) -> dict[str, Any]:
+    """A run as `list` and `show` have it: its summary, and when it was."""
+    import msgspec
+
+    from groundswell.engine.summary import summarise
+
+    summary: dict[str, Any] = msgspec.to_builtins(summarise(record))
+    return summary | {
+        "status": store.runs.state(record),
+        "created_at": record.created_at,
+        "updated_at": record.updated_at,
+        "age_seconds": round(time.time() - record.created_at, 1),
+    }
+
+
+def _decoded(settings: str | None) -> Any:
+    import msgspec
+
+    return None if settings is None else msgspec.json.decode(settings)
+
+
+def _print_details(details: dict[str, Any], store: str, first: TrialResult | None) -> None:
+    import msgspec
+
+    from groundswell.engine.summary import Summary
+
+    output.print_summary(msgspec.convert(details, Summary))
+    created = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(details["created_at"]))
+    output.line(f"  begun   {created}, {output.age(details['age_seconds'])} ago; seed {details['seed']}")
+    if details["driver"]:
+        output.line(f"  driver  {details['driver']}")
+        output.line(f"  with    {msgspec.json.encode(details['settings']).decode()}")
+    if details["parent"]:
+        where = "" if details["cut"] is None else f", asked anew from position {details['cut']} on"
+        output.line(f"  fork    of {details['parent']}{where}")
+    if details["missing"]:
+        output.line("  missing")
+    for fault in details["missing"]:
+        output.line(f"    {fault['trials']} x {fault['kind']}, as in trial {fault['key']}: {fault['message']}")
+    if first is not None:
+        look = output.command(f"runs show {details['run_id']} --trial {first.key}", store)
+        output.say(f"to read a trial: {look}")
+
+
+def _show_trial(store: Store, record: RunRecord, key: str, *, json: bool) -> None:
+    """Run a trial's program again over what was recorded."""
+    from groundswell.cli.targets import find_driver
+    from groundswell.cli.transcript import transcript
+    from groundswell.engine.transcript import replay
+    from groundswell.program.trial import find_program
+
+    results = store.results(record)
+    found = results.trial(key)
+    if record.driver is not None:
+        try:
+            find_driver(record.driver)
+        except RunError as error:
+            output.say(str(error))
+    program = find_program(found.program)
+    exchanges = list(replay(program, found.row, record.seed, results.recorded(found)))
+    if json:
+        output.print_json(
+            {
+                "key": found.key,
+                "program": found.program,
+                "status": found.status,
+                "spec": found.spec(),
+                "result": found.result(),
+                "fault": found.fault,
+                "exchanges": [exchange._asdict() for exchange in exchanges],
+            }
+        )
+        return
+    if program is None:
+        output.say(f"the code of {found.program} cannot be found, so only what was replied is shown")
+    for text in transcript(found, exchanges):
+        output.line(text)

@@ -1,0 +1,27 @@
+"""Opening a store that should be there already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from groundswell.errors import StoreError
+
+if TYPE_CHECKING:
+    from groundswell.store.journal import Store
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Store]:
+    """A store that exists, for reading and short changes. A mistyped path must not make a new one."""
+    from groundswell.store.journal import Store
+    from groundswell.store.schema import database_path
+
+    if not database_path(path).exists():
+        raise StoreError(f"there is no store {database_path(path)}: `groundswell run` makes one, or give --store")
+    store = Store(path)
+    try:
+        yield store
+    finally:
+        store.close_reading()

@@ -1,0 +1,73 @@
+"""What a command is to run: drivers by name, and their settings from files and flags."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from groundswell.engine.driver import Driver, decode_settings, load_driver, settings_type
+from groundswell.errors import SettingsError
+
+
+def find_driver(name: str) -> Driver:
+    """The driver called `file.py:driver` or `module:driver`; it may import what lies beside it."""
+    module = name.rpartition(":")[0]
+    folder = str(Path(module).expanduser().absolute().parent) if module.endswith(".py") else os.getcwd()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return load_driver(name)
+
+
+def build_settings(driver: Driver, base: dict[str, Any], changes: list[str]) -> Any:
+    """The settings of a driver: a base, and `field=value` changes to it; an error names the field."""
+    fields = dict(base)
+    for change in changes:
+        field, equals, value = change.partition("=")
+        if not equals or not field:
+            raise SettingsError(f"--set {change}: write it as field=value")
+        _place(fields, field.strip().split("."), _parse(value), change)
+    _check_names(driver, fields)
+    return decode_settings(driver, msgspec.json.encode(fields))
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The fields in a settings file."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        raise SettingsError(f"--settings {path}: {error.strerror or error}") from error
+    except msgspec.DecodeError as error:
+        raise SettingsError(f"--settings {path}: must be a file with one JSON object: {error}") from error
+
+
+def _parse(value: str) -> Any:
+    try:
+        return msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return value
+
+
+def _place(fields: dict[str, Any], path: list[str], value: Any, change: str) -> None:
+    """Set a field, or one inside it: `player.model=...`."""
+    for name in path[:-1]:
+        inner = fields.get(name, {})
+        if not isinstance(inner, dict):
+            raise SettingsError(f"--set {change}: {name} has no fields of its own")
+        fields[name] = fields = dict(inner)
+    fields[path[-1]] = value
+
+
+def _check_names(driver: Driver, given: dict[str, Any]) -> None:
+    """Refuse a field that the settings do not have: it would be ignored in silence."""
+    info = msgspec.inspect.type_info(settings_type(driver))
+    if not isinstance(info, msgspec.inspect.StructType | msgspec.inspect.DataclassType | msgspec.inspect.TypedDictType):
+        return
+    known = [field.encode_name for field in info.fields]
+    for name in given:
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise SettingsError(f"settings of {driver.__qualname__}: there is no field {name!r} (there are: {there})")

@@ -1,0 +1,60 @@
+"""Running the command line in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from groundswell.cli.app import app
+
+EXPERIMENT = Path(__file__).with_name("cli_experiment.py")
+DRIVER = f"{EXPERIMENT}:driver"
+
+
+class CommandLine:
+    """Calls commands on a store of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = folder / "runs.db"
+
+    def __call__(self, *words: str, answer: str | None = None, status: int = 0) -> Result:
+        """Run a command; it must end with this exit status."""
+        result = CliRunner().invoke(app, list(words), input=answer, env={"GROUNDSWELL_STORE": str(self.store)})
+        assert result.exit_code == status, f"{result.exit_code}: {result.stdout}\n{result.stderr}\n{result.exception!r}"
+        return result
+
+    def json(self, *words: str, status: int = 0) -> Any:
+        """Run a command with --json; what it prints must be one object on one line."""
+        result = self(*words, "--json", status=status)
+        assert result.stdout.count("\n") == 1
+        return json.loads(result.stdout)
+
+    def run(self, *sets: str, name: str = "r", status: int = 0) -> Any:
+        """Run the experiment with changed settings."""
+        changes = [word for change in sets for word in ("--set", change)]
+        return self.json("run", DRIVER, "--name", name, *changes, status=status)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)
+
+
+@pytest.fixture
+def rewrite(tmp_path: Path) -> Callable[..., str]:
+    """A copy of the experiment with a text replaced; returns the driver's name."""
+
+    def write(old: str = "", new: str = "") -> str:
+        source = EXPERIMENT.read_text()
+        assert old in source
+        path = tmp_path / "copied_experiment.py"
+        path.write_text(source.replace(old, new) if old else source)
+        return f"{path}:driver"
+
+    return write

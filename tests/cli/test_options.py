@@ -1,0 +1,30 @@
+"""The shared options: what they make of a run's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groundswell import Limits, RunOptions
+from groundswell.cli.options import RunFlags, Schedule
+
+STORED = RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, STORED),
+        ({"max_calls": 9}, RunOptions(schedule="waves", window=7, limits=Limits(calls=9, usd=1.0))),
+        (
+            {"budget": 0.0, "max_tokens": 3, "deadline": 2.5},
+            RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=0.0, tokens=3, seconds=2.5)),
+        ),
+        ({"schedule": Schedule.STREAM}, RunOptions(window=7, limits=Limits(calls=5, usd=1.0))),
+        ({"no_cache": True}, RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0), cache=False)),
+    ],
+    ids=["nothing", "one limit", "other limits", "schedule", "no cache"],
+)
+def test_what_is_given_changes_what_was_stored(given: dict[str, Any], expected: RunOptions) -> None:
+    assert RunFlags(**given).run_options(STORED) == expected

@@ -1,0 +1,125 @@
+"""Progress: readings are a function of counters and time."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import groundswell
+from groundswell import Request, Trial, program
+from groundswell.cli.progress import LINE_EVERY, Lines, Meter, Progress, Reading, describe
+from groundswell.engine.records import Counters
+
+
+def fake_run(**counters: Any) -> Any:
+    return SimpleNamespace(
+        counters=Counters(**counters),
+        open={1: None, 2: None},
+        expected=100,
+        record=SimpleNamespace(title="duels"),
+        stopping=None,
+    )
+
+
+READING = Reading("duels", 10, 1, 5, 100, 40, 8.4, 3, 2, "$1.50", 90.0, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            {},
+            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 asks sent, 8/s; 3 waves; 2 cached; cost $1.50; "
+            "1 min 30 s left",
+        ),
+        (
+            {"total": None, "left": None, "cost": "unknown"},
+            "duels: 10 trials done; 5 running; 1 missing; 40 asks sent, 8/s; 3 waves; 2 cached; cost unknown",
+        ),
+        (
+            {"stopping": True},
+            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 asks sent, 8/s; 3 waves; 2 cached; cost $1.50; "
+            "stopping",
+        ),
+    ],
+    ids=["with total", "open end", "stopping"],
+)
+def test_a_reading_as_one_line(changes: dict[str, Any], text: str) -> None:
+    assert describe(READING._replace(**changes)) == text
+
+
+def test_time_left_counts_only_what_this_session_did() -> None:
+    run = fake_run(planned=80, usable=50, sent=0)
+    meter = Meter(run, now=0.0)
+    assert meter.read(1.0).left is None
+    run.counters.usable, run.counters.missing, run.counters.sent = 58, 2, 40
+    reading = meter.read(5.0)
+    assert (reading.done, reading.missing, reading.running, reading.total) == (60, 2, 2, 100)
+    assert reading.left == pytest.approx(20.0)
+    assert reading.rate == pytest.approx(8.0)
+
+
+def test_the_rate_forgets_what_is_long_ago() -> None:
+    run = fake_run(sent=0)
+    meter = Meter(run, now=0.0)
+    rates = []
+    for second in range(1, 60):
+        run.counters.sent += 100 if second < 30 else 10
+        rates.append(meter.read(float(second)).rate)
+    assert rates[28] == pytest.approx(100.0)
+    assert rates[-1] == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(
+    ("usd", "unknown", "text"),
+    [(0.0, 0, "$0.00"), (0.0, 3, "unknown"), (2.5, 0, "$2.50"), (0.0123, 4, "$0.0123 and 4 asks of unknown price")],
+)
+def test_an_unknown_cost_is_never_shown_as_nothing(usd: float, unknown: int, text: str) -> None:
+    assert Meter(fake_run(usd=usd, unknown_cost=unknown), 0.0).read(1.0).cost == text
+
+
+def test_more_trials_than_expected_raise_the_total() -> None:
+    assert Meter(fake_run(planned=120), 0.0).read(1.0).total == 120
+
+
+def test_plain_lines_are_seconds_apart_and_one_comes_at_the_end() -> None:
+    written: list[str] = []
+    lines = Lines(written.append, now=0.0)
+    for tick in range(1, 100):
+        lines.show([READING], tick / 8)
+    assert len(written) == int(99 / 8 / LINE_EVERY)
+    lines.show([READING], 12.5, final=True)
+    assert len(written) == int(99 / 8 / LINE_EVERY) + 1
+
+
+@program("progress/one", version=1)
+async def one(trial: Trial, spec: int) -> int:
+    await trial.ask("any/model", str(spec))
+    return spec
+
+
+def yes(request: Request) -> str:
+    return "yes"
+
+
+@pytest.mark.parametrize("terminal", [False, True], ids=["log", "terminal"])
+def test_a_short_run_is_shown(tmp_path: Path, terminal: bool) -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=120, highlight=False)
+
+    async def main() -> None:
+        async with groundswell.open(tmp_path / "s.db", script=yes) as engine:
+            run = engine.run("short")
+            async with Progress(engine, console, above=False):
+                assert [outcome.result async for outcome in run.map(one, range(5))] == list(range(5))
+
+    asyncio.run(main())
+    shown = "5/5" if terminal else "short: 5 of 5 trials done; 0 running; 0 missing; 5 asks sent"
+    assert shown in out.getvalue()
+    assert "cost unknown" in out.getvalue()

@@ -1,0 +1,160 @@
+"""`groundswell run`: targets, settings, the JSON object, exit statuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import DRIVER, CommandLine
+
+
+def test_the_json_object_field_by_field(cli: CommandLine) -> None:
+    found = cli.run("trials=3", "faulty=[1]", status=3)
+    run_id, seconds = found.pop("run_id"), found.pop("seconds")
+    assert found == {
+        "status": "partial",
+        "trials": {"planned": 3, "usable": 2, "missing": 1},
+        "asks": {"sent": 6, "resent": 0, "cached": 0, "replayed": 0, "failed": 1},
+        "cost": {"usd": None, "unknown_asks": 5},
+        "analysis": {"said": ["you said 'hello 0.1'", "you said 'hello 2.1'"]},
+        "name": "r",
+        "error": None,
+    }
+    assert len(run_id) == 10
+    assert 0 < seconds < 60
+
+
+def test_what_a_driver_prints_goes_to_standard_error_with_json_and_to_standard_output_without(cli: CommandLine) -> None:
+    assert "the driver talks" in cli("run", DRIVER, "--json").stderr
+    assert "the driver talks" in cli("run", DRIVER).stdout
+
+
+def test_people_get_a_summary_and_progress_on_standard_error(cli: CommandLine) -> None:
+    result = cli("run", DRIVER, "--name", "seen")
+    assert "4 usable of 4 planned" in result.stdout
+    assert "cost    unknown" in result.stdout
+    assert "seen: 4 of 4 trials done; 0 running; 0 missing; 8 asks sent" in result.stderr
+
+
+def test_settings_come_from_a_file_and_flags_change_them(cli: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text('{"trials": 1, "word": "file", "inner": {"depth": 3}}')
+    found = cli.json("run", DRIVER, "--settings", str(file), "--set", "word=flag", "--name", "r")
+    assert found["analysis"] == {"said": ["you said 'flag 0.1'"]}
+    settings = cli.json("runs", "show", "r")["settings"]
+    assert (settings["trials"], settings["word"], settings["inner"]) == (1, "flag", {"depth": 3})
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (["run", DRIVER, "--set", "trails=3"], 2, "no field 'trails' (there are: trials, asks"),
+        (["run", DRIVER, "--set", "trials=many"], 2, "$.trials"),
+        (["run", DRIVER, "--set", "trials"], 2, "--set trials: write it as field=value"),
+        (["run", DRIVER, "--set", "word.x=1"], 2, "$.word"),
+        (["run", DRIVER, "--set", "word=a", "--set", "word.x=1"], 2, "word has no fields of its own"),
+        (["run", DRIVER, "--settings", "nowhere.json"], 2, "--settings nowhere.json: No such file"),
+        (["run", DRIVER, "--settings", __file__], 2, "must be a file with one JSON object"),
+        (["run", "nowhere.py:driver"], 1, "driver nowhere.py:driver cannot be loaded"),
+        (["run", "no_such_module:driver"], 1, "No module named 'no_such_module'"),
+        (["run", "driver"], 2, "write it as module:function or file.py:function"),
+        (["run", DRIVER, "--set", "model=scripted/nobody"], 2, "no such scripted model"),
+        (["run", DRIVER, "--set", "model=elsewhere/x"], 2, "no provider 'elsewhere'"),
+        (["run", DRIVER, "--store", "/nowhere/at/all.db"], 1, "the folder /nowhere/at does not exist"),
+        (["run", DRIVER, "--store", "postgresql://x/y"], 2, "only SQLite files"),
+    ],
+    ids=lambda value: " ".join(value[2:]) or value[1] if isinstance(value, list) else None,
+)
+def test_errors_are_one_line_that_names_the_thing(cli: CommandLine, words: list[str], status: int, told: str) -> None:
+    lines = [line for line in cli(*words, status=status).stderr.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1
+    assert told in lines[0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run"], ["run", DRIVER, "--via", "pigeon"], ["run", DRIVER, "--max-concurrent", "0"], ["runs", "frobnicate"]],
+    ids=["no target", "via", "no concurrency", "no such command"],
+)
+def test_usage_errors_exit_with_2(cli: CommandLine, words: list[str]) -> None:
+    cli(*words, status=2)
+
+
+def test_verbose_adds_the_traceback_and_what_happens(cli: CommandLine) -> None:
+    words = ("run", DRIVER, "--set", "model=scripted/nobody")
+    assert "Traceback" not in cli(*words, status=2).stderr
+    told = cli(*words, "-v", status=2).stderr
+    assert "Traceback" in told
+    assert "opened" in told
+    assert "wave 1: 4 asks, scripted" in cli("run", DRIVER, "-v").stderr
+
+
+def test_a_broken_driver_shows_its_traceback_and_leaves_a_failed_run(cli: CommandLine) -> None:
+    result = cli("run", DRIVER, "--set", "broken=true", "--json", status=1)
+    assert "LookupError: the driver is broken" in result.stderr
+    assert '"status":"failed"' in result.stdout
+    assert '"error":"LookupError: the driver is broken"' in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "why"),
+    [
+        ("--max-calls", "3", "budget of 3 calls"),
+        ("--max-tokens", "1", "budget of 1 tokens"),
+        ("--deadline", "0", "time limit"),
+    ],
+    ids=["calls", "tokens", "deadline"],
+)
+def test_a_limit_ends_the_run_with_status_3(cli: CommandLine, flag: str, value: str, why: str) -> None:
+    found = cli.json("run", DRIVER, flag, value, status=3)
+    assert found["status"] == "partial"
+    assert why in found["error"]
+
+
+def test_a_budget_that_cannot_be_counted_is_said_to_be_so(cli: CommandLine) -> None:
+    told = cli("run", DRIVER, "--budget", "1").stderr
+    assert "--budget could not count 8 asks" in told
+
+
+@pytest.mark.parametrize("schedule", ["stream", "waves"])
+def test_both_schedules_find_the_same(cli: CommandLine, schedule: str) -> None:
+    found = cli.json("run", DRIVER, "--schedule", schedule, "--no-cache", "--via", "auto", "--max-concurrent", "2")
+    assert found["analysis"]["said"] == [f"you said 'hello {n}.1'" for n in range(4)]
+
+
+def test_a_name_continues_its_run_and_refuses_another_experiment(cli: CommandLine) -> None:
+    first = cli.run("trials=2")
+    again = cli.run("trials=2")
+    assert (again["run_id"], again["asks"]["sent"]) == (first["run_id"], 4)
+    assert (
+        "exists with another driver, settings or seed"
+        in cli("run", DRIVER, "--name", "r", "--seed", "9", status=1).stderr
+    )
+
+
+def test_a_module_target_is_found_in_the_current_folder(
+    tmp_path: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "beside_me.py").write_text("WORD = 'beside'\n")
+    (tmp_path / "own_driver.py").write_text(
+        "import beside_me\nasync def driver(run, settings: dict) -> str:\n    return beside_me.WORD\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert cli.json("run", "own_driver:driver")["analysis"] == "beside"
+
+
+def test_help_imports_no_database() -> None:
+    code = "from groundswell.cli.app import app; app(standalone_mode=False); print('sqlalchemy' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; {code}", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "Usage" in done.stdout
+    assert done.stdout.rstrip().endswith("False")
+
+
+def test_version(cli: CommandLine) -> None:
+    assert cli("--version").stdout.startswith("groundswell 0.")

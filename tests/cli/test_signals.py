@@ -1,0 +1,144 @@
+"""Real processes and real signals: a first Ctrl-C waits for replies, a second does not; both can be resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import groundswell
+from groundswell.cli.running import ENDING, STOPPING
+from tests.cli.conftest import EXPERIMENT, CommandLine
+
+PATIENCE = 30.0
+
+
+class Process:
+    """`groundswell run` in a process of its own, with a model that answers once the gate is open."""
+
+    def __init__(self, cli: CommandLine, driver: str, *sets: str) -> None:
+        self.folder = cli.folder
+        code = "from groundswell.cli.app import main; main()"
+        words = ["run", f"{EXPERIMENT}:{driver}", "--name", "r", "--store", str(cli.store), "--json", "-v"]
+        for change in (f"folder={cli.folder}", "model=scripted/gated", *sets):
+            words += ["--set", change]
+        source = str(Path(groundswell.__file__).parents[1])
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": source},
+        )
+
+    def wait_for_asks(self, count: int) -> None:
+        """Wait until the model has been asked this often."""
+        until = time.monotonic() + PATIENCE
+        while not (arrived := self.folder / "arrived").exists() or arrived.stat().st_size < count:
+            assert time.monotonic() < until
+            assert self.process.poll() is None
+            time.sleep(0.005)
+
+    def signal(self, number: signal.Signals, then: str) -> None:
+        """Send a signal and wait until the process has said this."""
+        self.process.send_signal(number)
+        self.wait_for_line(then)
+
+    def wait_for_line(self, ending: str) -> None:
+        """Read standard error up to a line that ends so."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if line.rstrip().endswith(ending):
+                return
+        pytest.fail(f"the process never said {ending!r}")
+
+    def open_gate(self) -> None:
+        (self.folder / "gate").touch()
+
+    def end(self) -> tuple[int, Any, str]:
+        """Exit status, the JSON object, and the rest of standard error."""
+        out, err = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, json.loads(out), err
+
+
+@contextmanager
+def started(cli: CommandLine, driver: str = "driver", *sets: str) -> Iterator[Process]:
+    process = Process(cli, driver, *sets)
+    try:
+        yield process
+    finally:
+        process.process.kill()
+        process.process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_first_signal_waits_for_the_replies_in_flight(cli: CommandLine, number: signal.Signals) -> None:
+    with started(cli) as process:
+        process.wait_for_asks(4)
+        process.signal(number, then=STOPPING)
+        process.open_gate()
+        status, found, told = process.end()
+    assert (status, found["status"], found["trials"]) == (
+        130,
+        "interrupted",
+        {"planned": 4, "usable": 0, "missing": 0},
+    )
+    assert f"to go on where it stopped: groundswell runs resume {found['run_id']} --store {cli.store}" in told
+    ended = cli.json("runs", "resume", "r")
+    assert (ended["status"], ended["trials"]["usable"]) == ("completed", 4)
+    assert (ended["asks"]["sent"], ended["asks"]["resent"], ended["asks"]["replayed"]) == (8, 0, 4)
+
+
+def test_a_second_signal_ends_at_once_and_the_run_can_be_resumed(cli: CommandLine) -> None:
+    with started(cli) as process:
+        process.wait_for_asks(4)
+        process.signal(signal.SIGINT, then=STOPPING)
+        process.signal(signal.SIGINT, then=ENDING)
+        status, found, told = process.end()
+    assert (status, found["status"], found["trials"]["planned"]) == (130, "interrupted", 4)
+    assert "groundswell runs resume" in told
+    (cli.folder / "gate").touch()
+    ended = cli.json("runs", "resume", "r")
+    assert (ended["status"], ended["trials"]["usable"], ended["asks"]["resent"]) == ("completed", 4, 4)
+
+
+def test_a_second_signal_does_not_wait_for_a_function_in_a_thread(cli: CommandLine) -> None:
+    with started(cli, "stuck_driver") as process:
+        process.wait_for_asks(1)
+        process.signal(signal.SIGINT, then=STOPPING)
+        process.signal(signal.SIGINT, then=ENDING)
+        status, found, _ = process.end()
+    assert (status, found["status"]) == (130, "interrupted")
+
+
+def test_cancel_stops_another_process_and_delete_refuses_meanwhile(cli: CommandLine) -> None:
+    with started(cli) as process:
+        process.wait_for_asks(4)
+        assert cli.json("runs", "list")["runs"][0]["status"] == "running"
+        assert "cancel it first" in cli("runs", "delete", "r", "--yes", status=1).stderr
+        assert "is being worked on by process" in cli("runs", "resume", "r", status=1).stderr
+        assert cli.json("runs", "cancel", "r")["process"] is True
+        process.wait_for_line("run 'r' was cancelled")
+        process.open_gate()
+        status, found, told = process.end()
+    assert (status, found["status"], found["error"]) == (3, "stopped", "run 'r' was cancelled")
+    assert "groundswell runs resume" in told
+
+
+def test_a_killed_run_is_shown_as_interrupted_and_resumed(cli: CommandLine) -> None:
+    with started(cli) as process:
+        process.wait_for_asks(4)
+        process.process.kill()
+        process.process.wait()
+    assert cli.json("runs", "show", "r")["status"] == "interrupted"
+    (cli.folder / "gate").touch()
+    assert cli.json("runs", "resume", "r")["asks"]["resent"] == 4
