@@ -122,6 +122,8 @@ class Admission:
     ) -> None:
         self._run = run
         self._number = last_trial
+        self.known = last_trial - run.record.span[0]
+        self.by_driver = False
         self._parent = parent
         self._save_sources = save_sources
         self._accept_changes = accept_changes
@@ -187,9 +189,14 @@ class Admission:
             if isinstance(trial.deliver, Place) and trial.deliver.arrivals is arrivals and trial.conductor is not None:
                 trial.drop()
                 del run.open[trial.id]
-                run.counters.planned -= 1
+                run.counters.planned -= not run.over
         run.dispatch.forget_dropped()
         self.made_room()
+
+    def forget_unclaimed(self) -> None:
+        """A driver that comes to its end without asking for a recovered trial does not plan it any more."""
+        if not self._run.over:
+            self._run.counters.planned -= sum(trial.outcome is None for trial in self.recovered.values())
 
     def fail(self, error: Exception) -> None:
         """Tell everyone who waits for an outcome that none will come."""
@@ -256,6 +263,7 @@ class Admission:
                     then(_past_outcome(program, row))
                 else:
                     self._uncount(row)
+                    run.counters.planned += row.outcome is None
                     run.start(row, program, then, recorded.get(row.id))
 
     def _key(self, program: Program[Any, Any], body: bytes, key: str | None) -> str:

@@ -166,6 +166,7 @@ class Engine:
         lock = runs.lock(record)
         try:
             record = runs.get(record.id)
+            driver_ended = record.status in ("completed", "partial") and record.error is None
             if retry_missing:
                 runs.retry_missing(record)
             runs.change(record, status="running", cancel=False, error=None)
@@ -187,6 +188,7 @@ class Engine:
                 prices=self._prices,
                 listeners=self._listeners,
             )
+            run.admission.by_driver = driver_ended
             box.append(run)
         except BaseException:
             lock.release()

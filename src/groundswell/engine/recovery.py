@@ -20,19 +20,21 @@ AT_ONCE = 500
 async def recover(run: Run) -> None:
     """Start what an earlier session left unfinished, without waiting for the driver to submit it again.
 
-    Trials whose program is not known yet, or has changed, are left for the driver.
+    Trials whose program is not known yet, or has changed, are left for the driver, and so is everything if the
+    driver had come to its end: then it gave them up. Planned are those that go on, until it submits more.
     """
-    if not run.counters.planned:
-        return
     journal, admission = run.journal, run.admission
+    if not admission.known:
+        return
     for intent, receipt, prints in await journal.open_waves():
         run.dispatch.held.hold(HeldWave(intent, receipt, prints))
     rows = []
-    for row in await journal.unfinished():
+    for row in () if admission.by_driver else await journal.unfinished():
         program = find_program(row.program)
         if program is not None and admission.unchanged(program):
             rows.append((row, program))
-    admission.past = run.counters.planned - len(rows)
+    admission.past = admission.known - len(rows)
+    run.counters.planned = run.counters.settled + len(rows)
     for at in range(0, len(rows), AT_ONCE):
         some = rows[at : at + AT_ONCE]
         recorded = await journal.recorded([row.id for row, _ in some])

@@ -132,9 +132,15 @@ class Run:
             self._opening = self.loop.create_task(recover(self))
         await asyncio.shield(self._opening)
 
+    @property
+    def over(self) -> RunStopped | Exception | None:
+        """Why no more work is taken, if none is."""
+        return self.error or self.stopping
+
     async def close(self) -> None:
         """Let go of everything; what is unfinished stays in the store."""
         self.dispatch.close()
+        self.admission.forget_unclaimed()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

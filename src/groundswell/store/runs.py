@@ -162,7 +162,6 @@ class Runs:
             ).rowcount
             counters = record.counters
             counters.missing = 0
-            counters.planned -= forgotten
             connection.execute(sa.update(runs).where(runs.c.id == record.number).values(counters=_json(counters)))
         return forgotten
 
