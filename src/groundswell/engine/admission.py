@@ -174,10 +174,8 @@ class Admission:
         self._check(program)
         while len(run.open) >= self.window:
             await self._wait_for_room()
-        self._raise_if_over()
-        future: asyncio.Future[Outcome[R]] = run.loop.create_future()
-        self._futures.add(future)
-        future.add_done_callback(self._futures.discard)
+        await self._raise_if_over()
+        future: asyncio.Future[Outcome[R]] = self._future()
         await self._admit(program, [(spec, key)], [lambda outcome: _resolve(future, outcome)])
         return await future
 
@@ -228,11 +226,11 @@ class Admission:
                 await self._wait_for_room()
             finally:
                 self.admitting += 1
-        self._raise_if_over()
+        await self._raise_if_over()
         return room
 
     async def _wait_for_room(self) -> None:
-        self._raise_if_over()
+        await self._raise_if_over()
         future: asyncio.Future[None] = self._run.loop.create_future()
         self._room.append(future)
         await future
@@ -333,10 +331,22 @@ class Admission:
             record.sources[program.id] = program.source
             self._save_sources(record)
 
-    def _raise_if_over(self) -> None:
-        over = self._run.error or self._run.stopping
-        if over is not None:
-            raise over
+    async def _raise_if_over(self) -> None:
+        """Take no more work after a stop; but say so only when what is in flight has come back."""
+        run = self._run
+        if run.error is not None:
+            raise run.error
+        if run.stopping is not None:
+            stopped: asyncio.Future[None] = self._future()
+            run.halt_when_still()
+            await stopped
+
+    def _future(self) -> asyncio.Future[Any]:
+        """Something to wait for that fails when the run does."""
+        future: asyncio.Future[Any] = self._run.loop.create_future()
+        self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
+        return future
 
 
 def _check_spec(key: str, recorded: str, now: str) -> None:
