@@ -61,6 +61,7 @@ class Dispatch:
         self._looking = 0
         self._retrying = 0
         self._flush_due = False
+        self._closed = False
         self.held = HeldWaves(run)
         self.flying = 0
 
@@ -74,6 +75,7 @@ class Dispatch:
 
     def close(self) -> None:
         """Send nothing more."""
+        self._closed = True
         self._run.lanes.leave(self.schedule)
         self._run.counters.seconds = self._seconds_before + self._run.clock.now() - self._started
 
@@ -184,7 +186,8 @@ class Dispatch:
         run.journal.add_wave(wave, [pending.print for pending in pendings], self._launch, lane, wave, pendings)
 
     def _launch(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
-        self._run.spawn(self._travel(lane, wave, pendings))
+        if not self._closed and self._run.error is None:
+            self._run.spawn(self._travel(lane, wave, pendings))
 
     async def _travel(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
         """Dispatch a wave and take in its replies."""
