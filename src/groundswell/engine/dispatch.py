@@ -222,6 +222,7 @@ class Dispatch:
             lane.pace.done(settlement.kind, settlement.retry_after, now)
             self._spend(lane, pending, settlement)
             if self._failed(lane, pending, settlement, now):
+                self._run.lanes.freed()
                 return
             self._run.counters.failed += 1
             settlement = msgspec.structs.replace(settlement, attempts=pending.attempts)
