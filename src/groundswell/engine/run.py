@@ -102,6 +102,7 @@ class Run:
         feeder = self.spawn(self.admission.feed(program, specs, replicates, arrivals))
         try:
             while (outcome := await arrivals.next()) is not None:
+                self.admission.made_room()
                 yield outcome
         finally:
             feeder.cancel()
