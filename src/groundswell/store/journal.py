@@ -156,8 +156,12 @@ class StoreJournal:
         wanted = list(keys)
 
         def look(reading: sqlite3.Connection) -> dict[bytes, Settlement]:
-            sql = f"SELECT key, settlement FROM cache WHERE key IN ({_marks(len(wanted))})"
-            return {key: decode_settlement(text) for key, text in reading.execute(sql, wanted)}
+            found: dict[bytes, Settlement] = {}
+            for at in range(0, len(wanted), LOOK_UP):
+                some = wanted[at : at + LOOK_UP]
+                sql = f"SELECT key, settlement FROM cache WHERE key IN ({_marks(len(some))})"
+                found.update((key, decode_settlement(text)) for key, text in reading.execute(sql, some))
+            return found
 
         return await self._store.read(look)
 
