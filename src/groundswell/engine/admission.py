@@ -213,9 +213,15 @@ class Admission:
                     future.set_result(None)
             self._room.clear()
 
-    def readmit(self, row: TrialRow, program: Program[Any, Any], recorded: dict[str, Recorded]) -> None:
+    def readmit(
+        self,
+        row: TrialRow,
+        program: Program[Any, Any],
+        recorded: dict[str, Recorded],
+        inherited: dict[str, Recorded] | None,
+    ) -> None:
         """Go on with a trial of an earlier session before the driver submits it again."""
-        self.recovered[row.key] = self._run.start(row, program, None, recorded)
+        self.recovered[row.key] = self._run.start(row, program, None, recorded, inherited)
 
     async def _find_room(self, arrivals: Arrivals) -> int:
         """Wait until trials may be opened; how many."""
@@ -262,7 +268,7 @@ class Admission:
                 else:
                     self._uncount(row)
                     run.counters.planned += row.outcome is None
-                    run.start(row, program, then, recorded.get(row.id))
+                    run.start(row, program, then, recorded.get(row.id), inherited.get(key))
 
     def _key(self, program: Program[Any, Any], body: bytes, key: str | None) -> str:
         """The key of a trial: the caller's, or a hash of the spec and the number of its replicate."""
@@ -281,18 +287,21 @@ class Admission:
         journal = self._run.journal
         rows: Mapping[str, TrialRow] = {}
         recorded: Mapping[int, dict[str, Recorded]] = {}
-        inherited: dict[str, dict[str, Recorded]] = {}
         if self.past > 0:
             rows = await journal.find([key for key in keys if key not in self.recovered])
             again = [row.id for row in rows.values() if row.outcome is None or row.program in self._rescored]
             if again:
                 recorded = await journal.recorded(sorted(again))
-        if self._parent is not None:
-            parents = await self._parent.find([key for key in keys if key not in rows])
-            theirs = await self._parent.recorded(sorted(row.id for row in parents.values()))
-            cut = self._run.record.cut
-            inherited = {key: _before(cut, theirs[row.id]) for key, row in parents.items()}
-        return rows, recorded, inherited
+        unfinished = [key for key in keys if key not in self.recovered and _unfinished(rows.get(key))]
+        return rows, recorded, await self.inherited(unfinished)
+
+    async def inherited(self, keys: Sequence[str]) -> Mapping[str, dict[str, Recorded]]:
+        """What the run that this one was forked from has for these trials, before the cut."""
+        if self._parent is None:
+            return {}
+        parents = await self._parent.find(keys)
+        theirs = await self._parent.recorded(sorted(row.id for row in parents.values()))
+        return {key: _before(self._run.record.cut, theirs[row.id]) for key, row in parents.items()}
 
     def _claim(self, trial: OpenTrial, spec: str, deliver: Deliver) -> None:
         """The driver submitted a trial that was recovered."""
@@ -352,6 +361,10 @@ class Admission:
 def _check_spec(key: str, recorded: str, now: str) -> None:
     if recorded != now:
         raise ReplayMismatch(key, "-", f"this key was recorded with another spec: {recorded[:200]}")
+
+
+def _unfinished(row: TrialRow | None) -> bool:
+    return row is None or row.outcome is None
 
 
 def _before(cut: str | None, recorded: dict[str, Recorded]) -> dict[str, Recorded]:

@@ -38,8 +38,9 @@ async def recover(run: Run) -> None:
     for at in range(0, len(rows), AT_ONCE):
         some = rows[at : at + AT_ONCE]
         recorded = await journal.recorded([row.id for row, _ in some])
+        inherited = await admission.inherited([row.key for row, _ in some])
         for row, program in some:
-            admission.readmit(row, program, recorded[row.id])
+            admission.readmit(row, program, recorded[row.id], inherited.get(row.key))
         await asyncio.sleep(0)
 
 
