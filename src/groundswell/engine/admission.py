@@ -133,6 +133,7 @@ class Admission:
         self._maps: set[Arrivals] = set()
         self._futures: set[asyncio.Future[Any]] = set()
         self._room: list[asyncio.Future[None]] = []
+        self._entering = 0
         self.admitting = 0
         self.past = 0
         self.recovered: dict[str, OpenTrial] = {}
@@ -142,6 +143,11 @@ class Admission:
         """How many trials are kept open."""
         options = self._run.options
         return options.window or plan.window(options.schedule, self._run.lanes.slots or AT_ONCE)
+
+    @property
+    def _left(self) -> int:
+        """How many trials may be opened now, besides those that are being looked up."""
+        return self.window - len(self._run.open) - self._entering
 
     async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Arrivals) -> None:
         """Take specs as there is room, and admit them."""
@@ -172,7 +178,7 @@ class Admission:
         run = self._run
         await run.opened()
         self._check(program)
-        while len(run.open) >= self.window:
+        while self._left <= 0:
             await self._wait_for_room()
         await self._raise_if_over()
         future: asyncio.Future[Outcome[R]] = self._future()
@@ -207,7 +213,7 @@ class Admission:
 
     def made_room(self) -> None:
         """A trial ended: those who wait for room may look again."""
-        if self._room and len(self._run.open) < self.window:
+        if self._room and self._left > 0:
             for future in self._room:
                 if not future.done():
                     future.set_result(None)
@@ -225,7 +231,7 @@ class Admission:
 
     async def _find_room(self, arrivals: Arrivals) -> int:
         """Wait until trials may be opened; how many."""
-        while (room := min(self.window - len(self._run.open), MOST_BACKLOG - arrivals.backlog)) <= 0:
+        while (room := min(self._left, MOST_BACKLOG - arrivals.backlog)) <= 0:
             self.admitting -= 1
             self._run.dispatch.schedule()
             try:
@@ -248,7 +254,11 @@ class Admission:
         run = self._run
         bodies = [encode_spec(program, spec) for spec, _ in specs]
         keys = [self._key(program, body, key) for body, (_, key) in zip(bodies, specs, strict=True)]
-        rows, recorded, inherited = await self._look_back(keys)
+        self._entering += len(keys)
+        try:
+            rows, recorded, inherited = await self._look_back(keys)
+        finally:
+            self._entering -= len(keys)
         for body, key, then in zip(bodies, keys, deliver, strict=True):
             spec = body.decode()
             row = rows.get(key)
@@ -269,6 +279,7 @@ class Admission:
                     self._uncount(row)
                     run.counters.planned += row.outcome is None
                     run.start(row, program, then, recorded.get(row.id), inherited.get(key))
+        self.made_room()
 
     def _key(self, program: Program[Any, Any], body: bytes, key: str | None) -> str:
         """The key of a trial: the caller's, or a hash of the spec and the number of its replicate."""
