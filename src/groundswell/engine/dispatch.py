@@ -110,7 +110,8 @@ class Dispatch:
         self.schedule()
 
     def _enqueue(self, lane: Lane, pending: Pending) -> None:
-        self._queue(lane).asks.append(pending)
+        if pending.trial.conductor is not None:
+            self._queue(lane).asks.append(pending)
         self.schedule()
 
     def schedule(self) -> None:
@@ -256,9 +257,10 @@ class Dispatch:
 
         def again() -> None:
             self._retrying -= 1
-            queue = self._queue(lane)
-            queue.asks.appendleft(pending)
-            queue.released += 1
+            if pending.trial.conductor is not None:
+                queue = self._queue(lane)
+                queue.asks.appendleft(pending)
+                queue.released += 1
             self.schedule()
 
         run.clock.call_at(when, again)
