@@ -83,7 +83,7 @@ class Dispatch:
         """Find a settlement for an ask."""
         if self.held.wait_for(pending):
             self.flying += 1
-            self._reserve(pending)
+            self._budget.rejoin()
             return
         lane = self._run.lanes.of(request_of(pending))
         if lane.transport.cached and self._run.options.cache:
@@ -276,6 +276,12 @@ class Dispatch:
                 wait=when - now,
             )
         )
+
+    def give_back(self, pending: Pending) -> None:
+        """Nothing came of an ask of an earlier session: find a settlement for it anew."""
+        self.flying -= 1
+        self._budget.settle(0, 0.0, 0, 0.0)
+        self.take(pending)
 
     def forget_dropped(self) -> None:
         """Take the asks of trials that were given up out of the queues."""

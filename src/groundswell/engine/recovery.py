@@ -132,8 +132,7 @@ class HeldWaves:
         for ask in wave.prints:
             del self._by_ask[ask]
         for pending in wave.pending.values():
-            self._run.dispatch.flying -= 1
-            self._run.dispatch.take(pending)
+            self._run.dispatch.give_back(pending)
         self._run.journal.end_wave(wave.intent.id)
 
     async def _pause(self, seconds: float) -> None:
