@@ -32,6 +32,7 @@ from tests.engine.scenario import (
 )
 
 EXAMPLES = settings(max_examples=25, deadline=None)
+WINDOWS = st.sampled_from([1, 2, None])
 MEMORY = Path("/dev/shm")
 Story = tuple[dict[str, Any], list[Row]]
 
@@ -99,7 +100,12 @@ async def perform_until(store: Path, plans: list[Plan], transport: Ticking, afte
 
 
 @EXAMPLES
-@given(EXPERIMENTS, st.integers(0, 1000), st.lists(st.integers(1, 8), min_size=1, max_size=3), st.sampled_from([1, 2, None]))
+@given(
+    EXPERIMENTS,
+    st.integers(0, 1000),
+    st.lists(st.integers(1, 8), min_size=1, max_size=3),
+    st.sampled_from([1, 2, None]),
+)
 def test_a_graceful_stop_loses_nothing_and_resends_nothing(
     plans: list[Plan], seed: int, stops: list[int], window: int | None
 ) -> None:
@@ -138,7 +144,7 @@ def test_a_driver_that_breaks_can_be_run_again(plans: list[Plan], seed: int, bre
     with fresh_store() as store:
         expected = whole_story(store, plans, Scripted(answer))
         for outcomes in breaks:
-            settled = {(row[0], row[1]) for row in journal(store, "story")} 
+            settled = {(row[0], row[1]) for row in journal(store, "story")}
             before = transport.answered.copy()
             try:
                 run_async(break_after(store, plans, transport, outcomes))

@@ -102,7 +102,11 @@ class Trial:
             raise TypeError("texts: give a list of strings, not one string")
         return Ask(Embed(model, tuple(texts), dimensions), label)
 
-    def call(self, function: Callable[..., T] | Callable[..., Awaitable[T]], *args: Any, **kw: Any) -> Awaitable[T]:
+    @overload
+    def call(self, function: Callable[..., Coroutine[Any, Any, T]], *args: Any, **kw: Any) -> Awaitable[T]: ...
+    @overload
+    def call(self, function: Callable[..., T], *args: Any, **kw: Any) -> Awaitable[T]: ...
+    def call(self, function: Callable[..., Any], *args: Any, **kw: Any) -> Awaitable[Any]:
         """Run a function registered with `@function` outside the program; what it returns is journalled.
 
         The value comes back as plain data (what JSON can hold), on the first run as on a replay.
