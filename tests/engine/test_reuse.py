@@ -27,6 +27,7 @@ from groundswell import (
     program,
     together,
 )
+from groundswell.engine.events import Event, TrialEnded
 from groundswell.engine.records import TrialRow
 from groundswell.program import trial as registry
 from tests.engine.scenario import (
@@ -274,6 +275,28 @@ def test_rescoring_asks_nothing_and_gives_new_results(store: Path, changed: Any)
     assert journal(store) == rows
     assert resume(store, Model()) == again
     assert hold(store, Model()).analysis == again.analysis
+
+
+def test_a_rescoring_that_was_stopped_goes_on_to_the_end(store: Path, changed: Any) -> None:
+    topics = Talk([str(number) for number in range(100)])
+    hold(store, Model(), topics)
+    changed(shorter)
+
+    async def stopped() -> groundswell.Summary:
+        def stop(event: Event) -> None:
+            if isinstance(event, TrialEnded):
+                engine.runs[0].stop("interrupted", "enough")
+
+        async with groundswell.open(store, script=Model(), listeners=[stop]) as engine:
+            return await engine.resume("story", accept_changes=True)
+
+    assert run_async(stopped()).status == "interrupted"
+    with pytest.raises(SourceChanged):
+        resume(store, Model())
+    again = resume(store, Model(), accept_changes=True)
+    assert [outcome["result"] for outcome in again.analysis] == [[f"<{number}>"] for number in range(100)]
+    assert (again.trials.planned, again.trials.usable, again.asks.sent) == (100, 100, 400)
+    assert resume(store, Model()) == again
 
 
 def test_rescoring_with_other_asks_names_trial_and_ask(store: Path, changed: Any) -> None:

@@ -129,7 +129,7 @@ class Admission:
         self._accept_changes = accept_changes
         self._seen = Seen()
         self._checked: set[str] = set()
-        self._rescored: set[str] = set()
+        self._rescored: dict[str, str] = {}
         self._maps: set[Arrivals] = set()
         self._futures: set[asyncio.Future[Any]] = set()
         self._room: list[asyncio.Future[None]] = []
@@ -345,11 +345,20 @@ class Admission:
                     f"{program} has changed since run {record.title!r} was started: restore it, start a new run, "
                     "or resume with --accept-changes to score the recorded replies anew"
                 )
-            self._rescored.add(program.id)
-        self._checked.add(program.id)
-        if record.sources.get(program.id) != program.source:
+            self._rescored[program.id] = program.source
+        elif program.id not in record.sources:
             record.sources[program.id] = program.source
             self._save_sources(record)
+        self._checked.add(program.id)
+
+    def keep_changes(self) -> None:
+        """The driver came to its end: everything was scored by the programs as they are now.
+
+        Not before: a run that is stopped halfway must not pass for one that is scored anew throughout.
+        """
+        if self._rescored:
+            self._run.record.sources.update(self._rescored)
+            self._save_sources(self._run.record)
 
     async def _raise_if_over(self) -> None:
         """Take no more work after a stop; but say so only when what is in flight has come back."""

@@ -237,6 +237,8 @@ class Engine:
         unwatch()
         try:
             await run.close()
+            if error is None:
+                run.admission.keep_changes()
             status, text = _ending(run, error)
             values = {"status": status, "error": text, "counters": run.counters}
             if analysis is not None:
