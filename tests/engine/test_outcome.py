@@ -40,7 +40,9 @@ def test_results_and_specs_come_back_in_their_type(score: Score) -> None:
     assert decode_spec(SCORING, encode_spec(SCORING, score)) == score
 
 
-@pytest.mark.parametrize("what", [object(), {1: "a"}, {"a": {1, object()}}, "\ud800"], ids=repr)
+@pytest.mark.parametrize(
+    "what", [object(), {1: "a"}, {"a": {1, object()}}, "\ud800"], ids=["object", "key", "set", "text"]
+)
 def test_what_is_not_plain_data_is_refused_by_name(what: Any) -> None:
     with pytest.raises(SettingsError, match=r"tests/scoring@2.*result"):
         encode_result(SCORING, what)

@@ -156,7 +156,7 @@ def hold(store: Path, model: Model, settings: Talk = TOPICS) -> groundswell.Summ
     return run_async(main())
 
 
-def resume(store: Path, model: Model, name: str = "story", **how: bool) -> groundswell.Summary:
+def resume(store: Path, model: Model, name: str = "story", **how: Any) -> groundswell.Summary:
     async def main() -> groundswell.Summary:
         async with opened(store, model) as engine:
             return await engine.resume(name, **how)
