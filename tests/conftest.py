@@ -1,8 +1,12 @@
-"""Nothing in the tests talks to a provider: there are no keys, and configuration of the user is not read."""
+"""For all tests: nothing talks to a provider (there are no keys), and no deadline per example, for busy machines."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("groundswell", deadline=None)
+settings.load_profile("groundswell")
 
 
 @pytest.fixture(autouse=True)

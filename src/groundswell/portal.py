@@ -38,7 +38,8 @@ class SyncRun:
             while (outcome := self._wait(anext(outcomes, None))) is not None:
                 yield outcome
         finally:
-            self._wait(outcomes.aclose())  # type: ignore[attr-defined]
+            if not self.run.loop.is_closed():
+                self._wait(outcomes.aclose())  # type: ignore[attr-defined]
 
     def submit(self, program: Program[S, R], spec: S, *, key: str | None = None) -> Outcome[R]:
         """Run a program on one spec and wait for its outcome."""

@@ -128,10 +128,11 @@ class Admission:
         self._accept_changes = accept_changes
         self._seen = Seen()
         self._checked: set[str] = set()
-        self._rescored: set[str] = set()
+        self._rescored: dict[str, str] = {}
         self.maps: set[Arrivals] = set()
         self._futures: set[asyncio.Future[Any]] = set()
         self._room: list[asyncio.Future[None]] = []
+        self._entering = 0
         self.admitting = 0
         self.past = last_trial - run.record.span[0]
         self.recovered: dict[str, OpenTrial] = {}
@@ -142,6 +143,11 @@ class Admission:
         options, lanes = self._run.options, self._run.lanes
         barrier = options.schedule == "waves" or lanes.barrier
         return options.window or plan.window(lanes.slots or START, barrier=barrier)
+
+    @property
+    def _left(self) -> int:
+        """How many trials may be opened now, besides those that are being looked up."""
+        return self.window - len(self._run.open) - self._entering
 
     async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Arrivals) -> None:
         """Take specs as there is room, and admit them."""
@@ -174,19 +180,17 @@ class Admission:
         run = self._run
         await run.opened()
         self._check(program)
-        while len(run.open) >= self.window:
+        while self._left <= 0:
             await self._wait_for_room()
-        self._raise_if_over()
-        future: asyncio.Future[Outcome[R]] = run.loop.create_future()
-        self._futures.add(future)
-        future.add_done_callback(self._futures.discard)
+        await self._raise_if_over()
+        future: asyncio.Future[Outcome[R]] = self._future()
         await self._admit(program, [(spec, key)], [lambda outcome: _resolve(future, outcome)])
         return await future
 
     def abandon(self, arrivals: Arrivals) -> None:
         """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled."""
         run = self._run
-        if run.error is not None or run.stopping is not None:
+        if run.over is not None:
             return  # the run ended first: what is unfinished goes on when it is resumed
         for trial in list(run.open.values()):
             if isinstance(trial.deliver, Place) and trial.deliver.arrivals is arrivals and trial.conductor is not None:
@@ -208,14 +212,20 @@ class Admission:
 
     def made_room(self) -> None:
         """A trial ended: those who wait for room may look again."""
-        if self._room and len(self._run.open) < self.window:
+        if self._room and self._left > 0:
             for future in self._room:
                 if not future.done():
                     future.set_result(None)
             self._room.clear()
 
     def driver_ended(self) -> None:
-        """The driver has all it wants: what it left, or did not submit again, is no part of the run any more."""
+        """The driver has all it wants: what it left, or did not submit again, is no part of the run any more.
+
+        Only now are changed programs those of the run: one that is stopped halfway must not pass for scored anew.
+        """
+        if self._rescored:
+            self._run.record.sources.update(self._rescored)
+            self._save_sources(self._run.record)
         for arrivals in list(self.maps):
             self.abandon(arrivals)
         for trial in self.recovered.values():
@@ -223,25 +233,31 @@ class Admission:
                 self._run.counters.planned -= 1
                 self._run.journal.abandon(trial.id)
 
-    def readmit(self, row: TrialRow, program: Program[Any, Any], recorded: dict[str, Recorded]) -> None:
+    def readmit(
+        self,
+        row: TrialRow,
+        program: Program[Any, Any],
+        recorded: dict[str, Recorded],
+        inherited: dict[str, Recorded] | None,
+    ) -> None:
         """Go on with a trial of an earlier session before the driver submits it again."""
         self.past -= 1
-        self.recovered[row.key] = self._run.start(row, program, None, recorded)
+        self.recovered[row.key] = self._run.start(row, program, None, recorded, inherited)
 
     async def _find_room(self, arrivals: Arrivals) -> int:
         """Wait until trials may be opened; how many."""
-        while (room := min(self.window - len(self._run.open), MOST_BACKLOG - arrivals.due)) <= 0:
+        while (room := min(self._left, MOST_BACKLOG - arrivals.due)) <= 0:
             self.admitting -= 1
             self._run.dispatch.schedule()
             try:
                 await self._wait_for_room()
             finally:
                 self.admitting += 1
-        self._raise_if_over()
+        await self._raise_if_over()
         return room
 
     async def _wait_for_room(self) -> None:
-        self._raise_if_over()
+        await self._raise_if_over()
         future: asyncio.Future[None] = self._run.loop.create_future()
         self._room.append(future)
         await future
@@ -253,7 +269,11 @@ class Admission:
         run = self._run
         bodies = [encode_spec(program, spec) for spec, _ in specs]
         keys = [self._key(program, body, key) for body, (_, key) in zip(bodies, specs, strict=True)]
-        rows, recorded, inherited = await self._look_back(keys)
+        self._entering += len(keys)
+        try:
+            rows, recorded, inherited = await self._look_back(keys)
+        finally:
+            self._entering -= len(keys)
         for body, key, then in zip(bodies, keys, deliver, strict=True):
             spec = body.decode()
             row = rows.get(key)
@@ -272,7 +292,8 @@ class Admission:
                     then(_past_outcome(program, row))
                 else:
                     self._recount(row)
-                    run.start(row, program, then, recorded.get(row.id))
+                    run.start(row, program, then, recorded.get(row.id), inherited.get(key))
+        self.made_room()
 
     def _key(self, program: Program[Any, Any], body: bytes, key: str | None) -> str:
         """The key of a trial: the caller's, or a hash of the spec and the number of its replicate."""
@@ -291,18 +312,21 @@ class Admission:
         journal = self._run.journal
         rows: Mapping[str, TrialRow] = {}
         recorded: Mapping[int, dict[str, Recorded]] = {}
-        inherited: dict[str, dict[str, Recorded]] = {}
         if self.past > 0:
             rows = await journal.find([key for key in keys if key not in self.recovered])
             again = [row.id for row in rows.values() if row.outcome is None or row.program in self._rescored]
             if again:
                 recorded = await journal.recorded(sorted(again))
-        if self._parent is not None:
-            parents = await self._parent.find([key for key in keys if key not in rows])
-            theirs = await self._parent.recorded(sorted(row.id for row in parents.values()))
-            cut = self._run.record.cut
-            inherited = {key: _before(cut, theirs[row.id]) for key, row in parents.items()}
-        return rows, recorded, inherited
+        unfinished = [key for key in keys if key not in self.recovered and _unfinished(rows.get(key))]
+        return rows, recorded, await self.inherited(unfinished)
+
+    async def inherited(self, keys: Sequence[str]) -> Mapping[str, dict[str, Recorded]]:
+        """What the run that this one was forked from has for these trials, before the cut."""
+        if self._parent is None:
+            return {}
+        parents = await self._parent.find(keys)
+        theirs = await self._parent.recorded(sorted(row.id for row in parents.values()))
+        return {key: _before(self._run.record.cut, theirs[row.id]) for key, row in parents.items()}
 
     def _claim(self, trial: OpenTrial, spec: str, deliver: Deliver) -> None:
         """The driver submitted a trial that was recovered."""
@@ -336,21 +360,37 @@ class Admission:
                     f"{program} has changed since run {record.title!r} was started: restore it, start a new run, "
                     "or resume with --accept-changes to score the recorded replies anew"
                 )
-            self._rescored.add(program.id)
-        self._checked.add(program.id)
-        if record.sources.get(program.id) != program.source:
+            self._rescored[program.id] = program.source
+        elif program.id not in record.sources:
             record.sources[program.id] = program.source
             self._save_sources(record)
+        self._checked.add(program.id)
 
-    def _raise_if_over(self) -> None:
-        over = self._run.error or self._run.stopping
-        if over is not None:
-            raise over
+    async def _raise_if_over(self) -> None:
+        """Take no more work after a stop; but say so only when what is in flight has come back."""
+        run = self._run
+        if run.error is not None:
+            raise run.error
+        if run.stopping is not None:
+            stopped: asyncio.Future[None] = self._future()
+            run.halt_when_still()
+            await stopped
+
+    def _future(self) -> asyncio.Future[Any]:
+        """Something to wait for that fails when the run does."""
+        future: asyncio.Future[Any] = self._run.loop.create_future()
+        self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
+        return future
 
 
 def _check_spec(key: str, recorded: str, now: str) -> None:
     if recorded != now:
         raise ReplayMismatch(key, "-", f"this key was recorded with another spec: {recorded[:200]}")
+
+
+def _unfinished(row: TrialRow | None) -> bool:
+    return row is None or row.outcome is None
 
 
 def _before(cut: str | None, recorded: dict[str, Recorded]) -> dict[str, Recorded]:

@@ -67,6 +67,7 @@ class Dispatch:
         self._retrying = 0
         self._flush_due = False
         self._caching = run.options.cache
+        self._closed = False
         self.held = HeldWaves(run)
         self.flying = 0
         self.landing = 0
@@ -81,6 +82,7 @@ class Dispatch:
 
     def close(self) -> None:
         """Send nothing more."""
+        self._closed = True
         self._run.lanes.leave(self.schedule)
         self._run.counters.seconds = self._seconds_before + self._run.clock.now() - self._started
 
@@ -88,7 +90,7 @@ class Dispatch:
         """Find a settlement for an ask."""
         if self.held and self.held.wait_for(pending):
             self.flying += 1
-            self._reserve(pending)
+            self._budget.rejoin()
             return
         lane = self._run.lanes.of(request_of(pending))
         if lane.cached and self._caching:
@@ -115,7 +117,8 @@ class Dispatch:
         self.schedule()
 
     def _enqueue(self, lane: Lane, pending: Pending) -> None:
-        self._queue(lane).asks.append(pending)
+        if pending.trial.conductor is not None:
+            self._queue(lane).asks.append(pending)
         self.schedule()
 
     def schedule(self) -> None:
@@ -190,7 +193,22 @@ class Dispatch:
         run.journal.add_wave(wave, [pending.print for pending in pendings], self._launch, lane, wave, pendings)
 
     def _launch(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
-        self._run.spawn(self._travel(lane, wave, pendings))
+        if self._run.over is None:
+            self._run.spawn(self._travel(lane, wave, pendings))
+        elif not self._closed and self._run.error is None:
+            self._recall(lane, wave, pendings)
+
+    def _recall(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
+        """The run was stopped while the intent of a wave was being committed: it does not leave."""
+        count = len(pendings)
+        self.flying -= count
+        self.landing -= 0 if lane.barrier else count
+        lane.pace.joined(-count)
+        self._run.counters.sent -= count
+        self._run.counters.waves -= 1
+        self._queue(lane).asks.extendleft(reversed(pendings))
+        self._run.journal.end_wave(wave.id)
+        self._run.halt_when_still()
 
     async def _travel(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
         """Dispatch a wave and take in its replies."""
@@ -232,6 +250,7 @@ class Dispatch:
             now = self._run.clock.now()
             lane.pace.failed(settlement.kind, settlement.retry_after, now)
             if self._failed(lane, pending, settlement, now):
+                self._run.lanes.freed()
                 return
             self._run.counters.failed += 1
             settlement = msgspec.structs.replace(settlement, attempts=pending.attempts)
@@ -264,10 +283,11 @@ class Dispatch:
 
         def again() -> None:
             self._retrying -= 1
-            queue = self._queue(lane)
-            queue.asks.appendleft(pending)
-            if not lane.barrier:
-                queue.released += 1  # it belongs to the wave that is leaving piece by piece
+            if pending.trial.conductor is not None:
+                queue = self._queue(lane)
+                queue.asks.appendleft(pending)
+                if not lane.barrier:
+                    queue.released += 1  # it belongs to the wave that is leaving piece by piece
             self.schedule()
 
         run.clock.call_at(when, again)
@@ -283,6 +303,12 @@ class Dispatch:
                 wait=when - now,
             )
         )
+
+    def give_back(self, pending: Pending) -> None:
+        """Nothing came of an ask of an earlier session: find a settlement for it anew."""
+        self.flying -= 1
+        self._budget.settle(0, 0.0, 0, 0.0)
+        self.take(pending)
 
     def forget_dropped(self) -> None:
         """Take the asks of trials that were given up out of the queues."""

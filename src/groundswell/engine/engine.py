@@ -288,7 +288,7 @@ def _all_settled(record: RunRecord) -> bool:
 def _ending(run: Run, error: BaseException | None) -> tuple[Status, str | None]:
     """The status in which a run is left."""
     if isinstance(error, RunStopped):
-        return ENDED_BY[error.reason], str(error)
+        return ENDED_BY.get(error.reason, "stopped"), str(error)
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
         return "interrupted", "interrupted"
     if error is not None:

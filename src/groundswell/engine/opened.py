@@ -7,6 +7,7 @@ from typing import Any
 
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.records import AskId, Recorded, TrialRow
+from groundswell.errors import SettingsError
 from groundswell.program.conductor import Conductor, Wait
 from groundswell.program.request import fingerprint
 from groundswell.program.trial import Program
@@ -79,7 +80,11 @@ class Pending:
         self.trial = trial
         self.wait = wait
         self.ask = AskId(trial.id, wait.path)
-        self.print = fingerprint(wait.request)
+        try:
+            self.print = fingerprint(wait.request)
+        except (TypeError, ValueError) as error:
+            problem = f"trial {trial.key!r}, ask {wait.path}: the request cannot be stored as JSON: {error}"
+            raise SettingsError(problem) from error
         self.attempts = 1
         self.tokens = 0
         self.usd = 0.0

@@ -65,11 +65,11 @@ _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 def _decode(wanted: Any, body: bytes | str, problem: str) -> Any:
     decoder = _decoders.get(wanted)
-    if decoder is None:
-        decoder = _decoders[wanted] = msgspec.json.Decoder(wanted)
     try:
+        if decoder is None:
+            decoder = _decoders[wanted] = msgspec.json.Decoder(wanted)
         return decoder.decode(body)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, TypeError) as error:
         raise SettingsError(f"{problem}: {error}") from error
 
 

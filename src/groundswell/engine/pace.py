@@ -77,21 +77,21 @@ class Pace:
         if now < self.not_before:
             return Grant(0, self.not_before)
         count = min(wanted, self.cap - self.in_flight)
-        again_at = None
-        for bucket, each in ((self._requests, 1.0), (self._tokens, tokens_each)):
-            if bucket is not None and count > 0 and each > 0:
-                ready = bucket.ready_at(each, now)
-                fits = 0 if ready > now else max(1, int(bucket.level(now) // each))
-                if fits < count:
-                    count, again_at = fits, max(ready, bucket.ready_at(each * (fits + 1), now))
+        buckets = [
+            (bucket, each)
+            for bucket, each in ((self._requests, 1.0), (self._tokens, tokens_each))
+            if bucket is not None and each > 0 and count > 0
+        ]
+        short = False
+        for bucket, each in buckets:
+            fits = 0 if bucket.ready_at(each, now) > now else max(1, int(bucket.level(now) // each))
+            if fits < count:
+                count, short = fits, True
         count = max(count, 0)
-        if count:
-            self.in_flight += count
-            if self._requests is not None:
-                self._requests.take(count, now)
-            if self._tokens is not None:
-                self._tokens.take(count * tokens_each, now)
-        return Grant(count, again_at)
+        self.in_flight += count
+        for bucket, each in buckets:
+            bucket.take(count * each, now)
+        return Grant(count, max(bucket.ready_at(each, now) for bucket, each in buckets) if short else None)
 
     def joined(self, count: int) -> None:
         """Requests of an earlier session are in flight too."""

@@ -35,8 +35,9 @@ async def recover(run: Run) -> None:
     for at in range(0, len(rows), AT_ONCE):
         some = rows[at : at + AT_ONCE]
         recorded = await journal.recorded([row.id for row, _ in some])
+        inherited = await admission.inherited([row.key for row, _ in some])
         for row, program in some:
-            admission.readmit(row, program, recorded[row.id])
+            admission.readmit(row, program, recorded[row.id], inherited.get(row.key))
         await asyncio.sleep(0)
 
 
@@ -146,8 +147,7 @@ class HeldWaves:
         for ask in [ask for ask in wave.prints if ask not in wave.early]:
             self._let_go(wave, ask)
             if (pending := wave.pending.pop(ask, None)) is not None:
-                self._run.dispatch.flying -= 1
-                self._run.dispatch.take(pending)
+                self._run.dispatch.give_back(pending)
         if not wave.prints:
             self._run.journal.end_wave(wave.intent.id)
 

@@ -148,6 +148,11 @@ class Run:
             self.halt_when_still()
             await self._landed
 
+    @property
+    def over(self) -> RunStopped | Exception | None:
+        """Why no more work is taken, if none is."""
+        return self.error or self.stopping
+
     async def close(self) -> None:
         """Let go of everything; what is unfinished stays in the store."""
         self.dispatch.close()

@@ -9,7 +9,7 @@ strand waits has a structural path that does not depend on the order in which re
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from random import Random
 from typing import Any
 
@@ -18,11 +18,13 @@ from groundswell.program.request import Fault, FaultKind, Invoke, Request, Settl
 from groundswell.program.traps import Ask, Call, Together
 from groundswell.program.trial import Program, Trial
 
+PATIENCE = 8
+
 
 class Strand:
     """One coroutine of a trial, with its place in the tree."""
 
-    __slots__ = ("coroutine", "index", "missing", "parent", "position", "prefix", "results", "rng")
+    __slots__ = ("children", "coroutine", "index", "missing", "parent", "position", "prefix", "results", "rng")
 
     def __init__(
         self,
@@ -39,6 +41,18 @@ class Strand:
         self.rng: Random | None = None
         self.missing = 0
         self.results: list[Any] = []
+        self.children: Sequence[Strand] = ()
+
+    def close(self) -> None:
+        """Close the coroutines of this strand and of those below it, also if they wait for more on the way out."""
+        for child in self.children:
+            child.close()
+        for _ in range(PATIENCE):
+            try:
+                self.coroutine.close()
+                return
+            except Exception:  # noqa: BLE001  the edge of user code, which is given up: nobody is left to be told
+                continue
 
 
 class Wait:
@@ -105,7 +119,7 @@ class Conductor:
     def close(self) -> None:
         """Give the trial up: its coroutines are closed and never resumed."""
         self._ready.clear()
-        self._root.coroutine.close()
+        self._root.close()
 
     def _branch(self, parent: Strand, trap: Together) -> None:
         """Start the children of a `together`, in order."""
@@ -113,9 +127,11 @@ class Conductor:
         parent.results = [None] * len(trap.children)
         if not trap.children:
             self._ready.append((parent, (), None))
-        for index in range(len(trap.children) - 1, -1, -1):
-            prefix = f"{parent.prefix}{parent.position}.{index}/"
-            self._ready.append((Strand(trap.children[index], prefix, parent, index), None, None))
+        prefix = f"{parent.prefix}{parent.position}."
+        parent.children = [
+            Strand(child, f"{prefix}{index}/", parent, index) for index, child in enumerate(trap.children)
+        ]
+        self._ready.extend([(child, None, None) for child in reversed(parent.children)])
 
     def _end(self, strand: Strand, value: Any, error: Exception | None) -> None:
         """A strand is done: end the trial, or hand the result to the `together` that waits for it."""
@@ -131,6 +147,7 @@ class Conductor:
             failure = next((error for _, error in parent.results if error is not None), None)
             values = None if failure else tuple(value for value, _ in parent.results)
             parent.results = []
+            parent.children = ()
             self._ready.append((parent, values, failure))
 
     def _refuse(self, strand: Strand, awaited: Any) -> None:

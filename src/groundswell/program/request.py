@@ -219,7 +219,16 @@ _settlements: msgspec.json.Decoder[Settlement] = msgspec.json.Decoder(Settlement
 
 def fingerprint(request: Request | Invoke) -> bytes:
     """Sixteen bytes that are equal exactly when two requests are."""
+    if type(request) is Chat and int in (type(request.temperature), type(request.top_p)):
+        request = _with_floats(request)
     return blake2b(_canonical.encode(request), digest_size=16).digest()
+
+
+def _with_floats(chat: Chat) -> Chat:
+    """The same request as JSON writes it when its numbers are what their types say: 0.0, not 0."""
+    temperature = None if chat.temperature is None else float(chat.temperature)
+    top_p = None if chat.top_p is None else float(chat.top_p)
+    return msgspec.structs.replace(chat, temperature=temperature, top_p=top_p)
 
 
 def canonical(data: object) -> bytes:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from hashlib import blake2b
 from random import Random
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, get_type_hints, overload
 
 import msgspec
@@ -259,6 +260,12 @@ def _type_hints(function: Callable[..., Any]) -> dict[str, Any]:
         return get_type_hints(function, localns={**caller, **closure})
 
 
+def _code_parts(code: CodeType) -> tuple[Any, ...]:
+    """What a compiled function does: its instructions, the names it uses, and its constants with their own code."""
+    constants = [_code_parts(each) if isinstance(each, CodeType) else each for each in code.co_consts]
+    return code.co_code, code.co_names, constants
+
+
 def source_hash(function: Callable[..., Any]) -> str:
     """A hash of the code of the module that defines a function; comments and layout do not count.
 
@@ -268,6 +275,5 @@ def source_hash(function: Callable[..., Any]) -> str:
     try:
         tree = ast.parse(inspect.getsource(module if module is not None else function))
     except (OSError, TypeError, SyntaxError):
-        code = function.__code__
-        return blake2b(code.co_code + repr(code.co_consts).encode(), digest_size=8).hexdigest()
+        return blake2b(repr(_code_parts(function.__code__)).encode(), digest_size=8).hexdigest()
     return blake2b(ast.dump(tree).encode(), digest_size=8).hexdigest()

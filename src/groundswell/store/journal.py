@@ -191,8 +191,12 @@ class StoreJournal:
         wanted = list(keys)
 
         def look(reading: sqlite3.Connection) -> dict[bytes, Settlement]:
-            sql = f"SELECT key, settlement FROM cache WHERE key IN ({_marks(len(wanted))})"
-            return {key: decode_settlement(text) for key, text in reading.execute(sql, wanted)}
+            found: dict[bytes, Settlement] = {}
+            for at in range(0, len(wanted), LOOK_UP):
+                some = wanted[at : at + LOOK_UP]
+                sql = f"SELECT key, settlement FROM cache WHERE key IN ({_marks(len(some))})"
+                found.update((key, decode_settlement(text)) for key, text in reading.execute(sql, some))
+            return found
 
         return await self._store.read(look)
 
@@ -239,6 +243,7 @@ class StoreJournal:
         index = f"keys_{self._record.number}"
         if not self._indexed:
             self._indexed = True
+            reading.execute(f"DROP TABLE IF EXISTS temp.{index}")
             reading.execute(f"CREATE TEMP TABLE {index} (key TEXT PRIMARY KEY, id INTEGER) WITHOUT ROWID")
             fill = f"INSERT OR REPLACE INTO {index} SELECT key, id FROM trials WHERE id BETWEEN ? AND ? ORDER BY key"
             reading.execute(fill, self._record.span)

@@ -1,0 +1,113 @@
+"""Imports point one way. The rules are those of the layout in `groundswell/__init__.py`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import groundswell
+
+ROOT = Path(groundswell.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+PORTS = {"engine.ports", "engine.records"}
+
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "program": {"errors", "program"},
+    "engine": {"errors", "program", "engine"},
+    "transports": {"errors", "program", "transports", *PORTS},
+    "store": {"errors", "program", "store", *PORTS},
+    "testing": {"errors", "program", "engine", "testing"},
+    "compose": {"errors", "program", "engine", "transports", "store"},
+    "portal": {"errors", "program", "engine", "compose"},
+}
+EVERYTHING = {"cli", "__init__"}
+HEAVY = {"uvloop", "alembic", "scipy", "statsmodels", "polars", "matplotlib", "torch", "genai_prices"}
+
+
+def module_name(path: Path) -> str:
+    """`engine.run` for engine/run.py; a package's own file goes by the package."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def imported(node: ast.AST) -> Iterator[str]:
+    """The modules that an import statement names, as far as they can be told."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute here"
+        module = node.module or ""
+        if module in ("groundswell", "groundswell.engine", "groundswell.store", "groundswell.program"):
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+        else:
+            yield module
+
+
+def running(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a module, without what is there for type checkers alone."""
+    if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from running(child)
+
+
+def own_imports(tree: ast.AST) -> Iterator[str]:
+    """What a module imports of ours when it runs, `groundswell.` left out."""
+    for node in running(tree):
+        for name in imported(node):
+            if name == "groundswell" or name.startswith("groundswell."):
+                yield name.removeprefix("groundswell").removeprefix(".")
+
+
+def allows(part: str, name: str) -> bool:
+    return any(name == allowed or name.startswith(f"{allowed}.") for allowed in ALLOWED[part])
+
+
+def strays(path: Path) -> list[str]:
+    """The imports of a module that point the wrong way."""
+    part = module_name(path).partition(".")[0]
+    if part in EVERYTHING:
+        return []
+    return [name for name in own_imports(ast.parse(path.read_text())) if not allows(part, name)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_imports_point_one_way(path: Path) -> None:
+    assert strays(path) == []
+
+
+def test_every_part_has_a_rule() -> None:
+    parts = {module_name(path).partition(".")[0] for path in MODULES}
+    assert parts <= ALLOWED.keys() | EVERYTHING
+
+
+def test_a_stray_import_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
+    (tmp_path / "store").mkdir()
+    wrong = tmp_path / "store" / "wrong.py"
+    wrong.write_text("from groundswell.engine import ports, run\nimport groundswell.cli.app\nimport groundswell\n")
+    assert strays(wrong) == ["engine.run", "cli.app", ""]
+
+
+def local_imports(tree: ast.AST) -> Iterator[str]:
+    """What is imported inside functions."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                yield from imported(node)
+
+
+LAZY = {("store.schema", "groundswell.store.migrations"), ("compose", "groundswell.store.journal")}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_imports_stand_at_the_top_unless_they_are_heavy(path: Path) -> None:
+    name = module_name(path)
+    if name.partition(".")[0] == "cli":
+        return
+    for module in local_imports(ast.parse(path.read_text())):
+        assert module.partition(".")[0] in HEAVY or (name, module) in LAZY, f"{name} imports {module} in a function"

@@ -1,0 +1,70 @@
+"""The public surface: what `import groundswell` offers, and nothing by accident."""
+
+from __future__ import annotations
+
+import typing
+
+import pytest
+
+import groundswell
+
+NAMES = [
+    "AskFailed",
+    "CallFailed",
+    "Chat",
+    "Embed",
+    "Embedding",
+    "Engine",
+    "Fault",
+    "FaultKind",
+    "ForeignAwait",
+    "GroundswellError",
+    "Image",
+    "Limits",
+    "MalformedReply",
+    "Message",
+    "Outcome",
+    "Program",
+    "ReplayMismatch",
+    "Reply",
+    "Request",
+    "RetryPolicy",
+    "Run",
+    "RunBusy",
+    "RunError",
+    "RunNotFound",
+    "RunOptions",
+    "RunStopped",
+    "SettingsError",
+    "SourceChanged",
+    "StoreError",
+    "Summary",
+    "Text",
+    "Tool",
+    "ToolCall",
+    "Trial",
+    "Usage",
+    "assistant",
+    "fingerprint",
+    "function",
+    "open",
+    "open_sync",
+    "program",
+    "scripted_model",
+    "system",
+    "together",
+    "user",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(groundswell.__all__) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_name_is_there_and_says_what_it_is(name: str) -> None:
+    thing = getattr(groundswell, name)
+    if typing.get_origin(thing) is not None or not callable(thing):
+        pytest.skip("a union of types has no docstring of its own")
+    assert thing.__doc__
+    assert len(thing.__doc__.strip()) > 10
