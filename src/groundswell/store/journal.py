@@ -188,6 +188,7 @@ class StoreJournal:
         """Look keys up in an index that lives only as long as this connection: the hot tables have none."""
         if self._indexed is None:
             self._indexed = f"keys_{self._record.number}"
+            reading.execute(f"DROP TABLE IF EXISTS temp.{self._indexed}")
             reading.execute(f"CREATE TEMP TABLE {self._indexed} (key TEXT PRIMARY KEY, id INTEGER) WITHOUT ROWID")
             reading.execute(
                 f"INSERT OR REPLACE INTO {self._indexed} "
