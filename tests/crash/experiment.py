@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -71,7 +71,8 @@ async def shout(text: str) -> str:
 
 async def branch(trial: Trial, topic: str) -> str:
     ask = trial.ask("m", f"{topic} drawn {trial.rng.randrange(1000)}")
-    reply, loud = await together(ask, trial.call(shout, topic))
+    call: Awaitable[str] = trial.call(shout, topic)
+    reply, loud = await together(ask, call)
     return f"{reply.text} {loud}"
 
 

@@ -19,9 +19,7 @@ SHARES = 4
 @pytest.mark.parametrize("share", range(1, SHARES + 1))
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
-def test_run_survives_a_crash_at_any_commit(
-    tmp_path: Path, kind: str, schedule: str, when: When, share: int
-) -> None:
+def test_run_survives_a_crash_at_any_commit(tmp_path: Path, kind: str, schedule: str, when: When, share: int) -> None:
     for commit in count(share, SHARES):
         folder = tmp_path / str(commit)
         folder.mkdir()

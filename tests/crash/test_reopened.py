@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 
 import groundswell
-from groundswell import Fault, FaultKind, Limits, Outcome, Reply, Request, RunOptions, StoreError, Summary, Trial, program
+from groundswell import (
+    Fault,
+    FaultKind,
+    Limits,
+    Outcome,
+    Reply,
+    Request,
+    RunOptions,
+    StoreError,
+    Summary,
+    Trial,
+    program,
+)
 from groundswell.compose import OneWay
 from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine

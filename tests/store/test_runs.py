@@ -57,7 +57,7 @@ def test_a_run_is_found_by_name_and_by_id(runs: Runs) -> None:
     assert (made.status, made.seed, made.options, made.counters) == ("pending", 7, {"window": 3}, Counters())
     assert runs.find("first") == runs.find(made.id) == runs.get("first") == made
     assert runs.find("second") is None
-    with pytest.raises(RunNotFound, match="no run 'second' in .*: `groundswell runs list`"):
+    with pytest.raises(RunNotFound, match=r"no run 'second' in .*: `groundswell runs list`"):
         runs.get("second")
 
 

@@ -159,4 +159,3 @@ class HeldWaves:
         clock = self._run.clock
         clock.call_at(clock.now() + seconds, lambda: None if over.done() else over.set_result(None))
         await over
-

@@ -10,7 +10,8 @@ side; requests are chats, and any reply will do. A journal factory gives a `Jour
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from typing import Any
 
 from groundswell.testing.journal_checks import JournalCase, JournalCheck, journal_checks
 from groundswell.testing.transport_checks import TransportCheck, transport_checks
@@ -18,6 +19,6 @@ from groundswell.testing.transport_checks import TransportCheck, transport_check
 __all__ = ["JournalCase", "JournalCheck", "TransportCheck", "check_name", "journal_checks", "transport_checks"]
 
 
-def check_name(check: Callable[..., Awaitable[None]]) -> str:
+def check_name(check: Callable[..., Any]) -> str:
     """What a check is about, for the ids of a parametrised test."""
     return getattr(check, "__name__", repr(check)).replace("_", " ")

@@ -96,9 +96,7 @@ class _CrashingRuns:
     def create(
         self, name: str | None, seed: int, *, driver: str | None, settings: str | None, options: dict[str, Any]
     ) -> RunRecord:
-        return self._write(
-            lambda: self._runs.create(name, seed, driver=driver, settings=settings, options=options)
-        )
+        return self._write(lambda: self._runs.create(name, seed, driver=driver, settings=settings, options=options))
 
     def find(self, name_or_id: str) -> RunRecord | None:
         return self._runs.find(name_or_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -58,7 +58,7 @@ class JournalCase(Protocol):
 
 
 JournalFactory = Callable[[], AbstractAsyncContextManager[JournalCase]]
-JournalCheck = Callable[[JournalFactory], Awaitable[None]]
+JournalCheck = Callable[[JournalFactory], Coroutine[Any, Any, None]]
 
 
 def trial(case: JournalCase, number: int, key: str | None = None) -> TrialRow:

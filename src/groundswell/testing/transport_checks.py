@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import msgspec
 
@@ -13,7 +14,7 @@ from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Recei
 from groundswell.program.request import Chat, Message, Settlement
 
 TransportFactory = Callable[[], Transport]
-TransportCheck = Callable[[TransportFactory], Awaitable[None]]
+TransportCheck = Callable[[TransportFactory], Coroutine[Any, Any, None]]
 
 CUSTOM_ID = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 RUN = "conformance"
