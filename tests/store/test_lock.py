@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,6 +78,23 @@ def test_a_released_lock_leaves_nothing_and_can_be_taken_again(tmp_path: Path) -
         lock.release()
         lock.release()
         assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_whether_a_lock_is_held_does_not_keep_others_from_taking_it(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            is_held(tmp_path / "s.db", "abc")
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        for _ in range(200):
+            RunLock(tmp_path / "s.db", "abc", "the run").release()
+    finally:
+        over.set()
+        looking.join()
 
 
 def test_a_child_process_does_not_inherit_the_lock(tmp_path: Path) -> None:
