@@ -58,11 +58,12 @@ class Model:
 
 def test_trials_that_ended_are_not_asked_for_again_after_a_map_was_left(tmp_path: Path) -> None:
     model = Model()
+    left = asyncio.Event()
 
     async def slowly(request: Request) -> Reply | Fault:
         answer = model(request)
         if isinstance(answer, Reply) and answer.text[-2] not in "012":
-            await asyncio.Event().wait()
+            await left.wait()
         return answer
 
     async def session(take: int) -> list[Outcome[str]]:
@@ -74,6 +75,7 @@ def test_trials_that_ended_are_not_asked_for_again_after_a_map_was_left(tmp_path
                 if len(taken) == take:
                     break
             await outcomes.aclose()  # type: ignore[attr-defined]
+            left.set()
         return taken
 
     first = asyncio.run(session(3))

@@ -62,7 +62,7 @@ def test_rows_of_one_tick_share_a_commit(tmp_path: Path, rows: int) -> None:
     async def main() -> None:
         async with writing(tmp_path / "s.db", commits) as writer:
             for number in range(rows):
-                writer.rows("notes").extend((number, f"note {number}"))
+                writer.batch().rows["notes"].extend((number, f"note {number}"))
             await writer.flush()
 
     asyncio.run(main())
@@ -76,11 +76,11 @@ def test_what_comes_during_a_commit_goes_into_the_next(tmp_path: Path) -> None:
     async def main() -> None:
         async with writing(tmp_path / "s.db", commits) as writer:
             commits.gate.clear()
-            writer.rows("notes").extend((0, "first"))
+            writer.batch().rows["notes"].extend((0, "first"))
             while not writer.busy:
                 await asyncio.sleep(0)
             for number in range(1, 50):
-                writer.rows("notes").extend((number, "later"))
+                writer.batch().rows["notes"].extend((number, "later"))
                 await asyncio.sleep(0)
             commits.gate.set()
             await writer.flush()
@@ -96,8 +96,8 @@ def test_callbacks_come_after_their_commit_in_order(tmp_path: Path) -> None:
     async def main() -> None:
         async with writing(tmp_path / "s.db") as writer:
             for number in range(100):
-                writer.rows("notes").extend((number, "x"))
-                writer.after(lambda at: seen.append((at, len(read(tmp_path / "s.db")))), (number,))
+                writer.batch().rows["notes"].extend((number, "x"))
+                writer.batch().after.append((lambda at: seen.append((at, len(read(tmp_path / "s.db")))), (number,)))
                 if number % 7 == 0:
                     await asyncio.sleep(0)
             assert len(seen) < 100
@@ -114,8 +114,8 @@ def test_what_a_callback_adds_is_flushed_too(tmp_path: Path) -> None:
 
             def more(number: int) -> None:
                 if number < 5:
-                    writer.rows("notes").extend((number, "chain"))
-                    writer.after(more, (number + 1,))
+                    writer.batch().rows["notes"].extend((number, "chain"))
+                    writer.batch().after.append((more, (number + 1,)))
 
             more(0)
             await writer.flush()
@@ -127,11 +127,11 @@ def test_what_a_callback_adds_is_flushed_too(tmp_path: Path) -> None:
 def test_a_later_update_of_a_key_replaces_the_earlier(tmp_path: Path) -> None:
     async def main() -> None:
         async with writing(tmp_path / "s.db") as writer:
-            writer.rows("notes").extend((1, "a", 2, "b"))
-            writer.update(RENAME, 1, ("old", 1))
-            writer.update(RENAME, 1, ("new", 1))
+            writer.batch().rows["notes"].extend((1, "a", 2, "b"))
+            writer.batch().updates[RENAME, 1] = ("old", 1)
+            writer.batch().updates[RENAME, 1] = ("new", 1)
             value = ["early"]
-            writer.update_late(RENAME, 2, lambda: (value[0], 2))
+            writer.batch().late[RENAME, 2] = lambda: (value[0], 2)
             value[0] = "late"
             await writer.flush()
 
@@ -146,16 +146,16 @@ def test_a_failed_commit_is_the_last(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with writing(tmp_path / "s.db", commits) as writer:
-            writer.on_failure(told.append)
+            writer.failed.append(told.append)
             for number, text in enumerate(["safe", "lost"]):
-                writer.rows("notes").extend((number, text))
-                writer.after(called.append, (text,))
+                writer.batch().rows["notes"].extend((number, text))
+                writer.batch().after.append((called.append, (text,)))
                 if text == "safe":
                     await writer.flush()
             with pytest.raises(StoreError, match="no space is left"):
                 await writer.flush()
             with pytest.raises(StoreError, match="no space is left"):
-                writer.rows("notes")
+                writer.batch()
             with pytest.raises(StoreError, match="no space is left"):
                 await writer.flush()
 
@@ -167,8 +167,8 @@ def test_a_failed_commit_is_the_last(tmp_path: Path) -> None:
 def test_nothing_of_a_commit_that_fails_half_way_is_kept(tmp_path: Path) -> None:
     async def main() -> None:
         async with writing(tmp_path / "s.db") as writer:
-            writer.rows("notes").extend((1, "one"))
-            writer.update("UPDATE nowhere SET text = ? WHERE id = ?", 1, ("x", 1))
+            writer.batch().rows["notes"].extend((1, "one"))
+            writer.batch().updates["UPDATE nowhere SET text = ? WHERE id = ?", 1] = ("x", 1)
             with pytest.raises(StoreError, match="nowhere"):
                 await writer.flush()
 

@@ -13,7 +13,7 @@ import msgspec
 from groundswell.engine import plan
 from groundswell.engine.keys import Seen, spec_key
 from groundswell.engine.opened import Deliver, OpenTrial
-from groundswell.engine.outcome import Outcome, decode_result, encode_spec
+from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_spec
 from groundswell.engine.ports import Journal
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.errors import DuplicateKey, ReplayMismatch, SourceChanged
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 R = TypeVar("R")
 
-AT_ONCE = 64
+AT_ONCE = 256
+START = 256
 MOST_BACKLOG = 20_000
 
 
@@ -45,9 +46,9 @@ class Arrivals:
         self._waiter: asyncio.Future[None] | None = None
 
     @property
-    def backlog(self) -> int:
-        """How many outcomes wait to be taken."""
-        return len(self._ready) + len(self._early)
+    def due(self) -> int:
+        """How many outcomes were promised and not taken yet."""
+        return self._placed - self._taken
 
     def expect(self) -> Deliver:
         """A place for the next trial; call what is returned with its outcome."""
@@ -138,8 +139,9 @@ class Admission:
     @property
     def window(self) -> int:
         """How many trials are kept open."""
-        options = self._run.options
-        return options.window or plan.window(options.schedule, self._run.lanes.slots or AT_ONCE)
+        options, lanes = self._run.options, self._run.lanes
+        barrier = options.schedule == "waves" or lanes.barrier
+        return options.window or plan.window(lanes.slots or START, barrier=barrier)
 
     async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Arrivals) -> None:
         """Take specs as there is room, and admit them."""
@@ -182,13 +184,15 @@ class Admission:
     def abandon(self, arrivals: Arrivals) -> None:
         """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled."""
         run = self._run
-        over = run.error is not None or run.stopping is not None
         self._maps.discard(arrivals)
+        if run.error is not None or run.stopping is not None:
+            return  # the driver did not choose to leave: its trials go on when the run is resumed
         for trial in list(run.open.values()):
             if isinstance(trial.deliver, Place) and trial.deliver.arrivals is arrivals and trial.conductor is not None:
                 trial.drop()
                 del run.open[trial.id]
-                run.counters.planned -= 0 if over else 1
+                run.counters.planned -= 1
+                run.journal.abandon(trial.id)
         run.dispatch.forget_dropped()
         self.made_room()
 
@@ -209,13 +213,23 @@ class Admission:
                     future.set_result(None)
             self._room.clear()
 
+    def driver_ended(self) -> None:
+        """The driver has all it wants: what it left, or did not submit again, is no part of the run any more."""
+        for arrivals in list(self._maps):
+            self.abandon(arrivals)
+        for trial in self.recovered.values():
+            if trial.outcome is None:
+                self._run.counters.planned -= 1
+                self._run.journal.abandon(trial.id)
+
     def readmit(self, row: TrialRow, program: Program[Any, Any], recorded: dict[str, Recorded]) -> None:
         """Go on with a trial of an earlier session before the driver submits it again."""
+        self.past -= 1
         self.recovered[row.key] = self._run.start(row, program, None, recorded)
 
     async def _find_room(self, arrivals: Arrivals) -> int:
         """Wait until trials may be opened; how many."""
-        while (room := min(self.window - len(self._run.open), MOST_BACKLOG - arrivals.backlog)) <= 0:
+        while (room := min(self.window - len(self._run.open), MOST_BACKLOG - arrivals.due)) <= 0:
             self.admitting -= 1
             self._run.dispatch.schedule()
             try:
@@ -298,9 +312,9 @@ class Admission:
             trial.deliver = deliver
 
     def _recount(self, row: TrialRow) -> None:
-        """A trial of an earlier session goes on, or, if it had an outcome, is scored again."""
+        """A trial of an earlier session goes on although it was abandoned, or is scored again."""
         if row.outcome is None:
-            self._run.counters.planned += 1
+            self._run.counters.planned += row.abandoned
         elif row.fault is None:
             self._run.counters.usable -= 1
         else:
@@ -348,9 +362,10 @@ def _before(cut: str | None, recorded: dict[str, Recorded]) -> dict[str, Recorde
 
 def _past_outcome(program: Program[Any, Any], row: TrialRow) -> Outcome[Any]:
     assert row.outcome is not None
+    given = decode_spec(program, row.spec)
     if row.fault is None:
-        return Outcome(row.key, decode_result(program, row.outcome))
-    return Outcome(row.key, None, msgspec.json.decode(row.outcome, type=Fault))
+        return Outcome(row.key, given, decode_result(program, row.outcome))
+    return Outcome(row.key, given, None, msgspec.json.decode(row.outcome, type=Fault))
 
 
 def _resolve(future: asyncio.Future[Any], outcome: Outcome[Any]) -> None:

@@ -20,21 +20,18 @@ AT_ONCE = 500
 async def recover(run: Run) -> None:
     """Start what an earlier session left unfinished, without waiting for the driver to submit it again.
 
-    Trials whose program is not known yet, or has changed, are left for the driver; and so are all of them if it
-    once gave some up, since only it can tell which it still wants.
+    Trials whose program is not known yet, or has changed, are left for the driver.
     """
-    journal, admission, counters = run.journal, run.admission, run.counters
+    journal, admission = run.journal, run.admission
     if not admission.past:
         return
     for intent, receipt, prints in await journal.open_waves():
         run.dispatch.held.hold(HeldWave(intent, receipt, prints))
     rows = []
-    for row in await journal.unfinished() if counters.planned >= admission.past else ():
+    for row in await journal.unfinished():
         program = find_program(row.program)
         if program is not None and admission.unchanged(program):
             rows.append((row, program))
-    counters.planned = counters.settled + len(rows)
-    admission.past -= len(rows)
     for at in range(0, len(rows), AT_ONCE):
         some = rows[at : at + AT_ONCE]
         recorded = await journal.recorded([row.id for row, _ in some])
@@ -81,9 +78,13 @@ class HeldWaves:
             self._by_ask[ask] = wave
         self._run.spawn(self._regain(wave))
 
+    def __bool__(self) -> bool:
+        return bool(self._by_ask)
+
     def wait_for(self, pending: Pending) -> bool:
         """Whether an ask is held; then its settlement will come from the wave that carried it."""
-        if not self._by_ask or (wave := self._by_ask.get(pending.ask)) is None:
+        wave = self._by_ask.get(pending.ask)
+        if wave is None:
             return False
         if wave.prints[pending.ask] != pending.print and not pending.trial.lenient:
             raise ReplayMismatch(
@@ -134,6 +135,7 @@ class HeldWaves:
         self._let_go(wave, ask)
         lane = self._run.lanes.of(pending.wait.request)  # type: ignore[arg-type]  # calls are never in a wave
         lane.pace.joined(1)
+        self._run.dispatch.landing += not lane.barrier
         self._run.dispatch.arrived(lane, pending, wave.intent.id, settlement)
         if wave.over and not wave.prints:
             self._run.journal.end_wave(wave.intent.id)

@@ -23,6 +23,9 @@ class Working(Protocol):
         ...
 
 
+EPOCH = 1_800_000_000.0
+
+
 class FakeClock:
     """Time that a test controls: `advance` it by hand, or `run` a program and let it jump.
 
@@ -40,6 +43,9 @@ class FakeClock:
 
     def now(self) -> float:
         return self._now
+
+    def wall(self) -> float:
+        return EPOCH + self._now
 
     def call_at(self, when: float, then: Callable[[], None]) -> Callable[[], None]:
         number = next(self._order)

@@ -152,6 +152,37 @@ async def unfinished_trials_are_those_without_an_outcome(make: JournalFactory) -
         assert list(await case.other().unfinished()) == [rows[0], rows[2], rows[4]]
 
 
+async def abandoned_trials_are_left_to_the_driver(make: JournalFactory) -> None:
+    """They are not unfinished work, but are found with what they recorded when they are submitted again."""
+    async with make() as case:
+        rows = [trial(case, number) for number in (1, 2, 3)]
+        for row in rows:
+            case.journal.add_trial(row)
+        case.journal.add_settlement(AskId(rows[1].id, "0"), PRINT, None, Reply("kept"), nothing)
+        case.journal.abandon(rows[1].id)
+        await case.journal.flush()
+        assert list(await case.other().unfinished()) == [rows[0], rows[2]]
+        assert (await case.other().find([rows[1].key]))[rows[1].key].id == rows[1].id
+        assert await case.other().recorded([rows[1].id]) == {rows[1].id: {"0": (PRINT, Reply("kept"))}}
+
+
+async def trials_are_read_on_in_the_order_of_their_start(make: JournalFactory) -> None:
+    """A few at a time, each with its outcome."""
+    async with make() as case:
+        rows = [trial(case, number) for number in range(1, 6)]
+        for row in rows:
+            case.journal.add_trial(row)
+        case.journal.add_outcome(rows[2].id, "server", "{}", nothing)
+        await case.journal.flush()
+        rows[2] = rows[2]._replace(outcome="{}", fault="server")
+        other, after, read = case.other(), case.record.span[0], list[TrialRow]()
+        while some := await other.trials(after, 2):
+            assert len(some) <= 2
+            read += some
+            after = some[-1].id
+        assert read == rows
+
+
 async def find_gives_trials_by_key_with_their_outcomes(make: JournalFactory) -> None:
     """Finished, faulted and unfinished ones; unknown keys are left out; many keys at once are no problem."""
     async with make() as case:
@@ -273,6 +304,8 @@ journal_checks: tuple[JournalCheck, ...] = (
     then_is_called_when_the_row_is_durable,
     thens_of_all_kinds_come_in_order,
     unfinished_trials_are_those_without_an_outcome,
+    abandoned_trials_are_left_to_the_driver,
+    trials_are_read_on_in_the_order_of_their_start,
     find_gives_trials_by_key_with_their_outcomes,
     open_waves_have_what_is_not_settled,
     counters_are_written_with_what_they_count,
