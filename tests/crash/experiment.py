@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
@@ -43,7 +43,7 @@ from groundswell.testing.crash import CrashingStore, CrashPoint, kill_me
 TRIALS = 24
 CAP = 12
 RUN = "crashed"
-WINDOWS = {"stream": None, "waves": None, "narrow": 10}
+NARROW = 10
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -71,7 +71,8 @@ async def shout(text: str) -> str:
 
 async def branch(trial: Trial, topic: str) -> str:
     ask = trial.ask("m", f"{topic} drawn {trial.rng.randrange(1000)}")
-    reply, loud = await together(ask, trial.call(shout, topic))
+    call: Awaitable[str] = trial.call(shout, topic)
+    reply, loud = await together(ask, call)
     return f"{reply.text} {loud}"
 
 
@@ -97,7 +98,7 @@ def answer(request: Request, nth: int) -> Reply | Fault:
     text = str(request.messages[-1].content)
     if text.startswith("close") and int(text.split()[1]) % 5 in (0, 2):
         return Fault(FaultKind.BAD_REQUEST, "no closing here")
-    if sum(text.encode()) % 13 == 0 and nth == 0:
+    if sum(text.encode()) % 17 == 0 and nth == 0:
         return Fault(FaultKind.SERVER, "come again")
     return Reply(f"re: {text}", Usage(len(text), 3))
 
@@ -107,7 +108,7 @@ def options(schedule: str) -> RunOptions:
     retry = RetryPolicy(first_wait=0.01)
     if schedule == "waves":
         return RunOptions(schedule="waves", retry=retry)
-    return RunOptions(window=WINDOWS[schedule], retry=retry)
+    return RunOptions(window=NARROW if schedule == "narrow" else None, retry=retry)
 
 
 def transport(kind: str, books: ProviderBooks, clock: Clock, *, slow: float = 1.0, undecided: int = 0) -> Transport:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,11 +36,13 @@ class Scene:
         self._kept: dict[AskId, str] = {}
         self._entries = 0
 
-    def session(self, point: CrashPoint, *, undecided: int = 0) -> Outcomes:
-        """One session in this process, on a clock that jumps."""
+    def session(self, point: CrashPoint, *, undecided: int = 0, interrupt_at: float | None = None) -> Outcomes:
+        """One session in this process, on a clock that jumps; as Ctrl-C does, `interrupt_at` cancels it at a time."""
         clock = FakeClock()
 
         async def main() -> Outcomes:
+            if interrupt_at is not None:
+                clock.call_at(interrupt_at, _canceller())
             store = Store(self.path, around=point.around)
             clock.watch(store)
             way = transport(self.kind, self.books, clock, slow=SLOW, undecided=undecided)
@@ -98,6 +102,17 @@ class Scene:
         assert self._kept.items() <= journalled.items()
         for entry in self.books.entries()[self._entries :]:
             assert not self._kept.keys() & {order.ask for order in entry.orders}
+
+
+def _canceller() -> Callable[[], None]:
+    """What cancels the task that asks for it."""
+    task = asyncio.current_task()
+    assert task is not None
+
+    def cancel() -> None:
+        task.cancel()
+
+    return cancel
 
 
 def _figures(counters: Counters) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from random import Random
 
@@ -28,3 +29,12 @@ def test_nothing_is_sent_while_a_wave_is_undecided(tmp_path: Path, commit: int) 
     scene = Scene(tmp_path, "batch", "waves")
     assert crashes(scene, CrashPoint(commit, "before"))
     scene.check(scene.finish(undecided=3))
+
+
+@pytest.mark.parametrize("at", [0.5, 1.5, 2.5, 3.5])
+def test_a_run_may_be_closed_while_a_batch_is_in_flight(tmp_path: Path, at: float) -> None:
+    scene = Scene(tmp_path, "batch", "waves")
+    with pytest.raises(asyncio.CancelledError):
+        scene.session(CrashPoint(0, "before"), interrupt_at=at)
+    assert len(scene.books.entries()) >= 1
+    scene.check(scene.finish())

@@ -47,8 +47,11 @@ class Intent(msgspec.Struct, frozen=True):
     at: float
 
     def custom_id(self, ask: AskId) -> str:
-        """An id for one request of this wave, in the form that batch APIs take."""
-        return blake2b(f"{self.run}\0{ask.trial}\0{ask.path}".encode(), digest_size=16).hexdigest()
+        """An id for one request of this wave, in the form that batch APIs take.
+
+        It differs from wave to wave, so that an ask that was retried is not taken for its first attempt.
+        """
+        return blake2b(f"{self.run}\0{self.id}\0{ask.trial}\0{ask.path}".encode(), digest_size=16).hexdigest()
 
 
 class Wave(Intent, frozen=True, kw_only=True):

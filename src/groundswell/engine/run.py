@@ -199,7 +199,7 @@ class Run:
                 waits = conductor.advance() if len(fresh) < len(waits) else []
             if conductor.ended:
                 self._finish(trial, conductor)
-        except (ReplayMismatch, SettingsError) as error:
+        except Exception as error:  # noqa: BLE001  nobody waits for what drives a trial: unheard, it would hang the run
             self.abort(error)
 
     def _replay(self, trial: OpenTrial, wait: Wait) -> bool:

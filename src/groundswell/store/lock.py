@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from groundswell.errors import RunBusy
+
+TRIES = 50
+BETWEEN = 0.002
 
 
 class RunLock:
@@ -14,22 +18,35 @@ class RunLock:
 
     def __init__(self, database: Path, uid: str, name: str) -> None:
         self._path = database.with_name(f"{database.name}.{uid}.lock")
-        while True:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                holder = os.read(self._file, 32).decode(errors="replace").strip()
-                os.close(self._file)
-                raise RunBusy(
-                    f"run {name!r} is being worked on by process {holder or '?'}: wait for it, or stop it with "
-                    f"`groundswell runs cancel {uid}`"
-                ) from None
-            if self._still_there():
+        self._file = -1
+        holder = self._take()
+        for _ in range(TRIES):
+            if self._file >= 0 or _is_alive(holder):
                 break
-            os.close(self._file)
+            time.sleep(BETWEEN)  # somebody only looked whether the lock is held, or has yet to write who holds it
+            holder = self._take()
+        if self._file < 0:
+            raise RunBusy(
+                f"run {name!r} is being worked on by process {holder or '?'}: wait for it, or stop it with "
+                f"`groundswell runs cancel {uid}`"
+            )
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def _take(self) -> str:
+        """Try to take the lock; returns who has it if that fails."""
+        while True:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.read(file, 32).decode(errors="replace").strip()
+                os.close(file)
+                return holder
+            if self._still_there(file):
+                self._file = file
+                return ""
+            os.close(file)
 
     def release(self) -> None:
         """Let go. The file is removed while it is still held, so that nobody locks a file that is gone."""
@@ -38,12 +55,23 @@ class RunLock:
             os.close(self._file)
             self._file = -1
 
-    def _still_there(self) -> bool:
+    def _still_there(self, file: int) -> bool:
         """Whether the file that was locked is the one that the path names, not one just removed."""
         try:
-            return os.path.samestat(os.fstat(self._file), os.stat(self._path))
+            return os.path.samestat(os.fstat(file), os.stat(self._path))
         except FileNotFoundError:
             return False
+
+
+def _is_alive(pid: str) -> bool:
+    """Whether a lock file names a process that is there; one that belongs to somebody else is."""
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, OverflowError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def is_held(database: Path, uid: str) -> bool:

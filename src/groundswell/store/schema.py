@@ -138,11 +138,13 @@ def _bring_up_to_date(engine: sa.Engine, path: Path) -> None:
         found = _revision(connection)
         if found == REVISION:
             return
+        if found is None:
+            _refuse_others(connection, path)
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         found = _revision(connection)
         if found is None:
-            _create(connection, path)
+            _create(connection)
         elif found > REVISION:
             raise StoreTooNew(
                 f"{path} was written by a newer Groundswell (schema {found}, this one knows {REVISION}): upgrade, "
@@ -156,19 +158,27 @@ def _bring_up_to_date(engine: sa.Engine, path: Path) -> None:
 
 
 def _revision(connection: sa.Connection) -> str | None:
-    tables = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE name = 'alembic_version'").fetchall()
-    if not tables:
+    """The schema that a database of ours has. Others use Alembic too, so its table alone says nothing."""
+    tables = "SELECT count(*) FROM sqlite_master WHERE name IN ('alembic_version', 'trials', 'asks')"
+    if connection.exec_driver_sql(tables).scalar_one() < 3:
         return None
     row = connection.exec_driver_sql("SELECT version_num FROM alembic_version").fetchone()
     return None if row is None else str(row[0])
 
 
-def _create(connection: sa.Connection, path: Path) -> None:
-    others = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
-    if others:
+def _refuse_others(connection: sa.Connection, path: Path) -> None:
+    """Leave a database that is not ours as it is."""
+    if connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one():
         raise StoreCorrupt(f"{path} is a database of something else: give another --store")
+
+
+def _create(connection: sa.Connection) -> None:
+    """All tables at once, as the migrations would make them one by one."""
     metadata.create_all(connection, checkfirst=False)
-    connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+    connection.exec_driver_sql(
+        "CREATE TABLE alembic_version (\n\tversion_num VARCHAR(32) NOT NULL, \n\t"
+        "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)\n)"
+    )
     connection.exec_driver_sql(f"INSERT INTO alembic_version VALUES ('{REVISION}')")
 
 

@@ -1,0 +1,24 @@
+"""What every transport and every journal must do. Run these over an implementation of your own:
+
+    @pytest.mark.parametrize("check", transport_checks, ids=check_name)
+    def test_my_transport(check: TransportCheck) -> None:
+        asyncio.run(check(lambda: MyTransport(...)))
+
+A transport factory gives a new object each time, as another process would make it, that talks to the same other
+side; requests are chats, and any reply will do. A journal factory gives a `JournalCase`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from groundswell.testing.journal_checks import JournalCase, JournalCheck, journal_checks
+from groundswell.testing.transport_checks import TransportCheck, transport_checks
+
+__all__ = ["JournalCase", "JournalCheck", "TransportCheck", "check_name", "journal_checks", "transport_checks"]
+
+
+def check_name(check: Callable[..., Any]) -> str:
+    """What a check is about, for the ids of a parametrised test."""
+    return getattr(check, "__name__", repr(check)).replace("_", " ")

@@ -1,0 +1,178 @@
+"""The table of runs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from groundswell.engine.records import Counters, RunRecord
+from groundswell.errors import RunBusy, RunError, RunNotFound, StoreError
+from groundswell.store.runs import Runs
+from groundswell.store.schema import open_database
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Iterator[Runs]:
+    engine = open_database(tmp_path / "s.db")
+    yield Runs(engine, tmp_path / "s.db")
+    engine.dispose()
+
+
+def fill(runs: Runs, record: RunRecord, faults: list[str | None]) -> None:
+    """A trial with one ask and one outcome per entry, and a wave."""
+    first = record.span[0]
+    with closing(sqlite3.connect(runs.path)) as connection:
+        connection.execute(
+            "INSERT INTO waves (id, account, transport, size, asks, sent_at) VALUES (?, 'a', 't', 0, '[]', 0)",
+            (first + 1,),
+        )
+        for number, fault in enumerate(faults, 1):
+            trial = first + number
+            connection.execute("INSERT INTO trials VALUES (?, ?, 'p@1', '{}', 0, 0)", (trial, f"key {number}"))
+            connection.execute(
+                "INSERT INTO asks (trial, path, fingerprint, settlement) VALUES (?, '0', x'00', '{}')", (trial,)
+            )
+            if fault is not None:
+                connection.execute(
+                    "INSERT INTO asks (trial, path, fingerprint, fault, settlement) VALUES (?, '1', x'00', ?, '{}')",
+                    (trial, fault),
+                )
+            connection.execute("INSERT INTO outcomes VALUES (?, ?, '{}')", (trial, fault))
+        connection.commit()
+    missing = sum(fault is not None for fault in faults)
+    runs.change(record, counters=Counters(planned=len(faults), usable=len(faults) - missing, missing=missing))
+
+
+def count(runs: Runs, table: str) -> int:
+    with closing(sqlite3.connect(runs.path)) as connection:
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def test_a_run_is_found_by_name_and_by_id(runs: Runs) -> None:
+    made = runs.create("first", 7, driver="m:d", settings="{}", options={"window": 3})
+    assert (made.status, made.seed, made.options, made.counters) == ("pending", 7, {"window": 3}, Counters())
+    assert runs.find("first") == runs.find(made.id) == runs.get("first") == made
+    assert runs.find("second") is None
+    with pytest.raises(RunNotFound, match=r"no run 'second' in .*: `groundswell runs list`"):
+        runs.get("second")
+
+
+def test_an_id_goes_before_a_name_that_looks_like_it(runs: Runs) -> None:
+    made = runs.create(None, 0)
+    runs.create(made.id, 0)
+    assert runs.get(made.id).number == made.number
+
+
+def test_runs_without_a_name_are_told_apart_by_id(runs: Runs) -> None:
+    made = [runs.create(None, 0) for _ in range(3)]
+    assert len({record.id for record in made}) == 3
+    assert [record.id for record in runs.list()] == [record.id for record in reversed(made)]
+    assert made[0].title == made[0].id
+
+
+def test_a_name_is_given_once(runs: Runs) -> None:
+    runs.create("taken", 0)
+    with pytest.raises(StoreError, match="name"):
+        runs.create("taken", 0)
+    assert len(runs.list()) == 1
+
+
+def test_changes_are_stored(runs: Runs) -> None:
+    record = runs.create("r", 0)
+    runs.change(record, status="partial", error="why", counters=Counters(planned=3), sources={"p": "1"})
+    again = runs.get("r")
+    assert (again.status, again.error, again.counters.planned, again.sources) == ("partial", "why", 3, {"p": "1"})
+    assert again.updated_at >= record.updated_at
+
+
+def test_a_run_that_nobody_holds_was_interrupted(runs: Runs) -> None:
+    record = runs.create("r", 0)
+    runs.change(record, status="running")
+    record = runs.get("r")
+    assert runs.state(record) == "interrupted"
+    lock = runs.lock(record)
+    assert runs.state(record) == "running"
+    lock.release()
+
+
+def test_cancel_reaches_the_process_that_holds_it(runs: Runs) -> None:
+    record = runs.create("r", 0)
+    lock = runs.lock(record)
+    assert runs.request_cancel(record) is True
+    assert (runs.get("r").cancel, runs.get("r").status) == (True, "pending")
+    lock.release()
+
+
+@pytest.mark.parametrize(
+    ("status", "after"),
+    [("pending", "stopped"), ("running", "stopped"), ("completed", "completed"), ("failed", "failed")],
+)
+def test_cancel_of_a_run_that_nobody_holds(runs: Runs, status: str, after: str) -> None:
+    runs.change(runs.create("r", 0), status=status)
+    assert runs.request_cancel(runs.get("r")) is False
+    assert (runs.get("r").status, runs.get("r").cancel) == (after, False)
+
+
+def test_delete_takes_everything_of_one_run_and_nothing_of_others(runs: Runs) -> None:
+    first, second = runs.create("first", 0), runs.create("second", 0)
+    fill(runs, first, [None, "server"])
+    fill(runs, second, [None, None])
+    runs.delete(first)
+    assert runs.find("first") is None
+    assert {table: count(runs, table) for table in ("trials", "outcomes", "asks", "waves")} == {
+        "trials": 2,
+        "outcomes": 2,
+        "asks": 2,
+        "waves": 1,
+    }
+    assert runs.last_number(second) == (second.span[0] + 2, second.span[0] + 1)
+
+
+def test_a_run_at_work_is_not_deleted(runs: Runs) -> None:
+    record = runs.create("r", 0)
+    lock = runs.lock(record)
+    with pytest.raises(RunBusy, match="cancel it first"):
+        runs.delete(record)
+    lock.release()
+    runs.delete(record)
+
+
+def test_a_deleted_run_leaves_no_rows_to_the_next(runs: Runs) -> None:
+    first = runs.create("first", 0)
+    fill(runs, first, [None])
+    runs.delete(first)
+    assert runs.last_number(runs.create("second", 0))[0] & 0xFFFFFFFF == 0
+
+
+def test_missing_trials_get_a_new_attempt(runs: Runs) -> None:
+    record = runs.create("r", 0)
+    fill(runs, record, [None, "server", None, "filtered"])
+    record = runs.get("r")
+    assert runs.retry_missing(record) == 2
+    with closing(sqlite3.connect(runs.path)) as connection:
+        attempts = [row[0] for row in connection.execute("SELECT attempt FROM trials ORDER BY id")]
+        faults = connection.execute("SELECT count(*) FROM asks WHERE fault IS NOT NULL").fetchone()[0]
+    assert (attempts, faults) == ([0, 1, 0, 1], 0)
+    assert (count(runs, "asks"), count(runs, "outcomes")) == (4, 2)
+    counters = runs.get("r").counters
+    assert (counters.planned, counters.usable, counters.missing) == (4, 2, 0)
+    assert runs.retry_missing(runs.get("r")) == 0
+
+
+def test_numbers_of_runs_do_not_overlap(runs: Runs) -> None:
+    first, second = runs.create("first", 0), runs.create("second", 0)
+    assert first.span[1] < second.span[0]
+    assert runs.last_number(first) == (first.span[0], first.span[0])
+
+
+def test_a_fork_remembers_its_parent_and_cut(runs: Runs) -> None:
+    parent = runs.create("parent", 9, driver="m:d", settings='{"a":1}', options={"window": 2})
+    fork = runs.create_fork(parent, "fork", '{"a":2}', "3")
+    assert (fork.parent, fork.cut, fork.seed, fork.driver) == (parent.id, "3", 9, "m:d")
+    assert (fork.settings, fork.options, fork.status) == ('{"a":2}', {"window": 2}, "pending")
+    with pytest.raises(RunError, match="give the fork another name"):
+        runs.create_fork(parent, "parent", None, None)

@@ -1,0 +1,199 @@
+"""Opening, creating, migrating and refusing database files."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+import sqlalchemy as sa
+
+from groundswell.errors import (
+    SettingsError,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreTooNew,
+)
+from groundswell.store.migrations import upgrade
+from groundswell.store.schema import REVISION, database_path, open_database, store_error
+
+NOBODY = 65534
+
+
+def schema_of(path: Path) -> dict[str, str]:
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT name, sql FROM sqlite_master").fetchall()
+    return {name: " ".join((sql or "").split()) for name, sql in rows}
+
+
+def revision_of(path: Path) -> str:
+    with closing(sqlite3.connect(path)) as connection:
+        [(revision,)] = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+    return str(revision)
+
+
+def make(path: Path, *statements: str) -> Path:
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+    return path
+
+
+def test_a_new_store_is_what_the_migrations_make(tmp_path: Path) -> None:
+    open_database(tmp_path / "new.db").dispose()
+    migrated = sa.create_engine(f"sqlite:///{tmp_path / 'migrated.db'}", poolclass=sa.NullPool)
+    with migrated.begin() as connection:
+        upgrade(connection)
+    assert schema_of(tmp_path / "new.db") == schema_of(tmp_path / "migrated.db")
+    assert revision_of(tmp_path / "new.db") == revision_of(tmp_path / "migrated.db") == REVISION
+
+
+def test_a_store_opens_again_unchanged(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    open_database(path).dispose()
+    before = path.read_bytes()
+    open_database(f"sqlite:///{path}").dispose()
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    (tmp_path / "s.db").touch()
+    open_database(tmp_path / "s.db").dispose()
+    assert revision_of(tmp_path / "s.db") == REVISION
+
+
+def test_many_may_create_a_store_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for engine in pool.map(open_database, [tmp_path / "s.db"] * 8):
+            engine.dispose()
+    assert revision_of(tmp_path / "s.db") == REVISION
+
+
+def test_a_newer_store_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    open_database(path).dispose()
+    make(path, "UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StoreTooNew, match=r"s\.db was written by a newer Groundswell \(schema 9999"):
+        open_database(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"just some notes\n" * 100, b"SQLite format 3\x00" + b"\xff" * 4096, bytes(8192)],
+    ids=["text", "a header and rubbish", "zeros"],
+)
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "s.db"
+    path.write_bytes(content)
+    with pytest.raises(StoreCorrupt, match=r"s\.db is not a usable database"):
+        open_database(path)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE TABLE photos (id INTEGER)"],
+        ["CREATE TABLE alembic_version (version_num TEXT)", "INSERT INTO alembic_version VALUES ('ae1027a6acf')"],
+        ["CREATE TABLE alembic_version (version_num TEXT)", "INSERT INTO alembic_version VALUES ('0000')"],
+    ],
+    ids=["tables", "another user of alembic", "one with an older revision"],
+)
+def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path, statements: list[str]) -> None:
+    path = make(tmp_path / "s.db", *statements)
+    before = path.read_bytes()
+    with pytest.raises(StoreCorrupt, match="database of something else"):
+        open_database(path)
+    assert path.read_bytes() == before
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"the folder .*nowhere does not exist"):
+        open_database(tmp_path / "nowhere" / "s.db")
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=str(tmp_path)):
+        open_database(tmp_path)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without the rights of root, to whom permissions do not apply."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that others may look into, unlike those that pytest makes."""
+    folder = Path(mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    folder.chmod(0o755)
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+
+
+def test_a_folder_that_cannot_be_written_is_said(open_folder: Path) -> None:
+    open_folder.chmod(0o555)
+    with as_nobody(), pytest.raises(StoreReadOnly, match="check its permissions and those of its folder"):
+        open_database(open_folder / "s.db")
+
+
+def test_a_file_that_cannot_be_written_is_said(open_folder: Path) -> None:
+    path = open_folder / "s.db"
+    path.touch()
+    path.chmod(0o444)
+    with as_nobody(), pytest.raises(StoreReadOnly, match=r"s\.db cannot be written"):
+        open_database(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("database or disk is full", StoreFull),
+        ("disk I/O error: No space left on device", StoreFull),
+        ("attempt to write a readonly database", StoreReadOnly),
+        ("unable to open database file", StoreReadOnly),
+        ("file is not a database", StoreCorrupt),
+        ("database disk image is malformed", StoreCorrupt),
+        ("database is locked", StoreError),
+    ],
+)
+def test_errors_of_the_driver_become_ours(text: str, kind: type[StoreError]) -> None:
+    plain = sqlite3.OperationalError(text)
+    wrapped = sa.exc.OperationalError("SELECT 1", None, plain)
+    for error in (plain, wrapped):
+        ours = store_error(error, Path("/here/s.db"))
+        assert type(ours) is kind
+        assert "/here/s.db" in str(ours)
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [("/a/s.db", "/a/s.db"), ("sqlite:////a/s.db", "/a/s.db"), (Path("/a/s.db"), "/a/s.db")],
+    ids=["path", "url", "Path"],
+)
+def test_stores_are_given_as_paths_or_urls(given: str | Path, path: str) -> None:
+    assert database_path(given) == Path(path)
+
+
+def test_other_databases_are_not_supported_yet() -> None:
+    with pytest.raises(SettingsError, match="postgresql://x"):
+        database_path("postgresql://x")
