@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import groundswell
-from groundswell import Trial, function, program
+from groundswell import SettingsError, Trial, function, program
 
 
 @function("hanging/look")
@@ -28,5 +28,5 @@ def test_a_request_that_is_not_data_ends_the_run(tmp_path: Path) -> None:
             async for _ in engine.run("r").map(not_data, [1, 2]):
                 pass
 
-    with pytest.raises(TypeError, match="object"):
+    with pytest.raises(SettingsError, match="ask 1: the request cannot be stored"):
         asyncio.run(asyncio.wait_for(main(), 20))
