@@ -7,7 +7,7 @@ import pytest
 from groundswell import Chat, Embed, Embedding, Fault, FaultKind, Image, Message, Reply, Text, ToolCall, assistant, user
 from groundswell.cli.transcript import transcript
 from groundswell.engine.records import TrialRow
-from groundswell.engine.transcript import Exchange
+from groundswell.engine.replay import Exchange
 from groundswell.program.request import Invoke, Returned, system
 from groundswell.store.results import TrialResult
 

@@ -117,6 +117,40 @@ def resume(
 
 @app.command()
 @takes(StoreFlags)
+def verify(flags: StoreFlags, run: RunName) -> None:
+    """Run every trial again over its journal: do its programs still ask and find the same? Calls no model."""
+    import asyncio
+
+    import msgspec
+
+    from groundswell import compose
+    from groundswell.cli.targets import find_driver
+    from groundswell.engine.verify import Verification
+
+    async def work(name: str) -> Verification:
+        async with compose.open(flags.store) as engine:
+            return await engine.verify(name)
+
+    with opened(flags.store) as store:
+        record = store.runs.get(run)
+    if record.driver is not None:
+        find_driver(record.driver)
+    found = asyncio.run(work(record.id))
+    if flags.json:
+        output.print_json({"run_id": record.id, "ok": found.ok} | msgspec.to_builtins(found))
+    else:
+        output.line(
+            f"run {record.title}: {found.same} of {found.trials} trials are the same ({found.asks} asks replayed); "
+            f"{found.other_asks} ask something else, {found.other_results} find something else, "
+            f"{found.unfinished} are unfinished"
+        )
+        for difference in found.differences:
+            output.line(f"  {difference}")
+    raise typer.Exit(0 if found.ok else 1)
+
+
+@app.command()
+@takes(StoreFlags)
 def cancel(flags: StoreFlags, run: RunName) -> None:
     """Ask the process that works on a run to stop. What it has in flight is still recorded."""
     with opened(flags.store) as store:
@@ -240,7 +274,7 @@ def _show_trial(store: Store, record: RunRecord, key: str, *, json: bool) -> Non
     """Run a trial's program again over what was recorded."""
     from groundswell.cli.targets import find_driver
     from groundswell.cli.transcript import transcript
-    from groundswell.engine.transcript import replay
+    from groundswell.engine.replay import exchanges
     from groundswell.program.trial import find_program
 
     results = store.results(record)
@@ -251,7 +285,7 @@ def _show_trial(store: Store, record: RunRecord, key: str, *, json: bool) -> Non
         except RunError as error:
             output.say(str(error))
     program = find_program(found.program)
-    exchanges = list(replay(program, found.row, record.seed, results.recorded(found)))
+    said = exchanges(program, found.row, record.seed, results.recorded(found))
     if json:
         output.print_json(
             {
@@ -261,11 +295,11 @@ def _show_trial(store: Store, record: RunRecord, key: str, *, json: bool) -> Non
                 "spec": found.spec(),
                 "result": found.result(),
                 "fault": found.fault,
-                "exchanges": [exchange._asdict() for exchange in exchanges],
+                "exchanges": [exchange._asdict() for exchange in said],
             }
         )
         return
     if program is None:
         output.say(f"the code of {found.program} cannot be found, so only what was replied is shown")
-    for text in transcript(found, exchanges):
+    for text in transcript(found, said):
         output.line(text)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from groundswell.engine.transcript import Exchange
+from groundswell.engine.replay import Exchange
 from groundswell.program.request import (
     Chat,
     Embed,

@@ -13,9 +13,9 @@ from groundswell.engine.events import Listener, RunEnded, RunOpened
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.ports import Clock, Lock, Prices, Router, Store
 from groundswell.engine.records import RunRecord, Status
-from groundswell.engine.replay import Verification, verify
 from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.summary import Summary, summarise
+from groundswell.engine.verify import Verification, verify
 from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged, StoreError
 from groundswell.program.request import canonical
 from groundswell.program.trial import source_hash

@@ -1,107 +1,71 @@
-"""Replaying recorded trials without a run: to verify a journal against its programs, or to show a transcript."""
+"""A recorded trial, run again over its journal: no model is asked and nothing is written. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-import msgspec
-
-from groundswell.engine.outcome import decode_spec, encode_result, fault_of
-from groundswell.engine.ports import Journal
-from groundswell.engine.records import Recorded, RunRecord, TrialRow
-from groundswell.errors import ReplayMismatch, RunError
+from groundswell.engine.outcome import decode_spec
+from groundswell.engine.records import Recorded, TrialRow
+from groundswell.errors import ReplayMismatch
 from groundswell.program.conductor import Conductor, Wait
-from groundswell.program.request import Settlement, canonical, fingerprint
-from groundswell.program.trial import Program, find_program
+from groundswell.program.request import Invoke, Request, Settlement, fingerprint
+from groundswell.program.trial import Program
 
-AT_ONCE = 500
-MOST_NAMED = 20
-
-Witness = Callable[[Wait, Settlement], None]
+Witness = Callable[[Wait, Settlement | None], None]
 
 
 def replay(
     program: Program[Any, Any],
     row: TrialRow,
     seed: int,
-    recorded: dict[str, Recorded],
+    recorded: Mapping[str, Recorded],
     witness: Witness | None = None,
 ) -> Conductor:
-    """Run a trial over what was recorded of it, as far as that goes; `witness` sees every ask and its settlement."""
+    """Run a trial as far as its journal goes.
+
+    An ask that differs from what was recorded raises `ReplayMismatch`; a `witness` is shown every ask with its
+    settlement instead, or with None where there is none for it.
+    """
     conductor = Conductor(program, decode_spec(program, row.spec), row.key, seed)
     waits = conductor.start()
     while waits:
         for wait in waits:
             known = recorded.get(wait.path)
-            if known is not None:
-                if known[0] != fingerprint(wait.request):
-                    conductor.close()
-                    raise ReplayMismatch(row.key, wait.path, f"{program} now makes another request than was recorded")
-                if witness is not None:
-                    witness(wait, known[1])
+            same = known is not None and known[0] == fingerprint(wait.request)
+            if witness is not None:
+                witness(wait, known[1] if same and known is not None else None)
+            if same and known is not None:
                 conductor.settle(wait, known[1])
+            elif known is not None and witness is None:
+                conductor.close()
+                raise ReplayMismatch(row.key, wait.path, f"{program} now makes another request than was recorded")
         waits = conductor.advance()
     return conductor
 
 
-class Verification(msgspec.Struct):
-    """What replaying every trial of a run showed. `differences` names the first few that are not the same."""
+class Exchange(NamedTuple):
+    """One ask or call and its end. Without a request: the program no longer asks this; without a settlement: open."""
 
-    trials: int = 0
-    asks: int = 0
-    same: int = 0
-    unfinished: int = 0
-    other_asks: int = 0
-    other_results: int = 0
-    differences: list[str] = []
-
-    @property
-    def ok(self) -> bool:
-        """Whether every finished trial asks and results in what was recorded."""
-        return not (self.other_asks or self.other_results)
+    path: str
+    label: str
+    request: Request | Invoke | None
+    settlement: Settlement | None
 
 
-async def verify(record: RunRecord, journal: Journal) -> Verification:
-    """Replay all trials of a run. No model is called and nothing is written."""
-    found = Verification()
-    after = record.span[0]
-    while rows := await journal.trials(after, AT_ONCE):
-        after = rows[-1].id
-        recorded = await journal.recorded([row.id for row in rows])
-        for row in rows:
-            _verify_trial(record, row, recorded[row.id], found)
-    return found
+def exchanges(
+    program: Program[Any, Any] | None, row: TrialRow, seed: int, recorded: Mapping[str, Recorded]
+) -> list[Exchange]:
+    """What was said in a trial, in the order in which its program asks.
 
+    What the program, as it is now, does not ask comes last; that is everything if there is no program.
+    """
+    found: list[Exchange] = []
 
-def _verify_trial(record: RunRecord, row: TrialRow, recorded: dict[str, Recorded], found: Verification) -> None:
-    program = find_program(row.program)
-    if program is None:
-        raise RunError(f"program {row.program} is not known: import the module that has it, then verify")
-    found.trials += 1
-    found.asks += len(recorded)
-    try:
-        conductor = replay(program, row, record.seed, recorded)
-    except ReplayMismatch as mismatch:
-        found.other_asks += 1
-        _name(found, str(mismatch))
-        return
-    if row.outcome is None or not conductor.ended:
-        conductor.close()
-        found.unfinished += 1
-    elif _body(program, conductor) == row.outcome:
-        found.same += 1
-    else:
-        found.other_results += 1
-        _name(found, f"trial {row.key!r}: another result than was recorded")
+    def note(wait: Wait, settlement: Settlement | None) -> None:
+        found.append(Exchange(wait.path, wait.label, wait.request, settlement))
 
-
-def _body(program: Program[Any, Any], conductor: Conductor) -> str:
-    if conductor.error is None:
-        return encode_result(program, conductor.result)
-    return canonical(fault_of(conductor.error)).decode()
-
-
-def _name(found: Verification, difference: str) -> None:
-    if len(found.differences) < MOST_NAMED:
-        found.differences.append(difference)
+    if program is not None:
+        replay(program, row, seed, recorded, note).close()
+    used = {exchange.path for exchange in found if exchange.settlement is not None}
+    return found + [Exchange(path, "", None, known[1]) for path, known in recorded.items() if path not in used]

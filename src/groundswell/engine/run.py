@@ -22,7 +22,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from groundswell.engine import plan
-from groundswell.engine.admission import Admission, Arrivals
+from groundswell.engine.admission import Admission
+from groundswell.engine.arrivals import Arrivals
 from groundswell.engine.budget import Limits
 from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from groundswell import Fault, FaultKind, Reply, Trial, program, together
 from groundswell.engine.records import Recorded, TrialRow
-from groundswell.engine.transcript import replay
+from groundswell.engine.replay import exchanges
 from groundswell.errors import AskFailed
 from groundswell.program.conductor import Conductor
 from groundswell.program.request import Settlement, fingerprint
@@ -51,7 +51,7 @@ ANSWERS: dict[str, Settlement] = {
 
 
 def test_every_exchange_in_the_order_of_the_program() -> None:
-    found = list(replay(talk, ROW, 0, journal(ANSWERS)))
+    found = exchanges(talk, ROW, 0, journal(ANSWERS))
     assert [(exchange.path, exchange.label, exchange.settlement) for exchange in found] == [
         ("0", "opening", ANSWERS["0"]),
         ("1.0/0", "left", ANSWERS["1.0/0"]),
@@ -61,7 +61,7 @@ def test_every_exchange_in_the_order_of_the_program() -> None:
 
 
 def test_an_unfinished_trial_ends_with_what_it_waits_for() -> None:
-    found = list(replay(talk, ROW, 0, journal({path: ANSWERS[path] for path in ("0", "1.1/0")})))
+    found = exchanges(talk, ROW, 0, journal({path: ANSWERS[path] for path in ("0", "1.1/0")}))
     assert [(exchange.path, exchange.settlement) for exchange in found] == [
         ("0", ANSWERS["0"]),
         ("1.0/0", None),
@@ -72,7 +72,7 @@ def test_an_unfinished_trial_ends_with_what_it_waits_for() -> None:
 def test_what_a_changed_program_does_not_ask_comes_last() -> None:
     recorded = journal(ANSWERS)
     recorded["1.0/0"] = (b"another", Reply("other"))
-    found = list(replay(talk, ROW, 0, recorded))
+    found = exchanges(talk, ROW, 0, recorded)
     assert [(exchange.path, exchange.request is None) for exchange in found] == [
         ("0", False),
         ("1.0/0", False),
@@ -84,6 +84,6 @@ def test_what_a_changed_program_does_not_ask_comes_last() -> None:
 
 
 def test_without_the_program_the_replies_alone() -> None:
-    found = list(replay(None, ROW, 0, journal(ANSWERS)))
+    found = exchanges(None, ROW, 0, journal(ANSWERS))
     assert [exchange.settlement for exchange in found] == list(ANSWERS.values())
     assert all(exchange.request is None for exchange in found)
