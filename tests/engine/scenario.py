@@ -184,10 +184,11 @@ class Ticking:
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         items = list(self._waves.pop(intent.id).items)
         self._random.shuffle(items)
-        for ask, request, _ in items:
+        for item in items:
+            ask = item.ask
             for _ in range(self._random.randrange(self._ticks)):
                 await asyncio.sleep(0)
-            settlement = answer(request)
+            settlement = answer(item.request)
             if self._fails_first(ask, settlement):
                 yield Settled(ask, Fault(FaultKind.SERVER, "once"))
             else:

@@ -1,4 +1,4 @@
-"""What the tests of runs share: programs, models, and a clock that a test moves."""
+"""What the tests of runs share: programs and models."""
 
 from __future__ import annotations
 
@@ -18,34 +18,6 @@ from groundswell import (
     Usage,
     program,
 )
-
-
-class Clock:
-    """Time that moves when a test says so."""
-
-    def __init__(self) -> None:
-        self.time = 1000.0
-        self._due: list[tuple[float, Callable[[], None]]] = []
-
-    def now(self) -> float:
-        return self.time
-
-    def call_at(self, when: float, then: Callable[[], None]) -> Callable[[], None]:
-        entry = (when, then)
-        self._due.append(entry)
-
-        def cancel() -> None:
-            if entry in self._due:
-                self._due.remove(entry)
-
-        return cancel
-
-    def advance(self, seconds: float) -> None:
-        self.time += seconds
-        due = [entry for entry in self._due if entry[0] <= self.time]
-        self._due = [entry for entry in self._due if entry[0] > self.time]
-        for _, then in sorted(due, key=lambda entry: entry[0]):
-            then()
 
 
 @program("tests/repeat")

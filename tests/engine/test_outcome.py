@@ -99,10 +99,10 @@ def test_an_error_without_a_place() -> None:
 
 
 def test_unwrap() -> None:
-    assert Outcome("k", 3).unwrap() == 3
-    assert Outcome("k", None).unwrap() is None
-    assert Outcome("k", None).ok
-    missing: Outcome[int] = Outcome("k", None, REFUSED)
+    assert Outcome("k", "spec", 3).unwrap() == 3
+    assert Outcome("k", "spec", None).unwrap() is None
+    assert Outcome("k", "spec", None).ok
+    missing: Outcome[int] = Outcome("k", "spec", None, REFUSED)
     assert not missing.ok
     with pytest.raises(AskFailed, match="no"):
         missing.unwrap()

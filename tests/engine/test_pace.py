@@ -82,7 +82,7 @@ def test_no_cap_and_no_rate_is_ever_exceeded(
             queue += [takes] * count
         elif count < 0:
             flying -= 1
-            pace.done(None, None, now)
+            pace.done()
         grant = pace.grant(len(queue), each, now)
         flying += grant.leave
         assert flying == pace.in_flight <= pace.cap <= cap
@@ -121,44 +121,44 @@ def saturated(cap: int, **limits: Any) -> Pace:
 def test_the_cap_is_cut_once_per_episode() -> None:
     pace = saturated(10)
     for _ in range(4):
-        pace.done(LIMITED, None, 5.0)
+        pace.failed(LIMITED, None, 5.0)
     assert pace.cap == 7
-    pace.done(FaultKind.OVERLOADED, None, 5.9)
+    pace.failed(FaultKind.OVERLOADED, None, 5.9)
     assert pace.cap == 7
-    pace.done(LIMITED, None, 6.0)
+    pace.failed(LIMITED, None, 6.0)
     assert pace.cap == 4
 
 
 def test_the_cap_never_falls_below_one() -> None:
     pace = saturated(3)
     for at in range(3):
-        pace.done(LIMITED, None, at * 10.0)
+        pace.failed(LIMITED, None, at * 10.0)
     assert pace.cap == 1
 
 
 @pytest.mark.parametrize("kind", [FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.BAD_REQUEST, FaultKind.AUTH])
 def test_other_faults_leave_the_cap(kind: FaultKind) -> None:
     pace = saturated(10)
-    pace.done(kind, 7.0, 5.0)
+    pace.failed(kind, 7.0, 5.0)
     assert (pace.cap, pace.in_flight) == (10, 9)
     assert pace.grant(1, 0.0, 5.0) == Grant(1, None)
 
 
 def test_retry_after_holds_everything_back() -> None:
     pace = saturated(4)
-    pace.done(LIMITED, 30.0, 10.0)
-    pace.done(LIMITED, 5.0, 11.0)
+    pace.failed(LIMITED, 30.0, 10.0)
+    pace.failed(LIMITED, 5.0, 11.0)
     assert pace.grant(3, 0.0, 39.9) == Grant(0, 40.0)
     assert pace.grant(3, 0.0, 40.0).leave == 0
-    pace.done(None, None, 40.0)
-    pace.done(None, None, 40.0)
+    pace.done()
+    pace.done()
     assert pace.grant(3, 0.0, 40.0).leave == 2
 
 
 def test_an_episode_lasts_as_long_as_retry_after() -> None:
     pace = saturated(10)
-    pace.done(LIMITED, 30.0, 0.0)
-    pace.done(LIMITED, None, 29.0)
+    pace.failed(LIMITED, 30.0, 0.0)
+    pace.failed(LIMITED, None, 29.0)
     assert pace.cap == 7
 
 
@@ -171,9 +171,9 @@ def test_slow_start_doubles_while_saturated() -> None:
 
 def test_after_a_cut_the_cap_grows_by_one_a_round() -> None:
     pace = saturated(10)
-    pace.done(LIMITED, None, 0.0)
+    pace.failed(LIMITED, None, 0.0)
     for _ in range(9):
-        pace.done(FaultKind.SERVER, None, 0.0)
+        pace.failed(FaultKind.SERVER, None, 0.0)
     assert (pace.cap, pace.in_flight) == (7, 0)
     caps = []
     for _ in range(3):
@@ -187,15 +187,15 @@ def round_of(pace: Pace) -> None:
     cap = pace.cap
     for _ in range(cap):
         pace.grant(pace.cap, 0.0, 10.0)
-        pace.done(None, None, 10.0)
+        pace.done()
 
 
 def test_the_cap_stays_where_slots_are_idle() -> None:
     pace = Pace(PaceLimits(max_concurrent=64, start=4), 0.0)
     for _ in range(20):
         pace.grant(2, 0.0, 0.0)
-        pace.done(None, None, 0.0)
-        pace.done(None, None, 0.0)
+        pace.done()
+        pace.done()
     assert pace.cap == 4
 
 

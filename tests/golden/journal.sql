@@ -68,18 +68,19 @@ CREATE TABLE runs (
 	UNIQUE (uid), 
 	UNIQUE (name)
 );
-INSERT INTO "runs" VALUES(1,'golden','golden','partial',11,NULL,NULL,'{}','{}',NULL,NULL,'{"planned":3,"usable":2,"missing":1,"sent":15,"failed":3,"waves":4,"input_tokens":349,"output_tokens":40,"unknown_cost":12}',NULL,NULL,0,0.0,0.0);
+INSERT INTO "runs" VALUES(1,'golden','golden','partial',11,NULL,NULL,'{}','{}',NULL,NULL,'{"planned":3,"usable":2,"missing":1,"sent":15,"failed":3,"input_tokens":349,"output_tokens":40,"unknown_cost":12}',NULL,NULL,0,0.0,0.0);
 CREATE TABLE trials (
 	id INTEGER NOT NULL, 
 	"key" TEXT NOT NULL, 
 	program TEXT NOT NULL, 
 	spec TEXT NOT NULL, 
 	attempt INTEGER NOT NULL, 
+	abandoned BOOLEAN DEFAULT 0 NOT NULL, 
 	PRIMARY KEY (id)
 );
-INSERT INTO "trials" VALUES(4294967297,'9708d41538aeb5287114','tests/golden/debate@1','{"question":"Is tea better than coffee?","sides":["for","against"]}',0);
-INSERT INTO "trials" VALUES(4294967298,'c5688722bec2b0200723','tests/golden/debate@1','{"question":"Is it late?","sides":["yes","no","perhaps"]}',0);
-INSERT INTO "trials" VALUES(4294967299,'15018951531cb6fb22f5','tests/golden/debate@1','{"question":"refused","sides":["for","against"]}',0);
+INSERT INTO "trials" VALUES(4294967297,'9708d41538aeb5287114','tests/golden/debate@1','{"question":"Is tea better than coffee?","sides":["for","against"]}',0,0);
+INSERT INTO "trials" VALUES(4294967298,'c5688722bec2b0200723','tests/golden/debate@1','{"question":"Is it late?","sides":["yes","no","perhaps"]}',0,0);
+INSERT INTO "trials" VALUES(4294967299,'15018951531cb6fb22f5','tests/golden/debate@1','{"question":"refused","sides":["for","against"]}',0,0);
 CREATE TABLE waves (
 	id INTEGER NOT NULL, 
 	account TEXT NOT NULL, 

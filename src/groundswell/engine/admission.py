@@ -13,7 +13,7 @@ import msgspec
 from groundswell.engine import plan
 from groundswell.engine.keys import Seen, spec_key
 from groundswell.engine.opened import Deliver, OpenTrial
-from groundswell.engine.outcome import Outcome, decode_result, encode_spec
+from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_spec
 from groundswell.engine.ports import Journal
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.errors import DuplicateKey, ReplayMismatch, SourceChanged
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 R = TypeVar("R")
 
-AT_ONCE = 64
+AT_ONCE = 256
+START = 256
 MOST_BACKLOG = 20_000
 
 
@@ -45,9 +46,9 @@ class Arrivals:
         self._waiter: asyncio.Future[None] | None = None
 
     @property
-    def backlog(self) -> int:
-        """How many outcomes wait to be taken."""
-        return len(self._ready) + len(self._early)
+    def due(self) -> int:
+        """How many outcomes were promised and not taken yet."""
+        return self._placed - self._taken
 
     def expect(self) -> Deliver:
         """A place for the next trial; call what is returned with its outcome."""
@@ -122,8 +123,6 @@ class Admission:
     ) -> None:
         self._run = run
         self._number = last_trial
-        self.known = last_trial - run.record.span[0]
-        self.by_driver = False
         self._parent = parent
         self._save_sources = save_sources
         self._accept_changes = accept_changes
@@ -135,14 +134,15 @@ class Admission:
         self._room: list[asyncio.Future[None]] = []
         self._entering = 0
         self.admitting = 0
-        self.past = 0
+        self.past = last_trial - run.record.span[0]
         self.recovered: dict[str, OpenTrial] = {}
 
     @property
     def window(self) -> int:
         """How many trials are kept open."""
-        options = self._run.options
-        return options.window or plan.window(options.schedule, self._run.lanes.slots or AT_ONCE)
+        options, lanes = self._run.options, self._run.lanes
+        barrier = options.schedule == "waves" or lanes.barrier
+        return options.window or plan.window(lanes.slots or START, barrier=barrier)
 
     @property
     def _left(self) -> int:
@@ -189,18 +189,16 @@ class Admission:
         """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled."""
         run = self._run
         self._maps.discard(arrivals)
+        if run.error is not None or run.stopping is not None:
+            return  # the driver did not choose to leave: its trials go on when the run is resumed
         for trial in list(run.open.values()):
             if isinstance(trial.deliver, Place) and trial.deliver.arrivals is arrivals and trial.conductor is not None:
                 trial.drop()
                 del run.open[trial.id]
-                run.counters.planned -= not run.over
+                run.counters.planned -= 1
+                run.journal.abandon(trial.id)
         run.dispatch.forget_dropped()
         self.made_room()
-
-    def forget_unclaimed(self) -> None:
-        """A driver that comes to its end without asking for a recovered trial does not plan it any more."""
-        if not self._run.over:
-            self._run.counters.planned -= sum(trial.outcome is None for trial in self.recovered.values())
 
     def fail(self, error: Exception) -> None:
         """Tell everyone who waits for an outcome that none will come."""
@@ -219,6 +217,21 @@ class Admission:
                     future.set_result(None)
             self._room.clear()
 
+    def driver_ended(self) -> None:
+        """The driver has all it wants: what it left, or did not submit again, is no part of the run any more.
+
+        Only now does a changed program become that of the run: before, some of it was still scored by the old one.
+        """
+        for arrivals in list(self._maps):
+            self.abandon(arrivals)
+        for trial in self.recovered.values():
+            if trial.outcome is None:
+                self._run.counters.planned -= 1
+                self._run.journal.abandon(trial.id)
+        if self._rescored:
+            self._run.record.sources.update(self._rescored)
+            self._save_sources(self._run.record)
+
     def readmit(
         self,
         row: TrialRow,
@@ -227,11 +240,12 @@ class Admission:
         inherited: dict[str, Recorded] | None,
     ) -> None:
         """Go on with a trial of an earlier session before the driver submits it again."""
+        self.past -= 1
         self.recovered[row.key] = self._run.start(row, program, None, recorded, inherited)
 
     async def _find_room(self, arrivals: Arrivals) -> int:
         """Wait until trials may be opened; how many."""
-        while (room := min(self._left, MOST_BACKLOG - arrivals.backlog)) <= 0:
+        while (room := min(self._left, MOST_BACKLOG - arrivals.due)) <= 0:
             self.admitting -= 1
             self._run.dispatch.schedule()
             try:
@@ -276,8 +290,7 @@ class Admission:
                 if row.outcome is not None and program.id not in self._rescored:
                     then(_past_outcome(program, row))
                 else:
-                    self._uncount(row)
-                    run.counters.planned += row.outcome is None
+                    self._recount(row)
                     run.start(row, program, then, recorded.get(row.id), inherited.get(key))
         self.made_room()
 
@@ -322,13 +335,14 @@ class Admission:
         else:
             trial.deliver = deliver
 
-    def _uncount(self, row: TrialRow) -> None:
-        """A trial that had an outcome is scored again."""
-        if row.outcome is not None:
-            if row.fault is None:
-                self._run.counters.usable -= 1
-            else:
-                self._run.counters.missing -= 1
+    def _recount(self, row: TrialRow) -> None:
+        """A trial of an earlier session goes on although it was abandoned, or is scored again."""
+        if row.outcome is None:
+            self._run.counters.planned += row.abandoned
+        elif row.fault is None:
+            self._run.counters.usable -= 1
+        else:
+            self._run.counters.missing -= 1
 
     def unchanged(self, program: Program[Any, Any]) -> bool:
         """Whether a program's source is the one that the run was started with."""
@@ -350,15 +364,6 @@ class Admission:
             record.sources[program.id] = program.source
             self._save_sources(record)
         self._checked.add(program.id)
-
-    def keep_changes(self) -> None:
-        """The driver came to its end: everything was scored by the programs as they are now.
-
-        Not before: a run that is stopped halfway must not pass for one that is scored anew throughout.
-        """
-        if self._rescored:
-            self._run.record.sources.update(self._rescored)
-            self._save_sources(self._run.record)
 
     async def _raise_if_over(self) -> None:
         """Take no more work after a stop; but say so only when what is in flight has come back."""
@@ -397,9 +402,10 @@ def _before(cut: str | None, recorded: dict[str, Recorded]) -> dict[str, Recorde
 
 def _past_outcome(program: Program[Any, Any], row: TrialRow) -> Outcome[Any]:
     assert row.outcome is not None
+    given = decode_spec(program, row.spec)
     if row.fault is None:
-        return Outcome(row.key, decode_result(program, row.outcome))
-    return Outcome(row.key, None, msgspec.json.decode(row.outcome, type=Fault))
+        return Outcome(row.key, given, decode_result(program, row.outcome))
+    return Outcome(row.key, given, None, msgspec.json.decode(row.outcome, type=Fault))
 
 
 def _resolve(future: asyncio.Future[Any], outcome: Outcome[Any]) -> None:

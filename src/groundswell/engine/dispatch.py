@@ -11,6 +11,7 @@ arrived    retry (retry.py), or hand the settlement back to the run
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from random import Random
@@ -48,7 +49,11 @@ class Queue:
 
 
 class Dispatch:
-    """Sends the asks of one run."""
+    """Sends the asks of one run.
+
+    `flying` counts the asks in flight; `landing` those of them that must be waited for, because what a live
+    connection brings is lost with it. A batch can be collected by another process.
+    """
 
     def __init__(self, run: Run, last_wave: int, prices: Prices | None) -> None:
         self._run = run
@@ -62,8 +67,10 @@ class Dispatch:
         self._retrying = 0
         self._flush_due = False
         self._closed = False
+        self._caching = run.options.cache
         self.held = HeldWaves(run)
         self.flying = 0
+        self.landing = 0
 
         counters = run.counters
         self._started = run.clock.now()
@@ -81,12 +88,12 @@ class Dispatch:
 
     def take(self, pending: Pending) -> None:
         """Find a settlement for an ask."""
-        if self.held.wait_for(pending):
+        if self.held and self.held.wait_for(pending):
             self.flying += 1
             self._budget.rejoin()
             return
         lane = self._run.lanes.of(request_of(pending))
-        if lane.transport.cached and self._run.options.cache:
+        if lane.cached and self._caching:
             self._unlooked.append(pending)
             if len(self._unlooked) == 1:
                 self._run.loop.call_soon(lambda: self._run.spawn(self._look_up()))
@@ -131,17 +138,15 @@ class Dispatch:
         run.counters.seconds = self._seconds_before + now - self._started
         for lane, queue in self._queues.items():
             if queue.asks:
-                wanted = self._afford(queue, self._sendable(lane, queue), now)
-                grant = lane.pace.grant(wanted, 0.0, now)
-                if queue.released:
-                    queue.released -= grant.leave
+                grant = lane.pace.grant(self._afford(queue, self._sendable(lane, queue), now), 0.0, now)
+                queue.released = max(0, queue.released - grant.leave)
                 for size in plan.cut(grant.leave, lane.transport.max_wave):
-                    self._send(lane, [queue.asks.popleft() for _ in range(size)], now)
+                    self._send(lane, [queue.asks.popleft() for _ in range(size)])
                 if grant.again_at is not None:
                     run.clock.call_at(grant.again_at, self.schedule)
 
     def _sendable(self, lane: Lane, queue: Queue) -> int:
-        barrier = lane.transport.barrier or self._run.options.schedule == "waves"
+        barrier = lane.barrier or self._run.options.schedule == "waves"
         wanted = plan.sendable(len(queue.asks), queue.released, barrier=barrier, quiet=barrier and self._quiet())
         if barrier:
             queue.released = wanted
@@ -166,7 +171,7 @@ class Dispatch:
             allowed += 1
         return allowed
 
-    def _send(self, lane: Lane, pendings: list[Pending], now: float) -> None:
+    def _send(self, lane: Lane, pendings: list[Pending]) -> None:
         """Commit the intent of a wave, then let it go."""
         run = self._run
         self._wave += 1
@@ -176,10 +181,11 @@ class Dispatch:
             lane.account,
             lane.transport.name,
             tuple([pending.ask for pending in pendings]),
-            now,
-            items=tuple([Item(pending.ask, request_of(pending), self._sample(pending)) for pending in pendings]),
+            run.clock.wall(),
+            items=tuple([Item(p.ask, request_of(p), partial(self._sample, p)) for p in pendings]),
         )
         self.flying += len(pendings)
+        self.landing += 0 if lane.barrier else len(pendings)
         run.counters.sent += len(pendings)
         run.counters.waves += 1
         for pending in pendings if self._limited else ():
@@ -194,6 +200,7 @@ class Dispatch:
         """Dispatch a wave and take in its replies."""
         run = self._run
         self._announce(wave, pendings)
+        started = run.clock.now()
         flying = {pending.ask: pending for pending in pendings}
         lost = LOST
         try:
@@ -209,28 +216,33 @@ class Dispatch:
         for pending in flying.values():
             self.arrived(lane, pending, wave.id, lost)
         run.journal.end_wave(wave.id)
-        if run.listeners:
-            now = run.clock.now()
-            size, took = len(pendings), now - wave.at
-            ended = WaveEnded(run=run.record.id, at=now, wave=wave.id, account=wave.account, size=size, seconds=took)
-            run.emit(lambda: ended)
+        run.emit(
+            lambda: WaveEnded(
+                run=run.record.id,
+                at=run.clock.wall(),
+                wave=wave.id,
+                account=wave.account,
+                size=len(pendings),
+                seconds=run.clock.now() - started,
+            )
+        )
 
     def arrived(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
         """An attempt ended: retry it, or hand its settlement to the run."""
         self.flying -= 1
-        now = self._run.clock.now()
+        self.landing -= not lane.barrier
+        self._spend(lane, pending, settlement)
         if type(settlement) is Fault:
-            lane.pace.done(settlement.kind, settlement.retry_after, now)
-            self._spend(lane, pending, settlement)
+            now = self._run.clock.now()
+            lane.pace.failed(settlement.kind, settlement.retry_after, now)
             if self._failed(lane, pending, settlement, now):
                 self._run.lanes.freed()
                 return
             self._run.counters.failed += 1
             settlement = msgspec.structs.replace(settlement, attempts=pending.attempts)
         else:
-            lane.pace.done(None, None, now)
-            self._spend(lane, pending, settlement)
-            if lane.transport.cached and self._run.options.cache:
+            lane.pace.done()
+            if lane.cached and self._caching:
                 self._run.journal.add_cached(self._cache_key(pending), settlement)
         self._run.write(pending, settlement, wave)
         self._run.lanes.freed()
@@ -260,14 +272,15 @@ class Dispatch:
             if pending.trial.conductor is not None:
                 queue = self._queue(lane)
                 queue.asks.appendleft(pending)
-                queue.released += 1
+                if not lane.barrier:
+                    queue.released += 1  # it belongs to the wave that is leaving piece by piece
             self.schedule()
 
         run.clock.call_at(when, again)
         run.emit(
             lambda: AskRetried(
                 run=run.record.id,
-                at=now,
+                at=run.clock.wall(),
                 trial=pending.trial.key,
                 path=pending.wait.path,
                 kind=fault.kind.value,

@@ -13,9 +13,10 @@ from groundswell.engine.events import Listener, RunEnded, RunOpened
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.ports import Clock, Lock, Prices, Router, Store
 from groundswell.engine.records import RunRecord, Status
+from groundswell.engine.replay import Verification, verify
 from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.summary import Summary, summarise
-from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged
+from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged, StoreError
 from groundswell.program.request import canonical
 from groundswell.program.trial import source_hash
 
@@ -119,6 +120,13 @@ class Engine:
             record, load_driver(record.driver), options, accept_changes=accept_changes, retry_missing=retry
         )
 
+    async def verify(self, name_or_id: str) -> Verification:
+        """Replay every trial of a run over its journal: do its programs still ask and find the same?"""
+        record = self.store.runs.get(name_or_id)
+        if record.driver is not None:
+            load_driver(record.driver)
+        return await verify(record, self.store.journal(record, lambda error: None))
+
     async def _drive(
         self,
         record: RunRecord,
@@ -166,7 +174,6 @@ class Engine:
         lock = runs.lock(record)
         try:
             record = runs.get(record.id)
-            driver_ended = record.status in ("completed", "partial") and record.error is None
             if retry_missing:
                 runs.retry_missing(record)
             runs.change(record, status="running", cancel=False, error=None)
@@ -188,7 +195,6 @@ class Engine:
                 prices=self._prices,
                 listeners=self._listeners,
             )
-            run.admission.by_driver = driver_ended
             box.append(run)
         except BaseException:
             lock.release()
@@ -196,7 +202,7 @@ class Engine:
         self._running[record.id] = (run, lock, self._watch(run))
         unfinished = record.counters.planned - record.counters.settled
         for listener in self._listeners:
-            listener(RunOpened(run=record.id, at=self._clock.now(), unfinished=unfinished))
+            listener(RunOpened(run=record.id, at=self._clock.wall(), unfinished=unfinished))
         return run
 
     def _parent(self, record: RunRecord) -> Any:
@@ -229,25 +235,34 @@ class Engine:
         return unwatch
 
     async def _end(self, run: Run, error: BaseException | None, analysis: str | None = None) -> None:
-        """Close a run and write down how it ended."""
+        """Close a run and write down how it ended. Only a hard stop loses replies that are in flight."""
         entry = self._running.pop(run.record.id, None)
         if entry is None:
             return
         _, lock, unwatch = entry
         unwatch()
         try:
-            await run.close()
             if error is None:
-                run.admission.keep_changes()
-            status, text = _ending(run, error)
-            values = {"status": status, "error": text, "counters": run.counters}
-            if analysis is not None:
-                values["analysis"] = analysis
-            self.store.runs.change(run.record, **values)
-            for listener in self._listeners:
-                listener(RunEnded(run=run.record.id, at=self._clock.now(), status=status))
+                run.admission.driver_ended()
+            if not isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
+                await run.land()
         finally:
-            lock.release()
+            try:
+                await run.close()
+                self._write_down(run, error, analysis)
+            finally:
+                lock.release()
+
+    def _write_down(self, run: Run, error: BaseException | None, analysis: str | None) -> None:
+        status, text = _ending(run, error)
+        values: dict[str, Any] = {"status": status, "error": text}
+        if not isinstance(run.error, StoreError):  # else they count things that were never written
+            values["counters"] = run.counters
+        if analysis is not None:
+            values["analysis"] = analysis
+        self.store.runs.change(run.record, **values)
+        for listener in self._listeners:
+            listener(RunEnded(run=run.record.id, at=self._clock.wall(), status=status))
 
     def _check_driver(self, record: RunRecord, driver: Driver, accept_changes: bool) -> None:
         name, now = driver_name(driver), source_hash(driver)

@@ -41,7 +41,7 @@ class Seen:
 
     def add(self, key: str) -> int:
         """How often the key was seen before."""
-        number = int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) or 1
+        number = hash(key) & 0xFFFF_FFFF_FFFF_FFFF or 1
         slots, mask = self._slots, self._mask
         at = number & mask
         while held := slots[at]:

@@ -8,15 +8,19 @@ from groundswell.engine.pace import Pace, PaceLimits
 from groundswell.engine.ports import Clock, Router, Transport
 from groundswell.program.request import Request
 
+UNLIMITED = 1 << 40
+
 
 class Lane:
     """An account, how it is reached, and its limiter."""
 
-    __slots__ = ("account", "pace", "transport")
+    __slots__ = ("account", "barrier", "cached", "pace", "transport")
 
     def __init__(self, account: str, transport: Transport, pace: Pace) -> None:
         self.account = account
         self.transport = transport
+        self.barrier = transport.barrier
+        self.cached = transport.cached
         self.pace = pace
 
 
@@ -39,15 +43,21 @@ class Lanes:
             key = (route.account, route.transport.name)
             lane = self._by_route.get(key)
             if lane is None:
-                pace = Pace(PaceLimits(max_concurrent=route.max_concurrent), self._clock.now())
+                limit = UNLIMITED if route.transport.barrier else route.max_concurrent
+                pace = Pace(PaceLimits(max_concurrent=limit), self._clock.now())
                 lane = self._by_route[key] = Lane(route.account, route.transport, pace)
             self._by_model[by_model] = lane
         return lane
 
     @property
     def slots(self) -> int:
-        """How many requests may be in flight on all lanes that are in use."""
-        return sum(lane.pace.cap for lane in self._by_route.values())
+        """How many requests may be in flight on all lanes that are in use and have a limit."""
+        return sum(lane.pace.cap for lane in self._by_route.values() if not lane.barrier)
+
+    @property
+    def barrier(self) -> bool:
+        """Whether some lane in use sends whole waves."""
+        return any(lane.barrier for lane in self._by_route.values())
 
     def join(self, flush: Callable[[], None]) -> None:
         """A run wants to know when there is room."""

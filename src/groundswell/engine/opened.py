@@ -18,17 +18,35 @@ Deliver = Callable[[Outcome[Any]], None]
 class OpenTrial:
     """A trial under way.
 
-    `recorded` is what its journal holds, `inherited` what the trial that it was forked from has. A `lenient`
-    trial is a new attempt: where it asks something else than before, it is asked anew.
+    given      its spec, as the program gets it; `spec` is the same as text
+    recorded   what its journal holds
+    inherited  what the trial that it was forked from has
+    lenient    it is a new attempt: where it asks something else than before, it is asked anew
+    was        the outcome that it had before it was scored again
     """
 
-    __slots__ = ("conductor", "deliver", "id", "inherited", "key", "lenient", "outcome", "program", "recorded", "spec")
+    __slots__ = (
+        "conductor",
+        "deliver",
+        "given",
+        "id",
+        "inherited",
+        "key",
+        "lenient",
+        "outcome",
+        "program",
+        "recorded",
+        "spec",
+        "was",
+    )
 
     def __init__(
         self,
         row: TrialRow,
         program: Program[Any, Any],
+        given: Any,
         conductor: Conductor,
+        *,
         deliver: Deliver | None,
         recorded: dict[str, Recorded] | None,
         inherited: dict[str, Recorded] | None,
@@ -36,6 +54,8 @@ class OpenTrial:
         self.id = row.id
         self.key = row.key
         self.spec = row.spec
+        self.given = given
+        self.was = row.outcome
         self.lenient = row.attempt > 0
         self.program = program
         self.conductor: Conductor | None = conductor

@@ -15,9 +15,10 @@ R = TypeVar("R")
 
 
 class Outcome(msgspec.Struct, Generic[R], frozen=True):
-    """A trial's end: a result, or a fault that makes it missing."""
+    """A trial's end: a result, or a fault that makes it missing; and the spec that it was about."""
 
     key: str
+    spec: Any
     result: R | None
     fault: Fault | None = None
 

@@ -97,14 +97,17 @@ class Pace:
         """Requests of an earlier session are in flight too."""
         self.in_flight += count
 
-    def done(self, fault: FaultKind | None, retry_after: float | None, now: float) -> None:
-        """One request came back; adapt."""
-        saturated = self.in_flight >= self.cap
-        self.in_flight -= 1
-        if fault is FaultKind.RATE_LIMITED or fault is FaultKind.OVERLOADED:
-            self._back_off(retry_after, now)
-        elif fault is None and saturated:
+    def done(self) -> None:
+        """One request was answered: grow if every slot was in use."""
+        if self.in_flight >= self.cap < self.limits.max_concurrent:
             self._grow()
+        self.in_flight -= 1
+
+    def failed(self, kind: FaultKind, retry_after: float | None, now: float) -> None:
+        """One request failed: back off if that was because there were too many."""
+        self.in_flight -= 1
+        if kind is FaultKind.RATE_LIMITED or kind is FaultKind.OVERLOADED:
+            self._back_off(retry_after, now)
 
     def correct(self, tokens: float, now: float) -> None:
         """Take the difference between what was reserved and what a reply really used."""
@@ -124,4 +127,4 @@ class Pace:
         self._successes += 1
         if self._slow_start or self._successes >= self.cap:
             self._successes = 0
-            self.cap = min(self.cap + 1, self.limits.max_concurrent)
+            self.cap += 1

@@ -6,6 +6,7 @@ from math import ceil
 from typing import Literal
 
 Schedule = Literal["stream", "waves"]
+WHOLE_WAVE = 50_000
 
 
 def sendable(queued: int, released: int, *, barrier: bool, quiet: bool) -> int:
@@ -26,12 +27,10 @@ def cut(count: int, max_wave: int) -> list[int]:
     return [count * (index + 1) // waves - count * index // waves for index in range(waves)]
 
 
-def window(schedule: Schedule, slots: int) -> int:
+def window(slots: int, *, barrier: bool) -> int:
     """How many trials to keep open.
 
     A stream keeps a quarter more than there are slots, which hides the time that commits take. Barrier waves
-    want every trial, up to what the largest provider batch holds.
+    want every trial, up to what a provider's batch holds.
     """
-    if schedule == "waves":
-        return 50_000
-    return ceil(slots * 1.25) + 8
+    return WHOLE_WAVE if barrier else ceil(slots * 1.25) + 8

@@ -28,6 +28,10 @@ class Clock(Protocol):
         """Seconds; only differences mean anything."""
         ...
 
+    def wall(self) -> float:
+        """Seconds since 1970, for what is written down."""
+        ...
+
     def call_at(self, when: float, then: Callable[[], None]) -> Callable[[], None]:
         """Call a function at a time; returns what cancels it."""
         ...
@@ -112,6 +116,10 @@ class Journal(Protocol):
         """A trial was started."""
         ...
 
+    def abandon(self, trial: int) -> None:
+        """A driver left a trial before its end."""
+        ...
+
     def add_settlement(
         self, ask: AskId, fingerprint: bytes, wave: int | None, settlement: Settlement, then: Then, *args: Any
     ) -> None:
@@ -142,6 +150,10 @@ class Journal(Protocol):
         """Wait until everything added so far is durable."""
         ...
 
+    async def trials(self, after: int, count: int) -> Sequence[TrialRow]:
+        """The next trials after one of that number, in the order of their start, with their outcomes."""
+        ...
+
     async def unfinished(self) -> Sequence[TrialRow]:
         """The trials that were started and have no outcome, in the order of their start."""
         ...
@@ -164,6 +176,10 @@ class Journal(Protocol):
 
     async def cancelled(self) -> bool:
         """Whether somebody asked for this run to stop."""
+        ...
+
+    def close(self) -> None:
+        """Tell nobody of failed commits any more."""
         ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
@@ -19,12 +20,20 @@ class AskId(NamedTuple):
     path: str
 
 
-class Item(NamedTuple):
-    """One request of a wave. `sample` is a number that tells equal requests of different trials apart."""
+class Item:
+    """One request of a wave."""
 
-    ask: AskId
-    request: Request
-    sample: int
+    __slots__ = ("_sample", "ask", "request")
+
+    def __init__(self, ask: AskId, request: Request, sample: int | Callable[[], int]) -> None:
+        self.ask = ask
+        self.request = request
+        self._sample = sample
+
+    @property
+    def sample(self) -> int:
+        """A number that tells equal requests of different trials apart; the same whenever the trial runs again."""
+        return self._sample if isinstance(self._sample, int) else self._sample()
 
 
 class Intent(msgspec.Struct, frozen=True):
@@ -140,7 +149,10 @@ class RunRecord(msgspec.Struct):
 
 
 class TrialRow(NamedTuple):
-    """A trial as the store holds it; `outcome` and `fault` are None while it is unfinished."""
+    """A trial as the store holds it; `outcome` and `fault` are None while it is unfinished.
+
+    An abandoned trial was started, but its driver left it; it goes on only if a driver submits it again.
+    """
 
     id: int
     key: str
@@ -149,6 +161,7 @@ class TrialRow(NamedTuple):
     attempt: int
     outcome: str | None = None
     fault: str | None = None
+    abandoned: bool = False
 
 
 Recorded = tuple[bytes, Settlement]

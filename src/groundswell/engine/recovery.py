@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from groundswell.engine.opened import Pending
 from groundswell.engine.records import Absent, AskId, Found, Intent, Receipt, Undecided
 from groundswell.errors import ReplayMismatch, SettingsError, WaveFailed
-from groundswell.program.request import Fault, Settlement
+from groundswell.program.request import Settlement
 from groundswell.program.trial import find_program
 
 if TYPE_CHECKING:
@@ -20,21 +20,18 @@ AT_ONCE = 500
 async def recover(run: Run) -> None:
     """Start what an earlier session left unfinished, without waiting for the driver to submit it again.
 
-    Trials whose program is not known yet, or has changed, are left for the driver, and so is everything if the
-    driver had come to its end: then it gave them up. Planned are those that go on, until it submits more.
+    Trials whose program is not known yet, or has changed, are left for the driver.
     """
     journal, admission = run.journal, run.admission
-    if not admission.known:
+    if not admission.past:
         return
     for intent, receipt, prints in await journal.open_waves():
         run.dispatch.held.hold(HeldWave(intent, receipt, prints))
     rows = []
-    for row in () if admission.by_driver else await journal.unfinished():
+    for row in await journal.unfinished():
         program = find_program(row.program)
         if program is not None and admission.unchanged(program):
             rows.append((row, program))
-    admission.past = admission.known - len(rows)
-    run.counters.planned = run.counters.settled + len(rows)
     for at in range(0, len(rows), AT_ONCE):
         some = rows[at : at + AT_ONCE]
         recorded = await journal.recorded([row.id for row, _ in some])
@@ -45,15 +42,22 @@ async def recover(run: Run) -> None:
 
 
 class HeldWave:
-    """A wave of an earlier session. `prints` has those of its asks that are not settled yet."""
+    """A wave of an earlier session. `prints` has those of its asks that are not settled yet.
 
-    __slots__ = ("intent", "pending", "prints", "receipt")
+    A result that comes before its trial is open again waits in `early`. It is not journalled until then: the
+    trial may just be reading its journal. If it is lost to another crash, it is collected again, since a wave
+    does not end before all its results were taken.
+    """
+
+    __slots__ = ("early", "intent", "over", "pending", "prints", "receipt")
 
     def __init__(self, intent: Intent, receipt: Receipt | None, prints: dict[AskId, bytes]) -> None:
         self.intent = intent
         self.receipt = receipt
         self.prints = prints
         self.pending: dict[AskId, Pending] = {}
+        self.early: dict[AskId, Settlement] = {}
+        self.over = False
 
 
 class HeldWaves:
@@ -67,14 +71,21 @@ class HeldWaves:
         self._by_ask: dict[AskId, HeldWave] = {}
 
     def hold(self, wave: HeldWave) -> None:
-        """Hold the asks of a wave, and find out about it."""
+        """Hold the asks of a wave, and find out about it. A retried ask belongs to the last wave that carried it."""
         for ask in wave.prints:
+            earlier = self._by_ask.get(ask)
+            if earlier is not None:
+                del earlier.prints[ask]
             self._by_ask[ask] = wave
         self._run.spawn(self._regain(wave))
 
+    def __bool__(self) -> bool:
+        return bool(self._by_ask)
+
     def wait_for(self, pending: Pending) -> bool:
         """Whether an ask is held; then its settlement will come from the wave that carried it."""
-        if not self._by_ask or (wave := self._by_ask.get(pending.ask)) is None:
+        wave = self._by_ask.get(pending.ask)
+        if wave is None:
             return False
         if wave.prints[pending.ask] != pending.print and not pending.trial.lenient:
             raise ReplayMismatch(
@@ -83,6 +94,8 @@ class HeldWaves:
                 f"{pending.trial.program} now makes another request here than the one that is in flight",
             )
         wave.pending[pending.ask] = pending
+        if (early := wave.early.get(pending.ask)) is not None:
+            self._run.loop.call_soon(self._regained, wave, pending.ask, early)
         return True
 
     async def _regain(self, wave: HeldWave) -> None:
@@ -113,34 +126,38 @@ class HeldWaves:
         self._release(wave)
 
     def _regained(self, wave: HeldWave, ask: AskId, settlement: Settlement) -> None:
-        """A reply to an ask of an earlier session came."""
-        run = self._run
-        print_ = wave.prints.pop(ask, None)
-        if print_ is None:
+        """A result for an ask of an earlier session came, or the ask that an early one waited for."""
+        if ask not in wave.prints:
             return
-        del self._by_ask[ask]
         pending = wave.pending.pop(ask, None)
-        if pending is not None:
-            lane = run.lanes.of(pending.wait.request)  # type: ignore[arg-type]  # calls are never in a wave
-            lane.pace.joined(1)
-            run.dispatch.arrived(lane, pending, wave.intent.id, settlement)
-        elif type(settlement) is not Fault:
-            run.journal.add_settlement(ask, print_, wave.intent.id, settlement, _nothing)
+        if pending is None:
+            wave.early[ask] = settlement
+            return
+        self._let_go(wave, ask)
+        lane = self._run.lanes.of(pending.wait.request)  # type: ignore[arg-type]  # calls are never in a wave
+        lane.pace.joined(1)
+        self._run.dispatch.landing += not lane.barrier
+        self._run.dispatch.arrived(lane, pending, wave.intent.id, settlement)
+        if wave.over and not wave.prints:
+            self._run.journal.end_wave(wave.intent.id)
 
     def _release(self, wave: HeldWave) -> None:
         """Nothing more will come of a wave: what is left of it may be sent again."""
-        for ask in wave.prints:
-            del self._by_ask[ask]
-        for pending in wave.pending.values():
-            self._run.dispatch.give_back(pending)
-        self._run.journal.end_wave(wave.intent.id)
+        wave.over = True
+        for ask in [ask for ask in wave.prints if ask not in wave.early]:
+            self._let_go(wave, ask)
+            if (pending := wave.pending.pop(ask, None)) is not None:
+                self._run.dispatch.give_back(pending)
+        if not wave.prints:
+            self._run.journal.end_wave(wave.intent.id)
+
+    def _let_go(self, wave: HeldWave, ask: AskId) -> None:
+        wave.early.pop(ask, None)
+        del wave.prints[ask]
+        del self._by_ask[ask]
 
     async def _pause(self, seconds: float) -> None:
         over: asyncio.Future[None] = self._run.loop.create_future()
         clock = self._run.clock
         clock.call_at(clock.now() + seconds, lambda: None if over.done() else over.set_result(None))
         await over
-
-
-def _nothing() -> None:
-    """What follows a reply whose trial is not open: nothing, until it is."""

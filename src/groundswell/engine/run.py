@@ -33,9 +33,9 @@ from groundswell.engine.ports import Clock, Journal, Prices
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.recovery import recover
 from groundswell.engine.retry import RetryPolicy
-from groundswell.errors import ForeignAwait, ReplayMismatch, RunStopped, SettingsError
+from groundswell.errors import ForeignAwait, ReplayMismatch, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
-from groundswell.program.request import Fault, FaultKind, Invoke, Returned, Settlement, canonical
+from groundswell.program.request import Fault, FaultKind, Invoke, Returned, Settlement, canonical, fingerprint
 from groundswell.program.trial import Program, find_function
 
 S = TypeVar("S")
@@ -84,6 +84,7 @@ class Run:
         self.stopping: RunStopped | None = None
         self.error: Exception | None = None
         self._opening: asyncio.Task[None] | None = None
+        self._landed: asyncio.Future[None] | None = None
         self._committing = 0
         self._calling = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -116,7 +117,7 @@ class Run:
         """Send nothing more; journal what comes back; then let the driver end with `RunStopped`."""
         if self.stopping is None:
             self.stopping = RunStopped(reason, why)
-            self.emit(lambda: RunStopping(run=self.record.id, at=self.clock.now(), reason=reason, why=why))
+            self.emit(lambda: RunStopping(run=self.record.id, at=self.clock.wall(), reason=reason, why=why))
         self.halt_when_still()
 
     def abort(self, error: Exception) -> None:
@@ -126,6 +127,8 @@ class Run:
             for task in self._tasks:
                 task.cancel()
             self.admission.fail(error)
+            if self._landed is not None and not self._landed.done():
+                self._landed.set_result(None)
 
     async def opened(self) -> None:
         """Go on with what an earlier session left, once."""
@@ -133,22 +136,29 @@ class Run:
             self._opening = self.loop.create_task(recover(self))
         await asyncio.shield(self._opening)
 
-    @property
-    def over(self) -> RunStopped | Exception | None:
-        """Why no more work is taken, if none is."""
-        return self.error or self.stopping
+    async def land(self) -> None:
+        """Send nothing more, and wait for the replies that would be paid for and lost."""
+        if self.error is None:
+            self.stopping = self.stopping or RunStopped("ended", f"run {self.record.title!r} has ended")
+            self._landed = self.loop.create_future()
+            self.halt_when_still()
+            await self._landed
 
     async def close(self) -> None:
         """Let go of everything; what is unfinished stays in the store."""
         self.dispatch.close()
-        self.admission.forget_unclaimed()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for trial in self.open.values():
             trial.drop()
-        if self.error is None:
-            await self.journal.flush()
+        if self._opening is not None:
+            self._opening.cancel()
+        try:
+            if not isinstance(self.error, StoreError):
+                await self.journal.flush()
+        finally:
+            self.journal.close()
 
     # The path of a trial.
 
@@ -161,8 +171,9 @@ class Run:
         inherited: dict[str, Recorded] | None = None,
     ) -> OpenTrial:
         """Open a trial and run it up to its first waits."""
-        conductor = Conductor(program, decode_spec(program, row.spec), row.key, self.record.seed)
-        trial = OpenTrial(row, program, conductor, deliver, recorded, inherited)
+        given = decode_spec(program, row.spec)
+        conductor = Conductor(program, given, row.key, self.record.seed)
+        trial = OpenTrial(row, program, given, conductor, deliver=deliver, recorded=recorded, inherited=inherited)
         self.open[row.id] = trial
         self._drive(trial, conductor.start())
         return trial
@@ -173,34 +184,31 @@ class Run:
         assert conductor is not None
         try:
             while waits:
-                fresh = [Pending(trial, wait) for wait in waits]
-                if trial.recorded:
-                    fresh = [pending for pending in fresh if not self._replay(conductor, pending)]
-                for pending in fresh:
-                    self._route(pending)
+                fresh = [wait for wait in waits if not self._replay(trial, wait)] if trial.recorded else waits
+                for wait in fresh:
+                    self._route(Pending(trial, wait))
                 waits = conductor.advance() if len(fresh) < len(waits) else []
             if conductor.ended:
                 self._finish(trial, conductor)
         except (ReplayMismatch, SettingsError) as error:
             self.abort(error)
 
-    def _replay(self, conductor: Conductor, pending: Pending) -> bool:
+    def _replay(self, trial: OpenTrial, wait: Wait) -> bool:
         """Settle an ask from the journal, if it is there and is the same ask."""
-        trial = pending.trial
-        known = trial.recorded.pop(pending.wait.path, None) if trial.recorded else None
-        if known is None:
+        conductor, known = trial.conductor, trial.recorded.pop(wait.path, None) if trial.recorded else None
+        if known is None or conductor is None:
             return False
-        if known[0] != pending.print:
+        if known[0] != fingerprint(wait.request):
             if trial.lenient:
                 return False
             raise ReplayMismatch(
                 trial.key,
-                pending.wait.path,
+                wait.path,
                 f"{trial.program} now makes another request here than the one that run {self.record.title!r} "
                 "recorded; restore the program, or start a new run or a fork",
             )
         self.counters.replayed += 1
-        conductor.settle(pending.wait, known[1])
+        conductor.settle(wait, known[1])
         return True
 
     def _route(self, pending: Pending) -> None:
@@ -256,27 +264,31 @@ class Run:
             return
         if conductor.error is None:
             kind, body = None, encode_result(trial.program, conductor.result)
-            outcome = Outcome(trial.key, decode_result(trial.program, body))
+            outcome: Outcome[Any] = Outcome(trial.key, trial.given, decode_result(trial.program, body))
             self.counters.usable += 1
         else:
             fault = fault_of(conductor.error)
             kind, body = fault.kind.value, canonical(fault).decode()
-            outcome = Outcome(trial.key, None, fault)
+            outcome = Outcome(trial.key, trial.given, None, fault)
             self.counters.missing += 1
         trial.conductor = None
+        del self.open[trial.id]
         self._committing += 1
-        self.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome)
+        if body == trial.was:
+            self._deliver(trial, outcome)
+        else:
+            self.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome)
+        self.admission.made_room()
 
     def _deliver(self, trial: OpenTrial, outcome: Outcome[Any]) -> None:
         """An outcome is durable: hand it to the driver."""
         self._committing -= 1
-        del self.open[trial.id]
         trial.outcome = outcome
         if trial.deliver is not None:
             trial.deliver(outcome)
         if self.listeners:
             kind = outcome.fault.kind.value if outcome.fault else None
-            self.emit(lambda: TrialEnded(run=self.record.id, at=self.clock.now(), trial=trial.key, fault=kind))
+            self.emit(lambda: TrialEnded(run=self.record.id, at=self.clock.wall(), trial=trial.key, fault=kind))
         self.admission.made_room()
         self.dispatch.schedule()
 
@@ -287,9 +299,11 @@ class Run:
         return not (self._committing or self._calling or self.admission.admitting)
 
     def halt_when_still(self) -> None:
-        """After a stop, once nothing is in flight any more: tell the driver."""
-        if self.stopping is not None and not (self.dispatch.flying or self._committing or self._calling):
+        """After a stop, once everything has landed and is durable: tell the driver."""
+        if self.stopping is not None and not (self.dispatch.landing or self._committing or self._calling):
             self.admission.fail(self.stopping)
+            if self._landed is not None and not self._landed.done():
+                self._landed.set_result(None)
 
     def emit(self, make: Callable[[], Event]) -> None:
         """Tell the listeners, if there are any."""

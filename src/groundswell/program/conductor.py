@@ -97,34 +97,29 @@ class Conductor:
         """Run every strand that can go on until all of them wait; return the new waits."""
         waits: list[Wait] = []
         ready = self._ready
-        while ready:
-            self._step(*ready.pop(), waits)
+        while ready and not self.ended:
+            strand, value, error = ready.pop()
+            self.trial._strand = strand
+            try:
+                trap = strand.coroutine.send(value) if error is None else strand.coroutine.throw(error)
+            except StopIteration as stop:
+                self._end(strand, stop.value, None)
+            except Exception as raised:  # noqa: BLE001  the edge of user code: recorded as the strand's failure
+                self._end(strand, None, raised)
+            else:
+                if type(trap) is Ask or type(trap) is Call:
+                    waits.append(Wait(strand, f"{strand.prefix}{strand.position}", trap.request, trap.label))
+                elif type(trap) is Together:
+                    self._branch(strand, trap)
+                else:
+                    self._refuse(strand, trap)
+                strand.position += 1
         return waits
 
     def close(self) -> None:
         """Give the trial up: its coroutines are closed and never resumed."""
         self._ready.clear()
         self._root.close()
-
-    def _step(self, strand: Strand, value: Any, error: Exception | None, waits: list[Wait]) -> None:
-        """Resume one strand up to its next trap."""
-        if self.ended:
-            return
-        self.trial._strand = strand
-        try:
-            trap = strand.coroutine.send(value) if error is None else strand.coroutine.throw(error)
-        except StopIteration as stop:
-            self._end(strand, stop.value, None)
-        except Exception as raised:  # noqa: BLE001  the edge of user code: recorded as the strand's failure
-            self._end(strand, None, raised)
-        else:
-            if type(trap) is Ask or type(trap) is Call:
-                waits.append(Wait(strand, f"{strand.prefix}{strand.position}", trap.request, trap.label))
-            elif type(trap) is Together:
-                self._branch(strand, trap)
-            else:
-                self._refuse(strand, trap)
-            strand.position += 1
 
     def _branch(self, parent: Strand, trap: Together) -> None:
         """Start the children of a `together`, in order."""

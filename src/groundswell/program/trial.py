@@ -104,10 +104,10 @@ class Trial:
         return Ask(Embed(model, tuple(texts), dimensions), label)
 
     @overload
-    def call(self, function: Callable[..., Coroutine[Any, Any, T]], *args: Any, **kw: Any) -> Awaitable[T]: ...
+    def call(self, function: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Awaitable[T]: ...
     @overload
-    def call(self, function: Callable[..., T], *args: Any, **kw: Any) -> Awaitable[T]: ...
-    def call(self, function: Callable[..., Any], *args: Any, **kw: Any) -> Awaitable[Any]:
+    def call(self, function: Callable[..., T], *args: Any, **options: Any) -> Awaitable[T]: ...
+    def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Awaitable[Any]:
         """Run a function registered with `@function` outside the program; what it returns is journalled.
 
         The value comes back as plain data (what JSON can hold), on the first run as on a replay.
@@ -116,7 +116,7 @@ class Trial:
         if name is None:
             label = getattr(function, "__qualname__", repr(function))
             raise SettingsError(f"{label} is not registered: put @function('a/name') on it to call it from a program")
-        return _call(Call(Invoke(name, args, kw or None), name))
+        return _call(Call(Invoke(name, args, options or None), name))
 
 
 async def _call(trap: Call[Returned]) -> Any:
@@ -175,7 +175,7 @@ ProgramFunction = Callable[[Trial, S], Coroutine[Any, Any, R]]
 class Program(Generic[S, R]):
     """A registered program: its name and version, its function, and the types of its spec and result."""
 
-    __slots__ = ("function", "name", "result_type", "source", "spec_type", "version")
+    __slots__ = ("function", "id", "name", "result_type", "source", "spec_type", "version")
 
     def __init__(self, name: str, version: int, function: ProgramFunction[S, R]) -> None:
         hints = _type_hints(function)
@@ -184,15 +184,11 @@ class Program(Generic[S, R]):
             raise SettingsError(f"program {name!r}: must take exactly (trial, spec), not ({', '.join(parameters)})")
         self.name = name
         self.version = version
+        self.id = f"{name}@{version}"
         self.function = function
         self.spec_type: Any = hints.get(parameters[1], Any)
         self.result_type: Any = hints.get("return", Any)
         self.source = source_hash(function)
-
-    @property
-    def id(self) -> str:
-        """Name and version, as journals hold them."""
-        return f"{self.name}@{self.version}"
 
     def __call__(self, trial: Trial, spec: S) -> Coroutine[Any, Any, R]:
         """Use a program as a part of another: `await duel(trial, spec)`, alone or in `together`."""

@@ -19,7 +19,7 @@ from groundswell.program.request import Fault, Settlement, decode_settlement, en
 from groundswell.store import schema
 from groundswell.store.runs import Runs
 from groundswell.store.schema import database_path, open_database, store_error
-from groundswell.store.writer import Insert, Writer
+from groundswell.store.writer import Around, Batch, Insert, Writer, plainly
 
 T = TypeVar("T")
 
@@ -32,15 +32,25 @@ INSERTS = {
 }
 SET_COUNTERS = "UPDATE runs SET counters = ?, updated_at = ? WHERE id = ?"
 SET_RECEIPT = "UPDATE waves SET receipt = ? WHERE id = ?"
+ABANDON = "UPDATE trials SET abandoned = 1 WHERE id = ?"
 END_WAVE = "UPDATE waves SET ended_at = ? WHERE id = ?"
+TRIALS = (
+    "SELECT trials.id, trials.key, program, spec, attempt, body, fault, abandoned "
+    "FROM trials LEFT JOIN outcomes ON outcomes.trial = trials.id"
+)
 LOOK_UP = 500
+MOST_AHEAD = 50_000
 
 
 class Store:
-    """An open database: its runs, its one writer, and a thread for reading."""
+    """An open database: its runs, its one writer, and a thread for reading.
 
-    def __init__(self, store: str | Path) -> None:
+    `around` is given every commit to make; a crash harness, or a meter, sits there.
+    """
+
+    def __init__(self, store: str | Path, *, around: Around = plainly) -> None:
         self.path = database_path(store)
+        self._around = around
         self._engine = open_database(store)
         self.runs = Runs(self._engine, self.path)
         self._writer: Writer | None = None
@@ -50,15 +60,19 @@ class Store:
 
     def journal(self, record: RunRecord, failed: Callable[[Exception], None]) -> StoreJournal:
         """The journal of a run; must be called on the event loop that will use it."""
-        self.writer.on_failure(failed)
-        return StoreJournal(self, record)
+        return StoreJournal(self, record, failed)
 
     @property
     def writer(self) -> Writer:
         """The writer, started on first use."""
         if self._writer is None:
-            self._writer = Writer(self._engine, self.path, INSERTS)
+            self._writer = Writer(self._engine, self.path, INSERTS, around=self._around)
         return self._writer
+
+    @property
+    def busy(self) -> bool:
+        """Whether the writing thread is at work."""
+        return self._writer is not None and self._writer.busy
 
     async def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Run a query on the reading thread."""
@@ -95,50 +109,66 @@ class Store:
 class StoreJournal:
     """The journal port, over a store."""
 
-    def __init__(self, store: Store, record: RunRecord) -> None:
+    def __init__(self, store: Store, record: RunRecord, failed: Callable[[Exception], None]) -> None:
         self._store = store
         self._record = record
         self._writer = store.writer
-        self._indexed: str | None = None
+        self._failed = failed
+        self._writer.failed.append(failed)
+        self._counters_key = (SET_COUNTERS, record.number)
+        self._indexed = False
+        self._ahead: dict[str, TrialRow] = {}
+        self._read_to = record.span[0]
+
+    def _batch(self) -> Batch:
+        """What will be committed next; the run's counters go along."""
+        batch = self._writer.batch()
+        batch.late[self._counters_key] = self._counted
+        return batch
+
+    def _counted(self) -> tuple[str, float, int]:
+        return msgspec.json.encode(self._record.counters).decode(), time.time(), self._record.number
 
     def add_trial(self, row: TrialRow) -> None:
-        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
-        self._writer.rows("trials").extend(row[:5])
+        self._batch().rows["trials"].extend(row[:5])
+
+    def abandon(self, trial: int) -> None:
+        self._batch().updates[ABANDON, trial] = (trial,)
 
     def add_settlement(
         self, ask: AskId, fingerprint: bytes, wave: int | None, settlement: Settlement, then: Then, *args: Any
     ) -> None:
         fault = settlement.kind.value if type(settlement) is Fault else None
-        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
-        self._writer.rows("asks").extend((ask[0], ask[1], fingerprint, wave, fault, encode_settlement(settlement)))
-        self._writer.after(then, args)
+        batch = self._batch()
+        batch.rows["asks"].extend((ask[0], ask[1], fingerprint, wave, fault, encode_settlement(settlement)))
+        batch.after.append((then, args))
 
     def add_outcome(self, trial: int, fault: str | None, body: str, then: Then, *args: Any) -> None:
-        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
-        self._writer.rows("outcomes").extend((trial, fault, body))
-        self._writer.after(then, args)
+        batch = self._batch()
+        batch.rows["outcomes"].extend((trial, fault, body))
+        batch.after.append((then, args))
 
     def add_wave(self, intent: Intent, prints: Sequence[bytes], then: Then, *args: Any) -> None:
         listed = [(trial, path, print_.hex()) for (trial, path), print_ in zip(intent.asks, prints, strict=True)]
         asks = msgspec.json.encode(listed).decode()
-        self._writer.update_late(SET_COUNTERS, self._record.number, self._counted)
-        self._writer.rows("waves").extend((intent.id, intent.account, intent.transport, len(listed), asks, intent.at))
-        self._writer.after(then, args)
+        batch = self._batch()
+        batch.rows["waves"].extend((intent.id, intent.account, intent.transport, len(listed), asks, intent.at))
+        batch.after.append((then, args))
 
     def add_receipt(self, wave: int, receipt: Receipt) -> None:
-        self._writer.update(SET_RECEIPT, wave, (msgspec.json.encode(receipt.data).decode(), wave))
+        self._batch().updates[SET_RECEIPT, wave] = (msgspec.json.encode(receipt.data).decode(), wave)
 
     def end_wave(self, wave: int) -> None:
-        self._writer.update(END_WAVE, wave, (time.time(), wave))
+        self._batch().updates[END_WAVE, wave] = (time.time(), wave)
 
     def add_cached(self, key: bytes, settlement: Settlement) -> None:
-        self._writer.rows("cache").extend((key, encode_settlement(settlement), time.time()))
-
-    def _counted(self) -> tuple[str, float, int]:
-        return msgspec.json.encode(self._record.counters).decode(), time.time(), self._record.number
+        self._batch().rows["cache"].extend((key, encode_settlement(settlement), time.time()))
 
     async def flush(self) -> None:
         await self._writer.flush()
+
+    async def trials(self, after: int, count: int) -> Sequence[TrialRow]:
+        return await self._store.read(lambda reading: self._trials(reading, after, count))
 
     async def unfinished(self) -> Sequence[TrialRow]:
         return await self._store.read(self._unfinished)
@@ -170,34 +200,54 @@ class StoreJournal:
         row = await self._store.read(lambda reading: reading.execute(sql, (self._record.number,)).fetchone())
         return row is None or bool(row[0])
 
+    def close(self) -> None:
+        self._writer.failed.remove(self._failed)
+
     def _unfinished(self, reading: sqlite3.Connection) -> list[TrialRow]:
         sql = (
-            "SELECT id, key, program, spec, attempt FROM trials WHERE id BETWEEN ? AND ? "
+            "SELECT id, key, program, spec, attempt FROM trials WHERE id BETWEEN ? AND ? AND NOT abandoned "
             "AND NOT EXISTS (SELECT 1 FROM outcomes WHERE trial = trials.id) ORDER BY id"
         )
         return [TrialRow(*row) for row in reading.execute(sql, self._record.span)]
 
     def _find(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
+        """Look trials up by key: first in what lies ahead in the order of their start, then in an index."""
+        found = {key: row for key in keys if (row := self._ahead.pop(key, None)) is not None}
+        while len(found) < len(keys) and self._read_ahead(reading, len(keys)):
+            found.update((key, self._ahead.pop(key)) for key in keys if key in self._ahead)
+        lacking = [key for key in keys if key not in found]
+        return found | self._look_up(reading, lacking) if lacking else found
+
+    def _read_ahead(self, reading: sqlite3.Connection, count: int) -> bool:
+        """Read the next trials; a driver that submits them in the same order needs no index. False: do not bother."""
+        if len(self._ahead) > MOST_AHEAD:
+            self._ahead.clear()
+            self._read_to = self._record.span[1]
+        rows = self._trials(reading, self._read_to, count)
+        if rows:
+            self._read_to = rows[-1].id
+            self._ahead.update((row.key, row) for row in rows)
+        return bool(rows)
+
+    def _trials(self, reading: sqlite3.Connection, after: int, count: int) -> list[TrialRow]:
+        sql = f"{TRIALS} WHERE trials.id > ? AND trials.id <= ? ORDER BY trials.id LIMIT ?"
+        return [TrialRow._make(row) for row in reading.execute(sql, (after, self._record.span[1], count))]
+
+    def _look_up(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
         """Look keys up in an index that lives only as long as this connection: the hot tables have none."""
-        if self._indexed is None:
-            self._indexed = f"keys_{self._record.number}"
-            reading.execute(f"DROP TABLE IF EXISTS temp.{self._indexed}")
-            reading.execute(f"CREATE TEMP TABLE {self._indexed} (key TEXT PRIMARY KEY, id INTEGER) WITHOUT ROWID")
-            reading.execute(
-                f"INSERT OR REPLACE INTO {self._indexed} "
-                "SELECT key, id FROM trials WHERE id BETWEEN ? AND ? ORDER BY key",
-                self._record.span,
-            )
+        index = f"keys_{self._record.number}"
+        if not self._indexed:
+            self._indexed = True
+            reading.execute(f"DROP TABLE IF EXISTS temp.{index}")
+            reading.execute(f"CREATE TEMP TABLE {index} (key TEXT PRIMARY KEY, id INTEGER) WITHOUT ROWID")
+            fill = f"INSERT OR REPLACE INTO {index} SELECT key, id FROM trials WHERE id BETWEEN ? AND ? ORDER BY key"
+            reading.execute(fill, self._record.span)
         found: dict[str, TrialRow] = {}
         for at in range(0, len(keys), LOOK_UP):
             some = keys[at : at + LOOK_UP]
-            sql = (
-                "SELECT trials.id, trials.key, program, spec, attempt, body, fault "
-                f"FROM {self._indexed} AS known JOIN trials ON trials.id = known.id "
-                f"LEFT JOIN outcomes ON outcomes.trial = trials.id WHERE known.key IN ({_marks(len(some))})"
-            )
-            for row in reading.execute(sql, some):
-                found[row[1]] = TrialRow(*row)
+            ids = f"SELECT id FROM {index} WHERE key IN ({_marks(len(some))})"
+            for row in reading.execute(f"{TRIALS} WHERE trials.id IN ({ids})", some):
+                found[row[1]] = TrialRow._make(row)
         return found
 
     def _open_waves(self, reading: sqlite3.Connection) -> list[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:

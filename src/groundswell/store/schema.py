@@ -47,6 +47,7 @@ trials = sa.Table(
     sa.Column("program", sa.Text, nullable=False),
     sa.Column("spec", sa.Text, nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("abandoned", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 
 asks = sa.Table(

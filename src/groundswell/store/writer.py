@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -17,17 +18,23 @@ from groundswell.store.schema import store_error
 
 Row = tuple[Any, ...]
 After = tuple[Callable[..., None], tuple[Any, ...]]
+Around = Callable[[Callable[[], None]], None]
+"""Is given each commit, on the writing thread, and makes it; raises `sqlite3.Error` if it cannot."""
 
 CHUNK = 256
 
 
 class Batch:
-    """Rows and updates that will be committed together, and what to call once they are."""
+    """What will be committed together, and what to call once it is.
+
+    `rows` has a table's values end to end; `updates` the statements to run, by statement and key, so that a
+    later one replaces an earlier one; `late` those whose values are taken when the batch is handed over.
+    """
 
     __slots__ = ("after", "late", "rows", "updates")
 
-    def __init__(self) -> None:
-        self.rows: dict[str, list[Any]] = {}
+    def __init__(self, tables: Iterable[str]) -> None:
+        self.rows: dict[str, list[Any]] = {table: [] for table in tables}
         self.updates: dict[tuple[str, Any], Row] = {}
         self.late: dict[tuple[str, Any], Callable[[], Row]] = {}
         self.after: list[After] = []
@@ -57,24 +64,39 @@ class Insert:
             left -= size
 
 
+def plainly(commit: Callable[[], None]) -> None:
+    """Make a commit, with nothing around it."""
+    commit()
+
+
 class Writer:
     """The one thread that writes to a store.
 
     Rows are buffered on the event loop and handed over once per tick, or when the commit before them is
-    done, but not more often than every `linger` seconds: the busier a run, the larger its commits.
+    done, but not more often than every `linger` seconds: the busier a run, the larger its commits. When a
+    commit fails, everyone in `failed` is told, and nothing is written after that.
     """
 
-    def __init__(self, engine: sa.Engine, path: Path, inserts: dict[str, Insert], linger: float = 0.002) -> None:
+    def __init__(
+        self,
+        engine: sa.Engine,
+        path: Path,
+        inserts: dict[str, Insert],
+        *,
+        linger: float = 0.002,
+        around: Around = plainly,
+    ) -> None:
         self._path = path
+        self._around = around
         self._inserts = inserts
         self._loop = asyncio.get_running_loop()
         self._linger = linger
-        self._batch = Batch()
+        self._batch = Batch(inserts)
         self._writing = False
         self._scheduled = False
         self._last = 0.0
         self._idle: list[asyncio.Future[None]] = []
-        self._failed: list[Callable[[StoreError], None]] = []
+        self.failed: list[Callable[[StoreError], None]] = []
         self._error: StoreError | None = None
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()
         self._connection = engine.connect()
@@ -84,34 +106,16 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="groundswell-writer", daemon=True)
         self._thread.start()
 
-    def on_failure(self, tell: Callable[[StoreError], None]) -> None:
-        """Whom to tell when a commit fails; nothing is written after that."""
-        self._failed.append(tell)
+    @property
+    def busy(self) -> bool:
+        """Whether a commit is under way."""
+        return self._writing
 
-    def rows(self, table: str) -> list[Any]:
-        """The flat list of a table's values in the current batch; extend it to add a row."""
+    def batch(self) -> Batch:
+        """What will be committed next; add to it before the current tick of the loop ends."""
         if not self._scheduled:
             self._schedule()
-        rows = self._batch.rows
-        if table not in rows:
-            rows[table] = []
-        return rows[table]
-
-    def update(self, statement: str, key: Any, row: Row) -> None:
-        """Run a statement with the next commit; a later one with the same key replaces it."""
-        if not self._scheduled:
-            self._schedule()
-        self._batch.updates[statement, key] = row
-
-    def update_late(self, statement: str, key: Any, row: Callable[[], Row]) -> None:
-        """Run a statement with the next commit, with the values of the moment when that is handed over."""
-        if not self._scheduled:
-            self._schedule()
-        self._batch.late[statement, key] = row
-
-    def after(self, then: Callable[..., None], args: tuple[Any, ...]) -> None:
-        """Call a function once the current batch is durable."""
-        self._batch.after.append((then, args))
+        return self._batch
 
     async def flush(self) -> None:
         """Wait until everything added so far is durable; raises if it cannot be."""
@@ -147,7 +151,7 @@ class Writer:
             self._loop.call_later(wait, self._hand_over)
 
     def _hand_over(self) -> None:
-        batch, self._batch = self._batch, Batch()
+        batch, self._batch = self._batch, Batch(self._inserts)
         batch.updates.update((key, row()) for key, row in batch.late.items())
         self._scheduled = False
         self._writing = True
@@ -159,7 +163,7 @@ class Writer:
         cursor = self._driver.cursor()
         while (batch := self._queue.get()) is not None:
             try:
-                self._commit(cursor, batch)
+                self._around(partial(self._commit, cursor, batch))
             except sqlite3.Error as error:
                 if self._driver.in_transaction:
                     self._driver.rollback()
@@ -176,7 +180,8 @@ class Writer:
     def _commit(self, cursor: sqlite3.Cursor, batch: Batch) -> None:
         cursor.execute("BEGIN IMMEDIATE")
         for table, flat in batch.rows.items():
-            self._inserts[table].write(cursor, flat)
+            if flat:
+                self._inserts[table].write(cursor, flat)
         for (statement, _), row in batch.updates.items():
             cursor.execute(statement, row)
         cursor.execute("COMMIT")
@@ -193,7 +198,7 @@ class Writer:
     def _fail(self, error: StoreError) -> None:
         self._writing = False
         self._error = error
-        for tell in list(self._failed):
+        for tell in list(self.failed):
             tell(error)
         self._wake()
 

@@ -16,14 +16,19 @@ from groundswell.errors import SettingsError
 from groundswell.program.request import Embedding, Fault, Reply, Request
 
 Answer = Reply | Embedding | Fault | str
-Script = Callable[[Request], Answer | Awaitable[Answer]]
+Given = Answer | Awaitable[Answer]
+Script = Callable[..., Given]
 F = TypeVar("F", bound=Script)
 
 _MODELS: dict[str, Script] = {}
 
 
 def scripted_model(name: str) -> Callable[[F], F]:
-    """Register a function, plain or async, as the model `scripted/NAME`."""
+    """Register a function as the model `scripted/NAME`.
+
+    It takes the request and, if it likes, a number that tells equal requests of different trials apart and is
+    the same whenever a trial runs again: seed a `random.Random` with it. It may be async.
+    """
 
     def register(script: F) -> F:
         _MODELS[f"scripted/{name}"] = script
@@ -32,13 +37,17 @@ def scripted_model(name: str) -> Callable[[F], F]:
     return register
 
 
-def registered(request: Request) -> Answer | Awaitable[Answer]:
-    """The script that answers with the model that the request names."""
+def registered(request: Request, sample: int) -> Given:
+    """The answer of the scripted model that the request names."""
     script = _MODELS.get(request.model)
     if script is None:
         known = ", ".join(sorted(_MODELS)) or "none"
         raise SettingsError(f"model {request.model!r}: no such scripted model (registered: {known})")
-    return script(request)
+    return script(request, sample) if _wants_sample(script) else script(request)
+
+
+def _wants_sample(script: Script) -> bool:
+    return len(inspect.signature(script).parameters) > 1
 
 
 class Scripted:
@@ -58,6 +67,7 @@ class Scripted:
         self.max_wave = max_wave
         self.cached = cached
         self._script = script
+        self._wants_sample = _wants_sample(script)
         self._sent: dict[int, tuple[Item, ...]] = {}
 
     async def dispatch(self, wave: Wave) -> Receipt:
@@ -66,12 +76,12 @@ class Scripted:
 
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         waiting: list[asyncio.Task[Settled]] = []
-        for ask, request, _ in self._sent.pop(intent.id):
-            answer = self._script(request)
-            if inspect.isawaitable(answer):
-                waiting.append(asyncio.create_task(_later(ask, answer)))
+        for item in self._sent.pop(intent.id):
+            answer = self._script(item.request, item.sample) if self._wants_sample else self._script(item.request)
+            if isinstance(answer, Answer):
+                yield _settle(item.ask, answer)
             else:
-                yield _settle(ask, answer)
+                waiting.append(asyncio.create_task(_later(item.ask, answer)))
         try:
             for done in asyncio.as_completed(waiting):
                 yield await done

@@ -39,6 +39,7 @@ def upgrade() -> None:
         sa.Column("program", sa.Text, nullable=False),
         sa.Column("spec", sa.Text, nullable=False),
         sa.Column("attempt", sa.Integer, nullable=False),
+        sa.Column("abandoned", sa.Boolean, nullable=False, server_default=sa.false()),
     )
     op.create_table(
         "asks",

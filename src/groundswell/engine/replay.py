@@ -1,0 +1,107 @@
+"""Replaying recorded trials without a run: to verify a journal against its programs, or to show a transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from groundswell.engine.outcome import decode_spec, encode_result, fault_of
+from groundswell.engine.ports import Journal
+from groundswell.engine.records import Recorded, RunRecord, TrialRow
+from groundswell.errors import ReplayMismatch, RunError
+from groundswell.program.conductor import Conductor, Wait
+from groundswell.program.request import Settlement, canonical, fingerprint
+from groundswell.program.trial import Program, find_program
+
+AT_ONCE = 500
+MOST_NAMED = 20
+
+Witness = Callable[[Wait, Settlement], None]
+
+
+def replay(
+    program: Program[Any, Any],
+    row: TrialRow,
+    seed: int,
+    recorded: dict[str, Recorded],
+    witness: Witness | None = None,
+) -> Conductor:
+    """Run a trial over what was recorded of it, as far as that goes; `witness` sees every ask and its settlement."""
+    conductor = Conductor(program, decode_spec(program, row.spec), row.key, seed)
+    waits = conductor.start()
+    while waits:
+        for wait in waits:
+            known = recorded.get(wait.path)
+            if known is not None:
+                if known[0] != fingerprint(wait.request):
+                    conductor.close()
+                    raise ReplayMismatch(row.key, wait.path, f"{program} now makes another request than was recorded")
+                if witness is not None:
+                    witness(wait, known[1])
+                conductor.settle(wait, known[1])
+        waits = conductor.advance()
+    return conductor
+
+
+class Verification(msgspec.Struct):
+    """What replaying every trial of a run showed. `differences` names the first few that are not the same."""
+
+    trials: int = 0
+    asks: int = 0
+    same: int = 0
+    unfinished: int = 0
+    other_asks: int = 0
+    other_results: int = 0
+    differences: list[str] = []
+
+    @property
+    def ok(self) -> bool:
+        """Whether every finished trial asks and results in what was recorded."""
+        return not (self.other_asks or self.other_results)
+
+
+async def verify(record: RunRecord, journal: Journal) -> Verification:
+    """Replay all trials of a run. No model is called and nothing is written."""
+    found = Verification()
+    after = record.span[0]
+    while rows := await journal.trials(after, AT_ONCE):
+        after = rows[-1].id
+        recorded = await journal.recorded([row.id for row in rows])
+        for row in rows:
+            _verify_trial(record, row, recorded[row.id], found)
+    return found
+
+
+def _verify_trial(record: RunRecord, row: TrialRow, recorded: dict[str, Recorded], found: Verification) -> None:
+    program = find_program(row.program)
+    if program is None:
+        raise RunError(f"program {row.program} is not known: import the module that has it, then verify")
+    found.trials += 1
+    found.asks += len(recorded)
+    try:
+        conductor = replay(program, row, record.seed, recorded)
+    except ReplayMismatch as mismatch:
+        found.other_asks += 1
+        _name(found, str(mismatch))
+        return
+    if row.outcome is None or not conductor.ended:
+        conductor.close()
+        found.unfinished += 1
+    elif _body(program, conductor) == row.outcome:
+        found.same += 1
+    else:
+        found.other_results += 1
+        _name(found, f"trial {row.key!r}: another result than was recorded")
+
+
+def _body(program: Program[Any, Any], conductor: Conductor) -> str:
+    if conductor.error is None:
+        return encode_result(program, conductor.result)
+    return canonical(fault_of(conductor.error)).decode()
+
+
+def _name(found: Verification, difference: str) -> None:
+    if len(found.differences) < MOST_NAMED:
+        found.differences.append(difference)

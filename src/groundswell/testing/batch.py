@@ -1,0 +1,217 @@
+"""A provider for tests that keeps books in a file, and two ways to reach it: in batches, or live.
+
+The books outlive a client that is killed, as a real provider would, so a test can ask afterwards what was
+ordered, by whom, how often, and what had to be paid for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from groundswell.engine.ports import Clock
+from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
+from groundswell.program.request import Embedding, Fault, Reply, Request, Settlement
+from groundswell.testing.clock import pause
+
+Answer = Reply | Embedding | Fault | str
+Script = Callable[[Request, int], Answer]
+"""Answers a request; the number says how often the same ask was placed before."""
+
+
+class Order(msgspec.Struct, frozen=True):
+    """One request in the books. Replies are paid for; faults are not."""
+
+    custom_id: str
+    trial: int
+    path: str
+    result: Settlement
+
+    @property
+    def ask(self) -> AskId:
+        """Who asked."""
+        return AskId(self.trial, self.path)
+
+    @property
+    def paid(self) -> bool:
+        """Whether it cost something."""
+        return not isinstance(self.result, Fault)
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What came in at once: a batch, or, with no batch id, requests that were sent live."""
+
+    batch: str | None
+    run: str
+    orders: tuple[Order, ...]
+
+
+class ProviderBooks:
+    """An append-only file, one line an entry. Each is written at once, so that a kill leaves it whole or absent."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def entries(self) -> list[Entry]:
+        """Everything that was ever ordered, oldest first."""
+        if not self.path.exists():
+            return []
+        return [msgspec.json.decode(line, type=Entry) for line in self.path.read_bytes().splitlines()]
+
+    def place(self, wave: Wave, script: Script, *, batch: bool) -> Entry:
+        """Take orders, answer them, and write both down."""
+        entries = self.entries()
+        before = Counter(order.ask for entry in entries for order in entry.orders)
+        orders = tuple(self._order(wave, item, script, before[item.ask]) for item in wave.items)
+        entry = Entry(f"batch-{len(entries)}" if batch else None, wave.run, orders)
+        self._append(entry)
+        return entry
+
+    def find(self, run: str, custom_ids: Sequence[str]) -> Entry | None:
+        """The batch of a run that has exactly these custom ids."""
+        wanted = set(custom_ids)
+        for entry in self.entries():
+            if entry.batch is not None and entry.run == run and {order.custom_id for order in entry.orders} == wanted:
+                return entry
+        return None
+
+    def get(self, batch: str) -> Entry:
+        """A batch by its id."""
+        return next(entry for entry in self.entries() if entry.batch == batch)
+
+    def placed(self) -> Counter[AskId]:
+        """How often each ask was ordered."""
+        return Counter(order.ask for order in self._orders())
+
+    def paid(self) -> Counter[AskId]:
+        """How often each ask was paid for."""
+        return Counter(order.ask for order in self._orders() if order.paid)
+
+    def custom_ids(self) -> Counter[str]:
+        """How often each custom id was ordered."""
+        return Counter(order.custom_id for order in self._orders())
+
+    def _orders(self) -> Iterator[Order]:
+        for entry in self.entries():
+            yield from entry.orders
+
+    def _order(self, wave: Wave, item: Item, script: Script, nth: int) -> Order:
+        answer = script(item.request, nth)
+        result = Reply(answer) if isinstance(answer, str) else answer
+        return Order(wave.custom_id(item.ask), item.ask.trial, item.ask.path, result)
+
+    def _append(self, entry: Entry) -> None:
+        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(file, msgspec.json.encode(entry) + b"\n")
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+class ScriptedBatch:
+    """Sends each wave as one batch, whose results are there after `takes` seconds, in any order.
+
+    Those of a batch that another session sent are there at once: it has had its time.
+    With `undecided`, the first so many calls of `adopt` cannot tell yet what became of a wave.
+    """
+
+    barrier = True
+    cached = False
+
+    def __init__(
+        self,
+        books: ProviderBooks,
+        script: Script,
+        clock: Clock,
+        *,
+        name: str = "batch",
+        max_wave: int = 1000,
+        takes: float = 3600.0,
+        undecided: int = 0,
+    ) -> None:
+        self.name = name
+        self.max_wave = max_wave
+        self._books = books
+        self._script = script
+        self._clock = clock
+        self._takes = takes
+        self._undecided = undecided
+        self._mine: set[str | None] = set()
+
+    async def dispatch(self, wave: Wave) -> Receipt:
+        batch = self._books.place(wave, self._script, batch=True).batch
+        self._mine.add(batch)
+        return Receipt({"batch": batch})
+
+    async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
+        if receipt.data["batch"] in self._mine:
+            await pause(self._clock, self._takes)
+        asks = {intent.custom_id(ask): ask for ask in intent.asks}
+        orders = list(self._books.get(receipt.data["batch"]).orders)
+        Random(receipt.data["batch"]).shuffle(orders)
+        for order in orders:
+            if order.custom_id in asks:
+                yield Settled(asks[order.custom_id], order.result)
+
+    async def adopt(self, intent: Intent) -> Found | Absent | Undecided:
+        if self._undecided > 0:
+            self._undecided -= 1
+            return Undecided(retry_in=600.0)
+        entry = self._books.find(intent.run, [intent.custom_id(ask) for ask in intent.asks])
+        return Absent() if entry is None else Found(Receipt({"batch": entry.batch}))
+
+
+class ScriptedLive:
+    """Sends the requests of a wave side by side; each has its own delay of up to `slowest` seconds.
+
+    All are on the books from the start, and nothing can be had again after a crash, as with a real live API.
+    """
+
+    barrier = False
+    cached = False
+
+    def __init__(
+        self,
+        books: ProviderBooks,
+        script: Script,
+        clock: Clock,
+        *,
+        name: str = "live",
+        max_wave: int = 256,
+        slowest: float = 4.0,
+    ) -> None:
+        self.name = name
+        self.max_wave = max_wave
+        self._books = books
+        self._script = script
+        self._clock = clock
+        self._slowest = slowest
+        self._sent: dict[int, Entry] = {}
+
+    async def dispatch(self, wave: Wave) -> Receipt:
+        self._sent[wave.id] = self._books.place(wave, self._script, batch=False)
+        return Receipt()
+
+    async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
+        orders = sorted(self._sent.pop(intent.id).orders, key=_slowness)
+        waited = 0
+        for order in orders:
+            if _slowness(order) > waited:
+                await pause(self._clock, (_slowness(order) - waited) / 2 * self._slowest)
+                waited = _slowness(order)
+            yield Settled(order.ask, order.result)
+
+    async def adopt(self, intent: Intent) -> Found | Absent | Undecided:
+        return Absent(perhaps_paid=True)
+
+
+def _slowness(order: Order) -> int:
+    """How many halves of the longest delay a request takes: the same in every session."""
+    return blake2b(f"{order.trial} {order.path}".encode(), digest_size=1).digest()[0] % 2 + 1
