@@ -1,4 +1,4 @@
-"""What the tests of runs share: programs, models, and a clock that a test moves."""
+"""What the tests of runs share: programs and models."""
 
 from __future__ import annotations
 

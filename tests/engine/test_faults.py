@@ -22,9 +22,9 @@ from groundswell import (
     SettingsError,
 )
 from groundswell.errors import ForeignAwait
+from groundswell.testing.clock import FakeClock
 from tests.engine.scenario import counters, run_async
 from tests.engine.stage import (
-    Clock,
     Flaky,
     Gate,
     anything,
@@ -94,7 +94,7 @@ def test_a_script_that_raises_ends_the_run(store: Path) -> None:
 
 
 def test_passing_faults_are_retried_after_a_wait(store: Path) -> None:
-    clock = Clock()
+    clock = FakeClock()
     model = Flaky(Fault(FaultKind.SERVER, "one"), Fault(FaultKind.RATE_LIMITED, "two", retry_after=30.0))
 
     async def main() -> Outcome[str]:
@@ -133,7 +133,7 @@ def test_a_fault_becomes_final_after_the_last_attempt(store: Path) -> None:
 
 def test_others_go_on_while_one_waits_for_its_retry(store: Path) -> None:
     """The slot of a failed attempt is free at once."""
-    clock = Clock()
+    clock = FakeClock()
     model = Flaky(Fault(FaultKind.SERVER, "busy"))
 
     async def main() -> list[str | None]:
@@ -195,7 +195,7 @@ def test_a_budget_ends_a_run_in_time(store: Path, limits: Limits, sent: int, wor
 
 
 def test_a_deadline_ends_a_run(store: Path) -> None:
-    clock, gate = Clock(), Gate()
+    clock, gate = FakeClock(), Gate()
 
     async def main() -> None:
         async with groundswell.open(store, script=gate, clock=clock) as engine:

@@ -17,9 +17,9 @@ from groundswell import (
     program,
     together,
 )
+from groundswell.testing.clock import FakeClock
 from tests.engine.scenario import counters, run_async
 from tests.engine.stage import (
-    Clock,
     Gate,
     at_rest,
     echo,
@@ -91,7 +91,7 @@ def test_the_reason_of_a_stop_gives_the_status(store: Path, reason: str, status:
 
 
 def test_cancelling_through_the_store_stops_a_run(store: Path) -> None:
-    clock, gate = Clock(), Gate()
+    clock, gate = FakeClock(), Gate()
 
     async def main() -> None:
         async with groundswell.open(store, script=gate, clock=clock) as engine:
@@ -115,8 +115,8 @@ def test_cancelling_through_the_store_stops_a_run(store: Path) -> None:
     assert (record.status, record.counters.usable, gate.asked) == ("stopped", 1, ["a"])
 
 
-def test_nothing_leaves_after_the_end(store: Path) -> None:
-    """A wave whose intent is still being committed when its run is closed is not sent."""
+def test_nothing_leaves_after_an_interrupt(store: Path) -> None:
+    """A wave whose intent is still being committed when its run is interrupted is not sent."""
     gate = Gate()
 
     async def main() -> None:
@@ -126,8 +126,10 @@ def test_nothing_leaves_after_the_end(store: Path) -> None:
             await until(lambda: run.dispatch.flying)
             assert not gate.asked
             task.cancel()
+            raise KeyboardInterrupt
 
-    run_async(main())
+    with pytest.raises(KeyboardInterrupt):
+        run_async(main())
     assert gate.asked == []
 
 

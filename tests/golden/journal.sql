@@ -68,7 +68,7 @@ CREATE TABLE runs (
 	UNIQUE (uid), 
 	UNIQUE (name)
 );
-INSERT INTO "runs" VALUES(1,'golden','golden','partial',11,NULL,NULL,'{}','{}',NULL,NULL,'{"planned":3,"usable":2,"missing":1,"sent":15,"failed":3,"waves":4,"input_tokens":349,"output_tokens":40,"unknown_cost":12}',NULL,NULL,0,0.0,0.0);
+INSERT INTO "runs" VALUES(1,'golden','golden','partial',11,NULL,NULL,'{}','{}',NULL,NULL,'{"planned":3,"usable":2,"missing":1,"sent":15,"failed":3,"input_tokens":349,"output_tokens":40,"unknown_cost":12}',NULL,NULL,0,0.0,0.0);
 CREATE TABLE trials (
 	id INTEGER NOT NULL, 
 	"key" TEXT NOT NULL, 
