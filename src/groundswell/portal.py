@@ -60,9 +60,9 @@ class SyncEngine:
             self._stop()
             raise
 
-    def run(self, name: str | None = None, *, seed: int = 0, options: RunOptions | None = None) -> SyncRun:
-        """Open a run: a new one, or the one of that name where it was left."""
-        return SyncRun(self._wait(_made(lambda: self._engine.run(name, seed=seed, options=options))), self._wait)
+    def run(self, name: str | None = None, **how: Any) -> SyncRun:
+        """Open a run: a new one, or the one of that name where it was left; options as `Engine.run` has them."""
+        return SyncRun(self._wait(_made(lambda: self._engine.run(name, **how))), self._wait)
 
     def drive(
         self,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell import Chat, Embed, Image, Limits, Text, user
-from groundswell.engine.budget import Budget, Spending, expected_tokens
+from groundswell.engine.budget import Budget, Spending, expected_usage
 from groundswell.program.request import Request
 
 REFUSALS = [
@@ -70,5 +70,6 @@ EXPECTED: list[tuple[str, Request, int]] = [
 
 
 @pytest.mark.parametrize(("request_", "tokens"), [pytest.param(r, t, id=i) for i, r, t in EXPECTED])
-def test_expected_tokens(request_: Request, tokens: int) -> None:
-    assert expected_tokens(request_) == tokens
+def test_expected_usage(request_: Request, tokens: int) -> None:
+    usage = expected_usage(request_)
+    assert usage.input_tokens + usage.output_tokens == tokens

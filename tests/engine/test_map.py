@@ -215,13 +215,6 @@ def test_a_slow_driver_does_not_stall_its_map(store: Path, monkeypatch: pytest.M
     async def main() -> int:
         async with groundswell.open(store, script=echo) as engine:
             run = engine.run(options=RunOptions(window=2))
-
-            async def pile_up() -> None:
-                await until(lambda: run.counters.usable == 3)
-                await at_rest(run)
-                first.set()
-
-            piled = asyncio.create_task(pile_up())
             taken = 0
             async for _ in run.map(one, [str(number) for number in range(20)]):
                 taken += 1

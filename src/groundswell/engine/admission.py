@@ -153,9 +153,6 @@ class Admission:
             if trial.outcome is None:
                 self._run.counters.planned -= 1
                 self._run.journal.abandon(trial.id)
-        if self._rescored:
-            self._run.record.sources.update(self._rescored)
-            self._save_sources(self._run.record)
 
     def readmit(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from groundswell.program.request import Chat, Embed, Request
+from groundswell.program.request import Chat, Embed, Request, Usage
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -67,11 +67,11 @@ class Budget:
         self.spent.usd += used_usd
 
 
-def expected_tokens(request: Request) -> int:
+def expected_usage(request: Request) -> Usage:
     """A cautious guess at what a request will use: four characters a token, and the whole reply."""
     if isinstance(request, Embed):
-        return sum(len(text) for text in request.texts) // 4 + len(request.texts)
-    return _prompt_characters(request) // 4 + (request.max_tokens or 256)
+        return Usage(sum(len(text) for text in request.texts) // 4 + len(request.texts))
+    return Usage(_prompt_characters(request) // 4, request.max_tokens or 256)
 
 
 def _prompt_characters(chat: Chat) -> int:

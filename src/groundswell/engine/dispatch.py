@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from groundswell.engine import plan
-from groundswell.engine.budget import Budget, Limits, Spending, expected_tokens
+from groundswell.engine.budget import Budget, Limits, Spending, expected_usage
 from groundswell.engine.events import AskRetried, WaveEnded, WaveSent
 from groundswell.engine.keys import sample_number
 from groundswell.engine.lanes import Lane
@@ -138,7 +138,7 @@ class Dispatch:
         run.counters.seconds = self._seconds_before + now - self._started
         for lane, queue in self._queues.items():
             if queue.asks:
-                grant = lane.pace.grant(self._afford(queue, self._sendable(lane, queue), now), 0.0, now)
+                grant = lane.pace.grant(self._afford(lane, queue, self._sendable(lane, queue), now), 0.0, now)
                 queue.released = max(0, queue.released - grant.leave)
                 for size in plan.cut(grant.leave, lane.transport.max_wave):
                     self._send(lane, [queue.asks.popleft() for _ in range(size)])
@@ -155,13 +155,13 @@ class Dispatch:
     def _quiet(self) -> bool:
         return not (self.flying or self._retrying or self._looking or self._unlooked) and self._run.quiet()
 
-    def _afford(self, queue: Queue, wanted: int, now: float) -> int:
+    def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
         """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
         if not self._limited:
             return wanted
         allowed, tokens, usd = 0, 0, 0.0
         for pending in islice(queue.asks, wanted):
-            pending.tokens = pending.tokens or expected_tokens(request_of(pending))
+            self._estimate(lane, pending)
             tokens, usd = tokens + pending.tokens, usd + pending.usd
             refusal = self._budget.refusal(now, allowed + 1, tokens, usd)
             if refusal is not None:
@@ -332,6 +332,15 @@ class Dispatch:
         shared = type(request) is Embed or (type(request) is Chat and request.temperature == 0)
         number = 0 if shared else self._sample(pending)
         return blake2b(pending.print + number.to_bytes(8), digest_size=16).digest()
+
+    def _estimate(self, lane: Lane, pending: Pending) -> None:
+        """What an ask may use at most, as far as can be told; reserved while it is in flight."""
+        if not pending.tokens:
+            request = request_of(pending)
+            usage = expected_usage(request)
+            pending.tokens = usage.input_tokens + usage.output_tokens
+            price = self._prices(request, Reply("", usage), lane.transport.name) if self._prices else None
+            pending.usd = price or 0.0
 
     def _reserve(self, pending: Pending) -> None:
         if self._limited:

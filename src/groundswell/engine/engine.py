@@ -67,17 +67,25 @@ class Engine:
         """The runs that are open now."""
         return [run for run, _, _ in self._running.values()]
 
-    def run(self, name: str | None = None, *, seed: int = 0, options: RunOptions | None = None) -> Run:
+    def run(
+        self,
+        name: str | None = None,
+        *,
+        seed: int = 0,
+        options: RunOptions | None = None,
+        accept_changes: bool = False,
+    ) -> Run:
         """Open a run: a new one, or the one of that name where it was left.
 
-        It ends with the engine. A script that is started again with the same name continues its run.
+        It ends with the engine. A script that is started again with the same name continues its run; with
+        `accept_changes`, also if its programs have changed: then recorded replies are scored anew.
         """
         record = self.store.runs.find(name) if name is not None else None
         if record is None:
             record = self._create(name, seed, None, None, options)
         elif record.seed != seed:
             raise RunError(f"run {name!r} was started with seed {record.seed}, not {seed}: use that, or another name")
-        return self._open(record, options)
+        return self._open(record, options, accept_changes=accept_changes)
 
     async def drive(
         self,

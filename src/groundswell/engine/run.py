@@ -255,8 +255,15 @@ class Run:
 
     def write(self, pending: Pending, settlement: Settlement, wave: int | None) -> None:
         """Make a settlement durable before its program sees it."""
+        try:
+            self.journal.add_settlement(
+                pending.ask, pending.print, wave, settlement, self._settled, pending, settlement
+            )
+        except UnicodeEncodeError:
+            garbled = Fault(FaultKind.GARBLED, "the reply holds text that is not valid Unicode", None, pending.attempts)
+            self.counters.failed += 1
+            self.journal.add_settlement(pending.ask, pending.print, wave, garbled, self._settled, pending, garbled)
         self._committing += 1
-        self.journal.add_settlement(pending.ask, pending.print, wave, settlement, self._settled, pending, settlement)
 
     def _settled(self, pending: Pending, settlement: Settlement) -> None:
         """A settlement is durable: the program goes on."""
@@ -272,15 +279,10 @@ class Run:
         if isinstance(conductor.error, ForeignAwait | SettingsError):
             self.abort(conductor.error)
             return
-        if conductor.error is None:
-            kind, body = None, encode_result(trial.program, conductor.result)
-            outcome: Outcome[Any] = Outcome(trial.key, trial.given, decode_result(trial.program, body))
-            self.counters.usable += 1
-        else:
-            fault = fault_of(conductor.error)
-            kind, body = fault.kind.value, canonical(fault).decode()
-            outcome = Outcome(trial.key, trial.given, None, fault)
-            self.counters.missing += 1
+        body, outcome = _outcome(trial, conductor)
+        kind = None if outcome.fault is None else outcome.fault.kind.value
+        self.counters.usable += kind is None
+        self.counters.missing += kind is not None
         trial.conductor = None
         del self.open[trial.id]
         self._committing += 1
@@ -333,3 +335,16 @@ class Run:
         self._tasks.discard(task)
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
             self.abort(error)
+
+
+def _outcome(trial: OpenTrial, conductor: Conductor) -> tuple[str, Outcome[Any]]:
+    """How a trial ended, as text and as a driver gets it."""
+    error = conductor.error
+    if error is None:
+        body = encode_result(trial.program, conductor.result)
+        try:
+            return body, Outcome(trial.key, trial.given, decode_result(trial.program, body))
+        except SettingsError as problem:  # NaN, for one, does not survive JSON
+            error = problem
+    fault = fault_of(error)
+    return canonical(fault).decode(), Outcome(trial.key, trial.given, None, fault)
