@@ -193,9 +193,11 @@ class Dispatch:
         run.journal.add_wave(wave, [pending.print for pending in pendings], self._launch, lane, wave, pendings)
 
     def _launch(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
-        if self._run.over is None:
+        if self._closed or self._run.error is not None:
+            return
+        if self._run.stopping is None:
             self._run.spawn(self._travel(lane, wave, pendings))
-        elif not self._closed and self._run.error is None:
+        else:
             self._recall(lane, wave, pendings)
 
     def _recall(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:

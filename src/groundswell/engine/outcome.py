@@ -47,6 +47,15 @@ def decode_result(program: Program[Any, Any], body: str) -> Any:
     return _decode(program.result_type, body, f"{program}: a stored result is not a valid {program.result_type}")
 
 
+def is_result(program: Program[Any, Any], result: Any) -> bool:
+    """Whether a result has the type that the program says it returns."""
+    try:
+        msgspec.convert(result, program.result_type)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
 def encode_spec(program: Program[Any, Any], spec: Any) -> bytes:
     """A spec as JSON."""
     try:

@@ -29,7 +29,7 @@ from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.opened import Deliver, OpenTrial, Pending
-from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_result, fault_of
+from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_result, fault_of, is_result
 from groundswell.engine.ports import Clock, Journal, Prices
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.recovery import recover
@@ -344,7 +344,9 @@ def _outcome(trial: OpenTrial, conductor: Conductor) -> tuple[str, Outcome[Any]]
         body = encode_result(trial.program, conductor.result)
         try:
             return body, Outcome(trial.key, trial.given, decode_result(trial.program, body))
-        except SettingsError as problem:  # NaN, for one, does not survive JSON
-            error = problem
+        except SettingsError as problem:
+            if not is_result(trial.program, conductor.result):
+                raise
+            error = problem  # of the right type, but not a value that JSON can hold: NaN, for one
     fault = fault_of(error)
     return canonical(fault).decode(), Outcome(trial.key, trial.given, None, fault)

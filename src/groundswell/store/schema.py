@@ -135,14 +135,11 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
 
 def _bring_up_to_date(engine: sa.Engine, path: Path) -> None:
     with engine.connect() as connection:
-        found = _revision(connection)
-        if found == REVISION:
+        if _revision(connection, path) == REVISION:
             return
-        if found is None:
-            _refuse_others(connection, path)
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-        found = _revision(connection)
+        found = _revision(connection, path)
         if found is None:
             _create(connection)
         elif found > REVISION:
@@ -157,19 +154,19 @@ def _bring_up_to_date(engine: sa.Engine, path: Path) -> None:
         connection.exec_driver_sql("COMMIT")
 
 
-def _revision(connection: sa.Connection) -> str | None:
-    """The schema that a database of ours has. Others use Alembic too, so its table alone says nothing."""
-    tables = "SELECT count(*) FROM sqlite_master WHERE name IN ('alembic_version', 'trials', 'asks')"
-    if connection.exec_driver_sql(tables).scalar_one() < 3:
+def _revision(connection: sa.Connection, path: Path) -> str | None:
+    """The schema that a database has, or None if it is new. One that is not ours is left as it is.
+
+    Others use Alembic too, so its table alone says nothing. All tables are counted in one look, since another
+    process may be creating them.
+    """
+    ours = "coalesce(sum(name IN ('alembic_version', 'trials', 'asks')), 0)"
+    every, known = connection.exec_driver_sql(f"SELECT count(*), {ours} FROM sqlite_master").one()
+    if not every:
         return None
-    row = connection.exec_driver_sql("SELECT version_num FROM alembic_version").fetchone()
-    return None if row is None else str(row[0])
-
-
-def _refuse_others(connection: sa.Connection, path: Path) -> None:
-    """Leave a database that is not ours as it is."""
-    if connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one():
+    if known < 3:
         raise StoreCorrupt(f"{path} is a database of something else: give another --store")
+    return str(connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one_or_none() or "0000")
 
 
 def _create(connection: sa.Connection) -> None:
