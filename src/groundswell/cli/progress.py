@@ -71,7 +71,7 @@ class Meter:
             cached=counters.cached,
             cost=cost(counters.usd if priced else None, counters.unknown_cost),
             left=self._left(now, counters.settled, total),
-            stopping=run.stopping is not None,
+            stopping=run.stopping is not None and run.dispatch.landing > 0,
         )
 
     def _rate(self, now: float, sent: int) -> float:
