@@ -122,6 +122,11 @@ class Admission:
         run.dispatch.forget_dropped()
         self.made_room()
 
+    def close(self) -> None:
+        """Look back no more."""
+        if self._parent is not None:
+            self._parent.close()
+
     def fail(self, error: Exception) -> None:
         """Tell everyone who waits for an outcome that none will come."""
         for future in [*self._futures, *self._room]:

@@ -131,7 +131,9 @@ class Dispatch:
         """Send what may leave now."""
         self._flush_due = False
         run = self._run
-        if run.stopping is not None or run.error is not None:
+        if self._closed:
+            return
+        if run.over is not None:
             run.halt_when_still()
             return
         now = run.clock.now()

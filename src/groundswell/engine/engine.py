@@ -11,7 +11,7 @@ import msgspec
 from groundswell.engine.driver import Driver, decode_settings, driver_name, load_driver
 from groundswell.engine.events import Listener, RunEnded, RunOpened
 from groundswell.engine.lanes import Lanes
-from groundswell.engine.ports import Clock, Lock, Prices, Router, Store
+from groundswell.engine.ports import Clock, Journal, Lock, Prices, Router, Store
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.summary import Summary, summarise
@@ -134,7 +134,11 @@ class Engine:
         record = self.store.runs.get(name_or_id)
         if record.driver is not None:
             load_driver(record.driver)
-        return await verify(record, self.store.journal(record, lambda error: None))
+        journal = self.store.journal(record, _ignore)
+        try:
+            return await verify(record, journal)
+        finally:
+            journal.close()
 
     async def _drive(
         self,
@@ -219,11 +223,11 @@ class Engine:
             listener(RunOpened(run=record.id, at=self._clock.wall(), unfinished=unfinished))
         return run
 
-    def _parent(self, record: RunRecord) -> Any:
+    def _parent(self, record: RunRecord) -> Journal | None:
         if record.parent is None:
             return None
         parent = self.store.runs.find(record.parent)
-        return None if parent is None else self.store.journal(parent, lambda error: None)
+        return None if parent is None else self.store.journal(parent, _ignore)
 
     def _watch(self, run: Run) -> Callable[[], None]:
         """Look now and then whether another process asked for a stop, and stop in time. Returns what ends that."""
@@ -287,6 +291,10 @@ class Engine:
             )
         record.sources[name] = now
         self.store.runs.change(record, sources=record.sources)
+
+
+def _ignore(error: Exception) -> None:
+    """What a journal that is only read does about failed commits."""
 
 
 def _all_settled(record: RunRecord) -> bool:

@@ -169,6 +169,7 @@ class Run:
                 await self.journal.flush()
         finally:
             self.journal.close()
+            self.admission.close()
 
     # The path of a trial.
 
