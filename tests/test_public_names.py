@@ -43,6 +43,7 @@ NAMES = [
     "Tool",
     "ToolCall",
     "Trial",
+    "TrialMissing",
     "Usage",
     "assistant",
     "fingerprint",

@@ -35,6 +35,7 @@ from groundswell.errors import (
     SettingsError,
     SourceChanged,
     StoreError,
+    TrialMissing,
 )
 from groundswell.portal import open_sync
 from groundswell.program.request import (
@@ -95,6 +96,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "Trial",
+    "TrialMissing",
     "Usage",
     "assistant",
     "fingerprint",

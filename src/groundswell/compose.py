@@ -9,6 +9,7 @@ from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Listener
 from groundswell.engine.ports import Clock, Prices, Route, Router, Transport
+from groundswell.engine.retry import RetryPolicy
 from groundswell.engine.run import RunOptions
 from groundswell.errors import SettingsError
 from groundswell.program.request import Request
@@ -62,12 +63,13 @@ def open(
     """An engine on a store, to be used as `async with groundswell.open("runs.db") as engine`.
 
     Models are reached by their `provider/model` strings. A test gives a `script` (a function that answers for
-    all models), a `transport`, or a `router` of its own instead.
+    all models, and is retried without waiting), a `transport`, or a `router` of its own instead.
     """
     from groundswell.store.journal import Store  # brings SQLAlchemy: half of the time that `import groundswell` took
 
     if script is not None:
         transport = Scripted(script)
+        options = options or RunOptions(retry=RetryPolicy(first_wait=0.0))
     if transport is not None:
         router = OneWay(transport, max_concurrent)
     return Engine(

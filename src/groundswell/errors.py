@@ -11,6 +11,7 @@
     │   ├── RunNotFound
     │   ├── RunBusy                 another process is working on it
     │   ├── SourceChanged           driver or programs changed since the run was started
+    │   ├── TrialMissing            a result was asked for where there is none (carries the Fault)
     │   ├── DuplicateKey            two trials of a run were given the same key
     │   └── RunStopped              no more work is taken: stop, cancel, budget, deadline, or a fatal fault
     ├── StoreError                  the database said no
@@ -93,6 +94,15 @@ class RunBusy(RunError):
 
 class SourceChanged(RunError):
     """Driver or programs are not those that the run was started with."""
+
+
+class TrialMissing(RunError):
+    """A trial has no result; the fault says why."""
+
+    def __init__(self, trial: str, fault: Fault) -> None:
+        super().__init__(f"trial {trial!r} is missing: {fault.kind}: {fault.message}")
+        self.trial = trial
+        self.fault = fault
 
 
 class DuplicateKey(RunError):

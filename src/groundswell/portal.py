@@ -15,6 +15,7 @@ from groundswell.engine.engine import Engine
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.summary import Summary
+from groundswell.engine.verify import Verification
 from groundswell.program.trial import Program
 
 S = TypeVar("S")
@@ -75,6 +76,14 @@ class SyncEngine:
     ) -> Summary:
         """Run a driver from the start, or go on with the run of that name."""
         return self._wait(self._engine.drive(driver, settings, name=name, seed=seed, options=options))
+
+    def resume(self, name_or_id: str, **how: Any) -> Summary:
+        """Go on with a run by calling its driver again; options as `Engine.resume` has them."""
+        return self._wait(self._engine.resume(name_or_id, **how))
+
+    def verify(self, name_or_id: str) -> Verification:
+        """Replay every trial of a run over its journal."""
+        return self._wait(self._engine.verify(name_or_id))
 
     def __enter__(self) -> SyncEngine:
         return self

@@ -146,7 +146,10 @@ def test_a_run_whose_code_has_changed_is_refused_and_stays_as_it_was(
             monkeypatch.setattr(two_asks, "source", "another")
             with pytest.raises(groundswell.SourceChanged):
                 await engine.drive(sum_up, 3, name="r")
+            with pytest.raises(groundswell.SourceChanged, match="counters/two_asks@1"):
+                await engine.resume("r")
             assert engine.store.runs.get("r").status == "completed"
+            monkeypatch.undo()
             again = await engine.resume("r")
             assert (again.status, again.asks, again.analysis) == ("completed", done.asks, 3)
 

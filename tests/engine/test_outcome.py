@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell import AskFailed, CallFailed, Fault, FaultKind, MalformedReply, Outcome, Program, SettingsError, Trial
+from groundswell import (
+    AskFailed,
+    CallFailed,
+    Fault,
+    FaultKind,
+    MalformedReply,
+    Outcome,
+    Program,
+    SettingsError,
+    Trial,
+    TrialMissing,
+)
 from groundswell.engine.outcome import decode_result, decode_spec, encode_result, encode_spec, fault_of
 
 
@@ -40,9 +51,7 @@ def test_results_and_specs_come_back_in_their_type(score: Score) -> None:
     assert decode_spec(SCORING, encode_spec(SCORING, score)) == score
 
 
-@pytest.mark.parametrize(
-    "what", [object(), {1: "a"}, {"a": {1, object()}}, "\ud800"], ids=["object", "key", "set", "text"]
-)
+@pytest.mark.parametrize("what", [object(), {1: "a"}, {"a": {1, object()}}], ids=["object", "key", "set"])
 def test_what_is_not_plain_data_is_refused_by_name(what: Any) -> None:
     with pytest.raises(SettingsError, match=r"tests/scoring@2.*result"):
         encode_result(SCORING, what)
@@ -91,7 +100,7 @@ def test_a_malformed_reply_is_kept_with_what_was_written() -> None:
 def test_an_error_of_the_program_is_kept_with_its_place() -> None:
     fault = fault_of(raised(ZeroDivisionError("by zero")))
     assert fault.kind is FaultKind.PROGRAM
-    assert fault.message.startswith("ZeroDivisionError: by zero (test_outcome.py:")
+    assert fault.message.startswith("ZeroDivisionError: by zero (in raised, test_outcome.py)")
 
 
 def test_an_error_without_a_place() -> None:
@@ -104,5 +113,5 @@ def test_unwrap() -> None:
     assert Outcome("k", 1, None).ok
     missing: Outcome[int] = Outcome("k", 1, None, REFUSED)
     assert not missing.ok
-    with pytest.raises(AskFailed, match="no"):
+    with pytest.raises(TrialMissing, match=r"'k' is missing.*no"):
         missing.unwrap()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,10 +14,10 @@ from groundswell.engine import plan
 from groundswell.engine.arrivals import Arrivals, Place
 from groundswell.engine.keys import Seen, spec_key
 from groundswell.engine.opened import Deliver, OpenTrial
-from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_spec
+from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_spec, plain_text
 from groundswell.engine.ports import Journal
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
-from groundswell.errors import DuplicateKey, ReplayMismatch, SourceChanged
+from groundswell.errors import DuplicateKey, ReplayMismatch, SettingsError, SourceChanged
 from groundswell.program.request import Fault
 from groundswell.program.trial import Program
 
@@ -47,12 +48,14 @@ class Admission:
         self._parent = parent
         self._save_sources = save_sources
         self._accept_changes = accept_changes
-        self._seen = Seen()
+        self._named = Seen()
         self._checked: set[str] = set()
         self._rescored: dict[str, str] = {}
         self.maps: set[Arrivals] = set()
         self._futures: set[asyncio.Future[Any]] = set()
-        self._room: list[asyncio.Future[None]] = []
+        self._room: deque[asyncio.Future[None]] = deque()
+        self._submitted = Seen()
+        self._ordinal = 0
         self._entering = 0
         self.admitting = 0
         self.past = last_trial - run.record.span[0]
@@ -72,6 +75,8 @@ class Admission:
 
     async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Arrivals) -> None:
         """Take specs as there is room, and admit them."""
+        seen, suffix = Seen(), f"@{self._ordinal}" if self._ordinal else ""
+        self._ordinal += 1
         if isinstance(specs, Sized):
             self._run.expected = (self._run.expected or 0) + len(specs) * replicates
         self.maps.add(arrivals)
@@ -82,10 +87,11 @@ class Admission:
             source = (spec for each in specs for spec in repeat(each, replicates))
             while True:
                 room = await self._find_room(arrivals)
-                chunk = [(spec, None) for spec in islice(source, min(room, AT_ONCE))]
-                if not chunk:
+                bodies = [encode_spec(program, spec) for spec in islice(source, min(room, AT_ONCE))]
+                if not bodies:
                     break
-                await self._admit(program, chunk, [arrivals.expect() for _ in chunk])
+                keys = [_default_key(program, body, suffix, seen) for body in bodies]
+                await self._admit(program, bodies, keys, [arrivals.expect() for _ in bodies])
                 await asyncio.sleep(0)
         except asyncio.CancelledError:
             raise
@@ -104,8 +110,13 @@ class Admission:
         while self._left <= 0:
             await self._wait_for_room()
         await self._raise_if_over()
+        body = encode_spec(program, spec)
+        if key is None:
+            key = _default_key(program, body, "~", self._submitted)
+        else:
+            self._check_key(key)
         future: asyncio.Future[Outcome[R]] = self._future()
-        await self._admit(program, [(spec, key)], [lambda outcome: _resolve(future, outcome)])
+        await self._admit(program, [body], [key], [lambda outcome: _resolve(future, outcome)])
         return await future
 
     def abandon(self, arrivals: Arrivals) -> None:
@@ -113,12 +124,15 @@ class Admission:
         run = self._run
         if run.over is not None:
             return  # the run ended first: what is unfinished goes on when it is resumed
-        for trial in list(run.open.values()):
-            if isinstance(trial.deliver, Place) and trial.deliver.arrivals is arrivals and trial.conductor is not None:
-                trial.drop()
-                del run.open[trial.id]
-                run.counters.planned -= 1
-                run.journal.abandon(trial.id)
+        self._give_up([t for t in run.open.values() if isinstance(t.deliver, Place) and t.deliver.arrivals is arrivals])
+
+    def _give_up(self, trials: list[OpenTrial]) -> None:
+        run = self._run
+        for trial in trials:
+            trial.drop()
+            del run.open[trial.id]
+            run.counters.planned -= 1
+            run.journal.abandon(trial.id)
         run.dispatch.forget_dropped()
         self.made_room()
 
@@ -137,27 +151,25 @@ class Admission:
             arrivals.fail(error)
 
     def made_room(self) -> None:
-        """A trial ended: those who wait for room may look again."""
-        if self._room and self._left > 0:
-            for future in self._room:
-                if not future.done():
-                    future.set_result(None)
-            self._room.clear()
+        """A trial ended: as many as there is room for may look again, in the order in which they came."""
+        room = self._left if self._room else 0
+        while self._room and room > 0:
+            future = self._room.popleft()
+            if not future.done():
+                future.set_result(None)
+                room -= 1
 
     def driver_ended(self) -> None:
-        """The driver has all it wants: what it left, or did not submit again, is no part of the run any more.
+        """The driver has all it wants: what is open still, or was not submitted again, is no part of the run any more.
 
         Only now are changed programs those of the run: one that is stopped halfway must not pass for scored anew.
         """
+        if self._run.over is not None:
+            return  # it was stopped, and only did not say so
         if self._rescored:
             self._run.record.sources.update(self._rescored)
             self._save_sources(self._run.record)
-        for arrivals in list(self.maps):
-            self.abandon(arrivals)
-        for trial in self.recovered.values():
-            if trial.outcome is None:
-                self._run.counters.planned -= 1
-                self._run.journal.abandon(trial.id)
+        self._give_up(list(self._run.open.values()))
 
     def readmit(
         self,
@@ -172,7 +184,7 @@ class Admission:
 
     async def _find_room(self, arrivals: Arrivals) -> int:
         """Wait until trials may be opened; how many."""
-        while (room := min(self._left, MOST_BACKLOG - arrivals.due)) <= 0:
+        while (room := min(self._left, MOST_BACKLOG + self.window - arrivals.due)) <= 0:
             self.admitting -= 1
             self._run.dispatch.schedule()
             try:
@@ -189,22 +201,20 @@ class Admission:
         await future
 
     async def _admit(
-        self, program: Program[Any, Any], specs: Sequence[tuple[Any, str | None]], deliver: Sequence[Deliver]
+        self, program: Program[Any, Any], bodies: Sequence[bytes], keys: Sequence[str], deliver: Sequence[Deliver]
     ) -> None:
         """Start trials, or deliver the outcomes of those that ended in an earlier session."""
         run = self._run
-        bodies = [encode_spec(program, spec) for spec, _ in specs]
-        keys = [self._key(program, body, key) for body, (_, key) in zip(bodies, specs, strict=True)]
         self._entering += len(keys)
         try:
-            rows, recorded, inherited = await self._look_back(keys)
+            rows, recorded, inherited = await self._look_back(program, keys)
         finally:
             self._entering -= len(keys)
         for body, key, then in zip(bodies, keys, deliver, strict=True):
             spec = body.decode()
             row = rows.get(key)
             if key in self.recovered:
-                self._claim(self.recovered.pop(key), spec, then)
+                self._claim(program, self.recovered.pop(key), spec, then)
             elif row is None:
                 self._number += 1
                 run.counters.planned += 1
@@ -213,26 +223,23 @@ class Admission:
                 run.start(new, program, then, None, inherited.get(key))
             else:
                 _check_spec(key, row.spec, spec)
+                self._check_version(program, row.program)
                 self.past -= 1
                 if row.outcome is not None and program.id not in self._rescored:
                     then(_past_outcome(program, row))
                 else:
-                    self._recount(row)
-                    run.start(row, program, then, recorded.get(row.id), inherited.get(key))
+                    self._start_again(row, program, then, recorded.get(row.id), inherited.get(key))
         self.made_room()
 
-    def _key(self, program: Program[Any, Any], body: bytes, key: str | None) -> str:
-        """The key of a trial: the caller's, or a hash of the spec and the number of its replicate."""
-        if key is not None:
-            if self._seen.add(key):
-                raise DuplicateKey(f"trial key {key!r} was submitted twice in run {self._run.record.title!r}")
-            return key
-        key = spec_key(program.name, body)
-        replicate = self._seen.add(key)
-        return f"{key}#{replicate}" if replicate else key
+    def _check_key(self, key: str) -> None:
+        """Refuse a key of the caller's that cannot be one."""
+        if not key or plain_text(key) != key:
+            raise SettingsError(f"trial key {key!r}: must be text that can be written down, and not empty")
+        if self._named.add(key):
+            raise DuplicateKey(f"trial key {key!r} was submitted twice in run {self._run.record.title!r}")
 
     async def _look_back(
-        self, keys: Sequence[str]
+        self, program: Program[Any, Any], keys: Sequence[str]
     ) -> tuple[Mapping[str, TrialRow], Mapping[int, dict[str, Recorded]], Mapping[str, dict[str, Recorded]]]:
         """What earlier sessions, and the run that this one was forked from, know of these trials."""
         journal = self._run.journal
@@ -240,7 +247,11 @@ class Admission:
         recorded: Mapping[int, dict[str, Recorded]] = {}
         if self.past > 0:
             rows = await journal.find([key for key in keys if key not in self.recovered])
-            again = [row.id for row in rows.values() if row.outcome is None or row.program in self._rescored]
+            again = [
+                row.id
+                for row in rows.values()
+                if row.outcome is None or row.program != program.id or program.id in self._rescored
+            ]
             if again:
                 recorded = await journal.recorded(sorted(again))
         unfinished = [key for key in keys if key not in self.recovered and _unfinished(rows.get(key))]
@@ -254,22 +265,39 @@ class Admission:
         theirs = await self._parent.recorded(sorted(row.id for row in parents.values()))
         return {key: _before(self._run.record.cut, theirs[row.id]) for key, row in parents.items()}
 
-    def _claim(self, trial: OpenTrial, spec: str, deliver: Deliver) -> None:
+    def _claim(self, program: Program[Any, Any], trial: OpenTrial, spec: str, deliver: Deliver) -> None:
         """The driver submitted a trial that was recovered."""
         _check_spec(trial.key, trial.spec, spec)
+        self._check_version(program, trial.program.id)
         if trial.outcome is not None:
             deliver(trial.outcome)
         else:
             trial.deliver = deliver
 
-    def _recount(self, row: TrialRow) -> None:
-        """A trial of an earlier session goes on although it was abandoned, or is scored again."""
-        if row.outcome is None:
+    def _start_again(
+        self,
+        row: TrialRow,
+        program: Program[Any, Any],
+        deliver: Deliver,
+        recorded: dict[str, Recorded] | None,
+        inherited: dict[str, Recorded] | None,
+    ) -> None:
+        """Go on with a trial that was left to the driver, or score it again."""
+        if row.abandoned or row.program != program.id:
             self._run.counters.planned += row.abandoned
-        elif row.fault is None:
-            self._run.counters.usable -= 1
-        else:
-            self._run.counters.missing -= 1
+            row = row._replace(program=program.id, abandoned=False)
+            self._run.journal.add_trial(row)
+        self._run.start(row, program, deliver, recorded, inherited)
+
+    def _check_version(self, program: Program[Any, Any], recorded: str) -> None:
+        """Refuse trials of another version of a program, unless changes were accepted."""
+        if recorded != program.id:
+            if not self._accept_changes:
+                raise SourceChanged(
+                    f"run {self._run.record.title!r} holds trials of {recorded}, and now {program} is submitted: start "
+                    "a new run, or resume with --accept-changes to score the recorded replies anew"
+                )
+            self._rescored[program.id] = program.source
 
     def unchanged(self, program: Program[Any, Any]) -> bool:
         """Whether a program's source is the one that the run was started with."""
@@ -277,6 +305,10 @@ class Admission:
 
     def _check(self, program: Program[Any, Any]) -> None:
         """Refuse a changed program, unless changes were accepted: then its trials are scored anew."""
+        if not isinstance(program, Program):
+            raise SettingsError(
+                f"{program!r} is not a program: put @program('a/name') on an `async def f(trial, spec)`"
+            )
         if program.id in self._checked:
             return
         record = self._run.record
@@ -313,6 +345,16 @@ class Admission:
 def _check_spec(key: str, recorded: str, now: str) -> None:
     if recorded != now:
         raise ReplayMismatch(key, "-", f"this key was recorded with another spec: {recorded[:200]}")
+
+
+def _default_key(program: Program[Any, Any], body: bytes, suffix: str, seen: Seen) -> str:
+    """A hash of the spec; which `map` of the run it is in, if not the first; and the number of its replicate there.
+
+    Counted per `map`, since how far ahead an earlier one had read when it was left depends on timing.
+    """
+    key = spec_key(program.name, body)
+    replicate = seen.add(key)
+    return f"{key}{suffix}#{replicate}" if replicate else key + suffix
 
 
 def _unfinished(row: TrialRow | None) -> bool:

@@ -10,6 +10,7 @@ arrived    retry (retry.py), or hand the settlement back to the run
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from functools import partial
 from hashlib import blake2b
@@ -39,13 +40,17 @@ LOST = Fault(FaultKind.GARBLED, "the transport gave no result for this ask")
 
 
 class Queue:
-    """What waits for one lane. `released` counts the asks of a barrier wave that have not all left yet."""
+    """What waits for one lane, and how much is in flight on it.
 
-    __slots__ = ("asks", "released")
+    `released` counts the asks of a barrier wave that have not all left yet.
+    """
+
+    __slots__ = ("asks", "flying", "released")
 
     def __init__(self) -> None:
         self.asks: deque[Pending] = deque()
         self.released = 0
+        self.flying = 0
 
 
 class Dispatch:
@@ -81,9 +86,13 @@ class Dispatch:
         run.lanes.join(self.schedule)
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Send nothing more, and let other runs have the slots of what is given up."""
         self._closed = True
         self._run.lanes.leave(self.schedule)
+        for lane, queue in self._queues.items():
+            lane.pace.joined(-queue.flying)
+        self._queues.clear()
+        self._run.lanes.freed()
         self._run.counters.seconds = self._seconds_before + self._run.clock.now() - self._started
 
     def take(self, pending: Pending) -> None:
@@ -186,8 +195,7 @@ class Dispatch:
             run.clock.wall(),
             items=tuple([Item(p.ask, request_of(p), partial(self._sample, p)) for p in pendings]),
         )
-        self.flying += len(pendings)
-        self.landing += 0 if lane.barrier else len(pendings)
+        self._took_off(lane, len(pendings))
         run.counters.sent += len(pendings)
         run.counters.waves += 1
         for pending in pendings if self._limited else ():
@@ -195,9 +203,9 @@ class Dispatch:
         run.journal.add_wave(wave, [pending.print for pending in pendings], self._launch, lane, wave, pendings)
 
     def _launch(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
-        if self._closed or self._run.error is not None:
+        if self._closed:
             return
-        if self._run.stopping is None:
+        if self._run.over is None:
             self._run.spawn(self._travel(lane, wave, pendings))
         else:
             self._recall(lane, wave, pendings)
@@ -205,14 +213,19 @@ class Dispatch:
     def _recall(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
         """The run was stopped while the intent of a wave was being committed: it does not leave."""
         count = len(pendings)
-        self.flying -= count
-        self.landing -= 0 if lane.barrier else count
+        self._took_off(lane, -count)
         lane.pace.joined(-count)
         self._run.counters.sent -= count
         self._run.counters.waves -= 1
         self._queue(lane).asks.extendleft(reversed(pendings))
         self._run.journal.end_wave(wave.id)
+        self._run.lanes.freed()
         self._run.halt_when_still()
+
+    def _took_off(self, lane: Lane, count: int) -> None:
+        self.flying += count
+        self.landing += 0 if lane.barrier else count
+        self._queue(lane).flying += count
 
     async def _travel(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
         """Dispatch a wave and take in its replies."""
@@ -231,6 +244,15 @@ class Dispatch:
                     self.arrived(lane, pending, wave.id, settlement)
         except WaveFailed as failed:
             lost = failed.fault
+        except asyncio.CancelledError:
+            if cancelled_by_us():
+                raise
+            lost = Fault(FaultKind.CONNECTION, "the transport cancelled the request")
+        except Exception as error:  # noqa: BLE001  a transport that breaks: what became of the rest is not known
+            self._took_off(lane, -len(flying))
+            lane.pace.joined(-len(flying))
+            run.abort(error)
+            return
         for pending in flying.values():
             self.arrived(lane, pending, wave.id, lost)
         run.journal.end_wave(wave.id)
@@ -247,8 +269,7 @@ class Dispatch:
 
     def arrived(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
         """An attempt ended: retry it, or hand its settlement to the run."""
-        self.flying -= 1
-        self.landing -= not lane.barrier
+        self._took_off(lane, -1)
         self._spend(lane, pending, settlement)
         if type(settlement) is Fault:
             now = self._run.clock.now()
@@ -261,9 +282,23 @@ class Dispatch:
         else:
             lane.pace.done()
             if lane.cached and self._caching:
-                self._run.journal.add_cached(self._cache_key(pending), settlement)
+                self._keep(pending, settlement)
         self._run.write(pending, settlement, wave)
         self._run.lanes.freed()
+
+    def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
+        """An ask of an earlier session, which counts as flying already, ended."""
+        lane.pace.joined(1)
+        self.flying -= 1
+        self._took_off(lane, 1)
+        self.arrived(lane, pending, wave, settlement)
+
+    def _keep(self, pending: Pending, settlement: Settlement) -> None:
+        """Let other runs have a reply; one that cannot be written is a fault when it is journalled."""
+        try:
+            self._run.journal.add_cached(self._cache_key(pending), settlement)
+        except UnicodeEncodeError:
+            return
 
     def _failed(self, lane: Lane, pending: Pending, fault: Fault, now: float) -> bool:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
@@ -287,6 +322,8 @@ class Dispatch:
 
         def again() -> None:
             self._retrying -= 1
+            if self._closed:
+                return
             if pending.trial.conductor is not None:
                 queue = self._queue(lane)
                 queue.asks.appendleft(pending)
@@ -328,7 +365,8 @@ class Dispatch:
 
     def _sample(self, pending: Pending) -> int:
         trial, record = pending.trial, self._run.record
-        return sample_number(record.seed, self._salt, trial.program.name, trial.key, pending.wait.path)
+        salt = f"{self._salt}~{trial.attempt}" if trial.attempt else self._salt  # a new attempt wants other replies
+        return sample_number(record.seed, salt, trial.program.name, trial.key, pending.wait.path)
 
     def _cache_key(self, pending: Pending) -> bytes:
         """The request's content and, unless an explicit temperature of 0 makes it moot, its sample number."""
@@ -381,6 +419,12 @@ class Dispatch:
                 trials=tuple(pending.trial.key for pending in pendings),
             )
         )
+
+
+def cancelled_by_us() -> bool:
+    """Whether the current task was asked to end, rather than something inside it having been cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def request_of(pending: Pending) -> Request:

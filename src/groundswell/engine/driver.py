@@ -43,7 +43,9 @@ def load_driver(name: str) -> Driver:
     try:
         module = _load_file(Path(module_name)) if module_name.endswith(".py") else importlib.import_module(module_name)
         driver = getattr(module, attribute)
-    except (ImportError, FileNotFoundError, AttributeError) as error:
+    except AttributeError as error:
+        raise RunError(f"driver {name} cannot be loaded: {module_name} has no {attribute!r}") from error
+    except (ImportError, FileNotFoundError, SyntaxError) as error:
         raise RunError(f"driver {name} cannot be loaded: {error}") from error
     if not inspect.iscoroutinefunction(driver):
         raise SettingsError(f"driver {name}: must be an `async def driver(run, settings)`")

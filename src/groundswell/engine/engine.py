@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
-from groundswell.engine.driver import Driver, decode_settings, driver_name, load_driver
+from groundswell.engine.driver import Driver, decode_settings, driver_name, load_driver, settings_type
 from groundswell.engine.events import Listener, RunEnded, RunOpened
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.ports import Clock, Journal, Lock, Prices, Router, Store
@@ -16,9 +17,9 @@ from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.engine.verify import Verification, verify
-from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged, StoreError
+from groundswell.errors import GroundswellError, RunError, RunStopped, SettingsError, SourceChanged, StoreError
 from groundswell.program.request import canonical
-from groundswell.program.trial import source_hash
+from groundswell.program.trial import find_program, source_hash
 
 ENDED_BY: dict[str, Status] = {
     "interrupted": "interrupted",
@@ -44,7 +45,7 @@ class Engine:
         listeners: Sequence[Listener] = (),
     ) -> None:
         self.store = store
-        self.options = options or RunOptions()
+        self._options = options
         self._lanes = Lanes(router, clock)
         self._clock = clock
         self._prices = prices
@@ -95,8 +96,12 @@ class Engine:
         name: str | None = None,
         seed: int = 0,
         options: RunOptions | None = None,
+        accept_changes: bool = False,
     ) -> Summary:
         """Run a driver from the start, or go on with the run of that name if it has the same settings."""
+        if not inspect.iscoroutinefunction(driver):
+            raise SettingsError(f"{driver!r} is not a driver: give an `async def driver(run, settings)`")
+        settings_type(driver)
         body = canonical(settings).decode()
         record = self.store.runs.find(name) if name is not None else None
         if record is None:
@@ -106,7 +111,7 @@ class Engine:
                 f"run {name!r} exists with another driver, settings or seed: give another name, or "
                 f"`groundswell runs resume {record.id}` to continue it as it was started"
             )
-        return await self._drive(record, driver, options)
+        return await self._drive(record, driver, options, accept_changes=accept_changes)
 
     async def resume(
         self,
@@ -122,12 +127,12 @@ class Engine:
             raise RunError(
                 f"run {record.title!r} was started by a script: run the script again, it continues where it was left"
             )
+        driver = load_driver(record.driver)
         retry = retry_missing and record.counters.missing > 0
         if record.status in ("completed", "partial") and not (retry or accept_changes) and _all_settled(record):
+            _refuse_changed(record, driver)
             return summarise(record)
-        return await self._drive(
-            record, load_driver(record.driver), options, accept_changes=accept_changes, retry_missing=retry
-        )
+        return await self._drive(record, driver, options, accept_changes=accept_changes, retry_missing=retry)
 
     async def verify(self, name_or_id: str) -> Verification:
         """Replay every trial of a run over its journal: do its programs still ask and find the same?"""
@@ -154,7 +159,7 @@ class Engine:
         run = self._open(record, options, accept_changes=accept_changes, retry_missing=retry_missing)
         try:
             self._check_driver(run.record, driver, accept_changes)
-            analysis = await driver(run, settings)
+            analysis = _encode_analysis(driver, await driver(run, settings))
         except SourceChanged as refused:
             await self._end(run, refused)
             self.store.runs.change(record, status=record.status, error=record.error)  # refused: nothing happened to it
@@ -164,7 +169,7 @@ class Engine:
             if not isinstance(error, RunStopped):
                 raise
         else:
-            await self._end(run, None, canonical(analysis).decode())
+            await self._end(run, None, analysis)
         return summarise(self.store.runs.get(record.id))
 
     def _create(
@@ -175,7 +180,7 @@ class Engine:
         settings: str | None,
         options: RunOptions | None,
     ) -> RunRecord:
-        stored = msgspec.to_builtins(options or self.options)
+        stored = msgspec.to_builtins(options or self._options or RunOptions())
         return self.store.runs.create(name, seed, driver=driver, settings=settings, options=stored)
 
     def _open(
@@ -204,7 +209,7 @@ class Engine:
                 ),
                 self._lanes,
                 self._clock,
-                options or msgspec.convert(record.options, RunOptions),
+                options or self._options or msgspec.convert(record.options, RunOptions),
                 numbers=runs.last_number(record),
                 save_sources=lambda changed: runs.change(changed, sources=changed.sources),
                 accept_changes=accept_changes,
@@ -236,7 +241,8 @@ class Engine:
         async def look() -> None:
             if await run.journal.cancelled():
                 run.stop("cancelled", f"run {run.record.title!r} was cancelled")
-            cancel[0] = self._clock.call_at(self._clock.now() + CANCEL_EVERY, again)
+            if run.record.id in self._running:
+                cancel[0] = self._clock.call_at(self._clock.now() + CANCEL_EVERY, again)
 
         def again() -> None:
             run.spawn(look())
@@ -284,11 +290,8 @@ class Engine:
 
     def _check_driver(self, record: RunRecord, driver: Driver, accept_changes: bool) -> None:
         name, now = driver_name(driver), source_hash(driver)
-        if record.sources.get(name) not in (None, now) and not accept_changes:
-            raise SourceChanged(
-                f"driver {name} has changed since run {record.title!r} was started: restore it, start a new run, "
-                "or resume with --accept-changes"
-            )
+        if not accept_changes:
+            _refuse_changed(record, driver)
         record.sources[name] = now
         self.store.runs.change(record, sources=record.sources)
 
@@ -301,8 +304,31 @@ def _all_settled(record: RunRecord) -> bool:
     return record.counters.settled >= record.counters.planned and record.analysis is not None
 
 
+def _refuse_changed(record: RunRecord, driver: Driver) -> None:
+    """Refuse to go on with, or to repeat the figures of, a run whose code is not what it was."""
+    programs = {name: found.source for name in record.sources if (found := find_program(name)) is not None}
+    now = {driver_name(driver): source_hash(driver)} | programs
+    changed = [name for name, source in record.sources.items() if now.get(name, source) != source]
+    if changed:
+        raise SourceChanged(
+            f"the code of {' and '.join(changed)} has changed since run {record.title!r} was started: restore it, "
+            "start a new run, or resume with --accept-changes to score the recorded replies anew"
+        )
+
+
+def _encode_analysis(driver: Driver, analysis: Any) -> str:
+    try:
+        return canonical(analysis).decode()
+    except (TypeError, ValueError) as error:
+        raise SettingsError(
+            f"driver {driver.__qualname__}: what it returns cannot be stored as JSON: {error}"
+        ) from error
+
+
 def _ending(run: Run, error: BaseException | None) -> tuple[Status, str | None]:
     """The status in which a run is left."""
+    if error is None and run.stopping is not None and run.stopping.reason != "ended":
+        error = run.stopping  # the driver kept it to itself
     if isinstance(error, RunStopped):
         return ENDED_BY.get(error.reason, "stopped"), str(error)
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
@@ -311,5 +337,7 @@ def _ending(run: Run, error: BaseException | None) -> tuple[Status, str | None]:
         known = isinstance(error, GroundswellError)
         return "failed", str(error) if known else f"{type(error).__name__}: {error}"
     if run.counters.settled < run.counters.planned or run.counters.missing:
-        return ("partial" if run.counters.usable else "failed"), None
+        if not run.counters.usable:
+            return "failed", "no trial is usable: `groundswell runs show` says why"
+        return "partial", None
     return "completed", None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groundswell.engine.pace import Pace, PaceLimits
-from groundswell.engine.ports import Clock, Router, Transport
+from groundswell.engine.ports import Clock, Route, Router, Transport
 from groundswell.program.request import Request
 
 UNLIMITED = 1 << 40
@@ -40,13 +40,26 @@ class Lanes:
         lane = self._by_model.get(by_model)
         if lane is None:
             route = self.router.route(request)
-            key = (route.account, route.transport.name)
-            lane = self._by_route.get(key)
-            if lane is None:
-                limit = UNLIMITED if route.transport.barrier else route.max_concurrent
-                pace = Pace(PaceLimits(max_concurrent=limit), self._clock.now())
-                lane = self._by_route[key] = Lane(route.account, route.transport, pace)
+            lane = self._lane(route)
             self._by_model[by_model] = lane
+        return lane
+
+    def that_carried(self, account: str, transport: str) -> Lane:
+        """The lane of a wave that was sent earlier, whatever way its requests would go now."""
+        lane = self._by_route.get((account, transport))
+        if lane is None:
+            way = self.router.transport(transport, account)
+            assert way is not None, "recovery has asked for it"
+            lane = self._lane(Route(account, way))
+        return lane
+
+    def _lane(self, route: Route) -> Lane:
+        key = (route.account, route.transport.name)
+        lane = self._by_route.get(key)
+        if lane is None:
+            limit = UNLIMITED if route.transport.barrier else route.max_concurrent
+            pace = Pace(PaceLimits(max_concurrent=limit), self._clock.now())
+            lane = self._by_route[key] = Lane(route.account, route.transport, pace)
         return lane
 
     @property
@@ -65,7 +78,8 @@ class Lanes:
 
     def leave(self, flush: Callable[[], None]) -> None:
         """A run has ended."""
-        self._runs.remove(flush)
+        if flush in self._runs:
+            self._runs.remove(flush)
 
     def freed(self) -> None:
         """Something came back: let the runs send, each in its turn first."""

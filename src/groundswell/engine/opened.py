@@ -22,10 +22,11 @@ class OpenTrial:
     recorded   what its journal holds
     inherited  what the trial that it was forked from has
     lenient    it is a new attempt: where it asks something else than before, it is asked anew
-    was        the outcome that it had before it was scored again
+    was        the outcome that it had before it was scored again, and its fault
     """
 
     __slots__ = (
+        "attempt",
         "conductor",
         "deliver",
         "given",
@@ -38,6 +39,7 @@ class OpenTrial:
         "recorded",
         "spec",
         "was",
+        "was_fault",
     )
 
     def __init__(
@@ -56,7 +58,9 @@ class OpenTrial:
         self.spec = row.spec
         self.given = given
         self.was = row.outcome
-        self.lenient = row.attempt > 0
+        self.was_fault = row.fault
+        self.attempt = row.attempt
+        self.lenient = row.attempt > 0 and row.outcome is None
         self.program = program
         self.conductor: Conductor | None = conductor
         self.deliver = deliver
@@ -82,6 +86,8 @@ class Pending:
         self.ask = AskId(trial.id, wait.path)
         try:
             self.print = fingerprint(wait.request)
+        except UnicodeEncodeError:
+            raise
         except (TypeError, ValueError) as error:
             problem = f"trial {trial.key!r}, ask {wait.path}: the request cannot be stored as JSON: {error}"
             raise SettingsError(problem) from error

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import traceback
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from groundswell.errors import AskFailed, CallFailed, MalformedReply, SettingsError
+from groundswell.errors import AskFailed, CallFailed, MalformedReply, SettingsError, TrialMissing
+from groundswell.program.conductor import Conductor
 from groundswell.program.request import Fault, FaultKind, canonical
 from groundswell.program.trial import Program
 
 R = TypeVar("R")
+
+OURS = str(Path(__file__).parents[1])
 
 
 class Outcome(msgspec.Struct, Generic[R], frozen=True):
@@ -28,9 +32,9 @@ class Outcome(msgspec.Struct, Generic[R], frozen=True):
         return self.fault is None
 
     def unwrap(self) -> R:
-        """The result; raises `AskFailed` with the fault if it is missing."""
+        """The result; raises `TrialMissing` with the fault if there is none."""
         if self.fault is not None:
-            raise AskFailed(self.fault)
+            raise TrialMissing(self.key, self.fault)
         return self.result  # type: ignore[return-value]  # None is a result too, where R allows it
 
 
@@ -38,6 +42,8 @@ def encode_result(program: Program[Any, Any], result: Any) -> str:
     """A result as JSON text."""
     try:
         return canonical(result).decode()
+    except UnicodeEncodeError:
+        raise
     except (TypeError, ValueError) as error:
         raise SettingsError(f"{program}: its result cannot be stored as JSON: {error}") from error
 
@@ -45,15 +51,6 @@ def encode_result(program: Program[Any, Any], result: Any) -> str:
 def decode_result(program: Program[Any, Any], body: str) -> Any:
     """The result that `encode_result` wrote, in the type that the program returns."""
     return _decode(program.result_type, body, f"{program}: a stored result is not a valid {program.result_type}")
-
-
-def is_result(program: Program[Any, Any], result: Any) -> bool:
-    """Whether a result has the type that the program says it returns."""
-    try:
-        msgspec.convert(result, program.result_type)
-    except msgspec.ValidationError:
-        return False
-    return True
 
 
 def encode_spec(program: Program[Any, Any], spec: Any) -> bytes:
@@ -82,12 +79,49 @@ def _decode(wanted: Any, body: bytes | str, problem: str) -> Any:
         raise SettingsError(f"{problem}: {error}") from error
 
 
+def outcome_of(program: Program[Any, Any], key: str, given: Any, conductor: Conductor) -> tuple[str, Outcome[Any]]:
+    """How a trial ended, as text and as a driver gets it."""
+    error = conductor.error
+    if error is None:
+        try:
+            body = encode_result(program, conductor.result)
+        except UnicodeEncodeError as problem:
+            error = problem
+        else:
+            try:
+                return body, Outcome(key, given, decode_result(program, body))
+            except SettingsError as problem:
+                if not _has_type(conductor.result, program.result_type):
+                    raise
+                error = problem  # of the right type, but not a value that JSON can hold: NaN, for one
+    fault = fault_of(error)
+    return canonical(fault).decode(), Outcome(key, given, None, fault)
+
+
+def _has_type(result: Any, wanted: Any) -> bool:
+    try:
+        msgspec.convert(result, wanted)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
 def fault_of(error: Exception) -> Fault:
     """What an unhandled exception of a program makes of its trial."""
     if isinstance(error, AskFailed | CallFailed):
         return error.fault
     if isinstance(error, MalformedReply):
-        return Fault(FaultKind.MALFORMED, f"{error}; the model wrote: {error.text[:200]}")
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    where = f" ({last[0].filename.rpartition('/')[2]}:{last[0].lineno})" if last else ""
-    return Fault(FaultKind.PROGRAM, f"{type(error).__name__}: {error}{where}")
+        return Fault(FaultKind.MALFORMED, plain_text(f"{error}; the model wrote: {error.text[:200]}"))
+    return Fault(FaultKind.PROGRAM, plain_text(f"{type(error).__name__}: {error}{_place(error)}"))
+
+
+def _place(error: Exception) -> str:
+    """The last function of the user's own in a traceback. No line: that changes with every comment above it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not frame.filename.startswith(OURS)] or frames
+    return f" (in {theirs[-1].name}, {Path(theirs[-1].filename).name})" if theirs else ""
+
+
+def plain_text(text: str) -> str:
+    """Text that can be written down: what is not valid Unicode is shown as such."""
+    return text.encode(errors="backslashreplace").decode()

@@ -137,10 +137,8 @@ class HeldWaves:
             wave.early[ask] = settlement
             return
         self._let_go(wave, ask)
-        lane = self._run.lanes.of(pending.wait.request)  # type: ignore[arg-type]  # calls are never in a wave
-        lane.pace.joined(1)
-        self._run.dispatch.landing += not lane.barrier
-        self._run.dispatch.arrived(lane, pending, wave.intent.id, settlement)
+        lane = self._run.lanes.that_carried(wave.intent.account, wave.intent.transport)
+        self._run.dispatch.rejoined(lane, pending, wave.intent.id, settlement)
         if wave.over and not wave.prints:
             self._run.journal.end_wave(wave.intent.id)
 

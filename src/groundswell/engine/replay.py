@@ -9,7 +9,7 @@ from groundswell.engine.outcome import decode_spec
 from groundswell.engine.records import Recorded, TrialRow
 from groundswell.errors import ReplayMismatch
 from groundswell.program.conductor import Conductor, Wait
-from groundswell.program.request import Invoke, Request, Settlement, fingerprint
+from groundswell.program.request import UNSENDABLE, Invoke, Request, Settlement, fingerprint
 from groundswell.program.trial import Program
 
 Witness = Callable[[Wait, Settlement | None], None]
@@ -32,16 +32,24 @@ def replay(
     while waits:
         for wait in waits:
             known = recorded.get(wait.path)
-            same = known is not None and known[0] == fingerprint(wait.request)
+            settlement = _settlement(known, wait)
             if witness is not None:
-                witness(wait, known[1] if same and known is not None else None)
-            if same and known is not None:
-                conductor.settle(wait, known[1])
+                witness(wait, settlement)
+            if settlement is not None:
+                conductor.settle(wait, settlement)
             elif known is not None and witness is None:
                 conductor.close()
                 raise ReplayMismatch(row.key, wait.path, f"{program} now makes another request than was recorded")
         waits = conductor.advance()
     return conductor
+
+
+def _settlement(known: Recorded | None, wait: Wait) -> Settlement | None:
+    try:
+        print_ = fingerprint(wait.request)
+    except UnicodeEncodeError:
+        return UNSENDABLE
+    return known[1] if known is not None and known[0] == print_ else None
 
 
 class Exchange(NamedTuple):

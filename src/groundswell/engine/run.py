@@ -25,18 +25,27 @@ from groundswell.engine import plan
 from groundswell.engine.admission import Admission
 from groundswell.engine.arrivals import Arrivals
 from groundswell.engine.budget import Limits
-from groundswell.engine.dispatch import Dispatch
+from groundswell.engine.dispatch import Dispatch, cancelled_by_us
 from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.opened import Deliver, OpenTrial, Pending
-from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_result, fault_of, is_result
+from groundswell.engine.outcome import Outcome, decode_spec, outcome_of, plain_text
 from groundswell.engine.ports import Clock, Journal, Prices
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.recovery import recover
 from groundswell.engine.retry import RetryPolicy
 from groundswell.errors import ForeignAwait, ReplayMismatch, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
-from groundswell.program.request import Fault, FaultKind, Invoke, Returned, Settlement, canonical, fingerprint
+from groundswell.program.request import (
+    UNSENDABLE,
+    Fault,
+    FaultKind,
+    Invoke,
+    Returned,
+    Settlement,
+    canonical,
+    fingerprint,
+)
 from groundswell.program.trial import Program, find_function
 
 S = TypeVar("S")
@@ -126,14 +135,15 @@ class Run:
         self.halt_when_still()
 
     def abort(self, error: Exception) -> None:
-        """End at once with an error: nothing more is sent or written. The run can be resumed."""
+        """End with an error, as a stop does; if it is the store's, at once. The run can be resumed."""
         if self.error is None:
             self.error = error
-            for task in self._tasks:
-                task.cancel()
-            self.admission.fail(error)
-            if self._landed is not None and not self._landed.done():
-                self._landed.set_result(None)
+            if isinstance(error, StoreError):
+                for task in self._tasks:
+                    task.cancel()
+                self._tell(error)
+            else:
+                self.halt_when_still()
 
     async def opened(self) -> None:
         """Go on with what an earlier session left, once."""
@@ -143,7 +153,7 @@ class Run:
 
     async def land(self) -> None:
         """Send nothing more, and wait for the replies that would be paid for and lost."""
-        if self.error is None:
+        if not isinstance(self.error, StoreError):
             self.stopping = self.stopping or RunStopped("ended", f"run {self.record.title!r} has ended")
             self._landed = self.loop.create_future()
             self.halt_when_still()
@@ -195,19 +205,29 @@ class Run:
         assert conductor is not None
         try:
             while waits:
-                fresh = [wait for wait in waits if not self._replay(trial, wait)] if trial.recorded else waits
-                for wait in fresh:
-                    self._route(Pending(trial, wait))
-                waits = conductor.advance() if len(fresh) < len(waits) else []
+                settled = [wait for wait in waits if self._meet(trial, conductor, wait)]
+                waits = conductor.advance() if settled else []
             if conductor.ended:
                 self._finish(trial, conductor)
         except Exception as error:  # noqa: BLE001  nobody waits for what drives a trial: unheard, it would hang the run
             self.abort(error)
 
-    def _replay(self, trial: OpenTrial, wait: Wait) -> bool:
+    def _meet(self, trial: OpenTrial, conductor: Conductor, wait: Wait) -> bool:
+        """Settle an ask at once, if that can be done; otherwise send it on its way."""
+        try:
+            if trial.recorded and self._replay(trial, conductor, wait):
+                return True
+            pending = Pending(trial, wait)
+        except UnicodeEncodeError:
+            conductor.settle(wait, UNSENDABLE)
+            return True
+        self._route(pending)
+        return False
+
+    def _replay(self, trial: OpenTrial, conductor: Conductor, wait: Wait) -> bool:
         """Settle an ask from the journal, if it is there and is the same ask."""
-        conductor, known = trial.conductor, trial.recorded.pop(wait.path, None) if trial.recorded else None
-        if known is None or conductor is None:
+        known = trial.recorded.pop(wait.path, None) if trial.recorded else None
+        if known is None:
             return False
         if known[0] != fingerprint(wait.request):
             if trial.lenient:
@@ -241,6 +261,7 @@ class Run:
         """Run a registered function. What it returns goes through JSON, so that a replay gives the same."""
         function = find_function(request.function)
         if function is None:
+            self._calling -= 1
             raise SettingsError(f"no function {request.function!r} is registered: import the module that has it")
         settlement: Settlement
         try:
@@ -249,8 +270,11 @@ class Run:
             else:
                 value = await asyncio.to_thread(function, *request.arguments, **(request.options or {}))
             settlement = Returned(msgspec.json.decode(canonical(value)))
-        except Exception as error:  # noqa: BLE001  the edge of user code: it becomes the program's CallFailed
-            settlement = Fault(FaultKind.CALL, f"{request.function}: {type(error).__name__}: {error}")
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and cancelled_by_us():
+                raise
+            # the edge of user code: it becomes the program's CallFailed
+            settlement = Fault(FaultKind.CALL, plain_text(f"{request.function}: {type(error).__name__}: {error}"))
         self._calling -= 1
         self.write(pending, settlement, None)
 
@@ -280,10 +304,9 @@ class Run:
         if isinstance(conductor.error, ForeignAwait | SettingsError):
             self.abort(conductor.error)
             return
-        body, outcome = _outcome(trial, conductor)
+        body, outcome = outcome_of(trial.program, trial.key, trial.given, conductor)
         kind = None if outcome.fault is None else outcome.fault.kind.value
-        self.counters.usable += kind is None
-        self.counters.missing += kind is not None
+        self._count(trial, kind)
         trial.conductor = None
         del self.open[trial.id]
         self._committing += 1
@@ -292,6 +315,14 @@ class Run:
         else:
             self.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome)
         self.admission.made_room()
+
+    def _count(self, trial: OpenTrial, kind: str | None) -> None:
+        """Count an outcome, instead of the one that the trial had if it was scored again."""
+        if trial.was is not None:
+            self.counters.usable -= trial.was_fault is None
+            self.counters.missing -= trial.was_fault is not None
+        self.counters.usable += kind is None
+        self.counters.missing += kind is not None
 
     def _deliver(self, trial: OpenTrial, outcome: Outcome[Any]) -> None:
         """An outcome is durable: hand it to the driver."""
@@ -313,17 +344,23 @@ class Run:
 
     def halt_when_still(self) -> None:
         """After a stop, once everything has landed and is durable: tell the driver."""
-        if self.stopping is not None and not (self.dispatch.landing or self._committing or self._calling):
-            self.admission.fail(self.stopping)
-            if self._landed is not None and not self._landed.done():
-                self._landed.set_result(None)
+        if self.over is not None and not (self.dispatch.landing or self._committing or self._calling):
+            self._tell(self.over)
+
+    def _tell(self, over: Exception) -> None:
+        self.admission.fail(over)
+        if self._landed is not None and not self._landed.done():
+            self._landed.set_result(None)
 
     def emit(self, make: Callable[[], Event]) -> None:
         """Tell the listeners, if there are any."""
         if self.listeners:
             event = make()
             for listener in self.listeners:
-                listener(event)
+                try:
+                    listener(event)
+                except Exception as error:  # noqa: BLE001  a display that fails must not fail the run
+                    self.loop.call_exception_handler({"message": "a listener failed", "exception": error})
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do work beside; if it fails, the run does."""
@@ -336,18 +373,3 @@ class Run:
         self._tasks.discard(task)
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
             self.abort(error)
-
-
-def _outcome(trial: OpenTrial, conductor: Conductor) -> tuple[str, Outcome[Any]]:
-    """How a trial ended, as text and as a driver gets it."""
-    error = conductor.error
-    if error is None:
-        body = encode_result(trial.program, conductor.result)
-        try:
-            return body, Outcome(trial.key, trial.given, decode_result(trial.program, body))
-        except SettingsError as problem:
-            if not is_result(trial.program, conductor.result):
-                raise
-            error = problem  # of the right type, but not a value that JSON can hold: NaN, for one
-    fault = fault_of(error)
-    return canonical(fault).decode(), Outcome(trial.key, trial.given, None, fault)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from groundswell.engine.outcome import encode_result, fault_of
+from groundswell.engine.outcome import outcome_of
 from groundswell.engine.ports import Journal
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.replay import replay
 from groundswell.errors import ReplayMismatch, RunError
-from groundswell.program.conductor import Conductor
-from groundswell.program.request import canonical
-from groundswell.program.trial import Program, find_program
+from groundswell.program.trial import find_program
 
 AT_ONCE = 500
 MOST_NAMED = 20
@@ -63,17 +59,11 @@ def _verify_trial(record: RunRecord, row: TrialRow, recorded: dict[str, Recorded
     if row.outcome is None or not conductor.ended:
         conductor.close()
         found.unfinished += 1
-    elif _body(program, conductor) == row.outcome:
+    elif outcome_of(program, row.key, None, conductor)[0] == row.outcome:
         found.same += 1
     else:
         found.other_results += 1
         _name(found, f"trial {row.key!r}: another result than was recorded")
-
-
-def _body(program: Program[Any, Any], conductor: Conductor) -> str:
-    if conductor.error is None:
-        return encode_result(program, conductor.result)
-    return canonical(fault_of(conductor.error)).decode()
 
 
 def _name(found: Verification, difference: str) -> None:

@@ -9,6 +9,7 @@ strand waits has a structural path that does not depend on the order in which re
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Coroutine, Sequence
 from random import Random
 from typing import Any
@@ -106,6 +107,8 @@ class Conductor:
                 self._end(strand, stop.value, None)
             except Exception as raised:  # noqa: BLE001  the edge of user code: recorded as the strand's failure
                 self._end(strand, None, raised)
+            except (CancelledError, SystemExit) as raised:  # nobody cancels a program or ends the process from it
+                self._end(strand, None, RuntimeError(f"the program raised {type(raised).__name__}: {raised}"))
             else:
                 if type(trap) is Ask or type(trap) is Call:
                     waits.append(Wait(strand, f"{strand.prefix}{strand.position}", trap.request, trap.label))

@@ -213,6 +213,9 @@ class Fault(Data, frozen=True, tag="fault"):
 
 Settlement = Reply | Embedding | Returned | Fault
 
+UNSENDABLE = Fault(FaultKind.BAD_REQUEST, "the request holds text that is not valid Unicode")
+"""What an ask gets that cannot be written down. It is not journalled: a replay comes to the same."""
+
 _canonical = msgspec.json.Encoder(order="deterministic")
 _settlements: msgspec.json.Decoder[Settlement] = msgspec.json.Decoder(Settlement)
 

@@ -67,6 +67,9 @@ def together(*children: Awaitable[Any]) -> Awaitable[Any]:
     All children are waited for; then the failure of the lowest index, if any, is raised. Children are
     coroutines that take the trial, or asks and calls themselves.
     """
+    for child in children:
+        if not isinstance(child, Awaitable):
+            raise TypeError(f"together takes sub-programs, as in together(a, b) or together(*several), not {child!r}")
     return Together(tuple(child if isinstance(child, Coroutine) else _alone(child) for child in children))
 
 

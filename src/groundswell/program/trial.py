@@ -91,6 +91,8 @@ class Trial:
         reply that does not fit is asked for once more, then `MalformedReply` is raised with its text.
         """
         said = (Message("user", messages),) if isinstance(messages, str) else tuple(messages)
+        if not said or not all(type(message) is Message for message in said):
+            raise TypeError("messages: give a string, or a list of user(...), assistant(...) and system(...) messages")
         if into is None:
             return Ask(Chat(model, said, **options), label)
         return _ask_into(into, Chat(model, said, **options), label)

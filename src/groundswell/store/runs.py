@@ -138,6 +138,9 @@ class Runs:
         """Remove a run and everything it recorded, except what the cache holds."""
         if self.is_held(record):
             raise RunBusy(f"run {record.title!r} is being worked on: cancel it first")
+        for fork in self.list():
+            if fork.parent == record.id and fork.status != "completed":
+                raise RunError(f"run {fork.title!r} is a fork of {record.title!r} and not finished: delete it first")
         first, last = record.span
         with self._write() as connection:
             connection.execute(sa.delete(asks).where(asks.c.trial.between(first, last)))
@@ -147,7 +150,10 @@ class Runs:
             connection.execute(sa.delete(runs).where(runs.c.id == record.number))
 
     def retry_missing(self, record: RunRecord) -> int:
-        """Give faulted trials a new attempt: their replies are kept, their faults are forgotten."""
+        """Give faulted trials a new attempt: their replies are kept, their faults are forgotten.
+
+        Where it was a reply that could not be used, the last reply is forgotten too.
+        """
         first, last = record.span
         faulted = (
             sa.select(outcomes.c.trial)
@@ -156,6 +162,9 @@ class Runs:
         )
         with self._write() as connection:
             connection.execute(sa.delete(asks).where(asks.c.trial.in_(faulted)).where(asks.c.fault.is_not(None)))
+            by_reply = faulted.where(outcomes.c.fault.in_(("malformed_reply", "program_error")))
+            latest = sa.select(sa.func.max(asks.c.id)).where(asks.c.trial.in_(by_reply)).group_by(asks.c.trial)
+            connection.execute(sa.delete(asks).where(asks.c.id.in_(latest)))
             connection.execute(sa.update(trials).where(trials.c.id.in_(faulted)).values(attempt=trials.c.attempt + 1))
             forgotten = connection.execute(
                 sa.delete(outcomes).where(outcomes.c.trial.between(first, last)).where(outcomes.c.fault.is_not(None))

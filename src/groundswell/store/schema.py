@@ -103,6 +103,8 @@ cache = sa.Table(
 def open_database(store: str | Path) -> sa.Engine:
     """Open a store, creating or migrating it as needed."""
     path = database_path(store)
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder: give a file in it, as in --store {path}/groundswell.db")
     if not path.parent.is_dir():
         raise StoreError(f"{path}: the folder {path.parent} does not exist; create it or give another --store")
     engine = sa.create_engine(

@@ -164,7 +164,7 @@ class Writer:
         while (batch := self._queue.get()) is not None:
             try:
                 self._around(partial(self._commit, cursor, batch))
-            except sqlite3.Error as error:
+            except Exception as error:  # noqa: BLE001  the edge of a thread: unheard, everyone would wait for ever
                 if self._driver.in_transaction:
                     self._driver.rollback()
                 self._tell(self._fail, store_error(error, self._path))
@@ -191,7 +191,10 @@ class Writer:
         if self._scheduled:
             self._plan_hand_over()
         for then, args in batch.after:
-            then(*args)
+            try:
+                then(*args)
+            except Exception as error:  # noqa: BLE001  one who cannot go on must not keep the others waiting
+                self._loop.call_exception_handler({"message": "after a commit", "exception": error})
         if not self._scheduled:
             self._wake()
 

@@ -94,6 +94,8 @@ class Scripted:
 
 
 async def _later(ask: AskId, answer: Awaitable[Answer]) -> Settled:
+    if not isinstance(answer, Awaitable):
+        raise SettingsError(f"a scripted model answered {answer!r}: give text, a Reply, an Embedding or a Fault")
     return _settle(ask, await answer)
 
 
