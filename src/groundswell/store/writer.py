@@ -96,7 +96,7 @@ class Writer:
         self._scheduled = False
         self._last = 0.0
         self._idle: list[asyncio.Future[None]] = []
-        self.failed: list[Callable[[StoreError], None]] = []
+        self.failed: list[Callable[[Exception], None]] = []
         self._error: StoreError | None = None
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()
         self._connection = engine.connect()
@@ -164,7 +164,7 @@ class Writer:
         while (batch := self._queue.get()) is not None:
             try:
                 self._around(partial(self._commit, cursor, batch))
-            except sqlite3.Error as error:
+            except Exception as error:  # noqa: BLE001  also what sqlite3 cannot bind: unheard, it would hang every run
                 if self._driver.in_transaction:
                     self._driver.rollback()
                 self._tell(self._fail, store_error(error, self._path))
@@ -191,7 +191,11 @@ class Writer:
         if self._scheduled:
             self._plan_hand_over()
         for then, args in batch.after:
-            then(*args)
+            try:
+                then(*args)
+            except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
+                for tell in list(self.failed):
+                    tell(error)
         if not self._scheduled:
             self._wake()
 
