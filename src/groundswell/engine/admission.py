@@ -16,7 +16,7 @@ from groundswell.engine.opened import Deliver, OpenTrial
 from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_spec
 from groundswell.engine.ports import Journal
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
-from groundswell.errors import DuplicateKey, ReplayMismatch, SourceChanged
+from groundswell.errors import DuplicateKey, ReplayMismatch, SettingsError, SourceChanged
 from groundswell.program.request import Fault
 from groundswell.program.trial import Program
 
@@ -55,6 +55,7 @@ class Admission:
         self._room: list[asyncio.Future[None]] = []
         self._entering = 0
         self.admitting = 0
+        self.cut_short = False
         self.past = last_trial - run.record.span[0]
         self.recovered: dict[str, OpenTrial] = {}
 
@@ -74,7 +75,6 @@ class Admission:
         """Take specs as there is room, and admit them."""
         if isinstance(specs, Sized):
             self._run.expected = (self._run.expected or 0) + len(specs) * replicates
-        self.maps.add(arrivals)
         self.admitting += 1
         try:
             await self._run.opened()
@@ -87,13 +87,11 @@ class Admission:
                     break
                 await self._admit(program, chunk, [arrivals.expect() for _ in chunk])
                 await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            raise
+            arrivals.exhaust()
         except Exception as error:  # noqa: BLE001  whatever the specs raised is the driver's to see
             arrivals.fail(error)
         finally:
             self.admitting -= 1
-            arrivals.exhaust()
             self._run.dispatch.schedule()
 
     async def submit(self, program: Program[S, R], spec: S, key: str | None) -> Outcome[R]:
@@ -127,6 +125,8 @@ class Admission:
         for future in [*self._futures, *self._room]:
             if not future.done():
                 future.set_exception(error)
+                self.cut_short = True
+        self.cut_short = self.cut_short or bool(self.maps)
         self._room.clear()
         for arrivals in list(self.maps):
             arrivals.fail(error)
@@ -150,7 +150,7 @@ class Admission:
         for arrivals in list(self.maps):
             self.abandon(arrivals)
         for trial in self.recovered.values():
-            if trial.outcome is None:
+            if trial.outcome is None and self._run.over is None:
                 self._run.counters.planned -= 1
                 self._run.journal.abandon(trial.id)
 
@@ -219,6 +219,8 @@ class Admission:
     def _key(self, program: Program[Any, Any], body: bytes, key: str | None) -> str:
         """The key of a trial: the caller's, or a hash of the spec and the number of its replicate."""
         if key is not None:
+            if any("\ud800" <= character <= "\udfff" for character in key):
+                raise SettingsError(f"trial key {key!r}: must be valid Unicode text")
             if self._seen.add(key):
                 raise DuplicateKey(f"trial key {key!r} was submitted twice in run {self._run.record.title!r}")
             return key

@@ -16,7 +16,7 @@ from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.engine.verify import Verification, verify
-from groundswell.errors import GroundswellError, RunError, RunStopped, SourceChanged, StoreError
+from groundswell.errors import GroundswellError, RunError, RunStopped, SettingsError, SourceChanged, StoreError
 from groundswell.program.request import canonical
 from groundswell.program.trial import source_hash
 
@@ -150,7 +150,7 @@ class Engine:
         run = self._open(record, options, accept_changes=accept_changes, retry_missing=retry_missing)
         try:
             self._check_driver(run.record, driver, accept_changes)
-            analysis = await driver(run, settings)
+            analysis = _encoded(driver, await driver(run, settings))
         except SourceChanged as refused:
             await self._end(run, refused)
             self.store.runs.change(record, status=record.status, error=record.error)  # refused: nothing happened to it
@@ -160,7 +160,7 @@ class Engine:
             if not isinstance(error, RunStopped):
                 raise
         else:
-            await self._end(run, None, canonical(analysis).decode())
+            await self._end(run, None, analysis)
         return summarise(self.store.runs.get(record.id))
 
     def _create(
@@ -255,6 +255,8 @@ class Engine:
             return
         _, lock, unwatch = entry
         unwatch()
+        if error is None and run.admission.cut_short:
+            error = run.stopping  # the driver was told of a stop and made do with what it had: the run can go on
         try:
             if error is None:
                 run.admission.driver_ended()
@@ -289,8 +291,19 @@ class Engine:
         self.store.runs.change(record, sources=record.sources)
 
 
+def _encoded(driver: Driver, analysis: Any) -> str:
+    try:
+        return canonical(analysis).decode()
+    except (TypeError, ValueError) as error:
+        raise SettingsError(
+            f"driver {driver.__qualname__}: what it returns cannot be stored as JSON: {error}"
+        ) from error
+
+
 def _all_settled(record: RunRecord) -> bool:
-    return record.counters.settled >= record.counters.planned and record.analysis is not None
+    """Whether a run is over: its driver had everything, not only what it could get before a stop."""
+    done = record.counters.settled >= record.counters.planned
+    return done and record.analysis is not None and record.error is None
 
 
 def _ending(run: Run, error: BaseException | None) -> tuple[Status, str | None]:

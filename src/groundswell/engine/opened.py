@@ -9,7 +9,7 @@ from groundswell.engine.outcome import Outcome
 from groundswell.engine.records import AskId, Recorded, TrialRow
 from groundswell.errors import SettingsError
 from groundswell.program.conductor import Conductor, Wait
-from groundswell.program.request import fingerprint
+from groundswell.program.request import exact_fingerprint, fingerprint
 from groundswell.program.trial import Program
 
 Deliver = Callable[[Outcome[Any]], None]
@@ -74,14 +74,17 @@ class OpenTrial:
 class Pending:
     """One ask of an open trial, from the moment it is made until its settlement is durable."""
 
-    __slots__ = ("ask", "attempts", "print", "tokens", "trial", "usd", "wait")
+    __slots__ = ("ask", "attempts", "print", "sendable", "tokens", "trial", "usd", "wait")
 
     def __init__(self, trial: OpenTrial, wait: Wait) -> None:
         self.trial = trial
         self.wait = wait
         self.ask = AskId(trial.id, wait.path)
+        self.sendable = True
         try:
-            self.print = fingerprint(wait.request)
+            self.print = exact_fingerprint(wait.request)
+        except UnicodeEncodeError:
+            self.print, self.sendable = fingerprint(wait.request), False
         except (TypeError, ValueError) as error:
             problem = f"trial {trial.key!r}, ask {wait.path}: the request cannot be stored as JSON: {error}"
             raise SettingsError(problem) from error

@@ -82,7 +82,7 @@ def _decode(wanted: Any, body: bytes | str, problem: str) -> Any:
         raise SettingsError(f"{problem}: {error}") from error
 
 
-def fault_of(error: Exception) -> Fault:
+def fault_of(error: BaseException) -> Fault:
     """What an unhandled exception of a program makes of its trial."""
     if isinstance(error, AskFailed | CallFailed):
         return error.fault
@@ -90,4 +90,13 @@ def fault_of(error: Exception) -> Fault:
         return Fault(FaultKind.MALFORMED, f"{error}; the model wrote: {error.text[:200]}")
     last = traceback.extract_tb(error.__traceback__)[-1:]
     where = f" ({last[0].filename.rpartition('/')[2]}:{last[0].lineno})" if last else ""
-    return Fault(FaultKind.PROGRAM, f"{type(error).__name__}: {error}{where}")
+    return Fault(FaultKind.PROGRAM, f"{described(error)}{where}")
+
+
+def described(error: BaseException) -> str:
+    """An exception of somebody else's code as text that can be stored, whatever its own text is."""
+    try:
+        text = str(error)
+    except Exception as problem:  # noqa: BLE001  the edge of user code: its text is all that is lost
+        text = f"(its text cannot be had: {type(problem).__name__})"
+    return f"{type(error).__name__}: {text}".encode(errors="backslashreplace").decode()

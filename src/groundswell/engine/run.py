@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from copy import deepcopy
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,14 +30,30 @@ from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.opened import Deliver, OpenTrial, Pending
-from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_result, fault_of, is_result
+from groundswell.engine.outcome import (
+    Outcome,
+    decode_result,
+    decode_spec,
+    described,
+    encode_result,
+    fault_of,
+    is_result,
+)
 from groundswell.engine.ports import Clock, Journal, Prices
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.recovery import recover
 from groundswell.engine.retry import RetryPolicy
-from groundswell.errors import ForeignAwait, ReplayMismatch, RunStopped, SettingsError, StoreError
+from groundswell.errors import ForeignAwait, ReplayMismatch, RunError, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
-from groundswell.program.request import Fault, FaultKind, Invoke, Returned, Settlement, canonical, fingerprint
+from groundswell.program.request import (
+    Fault,
+    FaultKind,
+    Invoke,
+    Returned,
+    Settlement,
+    canonical,
+    fingerprint,
+)
 from groundswell.program.trial import Program, find_function
 
 S = TypeVar("S")
@@ -51,6 +68,12 @@ class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     limits: Limits = Limits()
     retry: RetryPolicy = RetryPolicy()
     cache: bool = True
+
+    def __post_init__(self) -> None:
+        if self.window is not None and self.window < 1:
+            raise SettingsError(
+                f"window {self.window}: at least one trial must be open; leave it out for a good number"
+            )
 
 
 class Run:
@@ -102,6 +125,7 @@ class Run:
         outcomes come as they are ready; then nothing that is decided from them can be reproduced.
         """
         arrivals = Arrivals(ordered)
+        self.admission.maps.add(arrivals)
         feeder = self.spawn(self.admission.feed(program, specs, replicates, arrivals))
         try:
             while (outcome := await arrivals.next()) is not None:
@@ -233,8 +257,11 @@ class Run:
         if type(pending.wait.request) is Invoke:
             self._calling += 1
             self.spawn(self._call(pending, pending.wait.request))
-        else:
+        elif pending.sendable:
             self.dispatch.take(pending)
+        else:
+            self.counters.failed += 1
+            self.write(pending, Fault(FaultKind.BAD_REQUEST, "the request holds text that is not valid Unicode"), None)
 
     async def _call(self, pending: Pending, request: Invoke) -> None:
         """Run a registered function. What it returns goes through JSON, so that a replay gives the same."""
@@ -243,13 +270,18 @@ class Run:
             raise SettingsError(f"no function {request.function!r} is registered: import the module that has it")
         settlement: Settlement
         try:
+            arguments, options = deepcopy((request.arguments, request.options or {}))  # the program keeps its own
             if inspect.iscoroutinefunction(function):
-                value = await function(*request.arguments, **(request.options or {}))
+                value = await function(*arguments, **options)
             else:
-                value = await asyncio.to_thread(function, *request.arguments, **(request.options or {}))
+                value = await asyncio.to_thread(_guarded, function, arguments, options)
             settlement = Returned(msgspec.json.decode(canonical(value)))
-        except Exception as error:  # noqa: BLE001  the edge of user code: it becomes the program's CallFailed
-            settlement = Fault(FaultKind.CALL, f"{request.function}: {type(error).__name__}: {error}")
+        except asyncio.CancelledError as error:
+            if (task := asyncio.current_task()) is None or task.cancelling():
+                raise  # the run ends; otherwise something that the function awaited was cancelled
+            settlement = Fault(FaultKind.CALL, f"{request.function}: {described(error)}")
+        except (Exception, SystemExit) as error:  # noqa: BLE001  the edge of user code: the program's CallFailed
+            settlement = Fault(FaultKind.CALL, f"{request.function}: {described(error)}")
         self._calling -= 1
         self.write(pending, settlement, None)
 
@@ -333,20 +365,34 @@ class Run:
 
     def _reap(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+        if task.cancelled():
+            if not task.cancelling():  # nobody here did: what it awaited was cancelled, and it would be waited for
+                self.abort(
+                    RunError("a transport, or an iterable of specs, raised CancelledError: see that it does not")
+                )
+        elif isinstance(error := task.exception(), Exception):
             self.abort(error)
+
+
+def _guarded(function: Callable[..., Any], arguments: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Call a function in a thread. No future can carry a StopIteration: it would be waited for without end."""
+    try:
+        return function(*arguments, **options)
+    except StopIteration as error:
+        raise RuntimeError("the function raised StopIteration") from error
 
 
 def _outcome(trial: OpenTrial, conductor: Conductor) -> tuple[str, Outcome[Any]]:
     """How a trial ended, as text and as a driver gets it."""
     error = conductor.error
     if error is None:
-        body = encode_result(trial.program, conductor.result)
         try:
+            body = encode_result(trial.program, conductor.result)
             return body, Outcome(trial.key, trial.given, decode_result(trial.program, body))
         except SettingsError as problem:
-            if not is_result(trial.program, conductor.result):
+            not_data = isinstance(problem.__cause__, TypeError)
+            if not_data or not is_result(trial.program, conductor.result):
                 raise
-            error = problem  # of the right type, but not a value that JSON can hold: NaN, for one
+            error = problem  # of the right type, but not a value that JSON can hold: NaN, or half a character
     fault = fault_of(error)
     return canonical(fault).decode(), Outcome(trial.key, trial.given, None, fault)

@@ -45,8 +45,13 @@ class Strand:
 
     def close(self) -> None:
         """Close the coroutines of this strand and of those below it, also if they wait for more on the way out."""
-        for child in self.children:
-            child.close()
+        below = [self]
+        for strand in below:  # which grows: a tree may be deeper than Python's stack
+            below.extend(strand.children)
+        for strand in reversed(below):
+            strand._close_own()
+
+    def _close_own(self) -> None:
         for _ in range(PATIENCE):
             try:
                 self.coroutine.close()
@@ -76,9 +81,9 @@ class Conductor:
         self.trial = Trial(key, seed)
         self.ended = False
         self.result: Any = None
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
         self._root = Strand(program.function(self.trial, spec))
-        self._ready: list[tuple[Strand, Any, Exception | None]] = []
+        self._ready: list[tuple[Strand, Any, BaseException | None]] = []
 
     def start(self) -> list[Wait]:
         """Run the program up to its first waits."""
@@ -104,7 +109,9 @@ class Conductor:
                 trap = strand.coroutine.send(value) if error is None else strand.coroutine.throw(error)
             except StopIteration as stop:
                 self._end(strand, stop.value, None)
-            except Exception as raised:  # noqa: BLE001  the edge of user code: recorded as the strand's failure
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as raised:  # noqa: BLE001  the edge of user code: recorded as the strand's failure
                 self._end(strand, None, raised)
             else:
                 if type(trap) is Ask or type(trap) is Call:
@@ -133,7 +140,7 @@ class Conductor:
         ]
         self._ready.extend([(child, None, None) for child in reversed(parent.children)])
 
-    def _end(self, strand: Strand, value: Any, error: Exception | None) -> None:
+    def _end(self, strand: Strand, value: Any, error: BaseException | None) -> None:
         """A strand is done: end the trial, or hand the result to the `together` that waits for it."""
         parent = strand.parent
         if parent is None or isinstance(error, ForeignAwait):

@@ -219,6 +219,14 @@ _settlements: msgspec.json.Decoder[Settlement] = msgspec.json.Decoder(Settlement
 
 def fingerprint(request: Request | Invoke) -> bytes:
     """Sixteen bytes that are equal exactly when two requests are."""
+    try:
+        return exact_fingerprint(request)
+    except UnicodeEncodeError:
+        return blake2b(repr(request).encode(errors="backslashreplace"), digest_size=16).digest()
+
+
+def exact_fingerprint(request: Request | Invoke) -> bytes:
+    """As `fingerprint`, but raises `UnicodeEncodeError` for half a character, which no model can be asked."""
     if type(request) is Chat and int in (type(request.temperature), type(request.top_p)):
         request = _with_floats(request)
     return blake2b(_canonical.encode(request), digest_size=16).digest()
