@@ -67,6 +67,8 @@ def open(
     """
     from groundswell.store.journal import Store  # brings SQLAlchemy: half of the time that `import groundswell` took
 
+    if max_concurrent < 1:
+        raise SettingsError(f"max_concurrent {max_concurrent}: at least one ask must be in flight")
     if script is not None:
         transport = Scripted(script)
         options = options or RunOptions(retry=RetryPolicy(first_wait=0.0))

@@ -30,6 +30,11 @@ def test_list_shows_every_run_newest_first(cli: CommandLine) -> None:
     ]
 
 
+def test_a_name_that_looks_like_markup_is_listed_as_it_is(cli: CommandLine) -> None:
+    cli.run(name="[/red][bold]x")
+    assert "[/red][bold]x" in cli("runs", "list").stdout
+
+
 @pytest.mark.parametrize(
     "words",
     [["list"], ["show", "r"], ["resume", "r"], ["cancel", "r"], ["delete", "r"], ["export", "r"], ["fork", "r"]],

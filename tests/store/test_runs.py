@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groundswell.engine.records import Counters, RunRecord
-from groundswell.errors import RunBusy, RunError, RunNotFound, StoreError
+from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
 from groundswell.store.runs import Runs
 from groundswell.store.schema import open_database
 
@@ -76,9 +76,15 @@ def test_runs_without_a_name_are_told_apart_by_id(runs: Runs) -> None:
 
 def test_a_name_is_given_once(runs: Runs) -> None:
     runs.create("taken", 0)
-    with pytest.raises(StoreError, match="name"):
+    with pytest.raises(RunError, match="name"):
         runs.create("taken", 0)
     assert len(runs.list()) == 1
+
+
+@pytest.mark.parametrize(("name", "seed", "words"), [("half \udcff", 0, "Unicode"), ("large", 2**63, "64 bits")])
+def test_what_sqlite_cannot_hold_is_refused(runs: Runs, name: str, seed: int, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        runs.create(name, seed)
 
 
 def test_changes_are_stored(runs: Runs) -> None:

@@ -140,7 +140,7 @@ def test_a_later_update_of_a_key_replaces_the_earlier(tmp_path: Path) -> None:
 
 
 def test_a_failed_commit_is_the_last(tmp_path: Path) -> None:
-    told: list[StoreError] = []
+    told: list[Exception] = []
     called: list[str] = []
     commits = Commits(failing=2)
 
@@ -171,6 +171,17 @@ def test_nothing_of_a_commit_that_fails_half_way_is_kept(tmp_path: Path) -> None
             writer.batch().updates["UPDATE nowhere SET text = ? WHERE id = ?", 1] = ("x", 1)
             with pytest.raises(StoreError, match="nowhere"):
                 await writer.flush()
+
+    asyncio.run(main())
+    assert read(tmp_path / "s.db") == []
+
+
+def test_a_row_that_cannot_be_bound_fails_the_commit_and_not_the_thread(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with writing(tmp_path / "s.db") as writer:
+            writer.batch().rows["notes"].extend((1, "half \ud83d"))
+            with pytest.raises(StoreError, match="surrogates"):
+                await asyncio.wait_for(writer.flush(), 20)
 
     asyncio.run(main())
     assert read(tmp_path / "s.db") == []

@@ -26,6 +26,7 @@ app.command("export")(export)
 @takes(StoreFlags)
 def list_runs(flags: StoreFlags) -> None:
     """List the runs of a store, newest first."""
+    from rich.markup import escape
     from rich.table import Table
 
     with opened(flags.store) as store:
@@ -46,7 +47,7 @@ def list_runs(flags: StoreFlags) -> None:
         status = f"[{output.STYLES[row['status']]}]{row['status']}[/]"
         counts = (f"{done}/{row['trials']['planned']}", str(row["trials"]["missing"]), str(row["asks"]["sent"]))
         cost = output.cost(row["cost"]["usd"], row["cost"]["unknown_asks"])
-        table.add_row(row["run_id"], row["name"] or "", status, *counts, cost, output.age(row["age_seconds"]))
+        table.add_row(row["run_id"], escape(row["name"] or ""), status, *counts, cost, output.age(row["age_seconds"]))
     output.print_table(table)
 
 

@@ -47,6 +47,8 @@ def read_settings(path: Path) -> dict[str, Any]:
 def _parse(value: str) -> Any:
     try:
         return msgspec.json.decode(value)
+    except UnicodeEncodeError as error:
+        raise SettingsError(f"--set: {value!r} is not valid Unicode text") from error
     except msgspec.DecodeError:
         return value
 

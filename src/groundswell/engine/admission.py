@@ -58,6 +58,7 @@ class Admission:
         self._ordinal = 0
         self._entering = 0
         self.admitting = 0
+        self.cut_short = False
         self.past = last_trial - run.record.span[0]
         self.recovered: dict[str, OpenTrial] = {}
 
@@ -79,7 +80,6 @@ class Admission:
         self._ordinal += 1
         if isinstance(specs, Sized):
             self._run.expected = (self._run.expected or 0) + len(specs) * replicates
-        self.maps.add(arrivals)
         self.admitting += 1
         try:
             await self._run.opened()
@@ -93,13 +93,11 @@ class Admission:
                 keys = [_default_key(program, body, suffix, seen) for body in bodies]
                 await self._admit(program, bodies, keys, [arrivals.expect() for _ in bodies])
                 await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            raise
+            arrivals.exhaust()
         except Exception as error:  # noqa: BLE001  whatever the specs raised is the driver's to see
             arrivals.fail(error)
         finally:
             self.admitting -= 1
-            arrivals.exhaust()
             self._run.dispatch.schedule()
 
     async def submit(self, program: Program[S, R], spec: S, key: str | None) -> Outcome[R]:
@@ -146,6 +144,8 @@ class Admission:
         for future in [*self._futures, *self._room]:
             if not future.done():
                 future.set_exception(error)
+                self.cut_short = True
+        self.cut_short = self.cut_short or bool(self.maps)
         self._room.clear()
         for arrivals in list(self.maps):
             arrivals.fail(error)
@@ -234,7 +234,7 @@ class Admission:
     def _check_key(self, key: str) -> None:
         """Refuse a key of the caller's that cannot be one."""
         if not key or plain_text(key) != key:
-            raise SettingsError(f"trial key {key!r}: must be text that can be written down, and not empty")
+            raise SettingsError(f"trial key {key!r}: must be valid Unicode text, and not empty")
         if self._named.add(key):
             raise DuplicateKey(f"trial key {key!r} was submitted twice in run {self._run.record.title!r}")
 

@@ -145,6 +145,13 @@ class Dispatch:
         if run.over is not None:
             run.halt_when_still()
             return
+        try:
+            self._send_queued()
+        except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, a price that raises would hang the run
+            run.abort(error)
+
+    def _send_queued(self) -> None:
+        run = self._run
         now = run.clock.now()
         run.counters.seconds = self._seconds_before + now - self._started
         for lane, queue in self._queues.items():

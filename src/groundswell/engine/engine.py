@@ -265,6 +265,8 @@ class Engine:
             return
         _, lock, unwatch = entry
         unwatch()
+        if error is None and run.admission.cut_short:
+            error = run.over  # the driver was told, and made do with what it had: the run can go on
         try:
             if error is None:
                 run.admission.driver_ended()
@@ -301,7 +303,9 @@ def _ignore(error: Exception) -> None:
 
 
 def _all_settled(record: RunRecord) -> bool:
-    return record.counters.settled >= record.counters.planned and record.analysis is not None
+    """Whether a run is over: its driver had everything, not only what it could get before a stop."""
+    done = record.counters.settled >= record.counters.planned
+    return done and record.analysis is not None and record.error is None
 
 
 def _refuse_changed(record: RunRecord, driver: Driver) -> None:
@@ -327,8 +331,6 @@ def _encode_analysis(driver: Driver, analysis: Any) -> str:
 
 def _ending(run: Run, error: BaseException | None) -> tuple[Status, str | None]:
     """The status in which a run is left."""
-    if error is None and run.stopping is not None and run.stopping.reason != "ended":
-        error = run.stopping  # the driver kept it to itself
     if isinstance(error, RunStopped):
         return ENDED_BY.get(error.reason, "stopped"), str(error)
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):

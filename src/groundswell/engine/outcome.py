@@ -112,7 +112,7 @@ def fault_of(error: Exception) -> Fault:
         return error.fault
     if isinstance(error, MalformedReply):
         return Fault(FaultKind.MALFORMED, plain_text(f"{error}; the model wrote: {error.text[:200]}"))
-    return Fault(FaultKind.PROGRAM, plain_text(f"{type(error).__name__}: {error}{_place(error)}"))
+    return Fault(FaultKind.PROGRAM, f"{described(error)}{_place(error)}")
 
 
 def _place(error: Exception) -> str:
@@ -120,6 +120,15 @@ def _place(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if not frame.filename.startswith(OURS)] or frames
     return f" (in {theirs[-1].name}, {Path(theirs[-1].filename).name})" if theirs else ""
+
+
+def described(error: BaseException) -> str:
+    """An exception of somebody else's code as text that can be stored, whatever its own text is."""
+    try:
+        text = str(error)
+    except Exception as problem:  # noqa: BLE001  the edge of user code: its text is all that is lost
+        text = f"(its text cannot be had: {type(problem).__name__})"
+    return plain_text(f"{type(error).__name__}: {text}")
 
 
 def plain_text(text: str) -> str:

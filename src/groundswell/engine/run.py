@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from copy import deepcopy
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,12 +30,12 @@ from groundswell.engine.dispatch import Dispatch, cancelled_by_us
 from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.opened import Deliver, OpenTrial, Pending
-from groundswell.engine.outcome import Outcome, decode_spec, outcome_of, plain_text
+from groundswell.engine.outcome import Outcome, decode_spec, described, outcome_of
 from groundswell.engine.ports import Clock, Journal, Prices
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.recovery import recover
 from groundswell.engine.retry import RetryPolicy
-from groundswell.errors import ForeignAwait, ReplayMismatch, RunStopped, SettingsError, StoreError
+from groundswell.errors import ForeignAwait, ReplayMismatch, RunError, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
 from groundswell.program.request import (
     UNSENDABLE,
@@ -60,6 +61,12 @@ class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     limits: Limits = Limits()
     retry: RetryPolicy = RetryPolicy()
     cache: bool = True
+
+    def __post_init__(self) -> None:
+        if self.window is not None and self.window < 1:
+            raise SettingsError(
+                f"window {self.window}: at least one trial must be open; leave it out for a good number"
+            )
 
 
 class Run:
@@ -111,6 +118,7 @@ class Run:
         outcomes come as they are ready; then nothing that is decided from them can be reproduced.
         """
         arrivals = Arrivals(ordered)
+        self.admission.maps.add(arrivals)
         feeder = self.spawn(self.admission.feed(program, specs, replicates, arrivals))
         try:
             while (outcome := await arrivals.next()) is not None:
@@ -265,16 +273,17 @@ class Run:
             raise SettingsError(f"no function {request.function!r} is registered: import the module that has it")
         settlement: Settlement
         try:
+            arguments, options = deepcopy((request.arguments, request.options or {}))  # the program keeps its own
             if inspect.iscoroutinefunction(function):
-                value = await function(*request.arguments, **(request.options or {}))
+                value = await function(*arguments, **options)
             else:
-                value = await asyncio.to_thread(function, *request.arguments, **(request.options or {}))
+                value = await asyncio.to_thread(_guarded, function, arguments, options)
             settlement = Returned(msgspec.json.decode(canonical(value)))
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and cancelled_by_us():
                 raise
             # the edge of user code: it becomes the program's CallFailed
-            settlement = Fault(FaultKind.CALL, plain_text(f"{request.function}: {type(error).__name__}: {error}"))
+            settlement = Fault(FaultKind.CALL, f"{request.function}: {described(error)}")
         self._calling -= 1
         self.write(pending, settlement, None)
 
@@ -371,5 +380,18 @@ class Run:
 
     def _reap(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+        if task.cancelled():
+            if not task.cancelling():  # nobody here did: what it awaited was cancelled, and it would be waited for
+                self.abort(
+                    RunError("a transport, or an iterable of specs, raised CancelledError: see that it does not")
+                )
+        elif isinstance(error := task.exception(), Exception):
             self.abort(error)
+
+
+def _guarded(function: Callable[..., Any], arguments: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Call a function in a thread. No future can carry a StopIteration: it would be waited for without end."""
+    try:
+        return function(*arguments, **options)
+    except StopIteration as error:
+        raise RuntimeError("the function raised StopIteration") from error

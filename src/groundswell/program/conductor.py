@@ -9,7 +9,6 @@ strand waits has a structural path that does not depend on the order in which re
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from collections.abc import Coroutine, Sequence
 from random import Random
 from typing import Any
@@ -46,8 +45,13 @@ class Strand:
 
     def close(self) -> None:
         """Close the coroutines of this strand and of those below it, also if they wait for more on the way out."""
-        for child in self.children:
-            child.close()
+        below = [self]
+        for strand in below:  # which grows: a tree may be deeper than Python's stack
+            below.extend(strand.children)
+        for strand in reversed(below):
+            strand._close_own()
+
+    def _close_own(self) -> None:
         for _ in range(PATIENCE):
             try:
                 self.coroutine.close()
@@ -105,9 +109,11 @@ class Conductor:
                 trap = strand.coroutine.send(value) if error is None else strand.coroutine.throw(error)
             except StopIteration as stop:
                 self._end(strand, stop.value, None)
+            except KeyboardInterrupt:
+                raise
             except Exception as raised:  # noqa: BLE001  the edge of user code: recorded as the strand's failure
                 self._end(strand, None, raised)
-            except (CancelledError, SystemExit) as raised:  # nobody cancels a program or ends the process from it
+            except BaseException as raised:  # noqa: BLE001  nobody cancels a program, or ends the process from one
                 self._end(strand, None, RuntimeError(f"the program raised {type(raised).__name__}: {raised}"))
             else:
                 if type(trap) is Ask or type(trap) is Call:

@@ -267,16 +267,17 @@ class StoreJournal:
             intent = Intent(wave, self._record.id, account, transport, tuple(prints), at)
             given = None if receipt is None else Receipt(msgspec.json.decode(receipt))
             settled = _settled(reading, list({ask.trial for ask in prints}))
-            found.append((intent, given, {ask: p for ask, p in prints.items() if ask not in settled}))
+            found.append((intent, given, {ask: p for ask, p in prints.items() if (*ask, p) not in settled}))
         return found
 
 
-def _settled(reading: sqlite3.Connection, trials: Sequence[int]) -> set[tuple[int, str]]:
-    """The asks of trials that have ended."""
-    found: set[tuple[int, str]] = set()
+def _settled(reading: sqlite3.Connection, trials: Sequence[int]) -> set[tuple[int, str, bytes]]:
+    """The asks of trials that have ended. A new attempt may ask something else where an earlier one has a reply."""
+    found: set[tuple[int, str, bytes]] = set()
     for at in range(0, len(trials), LOOK_UP):
         some = trials[at : at + LOOK_UP]
-        found.update(reading.execute(f"SELECT trial, path FROM asks WHERE trial IN ({_marks(len(some))})", some))
+        sql = f"SELECT trial, path, fingerprint FROM asks WHERE trial IN ({_marks(len(some))})"
+        found.update(reading.execute(sql, some))
     return found
 
 

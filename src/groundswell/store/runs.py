@@ -13,9 +13,11 @@ import msgspec
 import sqlalchemy as sa
 
 from groundswell.engine.records import Counters, RunRecord
-from groundswell.errors import RunBusy, RunError, RunNotFound
+from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
 from groundswell.store.lock import RunLock, is_held
 from groundswell.store.schema import asks, outcomes, runs, store_error, trials, waves
+
+LARGEST = 2**63
 
 
 class Runs:
@@ -33,6 +35,8 @@ class Runs:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 yield connection
                 connection.exec_driver_sql("COMMIT")
+        except sa.exc.IntegrityError as error:
+            raise RunError("another process created a run of this name just now: give the command again") from error
         except sa.exc.DatabaseError as error:
             raise store_error(error, self.path) from error
 
@@ -56,6 +60,7 @@ class Runs:
         cut: str | None = None,
     ) -> RunRecord:
         """A new run, pending. Ids are random, so that no two stores give the same one."""
+        _check_storable(name, seed)
         uid = "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(10))
         now = time.time()
         with self._write() as connection:
@@ -141,6 +146,13 @@ class Runs:
         for fork in self.list():
             if fork.parent == record.id and fork.status != "completed":
                 raise RunError(f"run {fork.title!r} is a fork of {record.title!r} and not finished: delete it first")
+        lock = self.lock(record)  # so that nobody begins to work on it meanwhile
+        try:
+            self._delete(record)
+        finally:
+            lock.release()
+
+    def _delete(self, record: RunRecord) -> None:
         first, last = record.span
         with self._write() as connection:
             connection.execute(sa.delete(asks).where(asks.c.trial.between(first, last)))
@@ -195,6 +207,13 @@ class Runs:
             parent=parent.id,
             cut=cut,
         )
+
+
+def _check_storable(name: str | None, seed: int) -> None:
+    if not -LARGEST <= seed < LARGEST:
+        raise SettingsError(f"seed {seed}: must be a whole number of at most 64 bits, from -2**63 to 2**63 - 1")
+    if name is not None and any("\ud800" <= character <= "\udfff" for character in name):
+        raise SettingsError(f"run name {name!r}: must be valid Unicode text")
 
 
 def _json(data: Any) -> str:

@@ -96,7 +96,7 @@ class Writer:
         self._scheduled = False
         self._last = 0.0
         self._idle: list[asyncio.Future[None]] = []
-        self.failed: list[Callable[[StoreError], None]] = []
+        self.failed: list[Callable[[Exception], None]] = []
         self._error: StoreError | None = None
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()
         self._connection = engine.connect()
@@ -193,8 +193,9 @@ class Writer:
         for then, args in batch.after:
             try:
                 then(*args)
-            except Exception as error:  # noqa: BLE001  one who cannot go on must not keep the others waiting
-                self._loop.call_exception_handler({"message": "after a commit", "exception": error})
+            except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
+                for tell in list(self.failed):
+                    tell(error)
         if not self._scheduled:
             self._wake()
 

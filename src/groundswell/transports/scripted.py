@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
 from groundswell.errors import SettingsError
@@ -78,10 +78,10 @@ class Scripted:
         waiting: list[asyncio.Task[Settled]] = []
         for item in self._sent.pop(intent.id):
             answer = self._script(item.request, item.sample) if self._wants_sample else self._script(item.request)
-            if isinstance(answer, Answer):
-                yield _settle(item.ask, answer)
-            else:
+            if not isinstance(answer, Answer) and inspect.isawaitable(answer):
                 waiting.append(asyncio.create_task(_later(item.ask, answer)))
+            else:
+                yield _settle(item.ask, answer)
         try:
             for done in asyncio.as_completed(waiting):
                 yield await done
@@ -94,10 +94,11 @@ class Scripted:
 
 
 async def _later(ask: AskId, answer: Awaitable[Answer]) -> Settled:
-    if not isinstance(answer, Awaitable):
-        raise SettingsError(f"a scripted model answered {answer!r}: give text, a Reply, an Embedding or a Fault")
     return _settle(ask, await answer)
 
 
-def _settle(ask: AskId, answer: Answer) -> Settled:
-    return Settled(ask, Reply(answer) if isinstance(answer, str) else answer)
+def _settle(ask: AskId, answer: Any) -> Settled:
+    reply = Reply(answer) if isinstance(answer, str) else answer
+    if not isinstance(reply, Reply | Embedding | Fault) or (type(reply) is Reply and not isinstance(reply.text, str)):
+        raise SettingsError(f"a scripted model must return text, a Reply, an Embedding or a Fault, not {answer!r}")
+    return Settled(ask, reply)
