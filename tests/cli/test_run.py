@@ -76,8 +76,14 @@ def test_errors_are_one_line_that_names_the_thing(cli: CommandLine, words: list[
 
 @pytest.mark.parametrize(
     "words",
-    [["run"], ["run", DRIVER, "--via", "pigeon"], ["run", DRIVER, "--max-concurrent", "0"], ["runs", "frobnicate"]],
-    ids=["no target", "via", "no concurrency", "no such command"],
+    [
+        ["run"],
+        ["run", DRIVER, "--via", "pigeon"],
+        ["run", DRIVER, "--via", "batch"],
+        ["run", DRIVER, "--max-concurrent", "0"],
+        ["runs", "frobnicate"],
+    ],
+    ids=["no target", "via", "not there yet", "no concurrency", "no such command"],
 )
 def test_usage_errors_exit_with_2(cli: CommandLine, words: list[str]) -> None:
     cli(*words, status=2)
@@ -121,7 +127,7 @@ def test_a_budget_that_cannot_be_counted_is_said_to_be_so(cli: CommandLine) -> N
 
 @pytest.mark.parametrize("schedule", ["stream", "waves"])
 def test_both_schedules_find_the_same(cli: CommandLine, schedule: str) -> None:
-    found = cli.json("run", DRIVER, "--schedule", schedule, "--no-cache", "--via", "auto", "--max-concurrent", "2")
+    found = cli.json("run", DRIVER, "--schedule", schedule, "--no-cache", "--via", "live", "--max-concurrent", "2")
     assert found["analysis"]["said"] == [f"you said 'hello {n}.1'" for n in range(4)]
 
 

@@ -14,6 +14,7 @@ from groundswell import Fault, FaultKind
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
 
+from auction import auctions  # noqa: E402
 from second_thoughts import Settings, second_thoughts  # noqa: E402
 
 
@@ -36,6 +37,16 @@ def test_what_fails_is_missing_and_not_scored(tmp_path: Path) -> None:
     assert (summary.status, summary.trials.missing, summary.trials.usable) == ("partial", 2, 4)
 
 
+def test_the_auction_asks_again_where_the_form_was_forgotten(tmp_path: Path) -> None:
+    with groundswell.open_sync(tmp_path / "runs.db") as engine:
+        summary = engine.drive(auctions, {"replicates": 50})
+        assert engine.verify(summary.run_id).ok
+    assert summary.analysis["unicorn"] == 0
+    assert 5 <= summary.analysis["lamp"] <= 50
+    assert summary.asks.sent > 100
+    assert summary.trials.usable + summary.trials.missing == 100
+
+
 def test_the_scripted_model_gives_the_same_run_again(tmp_path: Path) -> None:
     analyses = []
     for name in ("a.db", "b.db"):
@@ -55,5 +66,5 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.partition("\n")[0][:40])
 def test_the_page_shows_the_code_that_runs(block: str) -> None:
-    code = (ROOT / "examples" / "second_thoughts.py").read_text() + Path(__file__).read_text()
+    code = "".join(path.read_text() for path in [*(ROOT / "examples").glob("*.py"), Path(__file__)])
     assert block.strip() in code

@@ -74,13 +74,17 @@ class RunFlags(StoreFlags):
     """What every command that runs something takes. None means: as the run was started, or the default."""
 
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Use and keep no replies of other runs.", rich_help_panel=COMMON)
+        bool,
+        typer.Option(
+            "--no-cache",
+            help="Use and keep no replies of other runs. (Scripted models are never cached.)",
+            rich_help_panel=COMMON,
+        ),
     ] = False
     via: Annotated[
         Via,
         typer.Option(
-            help="How models are reached: live requests, batch APIs, or whichever suits price and deadline. "
-            "Scripted models are always called directly.",
+            help="How models are reached. This version knows live only.",
             rich_help_panel=COMMON,
         ),
     ] = Via.LIVE

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -36,6 +38,13 @@ err = Console(stderr=True, highlight=False)
 def say(text: str) -> None:
     """One message to the person at the terminal."""
     err.print(text, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that something is being done, where somebody sees it."""
+    with err.status(what) if err.is_terminal else nullcontext():
+        yield
 
 
 def line(text: str = "", style: str | None = None) -> None:

@@ -136,7 +136,8 @@ def verify(flags: StoreFlags, run: RunName) -> None:
         record = store.runs.get(run)
     if record.driver is not None:
         find_driver(record.driver)
-    found = asyncio.run(work(record.id))
+    with output.working(f"replaying {record.counters.settled} trials"):
+        found = asyncio.run(work(record.id))
     if flags.json:
         output.print_json({"run_id": record.id, "ok": found.ok} | msgspec.to_builtins(found))
     else:
