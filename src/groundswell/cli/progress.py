@@ -155,7 +155,7 @@ def _drawn(reading: Reading) -> RenderableType:
 
 def _ahead(reading: Reading) -> str:
     if reading.stopping:
-        return "stopping: waiting for replies in flight"
+        return "stopping"
     return "" if reading.left is None else f"{duration(reading.left)} left"
 
 

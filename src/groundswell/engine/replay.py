@@ -32,7 +32,12 @@ def replay(
     while waits:
         for wait in waits:
             known = recorded.get(wait.path)
-            settlement = _settlement(known, wait)
+            settlement: Settlement | None = None
+            try:
+                if fingerprint(wait.request) == (known and known[0]):
+                    settlement = known and known[1]
+            except UnicodeEncodeError:
+                settlement = UNSENDABLE
             if witness is not None:
                 witness(wait, settlement)
             if settlement is not None:
@@ -42,14 +47,6 @@ def replay(
                 raise ReplayMismatch(row.key, wait.path, f"{program} now makes another request than was recorded")
         waits = conductor.advance()
     return conductor
-
-
-def _settlement(known: Recorded | None, wait: Wait) -> Settlement | None:
-    try:
-        print_ = fingerprint(wait.request)
-    except UnicodeEncodeError:
-        return UNSENDABLE
-    return known[1] if known is not None and known[0] == print_ else None
 
 
 class Exchange(NamedTuple):

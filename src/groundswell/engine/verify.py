@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from groundswell.engine.outcome import outcome_of
+from groundswell.engine.outcome import encode_result, outcome_of
 from groundswell.engine.ports import Journal
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.replay import replay
 from groundswell.errors import ReplayMismatch, RunError
-from groundswell.program.trial import find_program
+from groundswell.program.conductor import Conductor
+from groundswell.program.trial import Program, find_program
 
 AT_ONCE = 500
 MOST_NAMED = 20
@@ -59,11 +62,20 @@ def _verify_trial(record: RunRecord, row: TrialRow, recorded: dict[str, Recorded
     if row.outcome is None or not conductor.ended:
         conductor.close()
         found.unfinished += 1
-    elif outcome_of(program, row.key, None, conductor)[0] == row.outcome:
+    elif _same(program, conductor, row):
         found.same += 1
     else:
         found.other_results += 1
         _name(found, f"trial {row.key!r}: another result than was recorded")
+
+
+def _same(program: Program[Any, Any], conductor: Conductor, row: TrialRow) -> bool:
+    if conductor.error is None and row.fault is None:
+        try:
+            return encode_result(program, conductor.result) == row.outcome
+        except UnicodeEncodeError:
+            return False
+    return outcome_of(program, row.key, None, conductor)[0] == row.outcome
 
 
 def _name(found: Verification, difference: str) -> None:

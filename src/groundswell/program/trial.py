@@ -36,6 +36,9 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
+ONLY_MESSAGES = {Message}
+
+
 class Trial:
     """One instance of a program, as its code sees it: a key, a random generator, and the ways to ask."""
 
@@ -91,7 +94,7 @@ class Trial:
         reply that does not fit is asked for once more, then `MalformedReply` is raised with its text.
         """
         said = (Message("user", messages),) if isinstance(messages, str) else tuple(messages)
-        if not said or not all(type(message) is Message for message in said):
+        if set(map(type, said)) != ONLY_MESSAGES:
             raise TypeError("messages: give a string, or a list of user(...), assistant(...) and system(...) messages")
         if into is None:
             return Ask(Chat(model, said, **options), label)
