@@ -174,3 +174,20 @@ def test_nothing_of_a_commit_that_fails_half_way_is_kept(tmp_path: Path) -> None
 
     asyncio.run(main())
     assert read(tmp_path / "s.db") == []
+
+
+def test_any_failure_of_the_thread_is_told_as_an_error_of_the_store(tmp_path: Path) -> None:
+    told: list[StoreError] = []
+
+    async def main() -> None:
+        async with asyncio.timeout(4), writing(tmp_path / "s.db") as writer:
+            writer.failed.append(told.append)
+            writer.batch().rows["notes"].extend((1, "\udc80"))
+            with pytest.raises(StoreError, match="surrogates not allowed"):
+                await writer.flush()
+            with pytest.raises(StoreError):
+                writer.batch()
+
+    asyncio.run(main())
+    assert len(told) == 1
+    assert read(tmp_path / "s.db") == []
