@@ -231,7 +231,7 @@ def test_an_analysis_that_is_not_data_fails_the_run_which_can_be_resumed(
 ) -> None:
     async def main() -> None:
         async with groundswell.open(store, script=echo) as engine:
-            with pytest.raises(SettingsError, match="driver returns_an_object: .*cannot be stored as JSON"):
+            with pytest.raises(SettingsError, match=r"driver returns_an_object: .*cannot be stored as JSON"):
                 await engine.drive(returns_an_object, 1, name="story")
             assert (engine.runs, engine.store.runs.get("story").status) == ([], "failed")
             monkeypatch.setattr(Unwritable, "behaves", True)
