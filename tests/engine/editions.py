@@ -1,8 +1,10 @@
-"""Programs that tests put in place of others, as an edit of their file would."""
+"""Programs that tests put in place of others, as an edit of their file would; figures; and waiting for them."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +46,14 @@ def status(store: Path, run: str = "story") -> str:
         (found,) = reading.execute("SELECT status FROM runs WHERE name = ?", (run,)).fetchone()
     reading.close()
     return str(found)
+
+
+async def turn() -> None:
+    """Let the loop go round once, and the threads of the store go on: a loop that only spins holds them up."""
+    await asyncio.to_thread(int)
+
+
+async def in_time(condition: Callable[[], object]) -> None:
+    """Wait until something is so, where the exact tick does not matter."""
+    while not condition():
+        await turn()

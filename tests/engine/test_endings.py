@@ -23,9 +23,9 @@ from groundswell import (
     Trial,
     program,
 )
-from tests.engine.editions import counted, edition, figures, status
+from tests.engine.editions import counted, edition, figures, in_time, status
 from tests.engine.scenario import counters, journal, run_async
-from tests.engine.stage import Gate, at_rest, echo, one, said, until
+from tests.engine.stage import Gate, at_rest, echo, one, said
 
 WORDS = [str(number) for number in range(8)]
 
@@ -51,7 +51,7 @@ def test_trials_of_an_earlier_session_that_nobody_claims_do_not_go_on(store: Pat
         async with groundswell.open(store, script=gate) as engine:
             run = engine.run("story")
             tasks = [asyncio.create_task(run.submit(twice, word, key=word)) for word in WORDS]
-            await until(lambda: len(gate.waiting) == len(tasks))
+            await in_time(lambda: len(gate.waiting) == len(tasks))
             for task in tasks:
                 task.cancel()
             raise KeyboardInterrupt
@@ -59,14 +59,14 @@ def test_trials_of_an_earlier_session_that_nobody_claims_do_not_go_on(store: Pat
     async def another() -> None:
         async with groundswell.open(store, script=gate) as engine:
             task = asyncio.create_task(engine.run("story").submit(one, "new", key="new"))
-            await until(lambda: len(gate.waiting) == 9)
+            await in_time(lambda: len(gate.waiting) == 9)
             gate.let("new")
             await task
             landing = asyncio.create_task(let_the_rest(engine))
         await landing
 
     async def let_the_rest(engine: groundswell.Engine) -> None:
-        await until(lambda: not engine.runs)
+        await in_time(lambda: not engine.runs)
         for words in list(gate.waiting):
             gate.let(words)
 
@@ -138,7 +138,7 @@ def test_submits_that_a_driver_leaves_are_no_part_of_the_run(store: Path, cancel
     async def main() -> None:
         async def quick_for_two(request: Request) -> Reply:
             if said(request) not in ("0", "1"):
-                await until(lambda: not engine.runs)
+                await in_time(lambda: not engine.runs)
             return echo(request)
 
         async with groundswell.open(store, script=quick_for_two, max_concurrent=3) as engine:
@@ -161,7 +161,7 @@ def test_replies_in_flight_land_before_a_driver_hears_of_a_foreign_await(store: 
                     pass
 
             task = asyncio.create_task(drive())
-            await until(lambda: len(gate.waiting) == 3)
+            await in_time(lambda: len(gate.waiting) == 3)
             gate.let("stray")
             await at_rest(run)
             assert run.error is not None
@@ -200,9 +200,9 @@ def test_replies_in_flight_land_before_a_driver_hears_of_a_mismatch(
         async with groundswell.open(store, script=gate) as engine:
             run = engine.run("story", accept_changes=True)
             flying = asyncio.create_task(run.submit(one, "b"))
-            await until(lambda: gate.waiting)
+            await in_time(lambda: gate.waiting)
             wrong = asyncio.create_task(run.submit(made, "a"))
-            await until(lambda: run.error)
+            await in_time(lambda: run.error)
             await at_rest(run)
             assert not wrong.done()
             gate.let("b")

@@ -29,6 +29,7 @@ from groundswell.engine.clock import LoopClock
 from groundswell.store.journal import Store
 from groundswell.testing.clock import FakeClock
 from groundswell.transports.scripted import Scripted
+from tests.engine.editions import in_time, turn
 from tests.engine.scenario import run_async
 from tests.engine.stage import Flaky, Gate, one, said, until
 
@@ -52,16 +53,6 @@ async def cancel(task: asyncio.Task[Any]) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-
-
-async def turn() -> None:
-    """Let the loop go round once, and the threads of the store go on: a loop that only spins holds them up."""
-    await asyncio.to_thread(int)
-
-
-async def in_time(condition: Callable[[], object]) -> None:
-    while not condition():
-        await turn()
 
 
 async def let_all(gate: Gate, task: asyncio.Task[Any]) -> None:
