@@ -185,3 +185,20 @@ def test_a_row_that_cannot_be_bound_fails_the_commit_and_not_the_thread(tmp_path
 
     asyncio.run(main())
     assert read(tmp_path / "s.db") == []
+
+
+def test_any_failure_of_the_thread_is_told_as_an_error_of_the_store(tmp_path: Path) -> None:
+    told: list[Exception] = []
+
+    async def main() -> None:
+        async with asyncio.timeout(4), writing(tmp_path / "s.db") as writer:
+            writer.failed.append(told.append)
+            writer.batch().rows["notes"].extend((1, "\udc80"))
+            with pytest.raises(StoreError, match="surrogates not allowed"):
+                await writer.flush()
+            with pytest.raises(StoreError):
+                writer.batch()
+
+    asyncio.run(main())
+    assert len(told) == 1
+    assert read(tmp_path / "s.db") == []

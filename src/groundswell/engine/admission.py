@@ -57,6 +57,7 @@ class Admission:
         self._submitted = Seen()
         self._ordinal = 0
         self._entering = 0
+        self._woken = 0
         self.admitting = 0
         self.cut_short = False
         self.past = last_trial - run.record.span[0]
@@ -71,8 +72,8 @@ class Admission:
 
     @property
     def _left(self) -> int:
-        """How many trials may be opened now, besides those that are being looked up."""
-        return self.window - len(self._run.open) - self._entering
+        """How many trials may be opened now, besides those that are being looked up or whose turn has come."""
+        return self.window - len(self._run.open) - self._entering - self._woken
 
     async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Arrivals) -> None:
         """Take specs as there is room, and admit them."""
@@ -98,6 +99,7 @@ class Admission:
             arrivals.fail(error)
         finally:
             self.admitting -= 1
+            self.made_room()
             self._run.dispatch.schedule()
 
     async def submit(self, program: Program[S, R], spec: S, key: str | None) -> Outcome[R]:
@@ -152,12 +154,11 @@ class Admission:
 
     def made_room(self) -> None:
         """A trial ended: as many as there is room for may look again, in the order in which they came."""
-        room = self._left if self._room else 0
-        while self._room and room > 0:
+        while self._room and self._left > 0:
             future = self._room.popleft()
             if not future.done():
+                self._woken += 1
                 future.set_result(None)
-                room -= 1
 
     def driver_ended(self) -> None:
         """The driver has all it wants: what is open still, or was not submitted again, is no part of the run any more.
@@ -198,7 +199,14 @@ class Admission:
         await self._raise_if_over()
         future: asyncio.Future[None] = self._run.loop.create_future()
         self._room.append(future)
-        await future
+        try:
+            await future
+        except asyncio.CancelledError:
+            if not future.cancelled():  # its turn had come: the next one's turn comes instead
+                self._woken -= 1
+                self.made_room()
+            raise
+        self._woken -= 1
 
     async def _admit(
         self, program: Program[Any, Any], bodies: Sequence[bytes], keys: Sequence[str], deliver: Sequence[Deliver]
@@ -297,7 +305,13 @@ class Admission:
                     f"run {self._run.record.title!r} holds trials of {recorded}, and now {program} is submitted: start "
                     "a new run, or resume with --accept-changes to score the recorded replies anew"
                 )
-            self._rescored[program.id] = program.source
+            self._rescore(program)
+
+    def _rescore(self, program: Program[Any, Any]) -> None:
+        """Score a program's trials anew. Until that is done, the run is of no one source."""
+        self._rescored[program.id] = program.source
+        self._run.record.sources[program.id] = "being scored anew"
+        self._save_sources(self._run.record)
 
     def unchanged(self, program: Program[Any, Any]) -> bool:
         """Whether a program's source is the one that the run was started with."""
@@ -318,7 +332,7 @@ class Admission:
                     f"{program} has changed since run {record.title!r} was started: restore it, start a new run, "
                     "or resume with --accept-changes to score the recorded replies anew"
                 )
-            self._rescored[program.id] = program.source
+            self._rescore(program)
         elif program.id not in record.sources:
             record.sources[program.id] = program.source
             self._save_sources(record)

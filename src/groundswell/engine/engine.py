@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from groundswell.engine.driver import Driver, decode_settings, driver_name, load_driver, settings_type
-from groundswell.engine.events import Listener, RunEnded, RunOpened
+from groundswell.engine.events import Listener, RunEnded, RunOpened, tell
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.ports import Clock, Journal, Lock, Prices, Router, Store
 from groundswell.engine.records import RunRecord, Status
@@ -224,8 +224,7 @@ class Engine:
         self._running[record.id] = (run, lock, self._watch(run))
         self.latest = record.id
         unfinished = record.counters.planned - record.counters.settled
-        for listener in self._listeners:
-            listener(RunOpened(run=record.id, at=self._clock.wall(), unfinished=unfinished))
+        tell(self._listeners, RunOpened(run=record.id, at=self._clock.wall(), unfinished=unfinished))
         return run
 
     def _parent(self, record: RunRecord) -> Journal | None:
@@ -287,8 +286,7 @@ class Engine:
         if analysis is not None:
             values["analysis"] = analysis
         self.store.runs.change(run.record, **values)
-        for listener in self._listeners:
-            listener(RunEnded(run=run.record.id, at=self._clock.wall(), status=status))
+        tell(self._listeners, RunEnded(run=run.record.id, at=self._clock.wall(), status=status))
 
     def _check_driver(self, record: RunRecord, driver: Driver, accept_changes: bool) -> None:
         name, now = driver_name(driver), source_hash(driver)

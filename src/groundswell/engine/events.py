@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -72,3 +73,12 @@ class RunEnded(Event, frozen=True):
 
 
 Listener = Callable[[Event], None]
+
+
+def tell(listeners: Sequence[Listener], event: Event) -> None:
+    """Tell everyone; a display that fails is reported and does not fail the run."""
+    for listener in listeners:
+        try:
+            listener(event)
+        except Exception as error:  # noqa: BLE001  the edge of somebody else's code
+            asyncio.get_running_loop().call_exception_handler({"message": "a listener failed", "exception": error})

@@ -27,7 +27,7 @@ from groundswell.engine.admission import Admission
 from groundswell.engine.arrivals import Arrivals
 from groundswell.engine.budget import Limits
 from groundswell.engine.dispatch import Dispatch, cancelled_by_us
-from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded
+from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded, tell
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.opened import Deliver, OpenTrial, Pending
 from groundswell.engine.outcome import Outcome, decode_spec, described, outcome_of
@@ -364,12 +364,7 @@ class Run:
     def emit(self, make: Callable[[], Event]) -> None:
         """Tell the listeners, if there are any."""
         if self.listeners:
-            event = make()
-            for listener in self.listeners:
-                try:
-                    listener(event)
-                except Exception as error:  # noqa: BLE001  a display that fails must not fail the run
-                    self.loop.call_exception_handler({"message": "a listener failed", "exception": error})
+            tell(self.listeners, make())
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do work beside; if it fails, the run does."""
