@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "compose": {"errors", "program", "engine", "transports", "store"},
     "portal": {"errors", "program", "engine", "compose"},
 }
-EVERYTHING = {"cli", "__init__"}
+EVERYTHING = {"cli", "__init__", "__main__"}
 HEAVY = {"uvloop", "alembic", "scipy", "statsmodels", "polars", "matplotlib", "torch", "genai_prices"}
 
 
