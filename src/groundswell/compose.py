@@ -65,7 +65,7 @@ def open(
     Models are reached by their `provider/model` strings. A test gives a `script` (a function that answers for
     all models, and is retried without waiting), a `transport`, or a `router` of its own instead.
     """
-    from groundswell.store.journal import Store  # brings SQLAlchemy: half of the time that `import groundswell` took
+    from groundswell.store.journal import Store  # brings SQLAlchemy, which is slow to import
 
     if max_concurrent < 1:
         raise SettingsError(f"max_concurrent {max_concurrent}: at least one ask must be in flight")

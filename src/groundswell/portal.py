@@ -13,7 +13,7 @@ from groundswell import compose
 from groundswell.engine.driver import Driver
 from groundswell.engine.engine import Engine
 from groundswell.engine.outcome import Outcome
-from groundswell.engine.run import Run, RunOptions
+from groundswell.engine.run import Run
 from groundswell.engine.summary import Summary
 from groundswell.engine.verify import Verification
 from groundswell.program.trial import Program
@@ -65,17 +65,9 @@ class SyncEngine:
         """Open a run: a new one, or the one of that name where it was left; options as `Engine.run` has them."""
         return SyncRun(self._wait(_made(lambda: self._engine.run(name, **how))), self._wait)
 
-    def drive(
-        self,
-        driver: Driver,
-        settings: Any,
-        *,
-        name: str | None = None,
-        seed: int = 0,
-        options: RunOptions | None = None,
-    ) -> Summary:
-        """Run a driver from the start, or go on with the run of that name."""
-        return self._wait(self._engine.drive(driver, settings, name=name, seed=seed, options=options))
+    def drive(self, driver: Driver, settings: Any, **how: Any) -> Summary:
+        """Run a driver from the start, or go on with the run of that name; options as `Engine.drive` has them."""
+        return self._wait(self._engine.drive(driver, settings, **how))
 
     def resume(self, name_or_id: str, **how: Any) -> Summary:
         """Go on with a run by calling its driver again; options as `Engine.resume` has them."""

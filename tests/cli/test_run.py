@@ -164,3 +164,9 @@ def test_help_imports_no_database() -> None:
 
 def test_version(cli: CommandLine) -> None:
     assert cli("--version").stdout.startswith("groundswell 0.")
+
+
+def test_resuming_is_not_advised_where_something_must_be_mended_first(cli: CommandLine) -> None:
+    told = cli("run", DRIVER, "--set", "model=scripted/misspelt", status=2).stderr
+    assert "no such scripted model" in told
+    assert "to go on" not in told

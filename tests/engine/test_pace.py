@@ -201,7 +201,7 @@ def test_the_cap_stays_where_slots_are_idle() -> None:
 
 def test_requests_of_an_earlier_session_take_slots() -> None:
     pace = Pace(PaceLimits(max_concurrent=4), 0.0)
-    pace.joined(3)
+    pace.correct_in_flight(3)
     assert pace.grant(4, 0.0, 0.0).leave == 1
 
 

@@ -24,7 +24,7 @@ from groundswell.engine.engine import Engine
 from groundswell.engine.events import AskRetried, Event, RunEnded, RunOpened, RunStopping, WaveEnded
 from groundswell.engine.run import RunOptions
 from groundswell.engine.summary import Summary, summarise
-from groundswell.errors import RunError, SettingsError
+from groundswell.errors import ProgramError, RunError, SettingsError
 from groundswell.portal import new_event_loop
 
 if TYPE_CHECKING:
@@ -147,7 +147,8 @@ def finish(ended: Ended, *, store: str, json: bool = False, verbose: bool = Fals
         output.print_summary(summary)
     if error is not None:
         output.print_error(error, verbose=verbose)
-    if summary is not None and not isinstance(error, RunError) and (advice := _advice(summary, store)) is not None:
+    mended_first = isinstance(error, RunError | SettingsError | ProgramError)
+    if summary is not None and not mended_first and (advice := _advice(summary, store)) is not None:
         output.say(advice)
     if at_once:
         leave_at_once()

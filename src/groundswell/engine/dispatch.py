@@ -90,7 +90,7 @@ class Dispatch:
         self._closed = True
         self._run.lanes.leave(self.schedule)
         for lane, queue in self._queues.items():
-            lane.pace.joined(-queue.flying)
+            lane.pace.correct_in_flight(-queue.flying)
         self._queues.clear()
         self._run.lanes.freed()
         self._run.counters.seconds = self._seconds_before + self._run.clock.now() - self._started
@@ -202,7 +202,7 @@ class Dispatch:
             run.clock.wall(),
             items=tuple([Item(p.ask, request_of(p), partial(self._sample, p)) for p in pendings]),
         )
-        self._took_off(lane, len(pendings))
+        self._count_flying(lane, len(pendings))
         run.counters.sent += len(pendings)
         run.counters.waves += 1
         for pending in pendings if self._limited else ():
@@ -220,8 +220,8 @@ class Dispatch:
     def _recall(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
         """The run was stopped while the intent of a wave was being committed: it does not leave."""
         count = len(pendings)
-        self._took_off(lane, -count)
-        lane.pace.joined(-count)
+        self._count_flying(lane, -count)
+        lane.pace.correct_in_flight(-count)
         self._run.counters.sent -= count
         self._run.counters.waves -= 1
         self._queue(lane).asks.extendleft(reversed(pendings))
@@ -229,7 +229,7 @@ class Dispatch:
         self._run.lanes.freed()
         self._run.halt_when_still()
 
-    def _took_off(self, lane: Lane, count: int) -> None:
+    def _count_flying(self, lane: Lane, count: int) -> None:
         self.flying += count
         self.landing += 0 if lane.barrier else count
         self._queue(lane).flying += count
@@ -256,8 +256,8 @@ class Dispatch:
                 raise
             lost = Fault(FaultKind.CONNECTION, "the transport cancelled the request")
         except Exception as error:  # noqa: BLE001  a transport that breaks: what became of the rest is not known
-            self._took_off(lane, -len(flying))
-            lane.pace.joined(-len(flying))
+            self._count_flying(lane, -len(flying))
+            lane.pace.correct_in_flight(-len(flying))
             run.abort(error)
             return
         for pending in flying.values():
@@ -276,7 +276,7 @@ class Dispatch:
 
     def arrived(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
         """An attempt ended: retry it, or hand its settlement to the run."""
-        self._took_off(lane, -1)
+        self._count_flying(lane, -1)
         self._spend(lane, pending, settlement)
         if type(settlement) is Fault:
             now = self._run.clock.now()
@@ -295,9 +295,9 @@ class Dispatch:
 
     def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
         """An ask of an earlier session, which counts as flying already, ended."""
-        lane.pace.joined(1)
+        lane.pace.correct_in_flight(1)
         self.flying -= 1
-        self._took_off(lane, 1)
+        self._count_flying(lane, 1)
         self.arrived(lane, pending, wave, settlement)
 
     def _keep(self, pending: Pending, settlement: Settlement) -> None:

@@ -28,9 +28,9 @@ def _person(program: str) -> bytes:
 
 
 class Seen:
-    """Counts how often keys were seen, in about 16 bytes each: open addressing over 64-bit hashes.
+    """Counts how often keys were seen, in 16 to 32 bytes each: open addressing over 64-bit hashes.
 
-    A dictionary would take ten times that, and a run may have millions of trials.
+    A dictionary would take several times that, and a run may have millions of trials.
     """
 
     def __init__(self) -> None:

@@ -93,8 +93,8 @@ class Pace:
             bucket.take(count * each, now)
         return Grant(count, max(bucket.ready_at(each, now) for bucket, each in buckets) if short else None)
 
-    def joined(self, count: int) -> None:
-        """Requests of an earlier session are in flight too."""
+    def correct_in_flight(self, count: int) -> None:
+        """So many more requests are in flight than were granted here, or, if negative, never left or were given up."""
         self.in_flight += count
 
     def done(self) -> None:

@@ -213,8 +213,8 @@ class Run:
         assert conductor is not None
         try:
             while waits:
-                settled = [wait for wait in waits if self._meet(trial, conductor, wait)]
-                waits = conductor.advance() if settled else []
+                met = [self._meet(trial, conductor, wait) for wait in waits]
+                waits = conductor.advance() if any(met) else []
             if conductor.ended:
                 self._finish(trial, conductor)
         except Exception as error:  # noqa: BLE001  nobody waits for what drives a trial: unheard, it would hang the run
