@@ -22,7 +22,6 @@ from groundswell import (
     Summary,
     Trial,
 )
-from groundswell.engine.events import Event, TrialEnded
 from groundswell.engine.outcome import Outcome
 from groundswell.program.trial import find_program
 from tests.engine.editions import counted, edition, figures, status
@@ -107,28 +106,32 @@ def test_another_version_of_a_program_is_refused_or_scores_the_recorded_replies(
     assert (again, model.asked) == (found, [])
 
 
-@pytest.mark.parametrize("after", [1, 3])
+@pytest.mark.parametrize("after", [1, 3, COUNT - 3])
 def test_figures_are_those_of_the_outcomes_when_scoring_is_stopped_half_way(
     store: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
+    """The stop comes while a trial is being scored, when those beyond the window are not submitted yet."""
     edition(monkeypatch, NAME, first)
     drive(store, Echo())
-    edition(monkeypatch, NAME, second)
-    ended: list[Event] = []
+    scored: list[int] = []
 
     async def stopped() -> Summary:
-        def stop(event: Event) -> None:
-            ended.extend([event] if isinstance(event, TrialEnded) else [])
-            if len(ended) == after:
+        async def stopping(trial: Trial, spec: int) -> str:
+            scored.append(spec)
+            if len(scored) == after:
                 engine.runs[0].stop("interrupted", "enough")
+            return await second(trial, spec)
 
-        options = RunOptions(window=2)
-        async with groundswell.open(store, script=Echo(), listeners=[stop], options=options) as engine:
+        stopping.__name__ = second.__name__
+        edition(monkeypatch, NAME, stopping)
+        async with groundswell.open(store, script=Echo(), options=RunOptions(window=2)) as engine:
             return await engine.resume("story", accept_changes=True)
 
     assert run_async(stopped()).status == "interrupted"
+    assert len(scored) < COUNT
     assert figures(store) == counted(store)
     assert counters(store).planned == COUNT
+    edition(monkeypatch, NAME, second)
     model = Echo()
     whole = drive(store, model, accept_changes=True)
     assert [result for result in whole.analysis if result] == texts("second")[::2]
