@@ -227,7 +227,7 @@ def by_key(outcomes: Iterable[Outcome[Any]]) -> dict[str, Any]:
     return {outcome.key: msgspec.to_builtins(outcome) for outcome in outcomes}
 
 
-def run_async(work: Coroutine[Any, Any, T], seconds: float = 4.0) -> T:
+def run_async(work: Coroutine[Any, Any, T], seconds: float = 20.0) -> T:
     """Run a test's coroutine. What hangs fails."""
 
     async def timed() -> T:
