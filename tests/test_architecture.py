@@ -17,11 +17,13 @@ PORTS = {"engine.ports", "engine.records"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "program": {"errors", "program"},
+    "dialects": {"errors", "program", "dialects"},
     "engine": {"errors", "program", "engine"},
-    "transports": {"errors", "program", "transports", *PORTS},
+    "emulator": {"errors", "program", "dialects", "emulator"},
+    "transports": {"errors", "program", "dialects", "transports", *PORTS},
     "store": {"errors", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
-    "compose": {"errors", "program", "engine", "transports", "store"},
+    "compose": {"errors", "program", "engine", "transports", "store", "emulator"},
     "portal": {"errors", "program", "engine", "compose"},
 }
 EVERYTHING = {"cli", "__init__", "__main__"}

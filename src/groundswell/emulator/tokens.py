@@ -1,0 +1,35 @@
+"""How the emulator counts tokens: four characters are one, a message costs three more. Tests can do the same."""
+
+from __future__ import annotations
+
+from groundswell.program.request import Embed, Message, Request, Text
+
+CHARS_PER_TOKEN = 4
+PER_MESSAGE = 3
+PER_IMAGE = 85
+
+
+def count(text: str) -> int:
+    """The tokens of a text; none for an empty one."""
+    return (len(text) + CHARS_PER_TOKEN - 1) // CHARS_PER_TOKEN
+
+
+def count_message(message: Message) -> int:
+    """The tokens of one message, with what frames it."""
+    if isinstance(message.content, str):
+        spoken = count(message.content)
+    else:
+        spoken = sum(count(part.text) if isinstance(part, Text) else PER_IMAGE for part in message.content)
+    return PER_MESSAGE + spoken + sum(count(call.name) + count(call.arguments) for call in message.tool_calls)
+
+
+def count_request(request: Request) -> int:
+    """The input tokens of a request."""
+    if isinstance(request, Embed):
+        return sum(count(text) for text in request.texts)
+    return sum(map(count_message, request.messages))
+
+
+def cut(text: str, max_tokens: int) -> str:
+    """The beginning of a text that has no more than so many tokens."""
+    return text[: max_tokens * CHARS_PER_TOKEN]
