@@ -20,6 +20,7 @@ class Rejected(GroundswellError):
         self.kind = kind
         self.param = param
         self.code = code
+        self.retry_after: float | None = None
 
 
 class Incoming(NamedTuple):

@@ -1,0 +1,275 @@
+"""What becomes of a batch, as a function of the emulator's clock.
+
+A batch is opened, its lines are worked on at times that are drawn when it is opened, and it is closed: completed,
+expired or cancelled. Nothing here waits: the agenda does what was due up to now whenever somebody looks, in the order
+of its times, so a clock that is moved on by a day gives the same batches as one that ran for a day.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from math import inf, isfinite
+from typing import Any
+
+from groundswell.emulator.chance import draw
+from groundswell.emulator.clock import EmulatedClock
+from groundswell.emulator.desks.desk import Desk, Made, Visit
+from groundswell.emulator.faults import Stage, Struck
+from groundswell.emulator.wire import Incoming, Rejected
+from groundswell.emulator.world import Account
+
+SLICE = 64
+Action = Callable[[float], None]
+
+
+class Agenda:
+    """What is to be done, and when, by the emulator's clock."""
+
+    def __init__(self, clock: EmulatedClock) -> None:
+        self._clock = clock
+        self._entries: list[tuple[float, int, Action]] = []
+        self._number = 0
+        self._lock = asyncio.Lock()
+        self._changed = asyncio.Event()
+
+    def at(self, when: float, action: Action) -> None:
+        """Do something at a time; a time that never comes is never."""
+        if isfinite(when):
+            self._number += 1
+            heappush(self._entries, (when, self._number, action))
+            self._changed.set()
+
+    def forget(self) -> None:
+        """Do none of it."""
+        self._entries.clear()
+
+    def moved(self) -> None:
+        """The clock was moved: look again."""
+        self._changed.set()
+
+    async def catch_up(self) -> None:
+        """Do everything that is due, letting other requests through in between."""
+        async with self._lock:
+            now, done = self._clock.now(), 0
+            while self._entries and self._entries[0][0] <= now:
+                when, _, action = heappop(self._entries)
+                action(when)
+                done += 1
+                if done % SLICE == 0:
+                    await asyncio.sleep(0)
+
+    async def keep(self) -> None:
+        """Catch up whenever something is due, until cancelled."""
+        while True:
+            self._changed.clear()
+            await self.catch_up()
+            wait = self._clock.real_seconds_until(self._entries[0][0]) if self._entries else None
+            try:
+                await asyncio.wait_for(self._changed.wait(), wait)
+            except TimeoutError:
+                continue
+
+
+class Line:
+    """One request of a batch."""
+
+    __slots__ = ("custom_id", "data", "due", "incoming", "rejected", "tokens")
+
+    def __init__(self, custom_id: str, data: Any) -> None:
+        self.custom_id = custom_id
+        self.data = data
+        self.incoming: Incoming | None = None
+        self.rejected: Rejected | None = None
+        self.tokens = 0
+        self.due = inf
+
+
+class Batch:
+    """A batch and how far it has come. `stamps` says when it came to each status."""
+
+    def __init__(self, id: str, account: Account, created: float, window: float) -> None:
+        self.id = id
+        self.account = account
+        self.created = created
+        self.expires = created + window
+        self.status = "validating"
+        self.stamps: dict[str, float] = {}
+        self.lines: list[Line] = []
+        self.done = 0
+        self.outcomes: dict[str, int] = {}
+        self.struck: Struck | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether it is still being worked on."""
+        return self.status in ("validating", "in_progress", "finalizing", "cancelling")
+
+    @property
+    def left(self) -> Sequence[Line]:
+        """The lines that were not worked on."""
+        return self.lines[self.done :]
+
+    def become(self, status: str, when: float) -> None:
+        """Go on to another status."""
+        self.status = status
+        self.stamps[status] = when
+
+    def count(self, outcome: str, number: int = 1) -> None:
+        """Lines ended."""
+        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + number
+
+
+class Clerk(ABC):
+    """Works through the batches of one provider."""
+
+    path: str
+    """What a fault rule's `path` is matched with for a line."""
+
+    def __init__(self, desk: Desk, agenda: Agenda) -> None:
+        self.desk = desk
+        self.world = desk.world
+        self.agenda = agenda
+        self.batches: dict[str, Batch] = {}
+
+    @abstractmethod
+    def write_reply(self, batch: Any, line: Line, made: Made) -> bytes:
+        """A line of results that holds a reply."""
+
+    @abstractmethod
+    def write_failure(self, batch: Any, line: Line, rejected: Rejected | None) -> bytes:
+        """A line of results that holds an error, with its response or without."""
+
+    @abstractmethod
+    def write_left(self, batch: Any, line: Line, why: str) -> bytes:
+        """A line of results for a request that was not worked on: `expired` or `cancelled`."""
+
+    @abstractmethod
+    def put(self, batch: Any, written: bytes, *, failed: bool) -> None:
+        """Add a line to the results."""
+
+    @abstractmethod
+    def closed(self, batch: Any, status: str, when: float) -> None:
+        """A batch has come to its end."""
+
+    @abstractmethod
+    def fault_of_line(self, name: str) -> Rejected | None:
+        """What an injected fault makes of a line; None for an error without a response."""
+
+    # The life of a batch.
+
+    def begin(self, batch: Batch, when: float) -> None:
+        """Work on a batch from now on: every line has its time, in no particular order."""
+        batch.become("in_progress", when)
+        working, seed = self.world.settings.batch.working, self.world.settings.seed
+        for number, line in enumerate(batch.lines):
+            line.due = when + working * draw(seed, "due", line.custom_id, number)
+        batch.lines.sort(key=_due)
+        name = batch.struck.name if batch.struck else ""
+        never = {"batch-stalls": len(batch.lines) // 2, "batch-stuck": 0}.get(name, len(batch.lines))
+        for line in batch.lines[never:]:
+            line.due = inf
+        self.agenda.at(batch.expires, lambda at: self._expire(batch, at))
+        self._go_on(batch, when)
+
+    def _go_on(self, batch: Batch, when: float) -> None:
+        if batch.left:
+            self.agenda.at(batch.left[0].due, lambda at: self._work(batch, at))
+        else:
+            self.agenda.at(when, lambda at: self._worked(batch, at))
+
+    def _work(self, batch: Batch, when: float) -> None:
+        if batch.status != "in_progress":
+            return
+        line = batch.lines[batch.done]
+        batch.done += 1
+        self._answer(batch, line)
+        line.data = line.incoming = None
+        self._go_on(batch, when)
+
+    def _answer(self, batch: Batch, line: Line) -> None:
+        """Work on one line: it ends as a reply, or as an error, and is written down accordingly."""
+        name = line.incoming.request.model if line.incoming else ""
+        visit = Visit(batch.account, name, self.path, self.world.ledger.entry(batch.account.name, name))
+        struck = self.desk.strike(visit, Stage.LINE)
+        fault = struck.name if struck else ""
+        if fault.startswith("line-") and fault not in ("line-lost", "line-twice", "line-filter") or fault == "low-balance":
+            self._fail(batch, line, self.fault_of_line(fault))
+            return
+        try:
+            made = self._make(visit, line)
+        except Rejected as rejected:
+            self._fail(batch, line, rejected)
+            return
+        batch.count("succeeded")
+        self.earned(batch, made)
+        written = self.write_reply(batch, line, made, filtered=fault == "line-filter")
+        for _ in range({"line-lost": 0, "line-twice": 2}.get(fault, 1)):
+            self.put(batch, written, failed=False)
+
+    def _make(self, visit: Visit, line: Line) -> Made:
+        if line.rejected is not None:
+            raise line.rejected
+        assert line.incoming is not None
+        self.desk.check(line.incoming)
+        return self.desk.make(visit, line.incoming, line.data, batch=True)
+
+    def _fail(self, batch: Batch, line: Line, rejected: Rejected | None) -> None:
+        batch.count("errored")
+        self.put(batch, self.write_failure(batch, line, rejected), failed=True)
+
+    def earned(self, batch: Any, made: Made) -> None:
+        """A reply was made."""
+
+    def _worked(self, batch: Batch, when: float) -> None:
+        if batch.status == "in_progress":
+            batch.become("finalizing", when)
+            finalizing = self.world.settings.batch.finalizing
+            self.agenda.at(when + finalizing, lambda at: self._close(batch, "completed", at))
+
+    def cancel(self, batch: Batch, when: float) -> None:
+        """Stop working on a batch; it ends a while later."""
+        if batch.status in ("validating", "in_progress"):
+            batch.become("cancelling", when)
+            cancelling = self.world.settings.batch.cancelling
+            self.agenda.at(when + cancelling, lambda at: self._close(batch, "cancelled", at))
+
+    def _expire(self, batch: Batch, when: float) -> None:
+        if batch.status == "in_progress":
+            self._close(batch, "expired", when)
+
+    def _close(self, batch: Batch, status: str, when: float) -> None:
+        if not batch.open:
+            return
+        for line in batch.left:
+            self.put(batch, self.write_left(batch, line, status), failed=True)
+        batch.count(status, len(batch.left))
+        batch.become(status, when)
+        self.closed(batch, status, when)
+
+
+def _due(line: Line) -> float:
+    return line.due
+
+
+def page(found: Sequence[Batch], query: dict[str, str], most: int, *names: str) -> tuple[list[Batch], bool]:
+    """One page of a list that is newest first: `names` are the parameters after and, where there is one, before."""
+    limit = _limit(query.get("limit", "20"), most)
+    ids = [batch.id for batch in found]
+    after, before = query.get(names[0]), query.get(names[1]) if len(names) > 1 else None
+    if after is not None:
+        start = ids.index(after) + 1 if after in ids else len(ids)
+        return list(found[start : start + limit]), len(found) > start + limit
+    if before is not None:
+        end = ids.index(before) if before in ids else 0
+        return list(found[max(0, end - limit) : end]), end - limit > 0
+    return list(found[:limit]), len(found) > limit
+
+
+def _limit(text: str, most: int) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= most:
+        message = f"Invalid 'limit': expected a value between 1 and {most}, but got {text!r} instead."
+        raise Rejected(400, message, kind="invalid_request_error", param="limit", code="integer_out_of_range")
+    return int(text)

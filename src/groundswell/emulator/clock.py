@@ -1,0 +1,45 @@
+"""The emulator's clock: time as batches and time stamps know it, which may run fast and may be moved on.
+
+What a client waits out in its own time (latency, rate limits, Retry-After) stays in real seconds: a client does
+not live by this clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class EmulatedClock:
+    """Seconds since 1970 that pass `speed` times as fast as real ones, and never go back."""
+
+    def __init__(self, speed: float = 1.0, real: Callable[[], float] = time.time) -> None:
+        self._real = real
+        self._since = real()
+        self._at = self._since
+        self._speed = speed
+
+    @property
+    def speed(self) -> float:
+        """How many seconds pass here in one real second."""
+        return self._speed
+
+    def now(self) -> float:
+        """The time here."""
+        return self._at + max(0.0, self._real() - self._since) * self._speed
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock on."""
+        self._at, self._since = self.now() + seconds, self._real()
+
+    def run_at(self, speed: float) -> None:
+        """Let time pass at another speed from now on; at 0 it stands still."""
+        self._at, self._since = self.now(), self._real()
+        self._speed = speed
+
+    def real_seconds_until(self, when: float) -> float | None:
+        """How long to wait for a time here, in real seconds; None if it will not come by itself."""
+        left = when - self.now()
+        if left <= 0:
+            return 0.0
+        return left / self._speed if self._speed else None

@@ -1,0 +1,136 @@
+"""Ollama's counter: chat, generate, embed, and what it says of its models. There are no keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from groundswell.emulator.desks.desk import Desk, Made, Visit, encode
+from groundswell.emulator.faults import Struck
+from groundswell.emulator.http import Answer, HttpRequest, Silence
+from groundswell.emulator.limits import REQUESTS, TOKENS, Over
+from groundswell.emulator.wire import Incoming, Rejected
+from groundswell.emulator.wire import ollama as wire
+from groundswell.emulator.world import Account
+from groundswell.program.request import Embedding, Reply
+
+VERSION = "0.12.0"
+BUSY = "server busy, please try again.  maximum pending requests exceeded"
+
+FAULTS = {
+    "400": "invalid request",
+    "401": "unauthorized",
+    "403": "forbidden",
+    "404": "not found",
+    "408": "request timed out",
+    "409": "conflict",
+    "413": "request too large",
+    "429": "too many requests",
+    "429-bare": "too many requests",
+    "quota": "usage limit reached",
+    "500": "llama runner process has terminated",
+    "503": BUSY,
+    "504": "timed out waiting for llama runner to start",
+    "529": BUSY,
+}
+
+
+class OllamaDesk(Desk):
+    """Speaks as an Ollama server does."""
+
+    provider = "ollama"
+    id_prefix = "ollama-"
+    stream_type = b"application/x-ndjson"
+
+    def identify(self, http: HttpRequest) -> Account:
+        return self.world.named("ollama")
+
+    def error(self, rejected: Rejected) -> dict[str, Any]:
+        return wire.write_error(rejected)
+
+    def refusal(self, struck: Struck, name: str) -> Rejected:
+        if struck.name == "context":
+            return self.too_long(self.world.settings.context + 1, self.world.settings.context)
+        if struck.name == "404":
+            return self.unknown_model(name)
+        return Rejected(struck.kind.status or 429, FAULTS[struck.name], kind=struck.name)
+
+    def too_many(self, over: Over, name: str, account: Account) -> Rejected:
+        return Rejected(429, f"too many requests: {over.limit} {over.name} per minute", kind=over.name)
+
+    def unknown_model(self, name: str) -> Rejected:
+        return Rejected(404, f"model '{name}' not found", kind="not_found")
+
+    def too_long(self, tokens: int, room: int) -> Rejected:
+        message = f"the input length ({tokens} tokens) exceeds the context length ({room})"
+        return Rejected(400, message, kind="context")
+
+    def charges(self, tokens: int, incoming: Incoming) -> dict[str, int]:
+        return {REQUESTS: 1, TOKENS: tokens}
+
+    def delay(self, visit: Visit, made: Made) -> float:
+        """Requests wait for one of the slots."""
+        seconds = super().delay(visit, made)
+        slots = self.world.slots
+        return seconds if slots is None else slots.enter(seconds, self.world.real())
+
+    def spoil(self, body: dict[str, Any], fault: str) -> None:
+        if "embeddings" in body:
+            body["embeddings"] = []
+        elif "message" in body:
+            body["message"]["content"] = ""
+        else:
+            body["response"] = ""
+
+    def stream_error(self) -> bytes:
+        return encode({"error": "an error was encountered while running the model: unexpected EOF"}) + b"\n"
+
+    # The endpoints.
+
+    def chat(self, http: HttpRequest) -> Answer | Silence:
+        """POST /api/chat"""
+        return self.serve(http, wire.read_chat, self.write_chat)
+
+    def generate(self, http: HttpRequest) -> Answer | Silence:
+        """POST /api/generate"""
+        return self.serve(http, wire.read_generate, self.write_chat)
+
+    def embed(self, http: HttpRequest) -> Answer | Silence:
+        """POST /api/embed"""
+        return self.serve(http, wire.read_embed, self.write_embeddings)
+
+    def check(self, incoming: Incoming) -> int:
+        tokens = super().check(incoming)
+        if self.world.slots is not None and self.world.slots.full(self.world.real()):
+            raise Rejected(503, BUSY, kind="busy")
+        return tokens
+
+    def write_chat(self, made: Made) -> dict[str, Any] | Iterable[bytes]:
+        """A reply, whole or as a stream."""
+        (reply,) = made.replies
+        assert isinstance(reply, Reply)
+        write = wire.stream_chat if made.incoming.stream else wire.write_chat
+        return write(reply, made.about, made.incoming.legacy, made.seconds + made.speaking)
+
+    def write_embeddings(self, made: Made) -> dict[str, Any]:
+        """Vectors."""
+        (embedding,) = made.replies
+        assert isinstance(embedding, Embedding)
+        return wire.write_embed(embedding, made.about, made.seconds)
+
+    def tags(self) -> dict[str, Any]:
+        """GET /api/tags"""
+        return wire.write_tags(self.world.listed(self.provider))
+
+    def running(self) -> dict[str, Any]:
+        """GET /api/ps"""
+        return wire.write_ps(self.world.listed(self.provider))
+
+    def show(self, data: Any) -> dict[str, Any]:
+        """POST /api/show"""
+        name = data.get("model") if isinstance(data, dict) else None
+        if not isinstance(name, str) or not name:
+            raise Rejected(400, "model is required", kind="invalid")
+        if not self.world.knows(self.provider, name):
+            raise self.unknown_model(name)
+        return wire.write_show(name)

@@ -1,0 +1,205 @@
+"""What goes wrong, by rate or by script, the same way in every run. Pure.
+
+A rule says which fault strikes, which requests it may strike, and how often. For every request the rules are asked
+in order and the first that strikes wins. Chance depends on the emulator's seed, the rule and how many requests it
+has seen: the same requests in the same order meet the same faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+import msgspec
+
+from groundswell.emulator.chance import draw
+from groundswell.errors import SettingsError
+
+OK = "ok"
+
+
+class Stage(StrEnum):
+    """When a fault strikes."""
+
+    REQUEST = "request"
+    """Before any work is done: nothing is charged."""
+    REPLY = "reply"
+    """The reply was made and charged; what arrives is something else."""
+    BATCH = "batch"
+    """When a batch is created: what becomes of it."""
+    LINE = "line"
+    """When one request of a batch is worked on."""
+    RESULTS = "results"
+    """When the results of a batch are read."""
+
+
+class Kind(NamedTuple):
+    """One thing that can go wrong."""
+
+    stage: Stage
+    meaning: str
+    status: int | None = None
+
+
+KINDS: dict[str, Kind] = {
+    "429": Kind(Stage.REQUEST, "rate limited, with Retry-After", 429),
+    "429-bare": Kind(Stage.REQUEST, "rate limited, without Retry-After", 429),
+    "quota": Kind(Stage.REQUEST, "no credit left (OpenAI: 429 insufficient_quota; Anthropic: 400)"),
+    "400": Kind(Stage.REQUEST, "bad request", 400),
+    "401": Kind(Stage.REQUEST, "bad key", 401),
+    "403": Kind(Stage.REQUEST, "not allowed", 403),
+    "404": Kind(Stage.REQUEST, "not found", 404),
+    "408": Kind(Stage.REQUEST, "request time-out", 408),
+    "409": Kind(Stage.REQUEST, "conflict", 409),
+    "413": Kind(Stage.REQUEST, "too large", 413),
+    "500": Kind(Stage.REQUEST, "server error", 500),
+    "502": Kind(Stage.REQUEST, "bad gateway, as an HTML page", 502),
+    "503": Kind(Stage.REQUEST, "unavailable", 503),
+    "504": Kind(Stage.REQUEST, "gateway time-out", 504),
+    "529": Kind(Stage.REQUEST, "overloaded", 529),
+    "context": Kind(Stage.REQUEST, "the prompt is longer than the model's context", 400),
+    "drop": Kind(Stage.REQUEST, "the connection is closed without an answer"),
+    "hang": Kind(Stage.REQUEST, "no answer, ever"),
+    "html": Kind(Stage.REQUEST, "200 with an HTML page in place of the reply"),
+    "drop-after": Kind(Stage.REPLY, "charged, but the connection is closed before the reply is sent"),
+    "truncated": Kind(Stage.REPLY, "the connection is closed in the middle of the body"),
+    "malformed": Kind(Stage.REPLY, "a complete answer whose body is not JSON"),
+    "wrong-type": Kind(Stage.REPLY, "the right body under the wrong content type"),
+    "empty": Kind(Stage.REPLY, "no choices, no content"),
+    "refusal": Kind(Stage.REPLY, "the model refuses"),
+    "filter": Kind(Stage.REPLY, "the content filter ends the reply"),
+    "stream-error": Kind(Stage.REPLY, "a stream that ends in an error after it has begun"),
+    "batch-failed": Kind(Stage.BATCH, "validation fails for a reason that is not ours"),
+    "batch-stalls": Kind(Stage.BATCH, "half of the requests are never worked on; the batch expires"),
+    "batch-stuck": Kind(Stage.BATCH, "nothing is worked on; the batch expires"),
+    "enqueued": Kind(Stage.BATCH, "over the limit of enqueued tokens, told in validation"),
+    "enqueued-at-create": Kind(Stage.BATCH, "over the limit of enqueued tokens, told by a 429 at create", 429),
+    "line-500": Kind(Stage.LINE, "a request of a batch ends in a server error"),
+    "line-429": Kind(Stage.LINE, "a request of a batch ends rate limited"),
+    "line-400": Kind(Stage.LINE, "a request of a batch is refused as bad"),
+    "line-bare": Kind(Stage.LINE, "a request of a batch ends in an error that has no response"),
+    "line-lost": Kind(Stage.LINE, "a request of a batch is in no results file"),
+    "line-twice": Kind(Stage.LINE, "a request of a batch is in the results twice"),
+    "line-filter": Kind(Stage.LINE, "the content filter ends a reply of a batch"),
+    "low-balance": Kind(Stage.LINE, "no credit left while a batch is worked on"),
+    "results-cut": Kind(Stage.RESULTS, "the connection is closed in the middle of the results"),
+}
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which fault strikes whom, and how often: by `rate`, or in the order of a `script` (`ok` lets one through)."""
+
+    fault: str | None = None
+    rate: float | None = None
+    script: tuple[str, ...] = ()
+    times: int | None = None
+    path: str = "*"
+    model: str = "*"
+    account: str = "*"
+    retry_after: float = 1.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The faults that it can bring."""
+        return tuple(name for name in (self.fault, *self.script) if name and name != OK)
+
+    def check(self) -> Rule:
+        """The same rule, or a SettingsError that names what is wrong with it."""
+        for name in self.names:
+            if name not in KINDS:
+                raise SettingsError(f"fault {name!r}: there is no such fault (there are: {', '.join(KINDS)})")
+        if bool(self.fault) == bool(self.script):
+            raise SettingsError("a fault rule needs either a `fault` (with a `rate`) or a `script`, not both")
+        if self.script and self.rate is not None:
+            raise SettingsError("a fault rule with a `script` has no `rate`")
+        if self.rate is not None and not 0 <= self.rate <= 1:
+            raise SettingsError(f"fault {self.fault!r}: rate {self.rate} is not between 0 and 1")
+        if self.retry_after < 0:
+            raise SettingsError(f"fault {self.fault or self.script!r}: retry_after {self.retry_after} is negative")
+        return self
+
+
+class Subject(NamedTuple):
+    """What a fault may strike."""
+
+    path: str
+    model: str = ""
+    account: str = ""
+
+
+class Struck(NamedTuple):
+    """A fault that strikes."""
+
+    name: str
+    kind: Kind
+    retry_after: float
+
+
+class Faults:
+    """The rules in force, and how often each has struck."""
+
+    def __init__(self, rules: Sequence[Rule] = (), seed: int = 0) -> None:
+        self.rules = tuple(rule.check() for rule in rules)
+        self._seed = seed
+        self._stages = [frozenset(KINDS[name].stage for name in rule.names) for rule in self.rules]
+        self._seen = [0] * len(self.rules)
+        self._struck = [0] * len(self.rules)
+
+    def strike(self, subject: Subject, *stages: Stage) -> Struck | None:
+        """The fault that a request meets, if any, out of those for the stages that it passes through."""
+        for number, rule in enumerate(self.rules):
+            if self._stages[number].isdisjoint(stages) or not _matches(rule, subject):
+                continue
+            if rule.times is not None and self._struck[number] >= rule.times:
+                continue
+            name = self._by_rate(number, rule) if rule.fault else self._by_script(number, rule, stages)
+            if name is not None:
+                self._struck[number] += 1
+                return Struck(name, KINDS[name], rule.retry_after)
+        return None
+
+    def _by_rate(self, number: int, rule: Rule) -> str | None:
+        self._seen[number] += 1
+        strikes = rule.rate is None or draw(self._seed, "fault", number, self._seen[number]) < rule.rate
+        return rule.fault if strikes else None
+
+    def _by_script(self, number: int, rule: Rule, stages: tuple[Stage, ...]) -> str | None:
+        """The next of a script. It waits for a request that can meet it."""
+        at = self._seen[number]
+        if at >= len(rule.script):
+            return None
+        name = rule.script[at]
+        if name != OK and KINDS[name].stage not in stages:
+            return None
+        self._seen[number] += 1
+        return None if name == OK else name
+
+    def show(self) -> list[dict[str, Any]]:
+        """The rules, each with how often it has struck."""
+        return [
+            {**msgspec.to_builtins(rule), "struck": struck}
+            for rule, struck in zip(self.rules, self._struck, strict=True)
+        ]
+
+
+def _matches(rule: Rule, subject: Subject) -> bool:
+    return (
+        (rule.path == "*" or fnmatchcase(subject.path, rule.path))
+        and (rule.model == "*" or fnmatchcase(subject.model, rule.model))
+        and (rule.account == "*" or fnmatchcase(subject.account, rule.account))
+    )
+
+
+def parse_fault(text: str) -> Rule:
+    """Read `NAME=RATE[@PATH]`, or `NAME,NAME,...[@PATH]` as a script."""
+    what, _, path = text.partition("@")
+    name, equals, rate = what.partition("=")
+    path = path or "*"
+    if not equals:
+        return Rule(script=tuple(part.strip() for part in what.split(",")), path=path).check()
+    try:
+        return Rule(fault=name.strip(), rate=float(rate), path=path).check()
+    except ValueError:
+        raise SettingsError(f"fault {text!r}: write it as NAME=RATE, for instance 429=0.05") from None

@@ -1,0 +1,268 @@
+"""HTTP/1.1 by the byte, so that an answer can be late, cut short, or not come at all.
+
+An application is a function from a request to an answer, or to an awaitable of one. Answers that are ready cost no
+task: a delay is a timer. The requests of one connection are answered one after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from http import HTTPStatus
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+import httptools
+import msgspec
+
+MAX_BODY = 600 * 1024 * 1024
+JSON = b"application/json"
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class HttpRequest(NamedTuple):
+    """A request; header names are in lower case."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+
+
+class Answer(NamedTuple):
+    """What is sent back, and how.
+
+    `cut` closes the connection after so many bytes of the body; with `chunks` the body is a stream. `ended` is told
+    whether the answer was sent whole: it was not if the client had gone before.
+    """
+
+    status: int = 200
+    body: bytes = b""
+    content_type: bytes = JSON
+    headers: Headers = ()
+    delay: float = 0.0
+    cut: int | None = None
+    chunks: AsyncIterator[bytes] | None = None
+    ended: Callable[[bool], None] | None = None
+
+
+class Silence(NamedTuple):
+    """No answer: the connection is closed, at once or never."""
+
+    hang: bool = False
+
+
+Application = Callable[[HttpRequest], "Answer | Silence | Awaitable[Answer | Silence]"]
+
+_STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+
+
+def _head(answer: Answer, length: int | None, *, keep: bool) -> bytes:
+    line = _STATUS_LINES.get(answer.status) or b"HTTP/1.1 %d Other\r\n" % answer.status
+    parts = [line, b"content-type: ", answer.content_type]
+    parts.append(b"\r\ntransfer-encoding: chunked" if length is None else b"\r\ncontent-length: %d" % length)
+    for name, value in answer.headers:
+        parts += (b"\r\n", name, b": ", value)
+    parts.append(b"\r\n\r\n" if keep else b"\r\nconnection: close\r\n\r\n")
+    return b"".join(parts)
+
+
+class Connection(asyncio.Protocol):
+    """One client's connection."""
+
+    def __init__(self, application: Application, connections: set[Connection]) -> None:
+        self._application = application
+        self._connections = connections
+        self._parser = httptools.HttpRequestParser(self)
+        self._waiting: deque[tuple[HttpRequest, bool]] = deque()
+        self._busy = False
+        self._ended: Callable[[bool], None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._url = b""
+        self._headers: dict[str, str] = {}
+        self._body: list[bytes] = []
+        self._size = 0
+
+    # What asyncio tells us.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._connections.add(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._connections.discard(self)
+        self._waiting.clear()
+        self._writable.set()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+        self._finish(sent=False)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._refuse(400, "this server speaks HTTP/1.1 only")
+        except httptools.HttpParserError as error:
+            self._refuse(400, f"this is not HTTP/1.1: {error}")
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    # What the parser tells us.
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        if self._headers.get("expect", "").lower() == "100-continue":
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        self._size += len(body)
+        if self._size > MAX_BODY:
+            self._refuse(413, f"the body is larger than {MAX_BODY} bytes")
+        else:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        path, _, query = self._url.decode("latin-1").partition("?")
+        request = HttpRequest(
+            self._parser.get_method().decode(),
+            unquote(path) if "%" in path else path,
+            dict(parse_qsl(query)) if query else {},
+            self._headers,
+            self._body[0] if len(self._body) == 1 else b"".join(self._body),
+        )
+        self._waiting.append((request, self._parser.should_keep_alive()))
+        self._begin()
+        if not self._busy:
+            self._next()
+
+    # What we do about it.
+
+    def _next(self) -> None:
+        """Begin the next request of this connection. Each is begun from the end of the one before."""
+        while self._waiting and not self._busy and not self._transport.is_closing():
+            self._busy = True
+            request, keep = self._waiting.popleft()
+            answer = self._application(request)
+            if isinstance(answer, Answer | Silence):
+                self._give(answer, request, keep)
+            else:
+                self._task = asyncio.ensure_future(self._wait_for(answer, request, keep))
+
+    async def _wait_for(self, answer: Awaitable[Answer | Silence], request: HttpRequest, keep: bool) -> None:
+        given = await answer
+        self._task = None
+        self._give(given, request, keep)
+        self._next()
+
+    def _give(self, answer: Answer | Silence, request: HttpRequest, keep: bool) -> None:
+        if isinstance(answer, Silence):
+            if not answer.hang:
+                self._transport.abort()
+            return
+        self._ended = answer.ended
+        if answer.delay > 0:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(answer.delay, self._send_late, answer, request, keep)
+        else:
+            self._send(answer, request, keep)
+
+    def _send_late(self, answer: Answer, request: HttpRequest, keep: bool) -> None:
+        self._timer = None
+        self._send(answer, request, keep)
+        self._next()
+
+    def _send(self, answer: Answer, request: HttpRequest, keep: bool) -> None:
+        if answer.chunks is not None and request.method != "HEAD":
+            self._task = asyncio.ensure_future(self._stream(answer, answer.chunks, keep))
+            return
+        keep = keep and answer.cut is None
+        head = _head(answer, len(answer.body), keep=keep)
+        self._transport.write(head if request.method == "HEAD" else head + answer.body[: answer.cut])
+        self._end(keep)
+
+    async def _stream(self, answer: Answer, chunks: AsyncIterator[bytes], keep: bool) -> None:
+        self._transport.write(_head(answer, None, keep=keep))
+        sent = 0
+        async for chunk in chunks:
+            await self._writable.wait()
+            if answer.cut is not None and sent + len(chunk) > answer.cut:
+                keep = False
+                break
+            sent += len(chunk)
+            self._transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        else:
+            self._transport.write(b"0\r\n\r\n")
+        self._task = None
+        self._end(keep)
+        self._next()
+
+    def _end(self, keep: bool) -> None:
+        self._finish(sent=True)
+        self._busy = False
+        if not keep:
+            self._transport.close()
+
+    def _finish(self, *, sent: bool) -> None:
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            ended(sent)
+
+    def _refuse(self, status: int, message: str) -> None:
+        body = msgspec.json.encode({"error": {"message": message, "type": "invalid_request_error"}})
+        self._transport.write(_head(Answer(status), len(body), keep=False) + body)
+        self._transport.close()
+
+    def close(self) -> None:
+        """Close the connection, whatever it is waiting for."""
+        self._transport.abort()
+
+
+class HttpServer:
+    """Listens on one address until it is closed."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._connections: set[Connection] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._connections)
+
+    async def listen(self, host: str, port: int) -> int:
+        """Begin to accept connections; returns the port, which is chosen if none was given."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: Connection(self._application, self._connections), host, port, backlog=4096
+        )
+        chosen: int = self._server.sockets[0].getsockname()[1]
+        return chosen
+
+    async def close(self) -> None:
+        """Stop listening and close all connections."""
+        assert self._server is not None
+        self._server.close()
+        for connection in tuple(self._connections):
+            connection.close()
+        await self._server.wait_closed()

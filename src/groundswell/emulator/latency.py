@@ -1,0 +1,74 @@
+"""How long a reply takes. Pure: a number of seconds from a description, a seed and the reply's length."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import msgspec
+
+from groundswell.emulator.chance import draw
+from groundswell.errors import SettingsError
+
+_NORMAL = NormalDist()
+EXAMPLES = "0.05 | lognormal:0.8,0.5 | lognormal:0.8,0.5,0.01x20 | any of them +0.002/char"
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Seconds to a reply: `median` (spread by `sigma`; a share of stragglers takes `factor` times as long) + text."""
+
+    median: float = 0.0
+    sigma: float = 0.0
+    stragglers: float = 0.0
+    factor: float = 10.0
+    per_char: float = 0.0
+
+    def first(self, *about: object) -> float:
+        """Seconds until the reply begins; `about` is what chance is drawn for."""
+        if not self.sigma and not self.stragglers:
+            return self.median
+        spread = math.exp(self.sigma * _NORMAL.inv_cdf(draw("latency", *about) or 0.5)) if self.sigma else 1.0
+        slow = self.factor if self.stragglers and draw("straggler", *about) < self.stragglers else 1.0
+        return self.median * spread * slow
+
+    def whole(self, length: int, *about: object) -> float:
+        """Seconds until a reply of so many characters is there."""
+        return self.first(*about) + self.per_char * length
+
+
+def parse_latency(text: str) -> Latency:
+    """Read `SECONDS` or `lognormal:MEDIAN,SIGMA[,SHARExFACTOR]`, with `+SECONDS/char` after either."""
+    base, _, per_char = text.partition("+")
+    try:
+        found = Latency(**_parse_base(base.strip()), per_char=_parse_per_char(per_char.strip()))
+    except ValueError:
+        raise SettingsError(f"latency {text!r}: write it as {EXAMPLES}") from None
+    if not all(math.isfinite(number) and number >= 0 for number in msgspec.structs.astuple(found)):
+        raise SettingsError(f"latency {text!r}: the numbers must be finite and not negative")
+    if found.stragglers > 1:
+        raise SettingsError(f"latency {text!r}: {found.stragglers:g} is not a share of stragglers (0 to 1)")
+    return found
+
+
+def _parse_base(base: str) -> dict[str, float]:
+    name, colon, numbers = base.partition(":")
+    if not colon:
+        return {"median": float(base) if base else 0.0}
+    if name != "lognormal":
+        raise ValueError(name)
+    median, sigma, *slow = numbers.split(",")
+    found = {"median": float(median), "sigma": float(sigma)}
+    if slow:
+        (only,) = slow
+        share, _, factor = only.partition("x")
+        found |= {"stragglers": float(share), "factor": float(factor)}
+    return found
+
+
+def _parse_per_char(text: str) -> float:
+    if not text:
+        return 0.0
+    seconds, slash, unit = text.partition("/")
+    if not slash or unit.strip() != "char":
+        raise ValueError(text)
+    return float(seconds)

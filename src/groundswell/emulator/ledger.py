@@ -1,0 +1,133 @@
+"""The books: what was asked, paid and refused, per account and model.
+
+For every entry `received = requests + refused + unanswered`: each request that came in was paid for, refused with a
+status, or left without an answer. Batch requests are counted apart, when they are worked on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from groundswell.emulator.prices import Price, nano_dollars
+from groundswell.program.request import Usage
+
+NANO = 1e9
+
+
+class Entry:
+    """One account's dealings with one model."""
+
+    __slots__ = (
+        "abandoned",
+        "batch_nano",
+        "batch_requests",
+        "cache_write_tokens",
+        "cached_tokens",
+        "faults",
+        "in_flight",
+        "input_tokens",
+        "limits_broken",
+        "nano",
+        "output_tokens",
+        "paid",
+        "peak_in_flight",
+        "received",
+        "refused",
+        "requests",
+        "unanswered",
+    )
+
+    def __init__(self) -> None:
+        self.received = self.requests = self.batch_requests = self.unanswered = self.abandoned = 0
+        self.input_tokens = self.output_tokens = self.cached_tokens = self.cache_write_tokens = 0
+        self.nano = self.batch_nano = 0
+        self.in_flight = self.peak_in_flight = 0
+        self.refused: Counter[int] = Counter()
+        self.faults: Counter[str] = Counter()
+        self.limits_broken: Counter[str] = Counter()
+        self.paid: dict[bytes, int] = {}
+
+    def pay(self, print_: bytes, usage: Usage, price: Price, cache_write: int = 0, *, batch: bool = False) -> None:
+        """A reply was made: it is paid for, whether it arrives or not."""
+        if batch:
+            self.batch_requests += 1
+            self.batch_nano += nano_dollars(price, usage, cache_write, batch=True)
+        else:
+            self.requests += 1
+            self.nano += nano_dollars(price, usage, cache_write)
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        self.cached_tokens += usage.cached_tokens
+        self.cache_write_tokens += cache_write
+        self.paid[print_] = self.paid.get(print_, 0) + 1
+
+    def enter(self) -> None:
+        """A reply is on its way."""
+        self.in_flight += 1
+        self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
+
+    def leave(self, sent: bool) -> None:
+        """It was sent, or the client had gone."""
+        self.in_flight -= 1
+        if not sent:
+            self.abandoned += 1
+
+    def show(self, *, each: bool = False) -> dict[str, Any]:
+        """The entry as JSON; with `each`, how often every single request was paid."""
+        shown = {
+            "received": self.received,
+            "requests": self.requests,
+            "batch_requests": self.batch_requests,
+            "refused": {str(status): count for status, count in sorted(self.refused.items())},
+            "unanswered": self.unanswered,
+            "abandoned": self.abandoned,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cached_tokens": self.cached_tokens,
+            "cache_write_tokens": self.cache_write_tokens,
+            "dollars": (self.nano + self.batch_nano) / NANO,
+            "batch_dollars": self.batch_nano / NANO,
+            "distinct_requests": len(self.paid),
+            "paid_times": {str(times): count for times, count in sorted(Counter(self.paid.values()).items())},
+            "limits_broken": dict(self.limits_broken),
+            "faults": dict(self.faults),
+            "peak_in_flight": self.peak_in_flight,
+        }
+        if each:
+            shown["paid"] = {print_.hex(): times for print_, times in self.paid.items()}
+        return shown
+
+
+SUMS = ("received", "requests", "batch_requests", "unanswered", "abandoned", "input_tokens", "output_tokens")
+
+
+class Ledger:
+    """All entries."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, str], Entry] = {}
+
+    def entry(self, account: str, model: str) -> Entry:
+        """The entry of an account and a model."""
+        found = self._entries.get((account, model))
+        if found is None:
+            found = self._entries[account, model] = Entry()
+        return found
+
+    def show(self, *, each: bool = False) -> dict[str, Any]:
+        """The books as JSON."""
+        accounts: dict[str, dict[str, Any]] = {}
+        for (account, model), entry in sorted(self._entries.items()):
+            accounts.setdefault(account, {})[model] = entry.show(each=each)
+        return {"accounts": accounts, "totals": self.totals()}
+
+    def totals(self) -> dict[str, Any]:
+        """The sums over all accounts and models."""
+        entries = self._entries.values()
+        sums: dict[str, Any] = {name: sum(getattr(entry, name) for entry in entries) for name in SUMS}
+        sums["refused"] = sum(entry.refused.total() for entry in entries)
+        sums["dollars"] = sum(entry.nano + entry.batch_nano for entry in entries) / NANO
+        sums["limits_broken"] = sum(entry.limits_broken.total() for entry in entries)
+        sums["paid_again"] = sum(times - 1 for entry in entries for times in entry.paid.values())
+        return sums

@@ -1,0 +1,67 @@
+"""What the emulator charges: US dollars per million tokens, counted in whole nano-dollars so that sums are exact."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from groundswell.errors import SettingsError
+from groundswell.program.request import Usage
+
+
+class Price(msgspec.Struct, frozen=True):
+    """Dollars per million tokens; a batch costs half, a cached token this share of an input token."""
+
+    input: float
+    output: float
+    cached: float = 0.5
+    cache_write: float = 1.0
+
+
+PRICES: dict[str, Price] = {
+    "gpt-4o-mini*": Price(0.15, 0.60),
+    "gpt-4o*": Price(2.50, 10.00),
+    "gpt-4-turbo*": Price(10.00, 30.00),
+    "gpt-3.5-turbo*": Price(0.50, 1.50),
+    "text-embedding-3-small": Price(0.02, 0.0),
+    "text-embedding-3-large": Price(0.13, 0.0),
+    "claude-*opus*": Price(15.00, 75.00, cached=0.1, cache_write=1.25),
+    "claude-*haiku*": Price(0.80, 4.00, cached=0.1, cache_write=1.25),
+    "claude-*": Price(3.00, 15.00, cached=0.1, cache_write=1.25),
+}
+"""Examples of real prices at some time: what matters is that both sides can count them."""
+
+OTHERS = Price(1.00, 4.00)
+FREE = Price(0.0, 0.0)
+
+
+def price_of(model: str, given: dict[str, Price]) -> Price:
+    """The price of a model: what the user gave, then the table, then that of all others."""
+    for table in (given, PRICES):
+        for pattern, price in table.items():
+            if fnmatchcase(model, pattern):
+                return price
+    return OTHERS
+
+
+def nano_dollars(price: Price, usage: Usage, cache_write: int = 0, *, batch: bool = False) -> int:
+    """What a reply costs. `usage.input_tokens` counts all input, `cached_tokens` and `cache_write` parts of it."""
+    plain = usage.input_tokens - usage.cached_tokens - cache_write
+    weighed = plain + usage.cached_tokens * price.cached + cache_write * price.cache_write
+    whole = (weighed * price.input + usage.output_tokens * price.output) * 1000
+    return round(whole / 2 if batch else whole)
+
+
+def parse_price(text: str) -> tuple[str, Price]:
+    """Read `MODEL=INPUT/OUTPUT` in dollars per million tokens."""
+    model, _, numbers = text.partition("=")
+    try:
+        into, out = map(float, numbers.split("/"))
+    except ValueError:
+        raise SettingsError(
+            f"price {text!r}: write it as MODEL=INPUT/OUTPUT in dollars per million tokens, for instance gpt-*=0.15/0.6"
+        ) from None
+    if not (0 <= into < float("inf") and 0 <= out < float("inf")):
+        raise SettingsError(f"price {text!r}: a price is a finite number that is not negative")
+    return model, Price(into, out)

@@ -1,0 +1,72 @@
+"""The providers' prompt caches: which part of a prompt was read before, and so costs less. Pure: time is passed in.
+
+OpenAI's works by itself on prompts of 1,024 tokens and more, in steps of 128; here it matches whole messages.
+Anthropic's works where the request marks it, and writing to it costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+import msgspec
+
+from groundswell.emulator.tokens import count_message, count_request
+from groundswell.program.request import Chat
+
+SMALLEST = 1024
+STEP = 128
+LIFETIMES = {"5m": 300.0, "1h": 3600.0}
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class CachePoint(NamedTuple):
+    """A place in a prompt up to which it may be cached."""
+
+    digest: bytes
+    tokens: int
+    ttl: str = "5m"
+
+
+class CacheUse(NamedTuple):
+    """How many tokens were read from the cache, and how many written to it."""
+
+    read: int = 0
+    written: int = 0
+
+
+NOT_CACHED = CacheUse()
+
+
+class PromptCache:
+    """The prefixes that an account has sent lately."""
+
+    def __init__(self) -> None:
+        self._until: dict[bytes, float] = {}
+
+    def marked(self, points: Sequence[CachePoint], now: float) -> CacheUse:
+        """Use the marked prefixes of a prompt: the longest one known is read, what goes beyond is written."""
+        points = [point for point in points if point.tokens >= SMALLEST]
+        if not points:
+            return NOT_CACHED
+        read = max((point.tokens for point in points if self._until.get(point.digest, 0.0) > now), default=0)
+        for point in points:
+            self._until[point.digest] = max(self._until.get(point.digest, 0.0), now + LIFETIMES[point.ttl])
+        return CacheUse(read, points[-1].tokens - read)
+
+    def automatic(self, chat: Chat, now: float) -> CacheUse:
+        """Use every prefix of whole messages."""
+        if count_request(chat) < SMALLEST:
+            return NOT_CACHED
+        use = self.marked(_prefixes(chat), now)
+        return CacheUse(use.read // STEP * STEP, 0)
+
+
+def _prefixes(chat: Chat) -> list[CachePoint]:
+    running, tokens, points = blake2b(chat.model.encode("utf-8", "surrogatepass"), digest_size=16), 0, []
+    for message in chat.messages:
+        running.update(_encode(message))
+        tokens += count_message(message)
+        points.append(CachePoint(running.digest(), tokens))
+    return points

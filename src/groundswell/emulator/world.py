@@ -1,0 +1,106 @@
+"""What the emulator's endpoints share: the accounts, the books, the clock, the limits and the faults."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from hashlib import blake2b
+from hmac import compare_digest
+
+from groundswell.emulator import characters
+from groundswell.emulator.clock import EmulatedClock
+from groundswell.emulator.faults import Faults
+from groundswell.emulator.ledger import Ledger
+from groundswell.emulator.limits import INPUT, OUTPUT, REQUESTS, TOKENS, Meter, Slots
+from groundswell.emulator.prompt_cache import PromptCache
+from groundswell.emulator.settings import FAMILIES, LISTED, Settings
+from groundswell.errors import SettingsError
+
+MOST_KNOWN = 10_000
+
+
+class Account:
+    """One customer: known by a key, with limits and a prompt cache of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.meters: dict[tuple[str, str], Meter] = {}
+        self.prompts = PromptCache()
+
+
+class World:
+    """The state of one emulator."""
+
+    def __init__(self, settings: Settings, real: Callable[[], float] = time.time) -> None:
+        self.settings = settings.check()
+        self.real = real
+        self.clock = EmulatedClock(settings.speed, real)
+        self.faults = Faults(settings.faults, settings.seed)
+        self._salt = os.urandom(4).hex()
+        self._made = 0
+        self._known: dict[tuple[str, str], bool] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin with empty books and fresh limits; rules, clock and settings stay."""
+        self.ledger = Ledger()
+        self._accounts: dict[str, Account] = {}
+        limits = self.settings.limits
+        self.slots = Slots(limits.ollama_parallel, limits.ollama_queue) if limits.ollama_parallel else None
+
+    def new_id(self, prefix: str) -> str:
+        """An id that no other thing has, in this emulator or another."""
+        self._made += 1
+        return f"{prefix}{self._salt}{self._made:012x}"
+
+    def account(self, key: str) -> Account | None:
+        """Whose key it is; None if it is nobody's."""
+        keys = self.settings.keys
+        if keys:
+            known = [name for name, own in keys.items() if compare_digest(own.encode(), key.encode())]
+            return self.named(known[0]) if known else None
+        return self.named("key-" + blake2b(key.encode(), digest_size=4).hexdigest())
+
+    def named(self, name: str) -> Account:
+        """The account of that name."""
+        account = self._accounts.get(name)
+        if account is None:
+            account = self._accounts[name] = Account(name)
+        return account
+
+    def meter(self, account: Account, provider: str, model: str) -> Meter:
+        """The buckets of an account and model."""
+        meter = account.meters.get((provider, model))
+        if meter is None:
+            limits = self.settings.limits
+            rates = {REQUESTS: limits.requests_per_minute}
+            if provider == "anthropic":
+                rates |= {INPUT: limits.tokens_per_minute, OUTPUT: limits.output_tokens_per_minute}
+            else:
+                rates |= {TOKENS: limits.tokens_per_minute}
+            meter = account.meters[provider, model] = Meter(rates, limits.burst, self.real())
+        return meter
+
+    def knows(self, provider: str, model: str) -> bool:
+        """Whether a provider has this model."""
+        found = self._known.get((provider, model))
+        if found is None:
+            found = self._look_up(provider, model)
+            if len(self._known) < MOST_KNOWN:
+                self._known[provider, model] = found
+        return found
+
+    def _look_up(self, provider: str, model: str) -> bool:
+        if any(fnmatchcase(model, pattern) for pattern in (*FAMILIES[provider], *self.settings.models)):
+            return True
+        try:
+            return characters.find(model) is not None
+        except SettingsError:
+            return False
+
+    def listed(self, provider: str) -> list[str]:
+        """The models that a provider's list shows."""
+        given = [pattern for pattern in self.settings.models if not set(pattern) & set("*?[")]
+        return [*LISTED[provider], *given, *characters.NAMES]
