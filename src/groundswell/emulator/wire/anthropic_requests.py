@@ -8,7 +8,7 @@ from groundswell.dialects.anthropic import EFFORTS
 from groundswell.dialects.schemas import looseness
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire.pieces import dump
-from groundswell.program.request import Chat, Image, Message, Text, Tool, ToolCall
+from groundswell.program.request import Chat, Image, Message, Role, Text, Tool, ToolCall
 
 KEYS = frozenset(
     {
@@ -90,7 +90,8 @@ def _choice(value: object, path: str, choices: tuple[str, ...]) -> str:
         return value
     if value is None:
         _missing(path)
-    listed = ", ".join(f"'{choice}'" for choice in choices[:-1]) + f" or '{choices[-1]}'"
+    quoted = [f"'{choice}'" for choice in choices]
+    listed = " or ".join([", ".join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)
     refuse(f"{path}: Input should be {listed}")
 
 
@@ -140,7 +141,7 @@ def _system(given: object) -> list[Message]:
 
 def _system_block(given: object, path: str) -> str:
     block = _object(given, path)
-    _choice(block.get("type"), f"{path}.type", ("text", "text"))
+    _choice(block.get("type"), f"{path}.type", ("text",))
     text = _string(block.get("text"), f"{path}.text")
     if not text:
         refuse("system: text content blocks must be non-empty")
@@ -151,27 +152,36 @@ def _messages(given: object) -> list[Message]:
     messages = _list(given, "messages")
     if not messages:
         refuse("messages: at least one message is required")
-    read: list[Message] = []
     last = len(messages) - 1
+    read: list[Message] = []
     for at, one in enumerate(messages):
-        message = _object(one, f"messages.{at}")
-        role = message.get("role")
-        if role == "system":
-            words = 'The Messages API accepts a top-level `system` parameter, not "system" as an input message role.'
-            refuse(f'messages: Unexpected role "system". {words}')
-        _choice(role, f"messages.{at}.role", ("user", "assistant"))
-        content = message.get("content")
-        if (content == "" or content == []) and not (role == "assistant" and at == last):
-            words = "all messages must have non-empty content except for the optional final assistant message"
-            refuse(f"messages.{at}: {words}")
-        if type(content) is str:
-            read.append(Message(role, content))
-        else:
-            read += _spoken(role, _list(content, f"messages.{at}.content"), f"messages.{at}.content")
+        read += _turn(_object(one, f"messages.{at}"), f"messages.{at}", at == last)
     return read
 
 
-def _spoken(role: Any, blocks: list[Any], path: str) -> list[Message]:
+def _turn(message: dict[str, Any], path: str, last: bool) -> list[Message]:
+    role = _role(message.get("role"), path)
+    content = message.get("content")
+    if not content and content in ("", []) and not (role == "assistant" and last):
+        words = "all messages must have non-empty content except for the optional final assistant message"
+        refuse(f"{path}: {words}")
+    if type(content) is str:
+        return [Message(role, content)]
+    return _spoken(role, _list(content, f"{path}.content"), f"{path}.content")
+
+
+def _role(role: object, path: str) -> Role:
+    if role == "user":
+        return "user"
+    if role == "assistant":
+        return "assistant"
+    if role == "system":
+        words = 'The Messages API accepts a top-level `system` parameter, not "system" as an input message role.'
+        refuse(f'messages: Unexpected role "system". {words}')
+    refuse(f"{path}.role: Input should be 'user' or 'assistant'")
+
+
+def _spoken(role: Role, blocks: list[Any], path: str) -> list[Message]:
     """The messages of one turn: each tool result is one, then what was said beside them."""
     results: list[Message] = []
     parts: list[Text | Image] = []
@@ -291,7 +301,7 @@ def _output(body: dict[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
     if wanted is None:
         return None, effort
     given = _object(wanted, path)
-    _choice(given.get("type"), f"{path}.type", ("json_schema", "json_schema"))
+    _choice(given.get("type"), f"{path}.type", ("json_schema",))
     schema = _object(given.get("schema"), f"{path}.schema")
     if looseness(schema, all_required=False):
         refuse(f"{path}.schema: For 'object' type, 'additionalProperties' must be explicitly set to false")

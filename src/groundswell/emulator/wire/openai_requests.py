@@ -23,7 +23,7 @@ ROLES: dict[str, Role] = {
     "tool": "tool",
 }
 CHAT_KEYS = frozenset(
-    [
+    {
         "model",
         "messages",
         "max_tokens",
@@ -41,7 +41,7 @@ CHAT_KEYS = frozenset(
         "n",
         "stream",
         "stream_options",
-    ]
+    }
 )
 EMBED_KEYS = frozenset({"model", "input", "dimensions", "encoding_format"})
 MOST_INPUTS = 2048
