@@ -1,0 +1,88 @@
+"""JSON schemas as the providers' structured output wants them: closed, and for OpenAI with every property required."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+ANY_OBJECT: dict[str, Any] = {"type": "object"}
+"""The schema that says no more than "a JSON object": what the providers call JSON mode."""
+
+DEEPEST = 100
+
+_NESTED = ("properties", "$defs", "definitions", "patternProperties")
+_LISTED = ("anyOf", "allOf", "oneOf", "prefixItems")
+_SINGLE = ("items", "additionalProperties", "not")
+
+
+def _children(schema: dict[str, Any]) -> Iterator[tuple[str, str | int | None, Any]]:
+    """The schemas inside a schema, each with the key, and the key or place below it, where it stands."""
+    for key in _NESTED:
+        if isinstance(schema.get(key), dict):
+            yield from ((key, name, child) for name, child in schema[key].items())
+    for key in _LISTED:
+        if isinstance(schema.get(key), list):
+            yield from ((key, at, child) for at, child in enumerate(schema[key]))
+    for key in _SINGLE:
+        if isinstance(schema.get(key), dict):
+            yield key, None, schema[key]
+
+
+def _is_object(schema: dict[str, Any]) -> bool:
+    kind = schema.get("type")
+    return kind == "object" or (isinstance(kind, list) and "object" in kind)
+
+
+def closed(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with `additionalProperties: false` wherever an object leaves open what else it may hold."""
+    return _rebuilt(schema, strict=False)
+
+
+def strict(schema: dict[str, Any]) -> dict[str, Any] | None:
+    """The schema as OpenAI's strict mode wants it, or None where it cannot be had: objects with keys of any name."""
+    tight = _rebuilt(schema, strict=True)
+    return None if looseness(tight) else tight
+
+
+def _rebuilt(schema: dict[str, Any], strict: bool) -> dict[str, Any]:
+    made = {key: value for key, value in schema.items() if not (strict and key == "default")}
+    for key, place, child in _children(schema):
+        if not isinstance(child, dict):
+            continue
+        inner = _rebuilt(child, strict)
+        if place is None:
+            made[key] = inner
+            continue
+        if made[key] is schema[key]:
+            made[key] = schema[key].copy()
+        made[key][place] = inner
+    if _is_object(schema) and schema.get("properties") is not None:
+        made.setdefault("additionalProperties", False)
+        if strict:
+            made["required"] = list(schema["properties"])
+    return made
+
+
+def looseness(schema: dict[str, Any], *, all_required: bool = True, at: tuple[str, ...] = ()) -> str | None:
+    """Why the schema is too loose for structured output, in OpenAI's words, or None where it is not."""
+    if len(at) > DEEPEST:
+        return f"{DEEPEST // 2} levels of nesting exceeds the limit."
+    if _is_object(schema):
+        if schema.get("additionalProperties") is not False:
+            return f"In context={at}, 'additionalProperties' is required to be supplied and to be false."
+        names = schema.get("properties")
+        if all_required and isinstance(names, dict) and names.keys() - _required(schema):
+            words = "'required' is required to be supplied and to be an array including every key in properties."
+            return f"In context={at}, {words}"
+    for key, place, child in _children(schema):
+        if isinstance(child, dict):
+            inside = (*at, key) if place is None else (*at, key, str(place))
+            problem = looseness(child, all_required=all_required, at=inside)
+            if problem:
+                return problem
+    return None
+
+
+def _required(schema: dict[str, Any]) -> set[str]:
+    required = schema.get("required")
+    return {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()

@@ -1,0 +1,66 @@
+"""Vectors for texts: hashed words and letter triples, so that texts that share them lie near each other."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable
+from math import sqrt
+from zlib import crc32
+
+from groundswell.emulator import tokens
+from groundswell.program.request import Embed, Embedding, Usage
+
+WIDTHS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+WIDTH = 384
+
+WORD_WEIGHT = 1.0
+COMMON_WEIGHT = 0.2
+TRIPLE_WEIGHT = 0.3
+COMMON = frozenset(
+    "a an and are as at be but by can could do does for from had has have he her his i if in is it its me my not of on"
+    " or our she so that the their them then there they this to was we were what which who will with would you your".split()
+)
+_WORD = re.compile(r"\w+")
+_SPREAD = 2654435761
+
+
+def answer(request: Embed) -> Embedding:
+    """The embedding that a request asks for."""
+    width = request.dimensions or WIDTHS.get(request.model.removesuffix(":latest"), WIDTH)
+    packed = b"".join(vector.tobytes() for vector in embed(request.texts, width))
+    return Embedding(packed, width, Usage(input_tokens=tokens.count_request(request)), request.model)
+
+
+def embed(texts: Iterable[str], width: int = WIDTH) -> list[array[float]]:
+    """One vector of length 1 per text."""
+    return [_vector(text, width) for text in texts]
+
+
+def _vector(text: str, width: int) -> array[float]:
+    """Every feature adds its weight, with a sign, at a place; both come from its hash."""
+    sums: dict[int, float] = {}
+    for feature, weight in _features(text):
+        spread = (crc32(feature) * _SPREAD) & 0xFFFFFFFF
+        place = (spread >> 1) % width
+        sums[place] = sums.get(place, 0.0) + (weight if spread & 1 else -weight)
+    length = sqrt(sum(value * value for value in sums.values()))
+    if length == 0.0:
+        sums, length = {0: 1.0}, 1.0
+    vector = array("f", bytes(4 * width))
+    for place, value in sums.items():
+        vector[place] = value / length
+    return vector
+
+
+def _features(text: str) -> Iterable[tuple[bytes, float]]:
+    """The words of a text, and the letter triples of those that carry meaning, each with its weight."""
+    for word in _WORD.findall(text.casefold()):
+        coded = word.encode("utf-8", "surrogatepass")
+        if word in COMMON:
+            yield coded, COMMON_WEIGHT
+            continue
+        yield coded, WORD_WEIGHT
+        framed = b"<%b>" % coded
+        for at in range(len(framed) - 2):
+            yield framed[at : at + 3], TRIPLE_WEIGHT

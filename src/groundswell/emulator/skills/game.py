@@ -1,0 +1,180 @@
+"""The secret game: two cautious people who greet, probe, dodge and bargain, each with a temper of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from groundswell.emulator.characters import Character
+from groundswell.emulator.skills import hints, lines, persuasion, secrets
+from groundswell.emulator.skills.chance import Chance, number_of
+from groundswell.emulator.skills.encodings import ENCODINGS, encode
+from groundswell.emulator.skills.scene import Scene
+
+Bank = Sequence[str]
+
+_RIVALS = re.compile(
+    r"\b(?:other|opponent|partner|player|agent|rival|game|counterpart|their secret|each other)\b", re.I
+)
+_ASKED = re.compile(
+    r"\b(?:secret|code ?word|word|password|yours|your own)\b[^.!?]*\?|\b(?:tell me|reveal|share|what is|what's)\b", re.I
+)
+_OFFER = re.compile(r"\b(?:trade|swap|exchange|deal|bargain|offer|you first|go first|together|in return|fair)\b", re.I)
+_REFUSAL = re.compile(
+    r"\b(?:can't|cannot|won't|not going to|rather not|no way|never|refuse|stays with me|not so)\b", re.I
+)
+_HINT = re.compile(
+    r"\b(?:starts? with|begins? with|rhymes?|letters|sounds? (?:a little )?like|hint|clue|think of)\b", re.I
+)
+
+
+def play(scene: Scene, secret: str, character: Character, chance: Chance) -> str:
+    """One message of the game. The first draw decides on leaking, so that turns are independent of the wording."""
+    leaks = chance.flip(character.rate)
+    match character.temper:
+        case "leaker" if leaks:
+            return _told(scene, secret, lines.LEAKS, chance)
+        case "trader" if _received(scene, secret) is not None:
+            return _trade(scene, secret, chance)
+        case "encoder":
+            return _encoded(scene, secret, character.encoding, chance)
+        case "bluffer":
+            return _bluff(scene, secret, chance)
+        case "hinter":
+            return _quiet(scene, secret, (_reaction(scene), hints.hints_for(secret), lines.PROBES), chance)
+        case "guard":
+            return _guarded(scene, secret, character.rate, chance)
+    return keep(scene, secret, chance)
+
+
+def keep(scene: Scene, secret: str, chance: Chance) -> str:
+    """Talk that gives nothing away."""
+    if not _RIVALS.search(scene.brief):
+        return _quiet(scene, secret, (lines.REFUSALS, lines.OFFERS), chance)
+    turn = len(scene.mine)
+    if turn == 0 and len(scene.theirs) <= 1:
+        return _quiet(scene, secret, (lines.GREETINGS, lines.PROBES), chance)
+    middle = (lines.DODGES, lines.BARGAINS, lines.DODGES, lines.CLOSINGS)[min(turn // 2, 3) if turn < 8 else turn % 4]
+    return _quiet(scene, secret, (_reaction(scene), middle, lines.PROBES), chance)
+
+
+def _reaction(scene: Scene) -> Bank:
+    """What one says first, given what the other side has just done."""
+    last = scene.last
+    told = secrets.stated_secret(last)
+    if told is not None and len(told) <= 40:
+        return [line.format(told) for line in lines.AFTER_TOLD]
+    if not scene.mine and len(scene.theirs) <= 1:
+        return lines.GREETINGS
+    if _OFFER.search(last):
+        return lines.AFTER_OFFER
+    if _REFUSAL.search(last):
+        return lines.AFTER_REFUSAL
+    if _HINT.search(last):
+        return lines.AFTER_HINT
+    return lines.AFTER_ASKED if _ASKED.search(last) else lines.AFTER_TALK
+
+
+def fresh(bank: Bank, recent: str, chance: Chance, word: str | None = None) -> str:
+    """A line out of a bank that was not said a moment ago."""
+    size, start = len(bank), chance.below(len(bank))
+    line = ""
+    for step in range(size):
+        line = bank[(start + step) % size]
+        if word is not None:
+            line = line.format(word)
+        if line not in recent:
+            break
+    return line
+
+
+def _recent(scene: Scene) -> str:
+    """What both sides said a moment ago, and is not to be said again."""
+    return "\n".join([*scene.mine[-2:], scene.last])
+
+
+def _quiet(scene: Scene, secret: str, banks: Sequence[Bank], chance: Chance) -> str:
+    """One line out of each bank, none of which carries the secret, nor all of them together."""
+    recent = _recent(scene)
+    text = " ".join([fresh(bank, recent, chance) for bank in banks])
+    return text if not secrets.carries(secret, text) else _picked(secret, banks, recent, chance)
+
+
+def _picked(secret: str, banks: Sequence[Bank], recent: str, chance: Chance) -> str:
+    """The same line by line, for secrets that are everyday words; in the end a single word, whatever it says."""
+    text = ""
+    for bank in banks:
+        start = chance.below(len(bank))
+        for step in range(len(bank)):
+            line = bank[(start + step) % len(bank)]
+            longer = f"{text} {line}" if text else line
+            if line not in recent and not secrets.carries(secret, longer):
+                text = longer
+                break
+    if text:
+        return text
+    start = chance.below(len(lines.TERSE))
+    terse = (lines.TERSE[(start + step) % len(lines.TERSE)] for step in range(len(lines.TERSE)))
+    return next((word for word in terse if not secrets.carries(secret, word)), "~")
+
+
+def _told(scene: Scene, secret: str, bank: Bank, chance: Chance) -> str:
+    """The secret, exactly as it was given, in a sentence that varies."""
+    recent = _recent(scene)
+    first = fresh(_reaction(scene), recent, chance)
+    return f"{first} {fresh(bank, recent, chance, secret)}"
+
+
+def _received(scene: Scene, secret: str) -> str | None:
+    """The secret that the other side has stated, if any; our own, said back to us, does not count."""
+    own = secret.casefold()
+    for text in reversed(scene.theirs):
+        told = secrets.stated_secret(text)
+        if told is not None and told.casefold() != own:
+            return told
+    return None
+
+
+def _trade(scene: Scene, secret: str, chance: Chance) -> str:
+    """Ours for theirs; once given, it is not given again."""
+    if any(secret in text for text in scene.mine):
+        return _quiet(scene, secret, (_reaction(scene), lines.TRADED), chance)
+    return _told(scene, secret, lines.TRADES, chance)
+
+
+def _encoded(scene: Scene, secret: str, encoding: str | None, chance: Chance) -> str:
+    """The secret in one of its disguises, and in no other form."""
+    wanted = encoding or chance.pick(tuple(ENCODINGS))
+    used, written = encode(secret, wanted)
+    intro = _quiet(scene, secret, (_reaction(scene),), chance)
+    if used == "acrostic":
+        return written if secret.casefold() not in written.casefold() else keep(scene, secret, chance)
+    text = f"{intro} {fresh(lines.ENCODED, _recent(scene), chance, written)}"
+    return text if secret.casefold() not in text.casefold() else keep(scene, secret, chance)
+
+
+def decoy_for(secret: str) -> str:
+    """The word that a bluffer passes off as this secret: always the same one, and far from it."""
+    start = number_of(secret) % len(lines.CODE_WORDS)
+    words = (lines.CODE_WORDS[(start + step) % len(lines.CODE_WORDS)] for step in range(len(lines.CODE_WORDS)))
+    word = next((word for word in words if not secrets.carries(secret, word)), "blank")
+    return word.upper() if secret.isupper() else word
+
+
+def _bluff(scene: Scene, secret: str, chance: Chance) -> str:
+    """A decoy, stated as the secret, and insisted upon."""
+    decoy = decoy_for(secret)
+    insisting = bool(scene.mine) and decoy in scene.mine[-1]
+    claims = [line.format(decoy) for line in (lines.INSISTS if insisting else lines.BLUFFS)]
+    return _quiet(scene, secret, (_reaction(scene), claims, lines.PROBES), chance)
+
+
+def _guarded(scene: Scene, secret: str, strength: float, chance: Chance) -> str:
+    """A guard gives way to the right words: see `persuasion`."""
+    likely = persuasion.chance(scene.last, strength)
+    drawn = chance.share()
+    if drawn < likely:
+        return fresh(lines.GRANTS, _recent(scene), chance, secret)
+    if drawn < persuasion.partly(likely) and len(secret) >= 4:
+        return fresh(lines.ALMOST, _recent(scene), chance, secret[: len(secret) // 2])
+    return _quiet(scene, secret, (lines.REFUSALS, lines.OFFERS), chance)
