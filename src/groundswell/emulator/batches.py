@@ -22,6 +22,8 @@ from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.world import Account
 
 SLICE = 64
+FAILING = ("line-400", "line-429", "line-500", "line-bare", "low-balance")
+COPIES = {"line-lost": 0, "line-twice": 2}
 Action = Callable[[float], None]
 
 
@@ -135,7 +137,7 @@ class Clerk(ABC):
         self.batches: dict[str, Batch] = {}
 
     @abstractmethod
-    def write_reply(self, batch: Any, line: Line, made: Made) -> bytes:
+    def write_reply(self, batch: Any, line: Line, made: Made, *, filtered: bool) -> bytes:
         """A line of results that holds a reply."""
 
     @abstractmethod
@@ -175,8 +177,8 @@ class Clerk(ABC):
         self._go_on(batch, when)
 
     def _go_on(self, batch: Batch, when: float) -> None:
-        if batch.left:
-            self.agenda.at(batch.left[0].due, lambda at: self._work(batch, at))
+        if batch.done < len(batch.lines):
+            self.agenda.at(batch.lines[batch.done].due, lambda at: self._work(batch, at))
         else:
             self.agenda.at(when, lambda at: self._worked(batch, at))
 
@@ -195,7 +197,7 @@ class Clerk(ABC):
         visit = Visit(batch.account, name, self.path, self.world.ledger.entry(batch.account.name, name))
         struck = self.desk.strike(visit, Stage.LINE)
         fault = struck.name if struck else ""
-        if fault.startswith("line-") and fault not in ("line-lost", "line-twice", "line-filter") or fault == "low-balance":
+        if fault in FAILING:
             self._fail(batch, line, self.fault_of_line(fault))
             return
         try:
@@ -206,7 +208,7 @@ class Clerk(ABC):
         batch.count("succeeded")
         self.earned(batch, made)
         written = self.write_reply(batch, line, made, filtered=fault == "line-filter")
-        for _ in range({"line-lost": 0, "line-twice": 2}.get(fault, 1)):
+        for _ in range(COPIES.get(fault, 1)):
             self.put(batch, written, failed=False)
 
     def _make(self, visit: Visit, line: Line) -> Made:
@@ -220,7 +222,7 @@ class Clerk(ABC):
         batch.count("errored")
         self.put(batch, self.write_failure(batch, line, rejected), failed=True)
 
-    def earned(self, batch: Any, made: Made) -> None:
+    def earned(self, batch: Any, made: Made) -> None:  # noqa: B027  # most have nothing to add
         """A reply was made."""
 
     def _worked(self, batch: Batch, when: float) -> None:

@@ -1,7 +1,8 @@
 """The books: what was asked, paid and refused, per account and model.
 
-For every entry `received = requests + refused + unanswered`: each request that came in was paid for, refused with a
-status, or left without an answer. Batch requests are counted apart, when they are worked on.
+For every entry `received = requests + free + refused + unanswered`: each request that came in was paid for, cost
+nothing (files, batches, lists), was refused with a status, or was left without an answer. The requests inside batches
+are counted apart, when they are worked on.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class Entry:
         "cache_write_tokens",
         "cached_tokens",
         "faults",
+        "free",
         "in_flight",
         "input_tokens",
         "limits_broken",
@@ -39,7 +41,7 @@ class Entry:
     )
 
     def __init__(self) -> None:
-        self.received = self.requests = self.batch_requests = self.unanswered = self.abandoned = 0
+        self.received = self.requests = self.free = self.batch_requests = self.unanswered = self.abandoned = 0
         self.input_tokens = self.output_tokens = self.cached_tokens = self.cache_write_tokens = 0
         self.nano = self.batch_nano = 0
         self.in_flight = self.peak_in_flight = 0
@@ -79,6 +81,7 @@ class Entry:
             "received": self.received,
             "requests": self.requests,
             "batch_requests": self.batch_requests,
+            "free": self.free,
             "refused": {str(status): count for status, count in sorted(self.refused.items())},
             "unanswered": self.unanswered,
             "abandoned": self.abandoned,
@@ -99,7 +102,7 @@ class Entry:
         return shown
 
 
-SUMS = ("received", "requests", "batch_requests", "unanswered", "abandoned", "input_tokens", "output_tokens")
+SUMS = ("received", "requests", "batch_requests", "free", "unanswered", "abandoned", "input_tokens", "output_tokens")
 
 
 class Ledger:

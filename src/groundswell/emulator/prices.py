@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import msgspec
 
@@ -36,13 +37,17 @@ OTHERS = Price(1.00, 4.00)
 FREE = Price(0.0, 0.0)
 
 
-def price_of(model: str, given: dict[str, Price]) -> Price:
-    """The price of a model: what the user gave, then the table, then that of all others."""
-    for table in (given, PRICES):
-        for pattern, price in table.items():
-            if fnmatchcase(model, pattern):
-                return price
-    return OTHERS
+def price_of(model: str, given: dict[str, Price], otherwise: Price | None = None) -> Price:
+    """The price of a model: what the user gave, else `otherwise`, else what the table says."""
+    for pattern, price in given.items():
+        if fnmatchcase(model, pattern):
+            return price
+    return otherwise or _listed(model)
+
+
+@lru_cache(maxsize=1024)
+def _listed(model: str) -> Price:
+    return next((price for pattern, price in PRICES.items() if fnmatchcase(model, pattern)), OTHERS)
 
 
 def nano_dollars(price: Price, usage: Usage, cache_write: int = 0, *, batch: bool = False) -> int:

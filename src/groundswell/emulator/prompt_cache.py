@@ -13,20 +13,14 @@ from typing import NamedTuple
 import msgspec
 
 from groundswell.emulator.tokens import count_message, count_request
+from groundswell.emulator.wire.prompt_cache import CachePoint
 from groundswell.program.request import Chat
 
 SMALLEST = 1024
 STEP = 128
+MOST = 100_000
 LIFETIMES = {"5m": 300.0, "1h": 3600.0}
 _encode = msgspec.json.Encoder(order="deterministic").encode
-
-
-class CachePoint(NamedTuple):
-    """A place in a prompt up to which it may be cached."""
-
-    digest: bytes
-    tokens: int
-    ttl: str = "5m"
 
 
 class CacheUse(NamedTuple):
@@ -51,6 +45,8 @@ class PromptCache:
         if not points:
             return NOT_CACHED
         read = max((point.tokens for point in points if self._until.get(point.digest, 0.0) > now), default=0)
+        if len(self._until) > MOST:
+            self._until = {digest: until for digest, until in self._until.items() if until > now}
         for point in points:
             self._until[point.digest] = max(self._until.get(point.digest, 0.0), now + LIFETIMES[point.ttl])
         return CacheUse(read, points[-1].tokens - read)
@@ -68,5 +64,5 @@ def _prefixes(chat: Chat) -> list[CachePoint]:
     for message in chat.messages:
         running.update(_encode(message))
         tokens += count_message(message)
-        points.append(CachePoint(running.digest(), tokens))
+        points.append(CachePoint(running.digest(), tokens, "5m"))
     return points

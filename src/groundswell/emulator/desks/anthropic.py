@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
-from groundswell.emulator.desks.desk import Desk, Made, encode
+from groundswell.emulator.desks.desk import Desk, Made, decode_body, encode
 from groundswell.emulator.faults import Struck
 from groundswell.emulator.http import Answer, Headers, HttpRequest, Silence
 from groundswell.emulator.limits import INPUT, OUTPUT, REQUESTS, Over
 from groundswell.emulator.prompt_cache import CacheUse
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire import anthropic as wire
+from groundswell.emulator.wire.pieces import timestamp
 from groundswell.emulator.world import Account
 from groundswell.program.request import Chat, Reply, Usage
 
@@ -129,24 +129,18 @@ class AnthropicDesk(Desk):
         write = wire.stream_message if made.incoming.stream else wire.write_message
         return write(reply, made.about, cache_read=made.cache.read, cache_write=made.cache.written)
 
-    def count_tokens(self, data: Any) -> dict[str, Any]:
+    def count_tokens(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
         """POST /v1/messages/count_tokens"""
+        return self.inform(http, lambda: self._count(decode_body(http.body)))
+
+    def _count(self, data: Any) -> dict[str, Any]:
         counted = dict(data, max_tokens=1) if isinstance(data, dict) else data
         return {"input_tokens": self.check(wire.read_chat(counted))}
 
-    def models(self, http: HttpRequest) -> Answer:
+    def models(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
         """GET /v1/models"""
-        self.identify(http)
-        return Answer(body=encode(wire.write_models(self.world.listed(self.provider), self.world.clock.now())))
+        return self.inform(http, lambda: wire.write_models(self.world.listed(self.provider), self.world.clock.now()))
 
-    def model(self, http: HttpRequest, name: str) -> Answer:
+    def model(self, http: HttpRequest, name: str) -> Awaitable[Answer | Silence]:
         """GET /v1/models/{name}"""
-        self.identify(http)
-        if not self.world.knows(self.provider, name):
-            raise self.unknown_model(name)
-        return Answer(body=encode(wire.write_model(name, self.world.clock.now())))
-
-
-def timestamp(seconds: float) -> str:
-    """A time as RFC 3339 writes it."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return self.inform(http, lambda: wire.write_model(self.known(name), self.world.clock.now()))

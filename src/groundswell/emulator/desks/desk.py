@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -18,10 +18,10 @@ import msgspec
 
 from groundswell.emulator import model
 from groundswell.emulator.faults import Stage, Struck, Subject
-from groundswell.emulator.http import JSON, Answer, Headers, HttpRequest, Silence
+from groundswell.emulator.http import Answer, Headers, HttpRequest, Silence
 from groundswell.emulator.ledger import Entry
 from groundswell.emulator.limits import Over
-from groundswell.emulator.prices import price_of
+from groundswell.emulator.prices import Price, price_of
 from groundswell.emulator.prompt_cache import NOT_CACHED, CacheUse
 from groundswell.emulator.tokens import count, count_request
 from groundswell.emulator.wire import About, Incoming, Rejected
@@ -62,6 +62,7 @@ class Made(NamedTuple):
 
 
 Write = Callable[[Made], "dict[str, Any] | Iterable[bytes]"]
+Work = Callable[[Account, "Struck | None"], "Awaitable[dict[str, Any] | Answer]"]
 
 
 class Desk(ABC):
@@ -116,7 +117,9 @@ class Desk(ABC):
         """What every answer says beside its body."""
         return ()
 
-    def settle(self, account: Account, name: str, charged: dict[str, int], usage: Usage) -> None:
+    def settle(  # noqa: B027  # most have nothing to correct
+        self, account: Account, name: str, charged: dict[str, int], usage: Usage
+    ) -> None:
         """Correct the buckets once it is known what a reply took."""
 
     def cached(self, account: Account, incoming: Incoming, data: Any) -> CacheUse:
@@ -134,7 +137,7 @@ class Desk(ABC):
             entry.received += 1
             return self.refuse(rejected, entry, ())
         data = decode_body(http.body)
-        visit = self._enter(account, named(data), http.path)
+        visit = self.enter(account, named(data), http.path)
         try:
             struck = self.strike(visit, Stage.REQUEST, Stage.REPLY)
             if struck is not None and struck.kind.stage is Stage.REQUEST:
@@ -147,10 +150,46 @@ class Desk(ABC):
         except Rejected as rejected:
             return self.refuse(rejected, visit.entry, self.headers(account, visit.model))
 
-    def _enter(self, account: Account, name: str, path: str) -> Visit:
+    def enter(self, account: Account, name: str, path: str) -> Visit:
+        """Write into the books that a request came."""
         entry = self.world.ledger.entry(account.name, name)
         entry.received += 1
         return Visit(account, name, path, entry)
+
+    async def manage(self, http: HttpRequest, work: Work, *stages: Stage) -> Answer | Silence:
+        """Answer a request that costs nothing: of files, batches and lists."""
+        try:
+            account = self.identify(http)
+        except Rejected as rejected:
+            entry = self.world.ledger.entry(NOBODY, "")
+            entry.received += 1
+            return self.refuse(rejected, entry, ())
+        visit = self.enter(account, "", http.path)
+        headers = self.headers(account, "")
+        try:
+            struck = self.strike(visit, Stage.REQUEST, Stage.REPLY, *stages)
+            if struck is not None and struck.kind.stage is Stage.REQUEST:
+                return self.fail(struck, visit)
+            given = await work(account, struck)
+        except Rejected as rejected:
+            return self.refuse(rejected, visit.entry, headers)
+        visit.entry.free += 1
+        name = struck.name if struck is not None else ""
+        return spoiled(given, name, headers)
+
+    def inform(self, http: HttpRequest, tell: Callable[[], dict[str, Any]]) -> Awaitable[Answer | Silence]:
+        """Answer a request that only wants to know something."""
+
+        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
+            return tell()
+
+        return self.manage(http, work)
+
+    def known(self, name: str) -> str:
+        """A model that exists."""
+        if not self.world.knows(self.provider, name):
+            raise self.unknown_model(name)
+        return name
 
     def strike(self, visit: Visit, *stages: Stage) -> Struck | None:
         """The fault that this request meets, if any."""
@@ -183,9 +222,8 @@ class Desk(ABC):
 
     def check(self, incoming: Incoming) -> int:
         """The tokens of a prompt, if the model exists and the prompt fits it."""
-        name, room = incoming.request.model, self.world.settings.context
-        if not self.world.knows(self.provider, name):
-            raise self.unknown_model(name)
+        self.known(incoming.request.model)
+        room = self.world.settings.context
         tokens = count_request(incoming.request)
         if tokens > room:
             raise self.too_long(tokens, room)
@@ -218,7 +256,7 @@ class Desk(ABC):
             replies = [refused(reply) for reply in replies]
         cache = self.cached(visit.account, incoming, data)
         usage = summed(replies, cache)
-        visit.entry.pay(print_, usage, price_of(visit.model, settings.prices), cache.written, batch=batch)
+        visit.entry.pay(print_, usage, self.price(visit.model), cache.written, batch=batch)
         length = sum(len(reply.text) for reply in replies if isinstance(reply, Reply))
         first = settings.latency.first(settings.seed, print_, sample)
         about = About(self.world.new_id(self.id_prefix), self.world.clock.now(), visit.model)
@@ -226,9 +264,9 @@ class Desk(ABC):
 
     def _deliver(self, visit: Visit, made: Made, write: Write, struck: Struck | None) -> Answer | Silence:
         """Send what was made, or what a fault makes of it."""
-        if struck is not None and struck.name == "drop-after":
-            return Silence()
         name = struck.name if struck is not None else ""
+        if name == "drop-after":
+            return Silence()
         delay = self.delay(visit, made)
         headers = self.headers(visit.account, visit.model)
         ended = None
@@ -244,16 +282,32 @@ class Desk(ABC):
             return Answer(200, b"", self.stream_type, headers, first, cut, paced(chunks, pause), ended)
         if name in ("empty", "filter"):
             self.spoil(written, name)
-        body = encode(written)
-        if name == "malformed":
-            body = body[: len(body) // 2]
-        content_type = b"text/plain" if name == "wrong-type" else JSON
-        cut = len(body) // 2 if name in ("truncated", "stream-error") else None
-        return Answer(200, body, content_type, headers, delay, cut, None, ended)
+        answer = spoiled(written, name, headers)
+        return answer if isinstance(answer, Silence) else answer._replace(delay=delay, ended=ended)
+
+    def price(self, name: str) -> Price:
+        """What a model costs here."""
+        return price_of(name, self.world.settings.prices)
 
     def delay(self, visit: Visit, made: Made) -> float:
         """Seconds until the whole reply is there."""
         return made.seconds + made.speaking
+
+
+def spoiled(given: dict[str, Any] | Answer, fault: str, headers: Headers) -> Answer | Silence:
+    """An answer, or what a fault makes of it on its way."""
+    if fault == "drop-after":
+        return Silence()
+    answer = given if isinstance(given, Answer) else Answer(body=encode(given))
+    answer = answer._replace(headers=headers)
+    match fault:
+        case "malformed":
+            return answer._replace(body=answer.body[: len(answer.body) // 2])
+        case "wrong-type":
+            return answer._replace(content_type=b"text/plain")
+        case "truncated" | "stream-error" | "results-cut":
+            return answer._replace(cut=len(answer.body) // 2)
+    return answer
 
 
 def decode_body(body: bytes) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
-from groundswell.emulator.desks.desk import Desk, Made, Visit, encode
+from groundswell.emulator.desks.desk import Desk, Made, Visit, decode_body, encode, named
 from groundswell.emulator.faults import Struck
 from groundswell.emulator.http import Answer, HttpRequest, Silence
 from groundswell.emulator.limits import REQUESTS, TOKENS, Over
+from groundswell.emulator.prices import FREE, Price, price_of
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire import ollama as wire
 from groundswell.emulator.world import Account
@@ -74,6 +75,10 @@ class OllamaDesk(Desk):
         slots = self.world.slots
         return seconds if slots is None else slots.enter(seconds, self.world.real())
 
+    def price(self, name: str) -> Price:
+        """Nothing, unless the user gave a price."""
+        return price_of(name, self.world.settings.prices, FREE)
+
     def spoil(self, body: dict[str, Any], fault: str) -> None:
         if "embeddings" in body:
             body["embeddings"] = []
@@ -118,19 +123,19 @@ class OllamaDesk(Desk):
         assert isinstance(embedding, Embedding)
         return wire.write_embed(embedding, made.about, made.seconds)
 
-    def tags(self) -> dict[str, Any]:
+    def tags(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
         """GET /api/tags"""
-        return wire.write_tags(self.world.listed(self.provider))
+        return self.inform(http, lambda: wire.write_tags(self.world.listed(self.provider), self.world.clock.now()))
 
-    def running(self) -> dict[str, Any]:
+    def running(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
         """GET /api/ps"""
-        return wire.write_ps(self.world.listed(self.provider))
+        return self.inform(http, lambda: wire.write_ps(self.world.listed(self.provider), self.world.clock.now()))
 
-    def show(self, data: Any) -> dict[str, Any]:
+    def show(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
         """POST /api/show"""
-        name = data.get("model") if isinstance(data, dict) else None
-        if not isinstance(name, str) or not name:
+        return self.inform(http, lambda: self._show(named(decode_body(http.body))))
+
+    def _show(self, name: str) -> dict[str, Any]:
+        if not name:
             raise Rejected(400, "model is required", kind="invalid")
-        if not self.world.knows(self.provider, name):
-            raise self.unknown_model(name)
-        return wire.write_show(name)
+        return wire.write_show(self.known(name), self.world.clock.now())

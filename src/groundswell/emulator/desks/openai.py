@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
 from groundswell.emulator.desks.desk import Desk, Made, encode
@@ -137,17 +137,13 @@ class OpenAIDesk(Desk):
         assert isinstance(embedding, Embedding)
         return wire.write_embed(embedding, made.about, made.incoming.base64)
 
-    def models(self, http: HttpRequest) -> Answer:
+    def models(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
         """GET /v1/models"""
-        self.identify(http)
-        return Answer(body=encode(wire.write_models(self.world.listed(self.provider), self.world.clock.now())))
+        return self.inform(http, lambda: wire.write_models(self.world.listed(self.provider), self.world.clock.now()))
 
-    def model(self, http: HttpRequest, name: str) -> Answer:
+    def model(self, http: HttpRequest, name: str) -> Awaitable[Answer | Silence]:
         """GET /v1/models/{name}"""
-        self.identify(http)
-        if not self.world.knows(self.provider, name):
-            raise self.unknown_model(name)
-        return Answer(body=encode(wire.write_model(name, self.world.clock.now())))
+        return self.inform(http, lambda: wire.write_model(self.known(name), self.world.clock.now()))
 
 
 def with_usage(reply: Reply, cache: CacheUse) -> Reply:

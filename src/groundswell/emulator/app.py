@@ -1,0 +1,195 @@
+"""Which path is whose, and the endpoints of the emulator itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from groundswell.emulator.batches import Agenda
+from groundswell.emulator.desks.anthropic import AnthropicDesk
+from groundswell.emulator.desks.anthropic_batches import AnthropicBatches
+from groundswell.emulator.desks.desk import Desk, encode
+from groundswell.emulator.desks.files import Files
+from groundswell.emulator.desks.ollama import VERSION, OllamaDesk
+from groundswell.emulator.desks.openai import INVALID, OpenAIDesk
+from groundswell.emulator.desks.openai_batches import OpenAIBatches
+from groundswell.emulator.faults import KINDS, Faults, Rule
+from groundswell.emulator.http import Answer, HttpRequest, Silence
+from groundswell.emulator.webhooks import Webhooks
+from groundswell.emulator.wire import Rejected
+from groundswell.emulator.world import World
+from groundswell.errors import SettingsError
+
+Given = Answer | Silence | Awaitable[Answer | Silence]
+Handler = Callable[[HttpRequest], Given]
+Named = Callable[[HttpRequest, str], Given]
+TEXT = b"text/plain; charset=utf-8"
+
+
+class _FaultsBody(msgspec.Struct, forbid_unknown_fields=True):
+    rules: list[Rule] = []
+
+
+class _ClockBody(msgspec.Struct, forbid_unknown_fields=True):
+    advance: float = 0.0
+    speed: float | None = None
+
+
+class App:
+    """Everything that the emulator answers to."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.agenda = Agenda(world.clock)
+        self.webhooks = Webhooks(world)
+        self.openai = OpenAIDesk(world)
+        self.anthropic = AnthropicDesk(world)
+        self.ollama = OllamaDesk(world)
+        self.files = Files(self.openai)
+        self.openai_batches = OpenAIBatches(self.openai, self.agenda, self.files)
+        self.openai_batches.tell = self.webhooks.tell
+        self.anthropic_batches = AnthropicBatches(self.anthropic, self.agenda)
+        self._exact = self._exact_routes()
+        self._named = self._named_routes()
+
+    def _exact_routes(self) -> dict[tuple[str, str], Handler]:
+        return {
+            ("POST", "/v1/chat/completions"): self.openai.chat,
+            ("POST", "/v1/messages"): self.anthropic.messages,
+            ("POST", "/api/chat"): self.ollama.chat,
+            ("POST", "/api/generate"): self.ollama.generate,
+            ("POST", "/api/embed"): self.ollama.embed,
+            ("POST", "/v1/embeddings"): self.openai.embeddings,
+            ("POST", "/v1/messages/count_tokens"): self.anthropic.count_tokens,
+            ("GET", "/v1/models"): lambda http: self._shop(http).models(http),
+            ("POST", "/v1/files"): self.files.upload,
+            ("GET", "/v1/files"): self.files.list,
+            ("POST", "/v1/batches"): self.openai_batches.create,
+            ("GET", "/v1/batches"): self.openai_batches.list,
+            ("POST", "/v1/messages/batches"): self.anthropic_batches.create,
+            ("GET", "/v1/messages/batches"): self.anthropic_batches.list,
+            ("GET", "/api/tags"): self.ollama.tags,
+            ("GET", "/api/ps"): self.ollama.running,
+            ("POST", "/api/show"): self.ollama.show,
+            ("GET", "/api/version"): lambda http: _json({"version": VERSION}),
+            ("GET", "/"): lambda http: Answer(body=b"Ollama is running", content_type=TEXT),
+            ("HEAD", "/"): lambda http: Answer(content_type=TEXT),
+            ("GET", "/health"): lambda http: _json({"status": "ok"}),
+            ("GET", "/emulator/ledger"): self._ledger,
+            ("POST", "/emulator/reset"): self._reset,
+            ("GET", "/emulator/faults"): self._show_faults,
+            ("POST", "/emulator/faults"): self._set_faults,
+            ("GET", "/emulator/clock"): self._show_clock,
+            ("POST", "/emulator/clock"): self._set_clock,
+        }
+
+    def _named_routes(self) -> dict[tuple[str, str, str], Named]:
+        """By method, what stands before the name, and what stands after it."""
+        return {
+            ("GET", "/v1/models/", ""): lambda http, name: self._shop(http).model(http, name),
+            ("GET", "/v1/files/", ""): self.files.retrieve,
+            ("GET", "/v1/files/", "/content"): self.files.content,
+            ("DELETE", "/v1/files/", ""): self.files.delete,
+            ("GET", "/v1/batches/", ""): self.openai_batches.retrieve,
+            ("POST", "/v1/batches/", "/cancel"): self.openai_batches.stop,
+            ("GET", "/v1/messages/batches/", ""): self.anthropic_batches.retrieve,
+            ("GET", "/v1/messages/batches/", "/results"): self.anthropic_batches.results,
+            ("POST", "/v1/messages/batches/", "/cancel"): self.anthropic_batches.stop,
+            ("DELETE", "/v1/messages/batches/", ""): self.anthropic_batches.delete,
+        }
+
+    def __call__(self, http: HttpRequest) -> Given:
+        """Answer a request."""
+        handler = self._exact.get((http.method, http.path))
+        if handler is not None:
+            return handler(http)
+        for (method, before, after), named in self._named.items():
+            if method == http.method and http.path.startswith(before) and http.path.endswith(after):
+                name = http.path[len(before) : len(http.path) - len(after)]
+                if name and ("/" not in name or before == "/v1/models/"):
+                    return named(http, name)
+        return self._not_found(http)
+
+    def _shop(self, http: HttpRequest) -> OpenAIDesk | AnthropicDesk:
+        """Whose list of models is meant: Anthropic's clients say so in a header."""
+        return self.anthropic if "anthropic-version" in http.headers else self.openai
+
+    def _desk(self, http: HttpRequest) -> Desk:
+        if http.path.startswith("/api/"):
+            return self.ollama
+        return self._shop(http)
+
+    def _not_found(self, http: HttpRequest) -> Answer:
+        kind = "not_found_error" if "anthropic-version" in http.headers else INVALID
+        message = f"Unknown request URL: {http.method} {http.path}. The emulator has no such endpoint."
+        return _json(self._desk(http).error(Rejected(404, message, kind=kind)), 404)
+
+    # The emulator's own endpoints.
+
+    async def _ledger(self, http: HttpRequest) -> Answer:
+        await self.agenda.catch_up()
+        books = self.world.ledger.show(each=http.query.get("each") in ("1", "true"))
+        hooks = {"delivered": self.webhooks.delivered, "failed": self.webhooks.failed}
+        return _json({**books, "webhooks": hooks, "time": self.world.clock.now()})
+
+    def reset(self) -> None:
+        """Forget accounts, books, files and batches; rules, clock and settings stay."""
+        self.world.forget()
+        self.agenda.forget()
+        self.files.forget()
+        self.openai_batches.batches.clear()
+        self.anthropic_batches.batches.clear()
+
+    def _reset(self, http: HttpRequest) -> Answer:
+        self.reset()
+        return _json({"status": "ok"})
+
+    def _show_faults(self, http: HttpRequest) -> Answer:
+        known = {name: {"stage": kind.stage, "meaning": kind.meaning} for name, kind in KINDS.items()}
+        return _json({"rules": self.world.faults.show(), "known": known})
+
+    def set_faults(self, rules: Sequence[Rule]) -> None:
+        """Put other rules in the place of those in force."""
+        self.world.faults = Faults(rules, self.world.settings.seed)
+
+    def _set_faults(self, http: HttpRequest) -> Answer:
+        try:
+            self.set_faults(msgspec.json.decode(http.body, type=_FaultsBody).rules)
+        except (msgspec.DecodeError, SettingsError) as error:
+            return _wrong(error)
+        return _json({"rules": self.world.faults.show()})
+
+    def _show_clock(self, http: HttpRequest) -> Answer:
+        return _json({"time": self.world.clock.now(), "speed": self.world.clock.speed})
+
+    async def _set_clock(self, http: HttpRequest) -> Answer:
+        """Move the clock on, or let it run at another speed; answers once everything due by then is done."""
+        try:
+            wanted = msgspec.json.decode(http.body, type=_ClockBody)
+            _check_clock(wanted)
+        except (msgspec.DecodeError, SettingsError) as error:
+            return _wrong(error)
+        if wanted.speed is not None:
+            self.world.clock.run_at(wanted.speed)
+        self.world.clock.advance(wanted.advance)
+        await self.agenda.catch_up()
+        self.agenda.moved()
+        return self._show_clock(http)
+
+
+def _check_clock(wanted: _ClockBody) -> None:
+    if not (math.isfinite(wanted.advance) and wanted.advance >= 0):
+        raise SettingsError(f"advance {wanted.advance}: the clock goes forward by zero or more seconds")
+    if wanted.speed is not None and not 0 <= wanted.speed <= 1e9:
+        raise SettingsError(f"speed {wanted.speed}: it must be between 0 and 1e9")
+
+
+def _json(data: dict[str, Any], status: int = 200) -> Answer:
+    return Answer(status, encode(data))
+
+
+def _wrong(error: Exception) -> Answer:
+    return _json({"error": str(error)}, 400)

@@ -1,0 +1,164 @@
+"""OpenAI's files: what batches are made from, and what their results are in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groundswell.emulator.desks.openai import INVALID, OpenAIDesk
+from groundswell.emulator.faults import Stage, Struck
+from groundswell.emulator.http import Answer, HttpRequest, Silence
+from groundswell.emulator.wire import Rejected
+from groundswell.emulator.world import Account
+
+LARGEST = 200 * 1024 * 1024
+OCTETS = b"application/octet-stream"
+
+
+class File:
+    """A file of an account."""
+
+    def __init__(self, id: str, account: str, name: str, purpose: str, content: bytes, created: float) -> None:
+        self.id = id
+        self.account = account
+        self.name = name
+        self.purpose = purpose
+        self.content = content
+        self.created = created
+        self.expires: float | None = None
+
+    def show(self) -> dict[str, Any]:
+        """The file object."""
+        return {
+            "id": self.id,
+            "object": "file",
+            "bytes": len(self.content),
+            "created_at": int(self.created),
+            "expires_at": None if self.expires is None else int(self.expires),
+            "filename": self.name,
+            "purpose": self.purpose,
+            "status": "processed",
+            "status_details": None,
+        }
+
+
+class Files:
+    """The files of all accounts; an account sees its own."""
+
+    def __init__(self, desk: OpenAIDesk) -> None:
+        self._desk = desk
+        self._files: dict[str, File] = {}
+
+    def forget(self) -> None:
+        """Delete all."""
+        self._files.clear()
+
+    def add(self, account: Account, name: str, purpose: str, content: bytes, lifetime: float | None = None) -> File:
+        """A new file."""
+        world = self._desk.world
+        file = File(world.new_id("file-"), account.name, name, purpose, content, world.clock.now())
+        file.expires = None if lifetime is None else file.created + lifetime
+        self._files[file.id] = file
+        return file
+
+    def find(self, account: Account, id: str) -> File | None:
+        """The file, if the account has it and it has not expired."""
+        file = self._files.get(id)
+        if file is None or file.account != account.name:
+            return None
+        return file if file.expires is None or file.expires > self._desk.world.clock.now() else None
+
+    def _get(self, account: Account, id: str) -> File:
+        file = self.find(account, id)
+        if file is None:
+            raise Rejected(404, f"No such File object: {id}", kind=INVALID, param="id")
+        return file
+
+    # The endpoints.
+
+    async def upload(self, http: HttpRequest) -> Answer | Silence:
+        """POST /v1/files"""
+
+        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
+            fields = read_form(http)
+            purpose = fields.get("purpose", ("", b""))[1].decode("utf-8", "replace")
+            if not purpose:
+                raise _missing("purpose")
+            if "file" not in fields:
+                raise _missing("file")
+            name, content = fields["file"]
+            if len(content) > LARGEST:
+                message = f"The file is {len(content)} bytes; batch files may have at most {LARGEST}."
+                raise Rejected(413, message, kind=INVALID, param="file")
+            if purpose == "batch" and not name.endswith(".jsonl"):
+                message = f"Invalid file format for Batch API. Must be .jsonl, got {name!r}"
+                raise Rejected(400, message, kind=INVALID, param="file")
+            return self.add(account, name, purpose, content, _lifetime(fields)).show()
+
+        return await self._desk.manage(http, work)
+
+    async def list(self, http: HttpRequest) -> Answer | Silence:
+        """GET /v1/files"""
+
+        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
+            wanted = http.query.get("purpose")
+            own = [file for file in self._files.values() if self.find(account, file.id) is not None]
+            data = [file.show() for file in reversed(own) if wanted in (None, file.purpose)]
+            first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
+            return {"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": False}
+
+        return await self._desk.manage(http, work)
+
+    async def retrieve(self, http: HttpRequest, id: str) -> Answer | Silence:
+        """GET /v1/files/{id}"""
+
+        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
+            return self._get(account, id).show()
+
+        return await self._desk.manage(http, work)
+
+    async def content(self, http: HttpRequest, id: str) -> Answer | Silence:
+        """GET /v1/files/{id}/content"""
+
+        async def work(account: Account, struck: Struck | None) -> Answer:
+            return Answer(body=self._get(account, id).content, content_type=OCTETS)
+
+        return await self._desk.manage(http, work, Stage.RESULTS)
+
+    async def delete(self, http: HttpRequest, id: str) -> Answer | Silence:
+        """DELETE /v1/files/{id}"""
+
+        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
+            del self._files[self._get(account, id).id]
+            return {"id": id, "object": "file", "deleted": True}
+
+        return await self._desk.manage(http, work)
+
+
+def _missing(name: str) -> Rejected:
+    message = f"Missing required parameter: '{name}'."
+    return Rejected(400, message, kind=INVALID, param=name, code="missing_required_parameter")
+
+
+def _lifetime(fields: dict[str, tuple[str, bytes]]) -> float | None:
+    """`expires_after[seconds]`, where it is given."""
+    _, seconds = fields.get("expires_after[seconds]", ("", b""))
+    return float(seconds) if seconds.isdigit() else None
+
+
+def read_form(http: HttpRequest) -> dict[str, tuple[str, bytes]]:
+    """The fields of a multipart form: name -> file name and content."""
+    _, _, boundary = http.headers.get("content-type", "").partition("boundary=")
+    if not boundary:
+        raise Rejected(400, "Could not parse multipart form: no boundary.", kind=INVALID)
+    fields: dict[str, tuple[str, bytes]] = {}
+    for part in http.body.split(b"--" + boundary.strip('"').encode("latin-1"))[1:-1]:
+        head, _, content = part.partition(b"\r\n\r\n")
+        name, file_name = "", ""
+        for item in head.decode("utf-8", "replace").replace("\r\n", ";").split(";"):
+            key, _, value = item.strip().partition("=")
+            if key == "name":
+                name = value.strip('"')
+            elif key == "filename":
+                file_name = value.strip('"')
+        fields[name] = (file_name, content.removesuffix(b"\r\n"))
+    return fields

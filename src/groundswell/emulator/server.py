@@ -1,0 +1,116 @@
+"""Starts and stops the emulator: on a loop of yours, or on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from groundswell.emulator.app import App
+from groundswell.emulator.faults import Rule
+from groundswell.emulator.http import HttpServer
+from groundswell.emulator.settings import Settings
+from groundswell.emulator.world import World
+from groundswell.errors import SettingsError
+
+T = TypeVar("T")
+
+
+class Emulator:
+    """A running emulator. Use it as `async with Emulator(settings) as emulator`, then `emulator.url`."""
+
+    def __init__(self, settings: Settings | None = None, *, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.world = World(settings or Settings())
+        self.app = App(self.world)
+        self._server = HttpServer(self.app)
+        self._host, self._port = host, port
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def url(self) -> str:
+        """Where it listens, without a path."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._port}"
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return self._server.connections
+
+    async def __aenter__(self) -> Emulator:
+        try:
+            self._port = await self._server.listen(self._host, self._port)
+        except (OSError, OverflowError) as error:
+            raise SettingsError(f"cannot listen on {self._host}, port {self._port}: {error}; try --port 0") from error
+        keeping = (self.app.agenda.keep(), self.app.webhooks.keep())
+        self._tasks = [asyncio.create_task(kept) for kept in keeping]
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.close()
+
+    async def ledger(self, *, each: bool = False) -> dict[str, Any]:
+        """The books as they stand."""
+        await self.app.agenda.catch_up()
+        return self.world.ledger.show(each=each)
+
+    async def advance(self, seconds: float) -> None:
+        """Move the clock on, and do everything that was due by then."""
+        self.world.clock.advance(seconds)
+        await self.app.agenda.catch_up()
+        self.app.agenda.moved()
+
+
+class Threaded:
+    """An emulator on a thread of its own, for code that does not run on a loop."""
+
+    def __init__(self, emulator: Emulator, loop: asyncio.AbstractEventLoop) -> None:
+        self._emulator = emulator
+        self._loop = loop
+        self.url = emulator.url
+
+    def ledger(self, *, each: bool = False) -> dict[str, Any]:
+        """The books as they stand."""
+        return self._run(self._emulator.ledger(each=each))
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock on, and do everything that was due by then."""
+        self._run(self._emulator.advance(seconds))
+
+    def set_faults(self, *rules: Rule) -> None:
+        """Put other rules in the place of those in force."""
+        self._run(self._call(lambda: self._emulator.app.set_faults(rules)))
+
+    def reset(self) -> None:
+        """Begin with empty books, no files and no batches."""
+        self._run(self._call(self._emulator.app.reset))
+
+    async def _call(self, action: Callable[[], None]) -> None:
+        action()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+@contextmanager
+def running(settings: Settings | None = None, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[Threaded]:
+    """An emulator that runs while the block does."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="groundswell-emulator", daemon=True)
+    thread.start()
+    emulator = Emulator(settings, host=host, port=port)
+    try:
+        asyncio.run_coroutine_threadsafe(emulator.__aenter__(), loop).result()
+        try:
+            yield Threaded(emulator, loop)
+        finally:
+            asyncio.run_coroutine_threadsafe(emulator.__aexit__(), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

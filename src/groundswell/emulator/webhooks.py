@@ -1,0 +1,72 @@
+"""Tells a listener on this machine when a batch has ended, signed as OpenAI's webhooks are."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+from groundswell.emulator.desks.desk import encode
+from groundswell.emulator.world import World
+
+
+class Webhooks:
+    """Sends events, in the order in which they happen; one that cannot be delivered is dropped, and counted."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._waiting: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self.delivered = 0
+        self.failed = 0
+
+    def tell(self, event: str, batch: str) -> None:
+        """A batch has ended."""
+        if self._world.settings.webhook is not None:
+            self._waiting.put_nowait((event, batch))
+
+    async def keep(self) -> None:
+        """Deliver what there is, until cancelled."""
+        while True:
+            event, batch = await self._waiting.get()
+            try:
+                async with asyncio.timeout(5):
+                    status = await self._post(event, batch)
+            except (OSError, TimeoutError, EOFError):
+                status = 0
+            if 200 <= status < 300:
+                self.delivered += 1
+            else:
+                self.failed += 1
+
+    async def _post(self, event: str, batch: str) -> int:
+        """POST one event; returns the status."""
+        address = urlsplit(self._world.settings.webhook or "")
+        id, body = self._event(event, batch)
+        headers = {"host": address.netloc, "content-type": "application/json", "content-length": str(len(body))}
+        headers |= self._signature(id, body) | {"connection": "close"}
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        reader, writer = await asyncio.open_connection(address.hostname, address.port or 80)
+        try:
+            writer.write(f"POST {address.path or '/'} HTTP/1.1\r\n{head}\r\n".encode() + body)
+            await writer.drain()
+            line = await reader.readline()
+            return int(line.split()[1]) if len(line.split()) > 1 else 0
+        finally:
+            writer.close()
+
+    def _event(self, event: str, batch: str) -> tuple[str, bytes]:
+        id, now = self._world.new_id("evt_"), int(self._world.clock.now())
+        return id, encode({"id": id, "object": "event", "type": event, "created_at": now, "data": {"id": batch}})
+
+    def _signature(self, id: str, body: bytes) -> dict[str, str]:
+        """The headers by which the listener knows that it was us; real time, since it checks how old they are."""
+        stamp = str(int(self._world.real()))
+        headers = {"webhook-id": id, "webhook-timestamp": stamp}
+        secret = self._world.settings.webhook_secret
+        if secret is not None:
+            key = base64.b64decode(secret.removeprefix("whsec_"))
+            signed = hmac.new(key, f"{id}.{stamp}.".encode() + body, sha256).digest()
+            headers["webhook-signature"] = "v1," + base64.b64encode(signed).decode()
+        return headers
