@@ -16,15 +16,16 @@ PORTS = {"engine.ports", "engine.records"}
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
+    "loop": set(),
     "program": {"errors", "program"},
     "dialects": {"errors", "program", "dialects"},
     "engine": {"errors", "program", "engine"},
-    "emulator": {"errors", "program", "dialects", "emulator"},
+    "emulator": {"errors", "loop", "program", "dialects", "emulator"},
     "transports": {"errors", "program", "dialects", "transports", *PORTS},
     "store": {"errors", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
     "compose": {"errors", "program", "engine", "transports", "store", "emulator"},
-    "portal": {"errors", "program", "engine", "compose"},
+    "portal": {"errors", "loop", "program", "engine", "compose"},
 }
 EVERYTHING = {"cli", "__init__", "__main__"}
 HEAVY = {"uvloop", "alembic", "scipy", "statsmodels", "polars", "matplotlib", "torch", "genai_prices"}

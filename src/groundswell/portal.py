@@ -16,6 +16,7 @@ from groundswell.engine.outcome import Outcome
 from groundswell.engine.run import Run
 from groundswell.engine.summary import Summary
 from groundswell.engine.verify import Verification
+from groundswell.loop import new_event_loop
 from groundswell.program.trial import Program
 
 S = TypeVar("S")
@@ -109,15 +110,6 @@ async def _made(make: Callable[[], T]) -> T:
 
 async def _awaited(work: Awaitable[T]) -> T:
     return await work
-
-
-def new_event_loop() -> asyncio.AbstractEventLoop:
-    """The fastest loop there is here."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
 
 
 def open_sync(*args: Any, **options: Any) -> SyncEngine:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
@@ -25,7 +24,7 @@ from groundswell.engine.events import AskRetried, Event, RunEnded, RunOpened, Ru
 from groundswell.engine.run import RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import ProgramError, RunError, SettingsError
-from groundswell.portal import new_event_loop
+from groundswell.loop import new_event_loop, tuned_collector
 
 if TYPE_CHECKING:
     from groundswell.cli.options import RunFlags
@@ -176,20 +175,6 @@ def _advice(summary: Summary, store: str) -> str | None:
     if summary.status == "partial":
         return f"to go on with a larger limit: {resume} --max-calls N (or --max-tokens, --budget, --deadline)"
     return None
-
-
-@contextlib.contextmanager
-def tuned_collector() -> Iterator[None]:
-    """Let the garbage collector run rarely: a run makes many objects that live long, and few cycles."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def _tell(event: Event) -> None:

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from urllib.parse import parse_qsl, unquote
 
 import httptools
@@ -94,8 +94,7 @@ class Connection(asyncio.Protocol):
     # What asyncio tells us.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are none by inheritance
         self._connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:

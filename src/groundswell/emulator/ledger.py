@@ -33,6 +33,7 @@ class Entry:
         "nano",
         "output_tokens",
         "paid",
+        "paid_again",
         "peak_in_flight",
         "received",
         "refused",
@@ -41,7 +42,7 @@ class Entry:
     )
 
     def __init__(self) -> None:
-        self.received = self.requests = self.free = self.batch_requests = self.unanswered = self.abandoned = 0
+        self.received = self.requests = self.free = self.batch_requests = self.unanswered = self.abandoned = self.paid_again = 0
         self.input_tokens = self.output_tokens = self.cached_tokens = self.cache_write_tokens = 0
         self.nano = self.batch_nano = 0
         self.in_flight = self.peak_in_flight = 0
@@ -62,7 +63,9 @@ class Entry:
         self.output_tokens += usage.output_tokens
         self.cached_tokens += usage.cached_tokens
         self.cache_write_tokens += cache_write
-        self.paid[print_] = self.paid.get(print_, 0) + 1
+        times = self.paid.get(print_, 0)
+        self.paid[print_] = times + 1
+        self.paid_again += times > 0
 
     def enter(self) -> None:
         """A reply is on its way."""
@@ -91,6 +94,7 @@ class Entry:
             "cache_write_tokens": self.cache_write_tokens,
             "dollars": (self.nano + self.batch_nano) / NANO,
             "batch_dollars": self.batch_nano / NANO,
+            "paid_again": self.paid_again,
             "distinct_requests": len(self.paid),
             "paid_times": {str(times): count for times, count in sorted(Counter(self.paid.values()).items())},
             "limits_broken": dict(self.limits_broken),
@@ -102,7 +106,7 @@ class Entry:
         return shown
 
 
-SUMS = ("received", "requests", "batch_requests", "free", "unanswered", "abandoned", "input_tokens", "output_tokens")
+SUMS = ("received", "requests", "batch_requests", "free", "unanswered", "abandoned", "paid_again", "input_tokens", "output_tokens")
 
 
 class Ledger:
@@ -132,5 +136,4 @@ class Ledger:
         sums["refused"] = sum(entry.refused.total() for entry in entries)
         sums["dollars"] = sum(entry.nano + entry.batch_nano for entry in entries) / NANO
         sums["limits_broken"] = sum(entry.limits_broken.total() for entry in entries)
-        sums["paid_again"] = sum(times - 1 for entry in entries for times in entry.paid.values())
         return sums

@@ -14,6 +14,7 @@ from groundswell.emulator.http import HttpServer
 from groundswell.emulator.settings import Settings
 from groundswell.emulator.world import World
 from groundswell.errors import SettingsError
+from groundswell.loop import new_event_loop
 
 T = TypeVar("T")
 
@@ -100,7 +101,7 @@ class Threaded:
 @contextmanager
 def running(settings: Settings | None = None, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[Threaded]:
     """An emulator that runs while the block does."""
-    loop = asyncio.new_event_loop()
+    loop = new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="groundswell-emulator", daemon=True)
     thread.start()
     emulator = Emulator(settings, host=host, port=port)
