@@ -33,7 +33,7 @@ class Webhooks:
             try:
                 async with asyncio.timeout(5):
                     status = await self._post(event, batch)
-            except (OSError, TimeoutError, EOFError):
+            except (OSError, TimeoutError, EOFError, ValueError):
                 status = 0
             if 200 <= status < 300:
                 self.delivered += 1
@@ -46,10 +46,11 @@ class Webhooks:
         id, body = self._event(event, batch)
         headers = {"host": address.netloc, "content-type": "application/json", "content-length": str(len(body))}
         headers |= self._signature(id, body) | {"connection": "close"}
+        target = (address.path or "/") + (f"?{address.query}" if address.query else "")
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         reader, writer = await asyncio.open_connection(address.hostname, address.port or 80)
         try:
-            writer.write(f"POST {address.path or '/'} HTTP/1.1\r\n{head}\r\n".encode() + body)
+            writer.write(f"POST {target} HTTP/1.1\r\n{head}\r\n".encode() + body)
             await writer.drain()
             line = await reader.readline()
             return int(line.split()[1]) if len(line.split()) > 1 else 0
@@ -66,7 +67,8 @@ class Webhooks:
         headers = {"webhook-id": id, "webhook-timestamp": stamp}
         secret = self._world.settings.webhook_secret
         if secret is not None:
-            key = base64.b64decode(secret.removeprefix("whsec_"))
+            plain = secret.removeprefix("whsec_")
+            key = secret.encode() if plain == secret else base64.b64decode(plain)
             signed = hmac.new(key, f"{id}.{stamp}.".encode() + body, sha256).digest()
             headers["webhook-signature"] = "v1," + base64.b64encode(signed).decode()
         return headers

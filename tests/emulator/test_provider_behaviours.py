@@ -1,0 +1,22 @@
+"""Every behaviour of the providers that clients rely on is the emulator's too. The claims are in `behaviours/`."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundswell.emulator.server import running
+from tests.emulator.behaviours import Row, openai_batches, shapes, webhooks
+from tests.emulator.calls import Calls
+
+TABLES = (openai_batches.TABLE, webhooks.TABLE, *shapes.TABLES)
+ROWS = [row for table in TABLES for row in table.rows]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.claim for row in ROWS])
+def test_the_emulator_behaves_like_the_provider(row: Row) -> None:
+    with running(row.settings) as emulator:
+        row.proof(Calls(emulator))
+
+
+def test_each_claim_is_made_once() -> None:
+    assert len({row.claim for row in ROWS}) == len(ROWS)
