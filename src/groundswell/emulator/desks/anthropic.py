@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from groundswell.emulator.desks.desk import Desk, Made, decode_body, encode
 from groundswell.emulator.faults import Struck
@@ -120,7 +120,8 @@ class AnthropicDesk(Desk):
 
     def messages(self, http: HttpRequest) -> Answer | Silence:
         """POST /v1/messages"""
-        return self.serve(http, wire.read_chat, self.write_message)
+        read = wire.read_chat if len(http.body) <= MAX_BODY else too_large
+        return self.serve(http, read, self.write_message)
 
     def write_message(self, made: Made) -> dict[str, Any] | Iterable[bytes]:
         """A reply, whole or as a stream."""
@@ -144,3 +145,8 @@ class AnthropicDesk(Desk):
     def model(self, http: HttpRequest, name: str) -> Awaitable[Answer | Silence]:
         """GET /v1/models/{name}"""
         return self.inform(http, lambda: wire.write_model(self.known(name), self.world.clock.now()))
+
+
+def too_large(data: object) -> NoReturn:
+    """Turn down a body that has too many bytes."""
+    raise Rejected(413, "Request exceeds the maximum size", kind="request_too_large")

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from groundswell.emulator.batches import Agenda, Batch, Clerk, Line, page
-from groundswell.emulator.desks.anthropic import FAULTS, INVALID, LOW_BALANCE, AnthropicDesk
+from groundswell.emulator.desks.anthropic import FAULTS, INVALID, LOW_BALANCE, AnthropicDesk, too_large
 from groundswell.emulator.desks.desk import Made, decode_body, encode
 from groundswell.emulator.faults import Stage, Struck
 from groundswell.emulator.http import Answer, HttpRequest, Silence
@@ -117,7 +117,7 @@ class AnthropicBatches(Clerk):
 
         async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
             if len(http.body) > LARGEST:
-                raise Rejected(413, "Request exceeds the maximum size", kind="request_too_large")
+                too_large(http.body)
             lines = _read_create(decode_body(http.body))
             await self.agenda.catch_up()
             self._check_queue(account, len(lines))
