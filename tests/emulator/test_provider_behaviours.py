@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from groundswell.emulator.server import running
-from tests.emulator.behaviours import Row, anthropic_batches, openai_batches, shapes, webhooks
+from tests.emulator.behaviours import Row, anthropic_batches, ollama, openai_batches, shapes, webhooks
 from tests.emulator.calls import Calls
 
-TABLES = (openai_batches.TABLE, webhooks.TABLE, anthropic_batches.TABLE, *shapes.TABLES)
+TABLES = (openai_batches.TABLE, webhooks.TABLE, anthropic_batches.TABLE, ollama.TABLE, *shapes.TABLES)
 ROWS = [row for table in TABLES for row in table.rows]
 
 

@@ -10,13 +10,16 @@ from groundswell.emulator.faults import Struck
 from groundswell.emulator.http import Answer, HttpRequest, Silence
 from groundswell.emulator.limits import REQUESTS, TOKENS, Over
 from groundswell.emulator.prices import FREE, Price, price_of
-from groundswell.emulator.wire import Incoming, Rejected
+from groundswell.emulator.prompt_cache import NOT_CACHED
+from groundswell.emulator.wire import About, Incoming, Rejected
 from groundswell.emulator.wire import ollama as wire
 from groundswell.emulator.world import Account
-from groundswell.program.request import Embedding, Reply
+from groundswell.program.request import Chat, Embedding, Reply
 
 VERSION = "0.12.0"
 BUSY = "server busy, please try again.  maximum pending requests exceeded"
+AT_ONCE = (0, "0", "0s")
+"""How long a model is kept that is unloaded at once."""
 
 FAULTS = {
     "400": "invalid request",
@@ -79,6 +82,17 @@ class OllamaDesk(Desk):
         """Nothing, unless the user gave a price."""
         return price_of(name, self.world.settings.prices, FREE)
 
+    def make(
+        self, visit: Visit, incoming: Incoming, data: Any, struck: Struck | None = None, *, batch: bool = False
+    ) -> Made:
+        """Asked nothing, the model is loaded, or unloaded where it is not to be kept; that costs nothing."""
+        if not isinstance(incoming.request, Chat) or incoming.request.messages:
+            return super().make(visit, incoming, data, struck, batch=batch)
+        visit.entry.free += 1
+        reply = Reply("", finish="unload" if data.get("keep_alive") in AT_ONCE else "load")
+        about = About(self.world.new_id(self.id_prefix), self.world.clock.now(), visit.model)
+        return Made(incoming, (reply,), reply.usage, about, NOT_CACHED, 0.0, 0.0)
+
     def spoil(self, body: dict[str, Any], fault: str) -> None:
         if "embeddings" in body:
             body["embeddings"] = []
@@ -114,8 +128,15 @@ class OllamaDesk(Desk):
         """A reply, whole or as a stream."""
         (reply,) = made.replies
         assert isinstance(reply, Reply)
+        if reply.finish in ("load", "unload"):
+            return self._write_loaded(reply, made)
         write = wire.stream_chat if made.incoming.stream else wire.write_chat
         return write(reply, made.about, made.incoming.legacy, made.seconds + made.speaking)
+
+    def _write_loaded(self, reply: Reply, made: Made) -> dict[str, Any] | Iterable[bytes]:
+        body = wire.write_chat(reply, made.about, made.incoming.legacy, 0.0) | {"done_reason": reply.finish}
+        body.pop("context", None)
+        return [encode(body) + b"\n"] if made.incoming.stream else body
 
     def write_embeddings(self, made: Made) -> dict[str, Any]:
         """Vectors."""
