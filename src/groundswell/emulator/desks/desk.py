@@ -122,6 +122,9 @@ class Desk(ABC):
     ) -> None:
         """Correct the buckets once it is known what a reply took."""
 
+    def failed(self, account: Account, name: str) -> None:  # noqa: B027  # most count what they let in
+        """A request was refused."""
+
     def cached(self, account: Account, incoming: Incoming, data: Any) -> CacheUse:
         """What of a prompt was cached."""
         return NOT_CACHED
@@ -148,6 +151,7 @@ class Desk(ABC):
             self.settle(account, visit.model, charged, made.usage)
             return self._deliver(visit, made, write, struck)
         except Rejected as rejected:
+            self.failed(account, visit.model)
             return self.refuse(rejected, visit.entry, self.headers(account, visit.model))
 
     def enter(self, account: Account, name: str, path: str) -> Visit:
@@ -200,6 +204,7 @@ class Desk(ABC):
 
     def fail(self, struck: Struck, visit: Visit) -> Answer | Silence:
         """An injected fault, in place of any work."""
+        self.failed(visit.account, visit.model)
         headers = self.headers(visit.account, visit.model)
         if struck.name in ("drop", "hang"):
             visit.entry.unanswered += 1

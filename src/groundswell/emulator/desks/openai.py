@@ -84,6 +84,10 @@ class OpenAIDesk(Desk):
         asked = incoming.request.max_tokens if isinstance(incoming.request, Chat) else None
         return {REQUESTS: 1, TOKENS: max(asked or 0, tokens)}
 
+    def failed(self, account: Account, name: str) -> None:
+        """Failed requests count as well, but they never empty the bucket below zero: a client that waits gets in."""
+        self.world.meter(account, self.provider, name).admit({REQUESTS: 1}, self.world.real())
+
     def cached(self, account: Account, incoming: Incoming, data: Any) -> CacheUse:
         if not isinstance(incoming.request, Chat):
             return NOT_CACHED
