@@ -222,7 +222,7 @@ class Desk(ABC):
         """An answer that says no."""
         entry.refused[rejected.status] += 1
         if rejected.retry_after is not None:
-            headers = [*headers, (b"retry-after", b"%g" % max(1, math.ceil(rejected.retry_after)))]
+            headers = [*headers, (b"retry-after", b"%g" % rejected.retry_after)]
         return Answer(rejected.status, encode(self.error(rejected)), headers=headers)
 
     def check(self, incoming: Incoming) -> int:
@@ -242,7 +242,7 @@ class Desk(ABC):
         if over is not None:
             visit.entry.limits_broken[over.name] += 1
             rejected = self.too_many(over, visit.model, visit.account)
-            rejected.retry_after = over.wait if math.isfinite(over.wait) else None
+            rejected.retry_after = max(1, math.ceil(over.wait)) if math.isfinite(over.wait) else None
             raise rejected
         return charged
 
