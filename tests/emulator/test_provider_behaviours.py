@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from groundswell.emulator.server import running
-from tests.emulator.behaviours import Row, anthropic_batches, ollama, openai_batches, shapes, webhooks
+from tests.emulator.behaviours import Row, anthropic_batches, limits, ollama, openai_batches, shapes, webhooks
 from tests.emulator.calls import Calls
 
-TABLES = (openai_batches.TABLE, webhooks.TABLE, anthropic_batches.TABLE, ollama.TABLE, *shapes.TABLES)
+TABLES = (
+    *(openai_batches.TABLE, webhooks.TABLE, anthropic_batches.TABLE),
+    *(limits.OPENAI, limits.ANTHROPIC, ollama.TABLE),
+    *shapes.TABLES,
+)
 ROWS = [row for table in TABLES for row in table.rows]
 
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from groundswell.emulator.desks.desk import Desk, Made, decode_body, encode
 from groundswell.emulator.faults import Struck
 from groundswell.emulator.http import Answer, Headers, HttpRequest, Silence
-from groundswell.emulator.limits import INPUT, OUTPUT, REQUESTS, Over
+from groundswell.emulator.limits import INPUT, OUTPUT, REQUESTS, Over, Standing
 from groundswell.emulator.prompt_cache import CacheUse
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire import anthropic as wire
@@ -97,14 +97,12 @@ class AnthropicDesk(Desk):
     def headers(self, account: Account, name: str) -> Headers:
         headers = [(b"request-id", self.world.new_id("req_").encode())]
         now = self.world.real()
-        for standing in self.world.meter(account, self.provider, name).standings(now):
-            of = b"anthropic-ratelimit-" + HEADER_NAMES[standing.name]
-            left = standing.remaining if standing.name == REQUESTS else round(standing.remaining, -3)
-            headers += (
-                (of + b"-limit", b"%d" % standing.limit),
-                (of + b"-remaining", b"%d" % left),
-                (of + b"-reset", timestamp(now + standing.reset).encode()),
-            )
+        standings = self.world.meter(account, self.provider, name).standings(now)
+        for standing in standings:
+            headers += _ratelimit(HEADER_NAMES[standing.name], standing, now)
+        of_tokens = [standing for standing in standings if standing.name != REQUESTS]
+        if of_tokens:
+            headers += _ratelimit(b"tokens", min(of_tokens, key=_left), now)
         return headers
 
     def spoil(self, body: dict[str, Any], fault: str) -> None:
@@ -145,6 +143,21 @@ class AnthropicDesk(Desk):
     def model(self, http: HttpRequest, name: str) -> Awaitable[Answer | Silence]:
         """GET /v1/models/{name}"""
         return self.inform(http, lambda: wire.write_model(self.known(name), self.world.clock.now()))
+
+
+def _left(standing: Standing) -> int:
+    return standing.remaining
+
+
+def _ratelimit(of: bytes, standing: Standing, now: float) -> Headers:
+    """One limit in three headers; `tokens` is the one of the token limits that is nearest."""
+    of = b"anthropic-ratelimit-" + of
+    left = standing.remaining if standing.name == REQUESTS else round(standing.remaining, -3)
+    return (
+        (of + b"-limit", b"%d" % standing.limit),
+        (of + b"-remaining", b"%d" % left),
+        (of + b"-reset", timestamp(now + standing.reset).encode()),
+    )
 
 
 def too_large(data: object) -> NoReturn:

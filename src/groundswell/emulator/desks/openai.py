@@ -16,7 +16,8 @@ from groundswell.emulator.world import Account
 from groundswell.program.request import Chat, Embedding, Reply, Usage
 
 INVALID = "invalid_request_error"
-HEADER_NAMES = {REQUESTS: b"requests", TOKENS: b"tokens"}
+HEADER_NAMES = {REQUESTS: (b"requests",), TOKENS: (b"tokens", b"project-tokens")}
+"""A project may use all that its organisation may."""
 
 FAULTS: dict[str, tuple[str, str, str | None]] = {
     "400": ("Your request was malformed.", INVALID, None),
@@ -97,12 +98,12 @@ class OpenAIDesk(Desk):
         headers = [(b"x-request-id", self.world.new_id("req_").encode())]
         now = self.world.real()
         for standing in self.world.meter(account, self.provider, name).standings(now):
-            of = HEADER_NAMES[standing.name]
-            headers += (
-                (b"x-ratelimit-limit-" + of, b"%d" % standing.limit),
-                (b"x-ratelimit-remaining-" + of, b"%d" % standing.remaining),
-                (b"x-ratelimit-reset-" + of, duration(standing.reset).encode()),
-            )
+            for of in HEADER_NAMES[standing.name]:
+                headers += (
+                    (b"x-ratelimit-limit-" + of, b"%d" % standing.limit),
+                    (b"x-ratelimit-remaining-" + of, b"%d" % standing.remaining),
+                    (b"x-ratelimit-reset-" + of, duration(standing.reset).encode()),
+                )
         return headers
 
     def spoil(self, body: dict[str, Any], fault: str) -> None:
