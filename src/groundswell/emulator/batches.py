@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from math import inf, isfinite
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from groundswell.emulator.chance import draw
 from groundswell.emulator.clock import EmulatedClock
@@ -25,6 +25,15 @@ SLICE = 64
 FAILING = ("line-400", "line-429", "line-500", "line-bare", "low-balance")
 COPIES = {"line-lost": 0, "line-twice": 2}
 Action = Callable[[float], None]
+
+
+class Listed(Protocol):
+    """What a list is made of."""
+
+    id: str
+
+
+L = TypeVar("L", bound=Listed)
 
 
 class Agenda:
@@ -256,10 +265,12 @@ def _due(line: Line) -> float:
     return line.due
 
 
-def page(found: Sequence[Batch], query: dict[str, str], most: int, *names: str) -> tuple[list[Batch], bool]:
-    """One page of a list that is newest first: `names` are the parameters after and, where there is one, before."""
-    limit = _limit(query.get("limit", "20"), most)
-    ids = [batch.id for batch in found]
+def page(
+    found: Sequence[L], query: dict[str, str], most: int, *names: str, unless_told: int = 20
+) -> tuple[list[L], bool]:
+    """One page of a list: `names` are the parameters after and, where there is one, before."""
+    limit = _limit(query.get("limit", str(unless_told)), most)
+    ids = [listed.id for listed in found]
     after, before = query.get(names[0]), query.get(names[1]) if len(names) > 1 else None
     if after is not None:
         start = ids.index(after) + 1 if after in ids else len(ids)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from groundswell.emulator.batches import page
 from groundswell.emulator.desks.openai import INVALID, OpenAIDesk
 from groundswell.emulator.faults import Stage, Struck
 from groundswell.emulator.http import Answer, HttpRequest, Silence
@@ -11,6 +12,7 @@ from groundswell.emulator.wire import Rejected
 from groundswell.emulator.world import Account
 
 LARGEST = 200 * 1024 * 1024
+MOST_LISTED = 10_000
 OCTETS = b"application/octet-stream"
 
 
@@ -102,9 +104,12 @@ class Files:
         async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
             wanted = http.query.get("purpose")
             own = [file for file in self._files.values() if self.find(account, file.id) is not None]
-            data = [file.show() for file in reversed(own) if wanted in (None, file.purpose)]
+            kept = [file for file in own if wanted in (None, file.purpose)]
+            ordered = kept if http.query.get("order") == "asc" else kept[::-1]
+            found, more = page(ordered, http.query, MOST_LISTED, "after", unless_told=MOST_LISTED)
+            data = [file.show() for file in found]
             first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
-            return {"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": False}
+            return {"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": more}
 
         return await self._desk.manage(http, work)
 
