@@ -154,12 +154,12 @@ def _part(given: dict[str, Any], path: str) -> Text | Image:
         return Text(a_string(given.get("text"), f"{path}.text"))
     if kind == "refusal":
         return Text(a_string(given.get("refusal"), f"{path}.refusal"))
-    if kind == "image_url":
-        image = an_object(given.get("image_url"), f"{path}.image_url")
-        return _image(a_string(image.get("url"), f"{path}.image_url.url"), f"{path}.image_url.url")
     if kind is None:
         missing(f"{path}.type")
-    unsupported(f"{path}.type", kind, ["text", "image_url", "refusal"])
+    if kind != "image_url":
+        unsupported(f"{path}.type", kind, ["text", "image_url", "refusal"])
+    image = an_object(given.get("image_url"), f"{path}.image_url")
+    return _image(a_string(image.get("url"), f"{path}.image_url.url"), f"{path}.image_url.url")
 
 
 def _image(url: str, path: str) -> Image:
@@ -246,28 +246,30 @@ def _stop(given: object) -> tuple[str, ...]:
 
 
 def _schema(body: dict[str, Any]) -> dict[str, Any] | None:
-    path = "response_format"
-    given = an_object(body[path], path)
+    given = an_object(body["response_format"], "response_format")
     kind = given.get("type")
-    if kind == "json_schema":
-        path = f"{path}.json_schema"
-        wanted = an_object(given.get("json_schema"), path)
-        name = _pattern(a_string(wanted.get("name"), f"{path}.name"), f"{path}.name")
-        schema = an_object(wanted.get("schema"), f"{path}.schema")
-        problem = looseness(schema) if wanted.get("strict") else None
-        if problem:
-            refuse(f"Invalid schema for response_format '{name}': {problem}", "response_format", "invalid_json_schema")
-        return schema
-    if kind == "json_object":
-        if b"json" not in dump(body.get("messages")).lower():
-            words = "must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
-            refuse(f"'messages' {words}", "messages")
-        return dict(ANY_OBJECT)
     if kind == "text":
         return None
+    if kind == "json_schema":
+        return _named_schema(an_object(given.get("json_schema"), "response_format.json_schema"))
     if kind is None:
-        missing(f"{path}.type")
-    unsupported(f"{path}.type", kind, ["json_object", "json_schema", "text"])
+        missing("response_format.type")
+    if kind != "json_object":
+        unsupported("response_format.type", kind, ["json_object", "json_schema", "text"])
+    if b"json" not in dump(body.get("messages")).lower():
+        words = "must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
+        refuse(f"'messages' {words}", "messages")
+    return dict(ANY_OBJECT)
+
+
+def _named_schema(given: dict[str, Any]) -> dict[str, Any]:
+    path = "response_format.json_schema"
+    name = _pattern(a_string(given.get("name"), f"{path}.name"), f"{path}.name")
+    schema = an_object(given.get("schema"), f"{path}.schema")
+    problem = looseness(schema) if given.get("strict") else None
+    if problem:
+        refuse(f"Invalid schema for response_format '{name}': {problem}", "response_format", "invalid_json_schema")
+    return schema
 
 
 def _reasoning(given: object) -> str | None:
