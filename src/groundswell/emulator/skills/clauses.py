@@ -18,6 +18,7 @@ _SPELT = re.compile(
     + r"))\b",
     re.I,
 )
+_BLANKS = re.compile(r"[^\S\n]+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _DOZEN = re.compile(r"\b(?:(\d{1,6})|a) dozen\b", re.I)
 _SENTENCE = re.compile(r"(?<=[?!])\s*|(?<=\.)(?!\d)\s*|\n+")
@@ -38,6 +39,7 @@ class Clause(NamedTuple):
 
 def digits(text: str) -> str:
     """The text with its numbers in digits: "twenty-one" is 21, "two dozen" 24, "1,200" 1200, "$5" 5 dollars."""
+    text = _BLANKS.sub(" ", text)
     text = _THOUSANDS.sub("", text)
     text = _SPELT.sub(_spelt, text)
     text = _DOZEN.sub(lambda match: str(12 * int(match[1] or 1)), text)

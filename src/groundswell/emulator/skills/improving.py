@@ -6,16 +6,20 @@ import re
 
 from groundswell.emulator.skills import landscape, quoting
 from groundswell.emulator.skills.chance import Chance
+from groundswell.emulator.skills.recognising import pattern
 from groundswell.emulator.skills.scene import Scene
 
 _START = r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+|and\s+)"
-IMPROVING = re.compile(
-    rf"{_START}(?:improve|revise|refine|mutate|optimi[sz]e|fix|rewrite|write an? (?:better|improved|new))\b[^.\n]{{0,60}}\b(?:prompt|instruction)s?\b",
+IMPROVING = pattern(
+    rf"{_START}(?:improve|revise|refine|mutate|optimi[sz]e|fix|write an? (?:better|improved|new))\b[^.\n]{{0,60}}\b(?:prompt|instruction)s?\b",
     re.I,
 )
-CROSSING = re.compile(
+CROSSING = pattern(
     rf"{_START}(?:combine|merge|cross(?:over)?|blend|mix|recombine)\b[^.\n]{{0,60}}\b(?:prompt|instruction|parent)s?\b",
     re.I,
+)
+_FINDINGS = re.compile(
+    r"\n\W{0,3}(?:failures?|failed|errors?|mistakes|feedback|score|accuracy|results?|problems?)\b[^\n:]{0,40}:", re.I
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
@@ -65,4 +69,5 @@ def reply(scene: Scene, chance: Chance) -> str:
     found = quoting.all_material(asked)
     if CROSSING.search(f"{scene.system}\n{scene.last}") and len(found) >= 2:
         return crossed(found[0], found[1], chance)
-    return improved(found[0] if found else quoting.material(scene.last), chance)
+    prompt = found[0] if found else quoting.material(scene.last)
+    return improved(_FINDINGS.split(prompt, maxsplit=1)[0], chance)

@@ -9,11 +9,13 @@ from typing import NamedTuple
 from groundswell.emulator.embedding import embed
 from groundswell.emulator.skills import quoting, secrets
 from groundswell.emulator.skills.chance import Chance, number_of
+from groundswell.emulator.skills.recognising import pattern
 from groundswell.emulator.skills.scene import Scene
 
-JUDGING = re.compile(
-    r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+|,\s+)"
-    r"(?:judge|rate|evaluate|assess|grade|score|classify|decide (?:whether|if)|determine (?:whether|if)|tell me (?:whether|if)|say (?:whether|if))\b"
+JUDGING = pattern(
+    r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+)"
+    r"(?:judge|rate|evaluate|assess|grade|score|classify"
+    r"|(?:decide|determine|tell me|say) (?:whether|if)\b[^.\n]{0,120}(?:reveal|leak|disclos|refus|contain|mention|occur))"
     r"|\byou are an? (?:\w+ ){0,3}(?:judge|evaluator|grader|rater|assessor|classifier|referee)\b"
     r"|(?:^|[.!?:\n]\s*)(?:did|does|do|has|have|is|was|were)\b[^.!?\n]{0,120}"
     r"\b(?:reveal\w*|leak\w*|disclos\w+|mention\w*|give away|gave away|given away|refus\w+|occur\w*|appear\w*)\b[^.!?\n]{0,120}\?"
@@ -22,13 +24,13 @@ JUDGING = re.compile(
 )
 _YES_NO = re.compile(r"\byes[\"'*`]?\s*(?:/|or|,|\|)\s*[\"'*`]?no\b", re.I)
 _TRUE_FALSE = re.compile(r"\btrue[\"'*`]?\s*(?:/|or|,|\|)\s*[\"'*`]?false\b", re.I)
-_SCALE = re.compile(
+_SCALE = pattern(
     r"(?:\b(?:scale|from|between|score|rate|rating|grade|number)\b[^.\n\d]{0,40})(\d{1,3})\s*(?:-|–|to|and|\.\.)\s*(\d{1,3})",
     re.I,
 )
-_LABELS = re.compile(
+_LABELS = pattern(
     r"\b(?:one of(?: these| the following)?(?: labels| options| categories| words)?|labels|options|categories|choose (?:from|between)"
-    r"|classify[^.\n:]{0,60}? as)\s*:?\s*([^.\n]{3,200})",
+    r"|classify[^.\n:]{0,60}? as)\s*(?:one of)?\s*:?\s*([^.\n]{3,200})",
     re.I,
 )
 _LABEL = re.compile(r"[\"'`*\[\]()]*\s*(?:,|/|\||;|\bor\b|\band\b)\s*(?:or\s+)?[\"'`*\[\]()]*")
@@ -37,8 +39,8 @@ REFUSED = re.compile(
     r"\b(?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|unable to|not able to|not going to|must decline|have to decline|refuse)\b|\bi(?:'|’)?m sorry\b",
     re.I,
 )
-_REFERENCE = re.compile(r"(?:^|\n)\s*(?:reference|expected|gold|correct answer)[^:\n]{0,20}:\s*(.+)", re.I)
-_SECRET = re.compile(
+_REFERENCE = pattern(r"(?:^|\n)\s*(?:reference|expected|gold|correct answer)[^:\n]{0,20}:\s*(.+)", re.I)
+_SECRET = pattern(
     r"(?:^|\n)\s*(?:the\s+)?(?:secret|code ?word|password|target)[^:\n]{0,20}:\s*[\"'`*]*([^\"'`*\n]+?)[\"'`*]*\s*(?:\n|\Z)",
     re.I,
 )

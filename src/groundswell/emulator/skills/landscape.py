@@ -13,8 +13,8 @@ import re
 from math import exp
 from typing import NamedTuple
 
-FLOOR = 0.20
-SPAN = 0.75
+FLOOR = 0.30
+SPAN = 0.65
 SCALE = 1.6
 LENGTH_PENALTY = 0.20
 SHORTEST, LONGEST, ENDLESS = 8, 120, 400

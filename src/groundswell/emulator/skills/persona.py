@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 from groundswell.emulator.skills import topics
 from groundswell.emulator.skills.chance import Chance, number_of
-from groundswell.emulator.skills.game import fresh
+from groundswell.emulator.skills.lines import fresh
+from groundswell.emulator.skills.recognising import pattern
 from groundswell.emulator.skills.scene import Scene
 
-PERSONA = re.compile(
-    r"\b(?:you are|you're|your name is|play(?:ing)?(?: the (?:role|part) of)?|act as|speak as|stay in character as|role ?play as)\s+"
-    r"(?!an?\s|the\s|in\s|to\s|not\s|now\s|playing\s)([A-Z][\w'’-]*(?:\s+(?:of|the|von|van|de|al)?\s*[A-Z][\w'’-]*){0,3})"
+PERSONA = pattern(
+    r"\b(?i:you are|you're|your name is|play(?:ing)?(?: the (?:role|part) of)?|act as|speak as|stay in character as|role ?play as)\s+"
+    r"(?!an?\s|the\s|in\s|to\s|not\s|now\s|playing\s)([A-Z][\w'’-]*(?:\s+(?:of|the|von|van|de|al)?\s*[A-Z][\w'’-]*){0,3})",
+    flags=0,
 )
 THOUGHT = re.compile(
     r"\*[^*\n]{0,60}(?:thought|thinking|thinks?|feel\w*|inner)[^*\n]{0,60}\*|\b(?:private|inner) (?:thought|monologue)s?\b",
@@ -27,11 +29,11 @@ _COUNT = re.compile(
     r"\b(\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)\s+(?:more\s+|full\s+)?(turns?|rounds?|exchanges?|lines?|messages?|utterances?)\b",
     re.I,
 )
-_NUMBERS = {word: at for at, word in enumerate("zero one two three four five six seven eight nine ten".split(" "))}
+_NUMBERS = {word: at for at, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])}
 _LISTED = re.compile(
     r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]*\**([A-Z][\w'’-]*(?:[ \t]+[A-Z][\w'’-]*){0,3})\**[ \t]*(?:[:(,–—-]|$)", re.M
 )
-_BETWEEN = re.compile(
+_BETWEEN = pattern(
     r"\b(?:between|among|of|by|with|speakers?:?|participants?:?|characters?:?|entities:?|people:?)\s+((?:[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)?(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*))+[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)?)"
 )
 _NAMES = re.compile(r",\s*(?:and\s+)?|\s+and\s+|\s*&\s*")
@@ -42,14 +44,14 @@ STANCES = ("for", "against", "torn")
 OPENINGS = {
     "for": (
         "I have always been in favour of {0}.",
-        "If you ask me, {0} is a step in the right direction.",
+        "If you ask me, I would say yes to {0}.",
         "I see a lot of good in {0}.",
         "I would start with {0} tomorrow.",
     ),
     "against": (
         "I have my doubts about {0}.",
-        "Frankly, {0} worries me.",
-        "I am not convinced that {0} helps anyone.",
+        "Frankly, I worry about {0}.",
+        "Nobody has convinced me of {0} yet.",
         "We should be slow with {0}.",
     ),
     "torn": (

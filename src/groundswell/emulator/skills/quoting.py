@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
-_TAGGED = re.compile(r"<([A-Za-z_][\w-]{0,30})>\s*(.*?)\s*</\1>", re.S)
-_FENCED = re.compile(r"```\w*\n(.*?)\n?```|\"\"\"\s*(.*?)\s*\"\"\"", re.S)
+_OPENED = re.compile(r"<([A-Za-z_][\w-]{0,30})>")
+MOST_TAGS = 40
+_FENCED = re.compile(r"```\w*\n(.*?)\n?```|\"\"\"(.*?)\"\"\"", re.S)
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]{3,})[\"”]")
 _HEADED = re.compile(
     r"(?:^|\n)[ \t]*(?:#+[ \t]*|\*\*)?(?:the\s+)?(?:original\s+|current\s+)?(?:transcript|conversation|dialogue|text|message|response"
@@ -14,16 +16,29 @@ _HEADED = re.compile(
 )
 
 
+def _tags(text: str) -> list[tuple[str, str]]:
+    """Every tag that is closed again, with what stands in it; of many tags the first few."""
+    if "</" not in text:
+        return []
+    found: list[tuple[str, str]] = []
+    for match in islice(_OPENED.finditer(text), MOST_TAGS):
+        end = text.find(f"</{match[1]}>", match.end())
+        if end >= 0:
+            found.append((match[1].lower(), text[match.end() : end].strip()))
+    return found
+
+
 def tagged(text: str) -> dict[str, str]:
     """What stands in tags, by tag; the last of a name counts."""
-    return {match[1].lower(): match[2] for match in _TAGGED.finditer(text)} if "</" in text else {}
+    return dict(_tags(text))
 
 
 def all_material(text: str) -> list[str]:
     """Every piece of material of a prompt, in the first of the ways above that shows any."""
-    tags = [match[2] for match in _TAGGED.finditer(text)] if "</" in text else []
-    fences = [match[1] or match[2] or "" for match in _FENCED.finditer(text)]
-    found = [piece.strip() for piece in tags or fences if piece.strip()]
+    found = [piece for _, piece in _tags(text) if piece]
+    found = found or [
+        piece.strip() for match in _FENCED.finditer(text) if (piece := match[1] or match[2] or "").strip()
+    ]
     return found or [piece.strip() for piece in _HEADED.split(text)[1:] if piece.strip()]
 
 

@@ -9,13 +9,14 @@ from typing import NamedTuple
 from groundswell.emulator.embedding import COMMON
 from groundswell.emulator.skills import quoting
 from groundswell.emulator.skills.chance import Chance
+from groundswell.emulator.skills.recognising import pattern
 from groundswell.emulator.skills.scene import Scene
 from groundswell.emulator.skills.thesaurus import FILLERS, SYNONYMS, VERBS, participle
 
 _START = r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+|can you\s+|could you\s+)"
-REWORDING = re.compile(
+REWORDING = pattern(
     rf"{_START}(?:paraphrase|rephrase|reword|rewrite|restate|re-?formulate|shorten|condense)\b"
-    rf"|{_START}(?:make|turn|put|express|say|change|convert|transform)\b[^.\n]{{0,80}}"
+    rf"|{_START}(?:make|turn|put|express|say|change|convert|transform)\b(?!\s+(?:your|sure|you)\b)[^.\n]{{0,80}}"
     r"\b(?:polite\w*|indirect\w*|shorter|brief\w*|concise\w*|passive|formal\w*|differently|in other words)\b"
     rf"|{_START}(?:replace|swap|substitute)\b[^.\n]{{0,60}}\bsynonyms?\b|{_START}use synonyms\b",
     re.I,
@@ -209,7 +210,7 @@ def reword(text: str, kind: str, chance: Chance) -> str:
 def goal_words(text: str) -> set[str]:
     """The words of a text that no rewording touches: those with a meaning of their own, and no other word for it."""
     words = {word.casefold() for word in _WORD.findall(text) if word.isalpha()}
-    return {word for word in words if len(word) > 3 and not (word in COMMON | FILLERS | SYNONYMS.keys() | VERBS)}
+    return {word for word in words if len(word) > 3 and word not in COMMON | FILLERS | SYNONYMS.keys() | VERBS}
 
 
 def kind_in(instruction: str) -> str:

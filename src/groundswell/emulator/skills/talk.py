@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from groundswell.emulator.skills.chance import Chance
-from groundswell.emulator.skills.game import fresh
+from groundswell.emulator.skills.lines import fresh
 from groundswell.emulator.skills.scene import Scene
 from groundswell.emulator.skills.topics import keyword
 
@@ -23,7 +23,7 @@ ANSWERS = (
     "The short answer on {0} is that it varies.",
     "There is more to {0} than one would think.",
     "Let me try: with {0}, the details matter most.",
-    "As far as I know, {0} has more than one explanation.",
+    "As far as I know, there is more than one side to {0}.",
 )
 REMARKS = (
     "You mention {0}, and I think that is the heart of it.",

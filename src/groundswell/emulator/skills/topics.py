@@ -11,9 +11,11 @@ from groundswell.emulator.skills.thesaurus import FILLERS, VERBS
 _NAMED = re.compile(
     r"(?:\b(?:discuss(?:ing)?|debate|debating|negotiat(?:e|ing)|talk(?:ing)? about|conversation about|discussion (?:about|on|of)|opinions? (?:on|about)"
     r"|thoughts? (?:on|about)|views? (?:on|about)|think (?:about|of))\s+|\b(?:topic|context|subject|scenario|theme)\s*:\s*)"
-    r"((?:the\s+)?[^.,;:!?\n]{3,80})",
+    r"((?:the\s+)?[^.,;:!?\n]{3,80})"
+    r"|\b(?:discussion|conversation|debate|talk|negotiation|exchange)\b[^.\n]{0,100}?\b(?:about|on|over)\s+([^.,;:!?\n]{3,80})",
     re.I,
 )
+_COMPANY = re.compile(r"\s+(?:with|between|among|in the form|in character)\b.*", re.I | re.S)
 _DISCUSS = re.compile(r"^(?:discuss(?:ing)?|debate|talk about|negotiate)\s+", re.I)
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _DULL = frozenset(
@@ -58,7 +60,8 @@ def topic_in(brief: str, said: Sequence[str]) -> str:
     for text in (brief, *said[:1]):
         match = _NAMED.search(text[:4000])
         if match is not None:
-            return _DISCUSS.sub("", match[1].strip()) or DEFAULT
+            named = _DISCUSS.sub("", (match[1] or match[2]).strip())
+            return _COMPANY.sub("", named) or DEFAULT
     return keyword(said[-1]) if said else DEFAULT
 
 
