@@ -83,11 +83,11 @@ def test_openais_cache_needs_a_long_prefix_of_whole_messages() -> None:
     cache = PromptCache()
     first = Chat("m", (user(LONG),))
     longer = Chat("m", (user(LONG), assistant("Yes."), user("And?")))
-    assert cache.automatic(Chat("m", (user("short"),)), 0) == CacheUse()
-    assert cache.automatic(first, 0) == CacheUse()
-    assert cache.automatic(longer, 1) == CacheUse(read=2003 // 128 * 128)
-    assert cache.automatic(Chat("other", (user(LONG),)), 1) == CacheUse(), "a model has its own cache"
-    assert cache.automatic(first, 1_000) == CacheUse(), "it is forgotten after five minutes"
+    assert cache.automatic(Chat("m", (user("short"),)), 5, 0) == CacheUse()
+    assert cache.automatic(first, 2003, 0) == CacheUse()
+    assert cache.automatic(longer, 2020, 1) == CacheUse(read=2003 // 128 * 128)
+    assert cache.automatic(Chat("other", (user(LONG),)), 2003, 1) == CacheUse(), "a model has its own cache"
+    assert cache.automatic(first, 2003, 1_000) == CacheUse(), "it is forgotten after five minutes"
 
 
 def test_anthropics_cache_reads_the_longest_marked_prefix_and_writes_the_rest() -> None:

@@ -122,7 +122,7 @@ class Desk(ABC):
     ) -> None:
         """Correct the buckets once it is known what a reply took."""
 
-    def cached(self, account: Account, incoming: Incoming, data: Any) -> CacheUse:
+    def cached(self, account: Account, incoming: Incoming, tokens: int, data: Any) -> CacheUse:
         """What of a prompt was cached."""
         return NOT_CACHED
 
@@ -254,7 +254,7 @@ class Desk(ABC):
         ]
         if struck is not None and struck.name == "refusal":
             replies = [refused(reply) for reply in replies]
-        cache = self.cached(visit.account, incoming, data)
+        cache = self.cached(visit.account, incoming, replies[0].usage.input_tokens, data)
         usage = summed(replies, cache)
         visit.entry.pay(print_, usage, self.price(visit.model), cache.written, batch=batch)
         length = sum(len(reply.text) for reply in replies if isinstance(reply, Reply))

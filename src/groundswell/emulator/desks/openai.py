@@ -84,10 +84,10 @@ class OpenAIDesk(Desk):
         asked = incoming.request.max_tokens if isinstance(incoming.request, Chat) else None
         return {REQUESTS: 1, TOKENS: max(asked or 0, tokens)}
 
-    def cached(self, account: Account, incoming: Incoming, data: Any) -> CacheUse:
+    def cached(self, account: Account, incoming: Incoming, tokens: int, data: Any) -> CacheUse:
         if not isinstance(incoming.request, Chat):
             return NOT_CACHED
-        return account.prompts.automatic(incoming.request, self.world.clock.now())
+        return account.prompts.automatic(incoming.request, tokens, self.world.clock.now())
 
     def headers(self, account: Account, name: str) -> Headers:
         headers = [(b"x-request-id", self.world.new_id("req_").encode())]
