@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groundswell.emulator.http import Answer, Silence
-from groundswell.emulator.limits import Limits
+from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.settings import Settings
 from tests.emulator.desk_scene import Scene
 
@@ -133,7 +133,7 @@ def test_what_it_does_not_have_is_not_found(scene: Scene, method: str) -> None:
 
 
 def test_latency_and_limits_do_not_run_by_the_emulators_clock() -> None:
-    scene = Scene(Settings(speed=3600, limits=Limits(requests_per_minute=1, burst=60)))
+    scene = Scene(Settings(speed=3600, limits=RateLimits(requests_per_minute=1, burst=60)))
     path, body = CHATS["openai"]
     scene.ask("POST", path, body)
     scene.advance(3600)

@@ -11,7 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from groundswell.emulator.faults import Rule
-from groundswell.emulator.limits import Limits
+from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.settings import BatchTimes, Settings
 from tests.emulator.desk_scene import Scene, anthropic_request, openai_line
 
@@ -100,7 +100,7 @@ def test_output_files_expire_when_asked_to(scene: Scene) -> None:
 
 
 def test_the_enqueued_tokens_of_a_model_are_limited_and_freed_at_the_end() -> None:
-    scene = Scene(Settings(limits=Limits(enqueued_tokens=100)))
+    scene = Scene(Settings(limits=RateLimits(enqueued_tokens=100)))
     lines = [openai_line(number, messages=[{"role": "user", "content": "x" * 40}]) for number in range(5)]
     first = scene.submit(lines)
     scene.advance(10)
@@ -122,7 +122,7 @@ def test_the_enqueued_tokens_of_a_model_are_limited_and_freed_at_the_end() -> No
 
 
 def test_anthropics_queue_is_limited_at_create() -> None:
-    scene = Scene(Settings(limits=Limits(queued_requests=15)))
+    scene = Scene(Settings(limits=RateLimits(queued_requests=15)))
     first = scene.submit_messages([anthropic_request(number) for number in range(10)])
     error = scene.submit_messages([anthropic_request(number) for number in range(6)], status=429)["error"]
     assert error["type"] == "rate_limit_error"

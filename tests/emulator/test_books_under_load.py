@@ -12,7 +12,7 @@ import pytest
 from groundswell.emulator.desks.desk import fingerprint
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.latency import Latency
-from groundswell.emulator.limits import Limits
+from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.prices import Price, nano_dollars
 from groundswell.emulator.server import Emulator
 from groundswell.emulator.settings import Settings
@@ -171,7 +171,7 @@ def compare_tokens(provider: str, seen: dict[int, list[Sent]], entry: dict[str, 
 
 
 def test_limits_are_kept_and_what_breaks_them_is_counted() -> None:
-    limits = Limits(requests_per_minute=3_000, burst=1)
+    limits = RateLimits(requests_per_minute=3_000, burst=1)
     settings = Settings(limits=limits)
 
     async def main() -> tuple[dict[int, list[Sent]], dict[str, Any]]:
