@@ -104,7 +104,11 @@ def local_imports(tree: ast.AST) -> Iterator[str]:
                 yield from imported(node)
 
 
-LAZY = {("store.schema", "groundswell.store.migrations"), ("compose", "groundswell.store.journal")}
+LAZY = {
+    ("store.schema", "groundswell.store.migrations"),
+    ("compose", "groundswell.store.journal"),
+    ("compose", "groundswell.emulator"),
+}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)

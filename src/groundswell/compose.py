@@ -12,7 +12,7 @@ from groundswell.engine.ports import Clock, Prices, Route, Router, Transport
 from groundswell.engine.retry import RetryPolicy
 from groundswell.engine.run import RunOptions
 from groundswell.errors import SettingsError
-from groundswell.program.request import Request
+from groundswell.program.request import Embedding, Reply, Request
 from groundswell.transports.scripted import Script, Scripted, registered
 
 
@@ -33,7 +33,10 @@ class ByProvider:
     """A router that goes by the part of a model string before the slash."""
 
     def __init__(self, max_concurrent: int) -> None:
-        self._routes = {"scripted": Route("scripted", Scripted(registered), max_concurrent)}
+        self._routes = {
+            "scripted": Route("scripted", Scripted(registered), max_concurrent),
+            "emulated": Route("emulated", Scripted(_emulated, name="emulated"), max_concurrent),
+        }
 
     def route(self, request: Request) -> Route:
         provider, slash, _ = request.model.partition("/")
@@ -46,6 +49,12 @@ class ByProvider:
 
     def transport(self, name: str, account: str) -> Transport | None:
         return next((route.transport for route in self._routes.values() if route.transport.name == name), None)
+
+
+def _emulated(request: Request, sample: int) -> Reply | Embedding:
+    from groundswell.emulator import in_process  # its vocabulary is read only where it is asked
+
+    return in_process.answer(request, sample)
 
 
 def open(

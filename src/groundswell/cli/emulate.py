@@ -98,7 +98,7 @@ def emulate(
     from groundswell.cli.emulating import list_faults, serve
     from groundswell.emulator.faults import parse_fault
     from groundswell.emulator.latency import parse_latency
-    from groundswell.emulator.limits import Limits
+    from groundswell.emulator.limits import RateLimits
     from groundswell.emulator.prices import parse_price
     from groundswell.emulator.settings import BatchTimes, Settings
 
@@ -109,7 +109,7 @@ def emulate(
         seed=seed,
         speed=speed,
         latency=parse_latency(latency),
-        limits=Limits(
+        limits=RateLimits(
             requests_per_minute=rpm,
             tokens_per_minute=tpm,
             output_tokens_per_minute=output_tpm,

@@ -52,8 +52,8 @@ class App:
         self.openai_batches = OpenAIBatches(self.openai, self.agenda, self.files)
         self.openai_batches.tell = self.webhooks.tell
         self.anthropic_batches = AnthropicBatches(self.anthropic, self.agenda)
-        self._exact = self._exact_routes()
-        self._named = self._named_routes()
+        self.exact = self._exact_routes()
+        self.named = self._named_routes()
 
     def _exact_routes(self) -> dict[tuple[str, str], Handler]:
         return {
@@ -103,10 +103,10 @@ class App:
 
     def __call__(self, http: HttpRequest) -> Given:
         """Answer a request."""
-        handler = self._exact.get((http.method, http.path))
+        handler = self.exact.get((http.method, http.path))
         if handler is not None:
             return handler(http)
-        for (method, before, after), named in self._named.items():
+        for (method, before, after), named in self.named.items():
             if method == http.method and http.path.startswith(before) and http.path.endswith(after):
                 name = http.path[len(before) : len(http.path) - len(after)]
                 if name and ("/" not in name or before == "/v1/models/"):

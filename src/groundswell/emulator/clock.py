@@ -26,15 +26,18 @@ class EmulatedClock:
 
     def now(self) -> float:
         """The time here."""
-        return self._at + max(0.0, self._real() - self._since) * self._speed
+        real = self._real()
+        self._at += max(0.0, real - self._since) * self._speed
+        self._since = real
+        return self._at
 
     def advance(self, seconds: float) -> None:
         """Move the clock on."""
-        self._at, self._since = self.now() + seconds, self._real()
+        self._at = self.now() + seconds
 
     def run_at(self, speed: float) -> None:
         """Let time pass at another speed from now on; at 0 it stands still."""
-        self._at, self._since = self.now(), self._real()
+        self.now()
         self._speed = speed
 
     def real_seconds_until(self, when: float) -> float | None:

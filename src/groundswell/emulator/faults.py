@@ -103,14 +103,15 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     @property
     def names(self) -> tuple[str, ...]:
         """The faults that it can bring."""
-        return tuple(name for name in (self.fault, *self.script) if name and name != OK)
+        given = self.script if self.fault is None else (self.fault, *self.script)
+        return tuple(name for name in given if name != OK)
 
     def check(self) -> Rule:
         """The same rule, or a SettingsError that names what is wrong with it."""
         for name in self.names:
             if name not in KINDS:
                 raise SettingsError(f"fault {name!r}: there is no such fault (there are: {', '.join(KINDS)})")
-        if bool(self.fault) == bool(self.script):
+        if (self.fault is None) == (not self.script):
             raise SettingsError("a fault rule needs either a `fault` (with a `rate`) or a `script`, not both")
         if self.script and self.rate is not None:
             raise SettingsError("a fault rule with a `script` has no `rate`")
@@ -154,7 +155,7 @@ class Faults:
                 continue
             if rule.times is not None and self._struck[number] >= rule.times:
                 continue
-            name = self._by_rate(number, rule) if rule.fault else self._by_script(number, rule, stages)
+            name = self._by_rate(number, rule) if rule.fault is not None else self._by_script(number, rule, stages)
             if name is not None:
                 self._struck[number] += 1
                 return Struck(name, KINDS[name], rule.retry_after)

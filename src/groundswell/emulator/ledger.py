@@ -42,7 +42,8 @@ class Entry:
     )
 
     def __init__(self) -> None:
-        self.received = self.requests = self.free = self.batch_requests = self.unanswered = self.abandoned = self.paid_again = 0
+        self.received = self.requests = self.free = self.batch_requests = 0
+        self.unanswered = self.abandoned = self.paid_again = 0
         self.input_tokens = self.output_tokens = self.cached_tokens = self.cache_write_tokens = 0
         self.nano = self.batch_nano = 0
         self.in_flight = self.peak_in_flight = 0
@@ -106,7 +107,10 @@ class Entry:
         return shown
 
 
-SUMS = ("received", "requests", "batch_requests", "free", "unanswered", "abandoned", "paid_again", "input_tokens", "output_tokens")
+SUMS = (
+    *("received", "requests", "batch_requests", "free", "unanswered", "abandoned", "paid_again"),
+    *("input_tokens", "output_tokens"),
+)
 
 
 class Ledger:

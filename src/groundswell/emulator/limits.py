@@ -10,7 +10,7 @@ import msgspec
 REQUESTS, TOKENS, INPUT, OUTPUT = "requests", "tokens", "input_tokens", "output_tokens"
 
 
-class Limits(msgspec.Struct, frozen=True):
+class RateLimits(msgspec.Struct, frozen=True):
     """What one account may do with one model; None is no limit.
 
     OpenAI counts `tokens_per_minute` over input and output together; Anthropic counts input by it, and output by

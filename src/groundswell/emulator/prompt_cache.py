@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from groundswell.emulator.tokens import count_message, count_request
+from groundswell.emulator.tokens import count_message
 from groundswell.emulator.wire.prompt_cache import CachePoint
 from groundswell.program.request import Chat
 
@@ -51,9 +51,9 @@ class PromptCache:
             self._until[point.digest] = max(self._until.get(point.digest, 0.0), now + LIFETIMES[point.ttl])
         return CacheUse(read, points[-1].tokens - read)
 
-    def automatic(self, chat: Chat, now: float) -> CacheUse:
-        """Use every prefix of whole messages."""
-        if count_request(chat) < SMALLEST:
+    def automatic(self, chat: Chat, tokens: int, now: float) -> CacheUse:
+        """Use every prefix of whole messages of a prompt that has so many tokens."""
+        if tokens < SMALLEST:
             return NOT_CACHED
         use = self.marked(_prefixes(chat), now)
         return CacheUse(use.read // STEP * STEP, 0)

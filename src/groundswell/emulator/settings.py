@@ -6,7 +6,7 @@ import msgspec
 
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.latency import Latency
-from groundswell.emulator.limits import Limits
+from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.prices import Price
 from groundswell.errors import SettingsError
 
@@ -46,7 +46,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     seed: int = 0
     speed: float = 1.0
     latency: Latency = Latency()
-    limits: Limits = Limits()
+    limits: RateLimits = RateLimits()
     faults: tuple[Rule, ...] = ()
     prices: dict[str, Price] = {}
     keys: dict[str, str] = {}

@@ -16,11 +16,14 @@ def count(text: str) -> int:
 
 def count_message(message: Message) -> int:
     """The tokens of one message, with what frames it."""
-    if isinstance(message.content, str):
-        spoken = count(message.content)
+    content = message.content
+    if isinstance(content, str):
+        tokens = PER_MESSAGE + (len(content) + CHARS_PER_TOKEN - 1) // CHARS_PER_TOKEN
     else:
-        spoken = sum(count(part.text) if isinstance(part, Text) else PER_IMAGE for part in message.content)
-    return PER_MESSAGE + spoken + sum(count(call.name) + count(call.arguments) for call in message.tool_calls)
+        tokens = PER_MESSAGE + sum(count(part.text) if isinstance(part, Text) else PER_IMAGE for part in content)
+    if message.tool_calls:
+        tokens += sum(count(call.name) + count(call.arguments) for call in message.tool_calls)
+    return tokens
 
 
 def count_request(request: Request) -> int:

@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 
 from groundswell.emulator.faults import Rule
-from groundswell.emulator.limits import Limits
+from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.settings import Settings
 from tests.emulator.behaviours import Table
 from tests.emulator.calls import Answered, Calls, chat, message
@@ -20,7 +20,7 @@ RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 def limited(**limits: float) -> Settings:
     """An emulator with limits."""
-    return Settings(limits=Limits(**limits))  # type: ignore[arg-type]  # some are whole numbers
+    return Settings(limits=RateLimits(**limits))  # type: ignore[arg-type]  # some are whole numbers
 
 
 def ask(calls: Calls, **more: object) -> Answered:

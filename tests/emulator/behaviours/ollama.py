@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.latency import Latency
-from groundswell.emulator.limits import Limits
+from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.settings import Settings
 from tests.emulator.behaviours import Table
 from tests.emulator.calls import Answered, Calls, Json, chat
@@ -182,7 +182,7 @@ def _(calls: Calls) -> None:
     assert (answer.status, answer.json) == (503, {"error": BUSY})
 
 
-@claim("there are no rate headers, whatever the limits", Settings(limits=Limits(requests_per_minute=1)))
+@claim("there are no rate headers, whatever the limits", Settings(limits=RateLimits(requests_per_minute=1)))
 def _(calls: Calls) -> None:
     for answer in (ask(calls), ask(calls)):
         assert not [name for name in answer.headers if "ratelimit" in name]
@@ -207,7 +207,9 @@ def _queue(calls: Calls, stack: ExitStack, count: int) -> None:
 SLOW = Latency(median=60)
 
 
-@claim("one request at a time: others wait", Settings(latency=Latency(median=0.05), limits=Limits(ollama_parallel=1)))
+@claim(
+    "one request at a time: others wait", Settings(latency=Latency(median=0.05), limits=RateLimits(ollama_parallel=1))
+)
 def _(calls: Calls) -> None:
     began = time.monotonic()
     with ExitStack() as stack:
@@ -216,7 +218,7 @@ def _(calls: Calls) -> None:
     assert time.monotonic() - began >= 0.2
 
 
-@claim("a full queue is a 503", Settings(latency=SLOW, limits=Limits(ollama_parallel=1, ollama_queue=2)))
+@claim("a full queue is a 503", Settings(latency=SLOW, limits=RateLimits(ollama_parallel=1, ollama_queue=2)))
 def _(calls: Calls) -> None:
     with ExitStack() as stack:
         _queue(calls, stack, 3)
@@ -224,7 +226,7 @@ def _(calls: Calls) -> None:
     assert (answer.status, answer.json) == (503, {"error": BUSY})
 
 
-@claim("the queue holds 512 unless told otherwise", Settings(latency=SLOW, limits=Limits(ollama_parallel=1)))
+@claim("the queue holds 512 unless told otherwise", Settings(latency=SLOW, limits=RateLimits(ollama_parallel=1)))
 def _(calls: Calls) -> None:
     with ExitStack() as stack:
         _queue(calls, stack, 1 + 512)

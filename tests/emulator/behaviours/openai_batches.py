@@ -7,7 +7,7 @@ import re
 import pytest
 
 from groundswell.emulator.faults import Rule
-from groundswell.emulator.limits import Limits
+from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.prices import PRICES
 from groundswell.emulator.settings import Settings
 from tests.emulator.behaviours import Table
@@ -19,7 +19,7 @@ claim = TABLE.claim
 DAY = 86_400.0
 BROKEN = [line("a"), line("b", {"model": "gpt-4o-mini"}), line("c")]
 """The second line has no messages."""
-TIGHT = Settings(limits=Limits(enqueued_tokens=20))
+TIGHT = Settings(limits=RateLimits(enqueued_tokens=20))
 BIG = [line("big", chat("x" * 200))]
 STALLING = Settings(faults=(Rule(fault="batch-stalls"),))
 NO_SUCH_MODEL = chat(model="no-such-model")
@@ -141,7 +141,7 @@ def _(calls: Calls) -> None:
     assert re.fullmatch(words, calls.look(id)["errors"]["data"][0]["message"])
 
 
-@claim("too many enqueued tokens: the limit is written with commas", Settings(limits=Limits(enqueued_tokens=2_000)))
+@claim("too many enqueued tokens: the limit is written with commas", Settings(limits=RateLimits(enqueued_tokens=2_000)))
 def _(calls: Calls) -> None:
     id = calls.batch([line("big", chat("x" * 10_000))])
     calls.emulator.advance(10)

@@ -91,7 +91,7 @@ class AnthropicDesk(Desk):
         meter.correct(OUTPUT, usage.output_tokens - charged[OUTPUT], now)
         meter.correct(INPUT, -usage.cached_tokens, now)
 
-    def cached(self, account: Account, incoming: Incoming, data: Any) -> CacheUse:
+    def cached(self, account: Account, incoming: Incoming, tokens: int, data: Any) -> CacheUse:
         return account.prompts.marked(wire.cache_points(data), self.world.clock.now())
 
     def headers(self, account: Account, name: str) -> Headers:

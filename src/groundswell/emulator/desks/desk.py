@@ -125,7 +125,7 @@ class Desk(ABC):
     def failed(self, account: Account, name: str) -> None:  # noqa: B027  # most count what they let in
         """A request was refused."""
 
-    def cached(self, account: Account, incoming: Incoming, data: Any) -> CacheUse:
+    def cached(self, account: Account, incoming: Incoming, tokens: int, data: Any) -> CacheUse:
         """What of a prompt was cached."""
         return NOT_CACHED
 
@@ -259,7 +259,7 @@ class Desk(ABC):
         ]
         if struck is not None and struck.name == "refusal":
             replies = [refused(reply) for reply in replies]
-        cache = self.cached(visit.account, incoming, data)
+        cache = self.cached(visit.account, incoming, replies[0].usage.input_tokens, data)
         usage = summed(replies, cache)
         visit.entry.pay(print_, usage, self.price(visit.model), cache.written, batch=batch)
         length = sum(len(reply.text) for reply in replies if isinstance(reply, Reply))

@@ -89,10 +89,10 @@ class OpenAIDesk(Desk):
         """Failed requests count as well, but they never empty the bucket below zero: a client that waits gets in."""
         self.world.meter(account, self.provider, name).admit({REQUESTS: 1}, self.world.real())
 
-    def cached(self, account: Account, incoming: Incoming, data: Any) -> CacheUse:
+    def cached(self, account: Account, incoming: Incoming, tokens: int, data: Any) -> CacheUse:
         if not isinstance(incoming.request, Chat):
             return NOT_CACHED
-        return account.prompts.automatic(incoming.request, self.world.clock.now())
+        return account.prompts.automatic(incoming.request, tokens, self.world.clock.now())
 
     def headers(self, account: Account, name: str) -> Headers:
         headers = [(b"x-request-id", self.world.new_id("req_").encode())]

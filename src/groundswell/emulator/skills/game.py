@@ -75,19 +75,6 @@ def _reaction(scene: Scene) -> Bank:
     return lines.AFTER_ASKED if _ASKED.search(last) else lines.AFTER_TALK
 
 
-def fresh(bank: Bank, recent: str, chance: Chance, word: str | None = None) -> str:
-    """A line out of a bank that was not said a moment ago."""
-    size, start = len(bank), chance.below(len(bank))
-    line = ""
-    for step in range(size):
-        line = bank[(start + step) % size]
-        if word is not None:
-            line = line.format(word)
-        if line not in recent:
-            break
-    return line
-
-
 def _recent(scene: Scene) -> str:
     """What both sides said a moment ago, and is not to be said again."""
     return "\n".join([*scene.mine[-2:], scene.last])
@@ -96,7 +83,7 @@ def _recent(scene: Scene) -> str:
 def _quiet(scene: Scene, secret: str, banks: Sequence[Bank], chance: Chance) -> str:
     """One line out of each bank, none of which carries the secret, nor all of them together."""
     recent = _recent(scene)
-    text = " ".join([fresh(bank, recent, chance) for bank in banks])
+    text = " ".join([lines.fresh(bank, recent, chance) for bank in banks])
     return text if not secrets.carries(secret, text) else _picked(secret, banks, recent, chance)
 
 
@@ -121,8 +108,8 @@ def _picked(secret: str, banks: Sequence[Bank], recent: str, chance: Chance) -> 
 def _told(scene: Scene, secret: str, bank: Bank, chance: Chance) -> str:
     """The secret, exactly as it was given, in a sentence that varies."""
     recent = _recent(scene)
-    first = fresh(_reaction(scene), recent, chance)
-    return f"{first} {fresh(bank, recent, chance, secret)}"
+    first = lines.fresh(_reaction(scene), recent, chance)
+    return f"{first} {lines.fresh(bank, recent, chance, secret)}"
 
 
 def _received(scene: Scene, secret: str) -> str | None:
@@ -149,7 +136,7 @@ def _encoded(scene: Scene, secret: str, encoding: str | None, chance: Chance) ->
     intro = _quiet(scene, secret, (_reaction(scene),), chance)
     if used == "acrostic":
         return written if secret.casefold() not in written.casefold() else keep(scene, secret, chance)
-    text = f"{intro} {fresh(lines.ENCODED, _recent(scene), chance, written)}"
+    text = f"{intro} {lines.fresh(lines.ENCODED, _recent(scene), chance, written)}"
     return text if secret.casefold() not in text.casefold() else keep(scene, secret, chance)
 
 
@@ -174,7 +161,7 @@ def _guarded(scene: Scene, secret: str, strength: float, chance: Chance) -> str:
     likely = persuasion.chance(scene.last, strength)
     drawn = chance.share()
     if drawn < likely:
-        return fresh(lines.GRANTS, _recent(scene), chance, secret)
+        return lines.fresh(lines.GRANTS, _recent(scene), chance, secret)
     if drawn < persuasion.partly(likely) and len(secret) >= 4:
-        return fresh(lines.ALMOST, _recent(scene), chance, secret[: len(secret) // 2])
+        return lines.fresh(lines.ALMOST, _recent(scene), chance, secret[: len(secret) // 2])
     return _quiet(scene, secret, (lines.REFUSALS, lines.OFFERS), chance)

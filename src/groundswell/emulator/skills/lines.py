@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from groundswell.emulator.skills.chance import Chance
+
 GREETINGS = (
     "Hello there, good to meet you.",
     "Good evening! I was told you might be worth talking to.",
@@ -210,12 +214,26 @@ CATEGORIES: dict[str, tuple[str, ...]] = {
     "travel": ("passport", "voyage", "bridge", "caravan", "tunnel", "rocket", "bicycle", "balloon", "meridian"),
 }
 CODE_WORDS: tuple[str, ...] = tuple(word for words in CATEGORIES.values() for word in words)
-RHYMES: tuple[str, ...] = tuple(
+_RHYMES = (
     "station nation motion ocean lotion table cable able fable light night kite flower power tower shower king ring"
     " singing morning feather weather leather together mother brother other butter letter better matter water daughter"
     " heart start part cart stone bone phone alone mountain fountain curtain certain silver river shiver liver golden"
     " olden button cotton rotten garden pardon harden orange door floor store four sky high fly tree sea free key"
     " moon soon spoon tune blue shoe true few day play grey way cat hat mat flat dog fog log frog house mouse blouse"
     " sun fun run bun book look cook hook bell shell tell well star far car bar wind pinned chair bear hair square"
-    " rain train plane chain fire wire higher liar tiger paper vapor maker taker baker candle handle sandal".split()
+    " rain train plane chain fire wire higher liar tiger paper vapor maker taker baker candle handle sandal"
 )
+RHYMES: tuple[str, ...] = tuple(_RHYMES.split())
+
+
+def fresh(bank: Sequence[str], recent: str, chance: Chance, word: str | None = None) -> str:
+    """A line out of a bank that was not said a moment ago."""
+    size, start = len(bank), chance.below(len(bank))
+    line = ""
+    for step in range(size):
+        line = bank[(start + step) % size]
+        if word is not None:
+            line = line.format(word)
+        if line not in recent:
+            break
+    return line

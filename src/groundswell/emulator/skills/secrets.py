@@ -9,6 +9,8 @@ from base64 import b64encode
 from functools import lru_cache
 from typing import NamedTuple
 
+from groundswell.emulator.skills.recognising import pattern
+
 _NOUN = (
     r"(?:(?:secret|hidden|private|confidential)[ -](?:code[ -]?|pass[ -]?|key[ -]?)?(?:word|phrase|code|key|number|name|message|token|flag)"
     r"|secret|code[ -]?word|pass[ -]?(?:word|phrase|code)|code[ -]?phrase|key[ -]?word|safe[ -]?word)"
@@ -18,16 +20,16 @@ _BARE = r"(?!the\b|a\b|an\b|to\b|not\b|your\b|my\b|yours\b|safe\b|that\b|what\b|
 _VALUE = rf"(?:{_QUOTED}|{_BARE})"
 _LINK = r"\s*(?:\((?:[^()\n]{0,40})\)\s*)?(?:(?:for (?:this|the) (?:game|round|conversation|session)\s+)?(?:is|was|reads|=|:)(?:\s+the\s+(?:code\s*)?(?:word|phrase))?\s*:?)\s*"
 
-OWN = re.compile(
+OWN = pattern(
     rf"\byour\s+(?:own\s+|personal\s+|only\s+)?{_NOUN}{_LINK}{_VALUE}"
     rf"|\byou(?:\s+(?:alone|also|must|will|secretly))?\s+(?:hold|have|keep|guard|protect|know|carry|are\s+(?:guarding|holding|keeping|protecting|given))"
     rf"\s+(?:an?|the|one|this)\s+{_NOUN}\s*(?::|,|which\s+is|is)?\s*(?:{_QUOTED}|(?<=:)\s*{_BARE}|(?<=:\s)\s*{_BARE}|(?<=is\s){_BARE})",
     re.I,
 )
 """A secret that the prompt says is the model's own."""
-GIVEN = re.compile(rf"<secret>\s*([^<\n]{{1,200}}?)\s*</secret>|\b(?:the\s+)?{_NOUN}{_LINK}{_VALUE}", re.I)
+GIVEN = pattern(rf"<secret>\s*([^<\n]{{1,200}}?)\s*</secret>|\b(?:the\s+)?{_NOUN}{_LINK}{_VALUE}", re.I)
 """A secret that a prompt merely names."""
-STATED = re.compile(
+STATED = pattern(
     rf"\b(?:my|mine|the|our)\s*(?:own\s+|real\s+|actual\s+|true\s+)?(?:{_NOUN}|word|one)?\s*(?:\s+(?:is|was|reads)|:)\s*:?\s*(?:{_QUOTED}|{_BARE})",
     re.I,
 )
@@ -36,10 +38,11 @@ STATED = re.compile(
 _CLEAN = re.compile(r"[\W_]+")
 _WORDS = re.compile(r"\w+")
 _UNLEET = str.maketrans("4310578@$", "aeiostbas")
-NOT_SECRETS = frozenset(
+_HEDGES = (
     "safe secret mine yours ours better simple nothing something here there well fine clear good bad easy hard in on at"
-    " with with too very more less longer shorter done over enough all just really quite rather worth staying going".split()
+    " with too very more less longer shorter done over enough all just really quite rather worth staying going"
 )
+NOT_SECRETS = frozenset(_HEDGES.split())
 
 
 def _first(match: re.Match[str] | None) -> str | None:

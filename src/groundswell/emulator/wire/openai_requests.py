@@ -6,12 +6,24 @@ Where an optional setting is null it counts as left out, as it does there.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from groundswell.dialects.openai import REASONING_LEVELS, wants_completion_tokens
 from groundswell.dialects.schemas import ANY_OBJECT, looseness
-from groundswell.emulator.wire import Incoming, Rejected
+from groundswell.emulator.wire import Incoming
+from groundswell.emulator.wire.openai_checks import (
+    a_decimal,
+    a_flag,
+    a_string,
+    an_integer,
+    an_object,
+    missing,
+    named,
+    objects,
+    refuse,
+    unsupported,
+    wrong_type,
+)
 from groundswell.emulator.wire.pieces import dump
 from groundswell.program.request import Chat, Embed, Image, Message, Role, Text, Tool, ToolCall
 
@@ -49,109 +61,15 @@ _NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,(.*)", re.DOTALL)
 
 
-def refuse(message: str, param: str | None = None, code: str | None = None) -> NoReturn:
-    raise Rejected(400, message, kind="invalid_request_error", param=param, code=code)
-
-
-def _named(value: object) -> str:
-    """What a JSON value is called in OpenAI's messages."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, int):
-        return "an integer"
-    names = {str: "a string", float: "a decimal", list: "an array", dict: "an object"}
-    return names.get(type(value), "an unknown type")
-
-
-def _wrong(path: str, wanted: str, value: object) -> NoReturn:
-    message = f"Invalid type for '{path}': expected {wanted}, but got {_named(value)} instead."
-    refuse(message, path, "invalid_type")
-
-
-def _missing(path: str) -> NoReturn:
-    refuse(f"Missing required parameter: '{path}'.", path, "missing_required_parameter")
-
-
-def _unsupported(path: str, value: object, supported: Sequence[str]) -> NoReturn:
-    if not isinstance(value, str):
-        _wrong(path, "a string", value)
-    known = ", ".join(f"'{name}'" for name in supported[:-1]) + f", and '{supported[-1]}'"
-    refuse(f"Invalid value: '{value}'. Supported values are: {known}.", path, "invalid_value")
-
-
-def _object(value: object, path: str) -> dict[str, Any]:
-    if type(value) is not dict:
-        if value is None:
-            _missing(path)
-        _wrong(path, "an object", value)
-    return value
-
-
-def _string(value: object, path: str) -> str:
-    if type(value) is not str:
-        if value is None:
-            _missing(path)
-        _wrong(path, "a string", value)
-    return value
-
-
-def _objects(value: object, path: str) -> list[dict[str, Any]]:
-    if type(value) is not list:
-        _wrong(path, "an array of objects", value)
-    for at, one in enumerate(value):
-        if type(one) is not dict:
-            _wrong(f"{path}[{at}]", "an object", one)
-    return value
-
-
-def _integer(body: dict[str, Any], key: str, least: int, most: int = 2**63 - 1) -> int | None:
-    value = body.get(key)
-    if value is None:
-        return None
-    if type(value) is not int:
-        _wrong(key, "an integer", value)
-    _within(key, value, least, most, "integer")
-    return value
-
-
-def _decimal(body: dict[str, Any], key: str, least: float, most: float) -> float | None:
-    value = body.get(key)
-    if value is None:
-        return None
-    if type(value) is not float and type(value) is not int:
-        _wrong(key, "a decimal", value)
-    _within(key, value, least, most, "decimal")
-    return float(value)
-
-
-def _within(key: str, value: float, least: float, most: float, kind: str) -> None:
-    if least <= value <= most:
-        return
-    if value < least:
-        words = f"{kind} below minimum value. Expected a value >= {least}, but got {value} instead."
-        refuse(f"Invalid '{key}': {words}", key, f"{kind}_below_min_value")
-    words = f"{kind} above maximum value. Expected a value <= {most}, but got {value} instead."
-    refuse(f"Invalid '{key}': {words}", key, f"{kind}_above_max_value")
-
-
-def _flag(body: dict[str, Any], key: str) -> bool:
-    value = body.get(key)
-    if value is not None and type(value) is not bool:
-        _wrong(key, "a boolean", value)
-    return bool(value)
-
-
 def _body(data: object, keys: frozenset[str]) -> tuple[dict[str, Any], str, dict[str, Any] | None]:
     """The request's object, its model, and what it holds beside what we know."""
     if type(data) is not dict:
-        refuse(f"Invalid type for the request body: expected an object, but got {_named(data)} instead.")
+        refuse(f"Invalid type for the request body: expected an object, but got {named(data)} instead.")
     model = data.get("model")
     if model is None or model == "":
         refuse("you must provide a model parameter")
     if type(model) is not str:
-        _wrong("model", "a string", model)
+        wrong_type("model", "a string", model)
     extra = {key: data[key] for key in data.keys() - keys if data[key] is not None}
     return data, model, extra or None
 
@@ -164,9 +82,9 @@ def read_chat(data: object) -> Incoming:
         model,
         _messages(body),
         max_tokens=_max_tokens(body, model),
-        temperature=_decimal(body, "temperature", 0, 2),
-        top_p=_decimal(body, "top_p", 0, 1),
-        seed=_integer(body, "seed", -(2**63)),
+        temperature=a_decimal(body, "temperature", 0, 2),
+        top_p=a_decimal(body, "top_p", 0, 1),
+        seed=an_integer(body, "seed", -(2**63)),
         stop=_stop(body.get("stop")),
         schema=_schema(body) if body.get("response_format") is not None else None,
         tools=tools,
@@ -175,15 +93,15 @@ def read_chat(data: object) -> Incoming:
         logprobs=_logprobs(body),
         extra=extra,
     )
-    stream = _flag(body, "stream")
-    return Incoming(chat, stream, _usage_in_stream(body, stream), choices=_integer(body, "n", 1, 128) or 1)
+    stream = a_flag(body, "stream")
+    return Incoming(chat, stream, _usage_in_stream(body, stream), choices=an_integer(body, "n", 1, 128) or 1)
 
 
 def _messages(body: dict[str, Any]) -> tuple[Message, ...]:
     given = body.get("messages")
     if given is None:
-        _missing("messages")
-    if not _objects(given, "messages"):
+        missing("messages")
+    if not objects(given, "messages"):
         words = "empty array. Expected an array with minimum length 1, but got an empty array instead."
         refuse(f"Invalid 'messages': {words}", "messages", "empty_array")
     return tuple([_message(one, f"messages[{at}]") for at, one in enumerate(given)])
@@ -192,17 +110,17 @@ def _messages(body: dict[str, Any]) -> tuple[Message, ...]:
 def _message(given: dict[str, Any], path: str) -> Message:
     wire_role = given.get("role")
     if wire_role is None:
-        _missing(f"{path}.role")
+        missing(f"{path}.role")
     role = ROLES.get(wire_role) if type(wire_role) is str else None
     if role is None:
-        _unsupported(f"{path}.role", wire_role, ["system", "assistant", "user", "tool", "developer"])
+        unsupported(f"{path}.role", wire_role, ["system", "assistant", "user", "tool", "developer"])
     content = given.get("content")
     if role == "assistant":
         return _assistant(given, content, path)
     if type(content) is not str:
         content = _content(content, f"{path}.content")
     if role == "tool":
-        return Message(role, content, tool_call_id=_string(given.get("tool_call_id"), f"{path}.tool_call_id"))
+        return Message(role, content, tool_call_id=a_string(given.get("tool_call_id"), f"{path}.tool_call_id"))
     return Message(role, content)
 
 
@@ -211,7 +129,7 @@ def _assistant(given: dict[str, Any], content: object, path: str) -> Message:
     made: tuple[ToolCall, ...] = ()
     if calls is not None:
         where = f"{path}.tool_calls"
-        made = tuple([_tool_call(one, f"{where}[{at}]") for at, one in enumerate(_objects(calls, where))])
+        made = tuple([_tool_call(one, f"{where}[{at}]") for at, one in enumerate(objects(calls, where))])
     if content is None:
         content = given.get("refusal") or ("" if made else None)
     said = content if type(content) is str else _content(content, f"{path}.content")
@@ -223,8 +141,8 @@ def _content(given: object, path: str) -> str | tuple[Text | Image, ...]:
     if type(given) is str:
         return given
     if type(given) is not list:
-        _wrong(path, "one of a string or array of objects", given)
-    parts = tuple([_part(one, f"{path}[{at}]") for at, one in enumerate(_objects(given, path))])
+        wrong_type(path, "one of a string or array of objects", given)
+    parts = tuple([_part(one, f"{path}[{at}]") for at, one in enumerate(objects(given, path))])
     if len(parts) == 1 and isinstance(parts[0], Text):
         return parts[0].text
     return parts
@@ -233,15 +151,15 @@ def _content(given: object, path: str) -> str | tuple[Text | Image, ...]:
 def _part(given: dict[str, Any], path: str) -> Text | Image:
     kind = given.get("type")
     if kind == "text":
-        return Text(_string(given.get("text"), f"{path}.text"))
+        return Text(a_string(given.get("text"), f"{path}.text"))
     if kind == "refusal":
-        return Text(_string(given.get("refusal"), f"{path}.refusal"))
-    if kind == "image_url":
-        image = _object(given.get("image_url"), f"{path}.image_url")
-        return _image(_string(image.get("url"), f"{path}.image_url.url"), f"{path}.image_url.url")
+        return Text(a_string(given.get("refusal"), f"{path}.refusal"))
     if kind is None:
-        _missing(f"{path}.type")
-    _unsupported(f"{path}.type", kind, ["text", "image_url", "refusal"])
+        missing(f"{path}.type")
+    if kind != "image_url":
+        unsupported(f"{path}.type", kind, ["text", "image_url", "refusal"])
+    image = an_object(given.get("image_url"), f"{path}.image_url")
+    return _image(a_string(image.get("url"), f"{path}.image_url.url"), f"{path}.image_url.url")
 
 
 def _image(url: str, path: str) -> Image:
@@ -255,31 +173,31 @@ def _image(url: str, path: str) -> Image:
 
 
 def _tool_call(given: dict[str, Any], path: str) -> ToolCall:
-    function = _object(given.get("function"), f"{path}.function")
+    function = an_object(given.get("function"), f"{path}.function")
     return ToolCall(
-        _string(given.get("id"), f"{path}.id"),
-        _string(function.get("name"), f"{path}.function.name"),
-        _string(function.get("arguments"), f"{path}.function.arguments"),
+        a_string(given.get("id"), f"{path}.id"),
+        a_string(function.get("name"), f"{path}.function.name"),
+        a_string(function.get("arguments"), f"{path}.function.arguments"),
     )
 
 
 def _tools(given: object) -> tuple[Tool, ...]:
-    return tuple([_tool(one, f"tools[{at}]") for at, one in enumerate(_objects(given, "tools"))])
+    return tuple([_tool(one, f"tools[{at}]") for at, one in enumerate(objects(given, "tools"))])
 
 
 def _tool(given: dict[str, Any], path: str) -> Tool:
     if given.get("type") != "function":
         if given.get("type") is None:
-            _missing(f"{path}.type")
-        _unsupported(f"{path}.type", given["type"], ["function", "custom"])
-    function = _object(given.get("function"), f"{path}.function")
-    name = _pattern(_string(function.get("name"), f"{path}.function.name"), f"{path}.function.name")
+            missing(f"{path}.type")
+        unsupported(f"{path}.type", given["type"], ["function", "custom"])
+    function = an_object(given.get("function"), f"{path}.function")
+    name = _pattern(a_string(function.get("name"), f"{path}.function.name"), f"{path}.function.name")
     description = function.get("description")
     parameters = function.get("parameters")
     return Tool(
         name,
-        "" if description is None else _string(description, f"{path}.function.description"),
-        {} if parameters is None else _object(parameters, f"{path}.function.parameters"),
+        "" if description is None else a_string(description, f"{path}.function.description"),
+        {} if parameters is None else an_object(parameters, f"{path}.function.parameters"),
     )
 
 
@@ -295,16 +213,16 @@ def _tool_choice(given: object, tools: tuple[Tool, ...]) -> str:
         words = "'tool_choice' is only allowed when 'tools' are specified."
         refuse(f"Invalid value for 'tool_choice': {words}", "tool_choice")
     if type(given) is dict:
-        function = _object(given.get("function"), "tool_choice.function")
-        return _string(function.get("name"), "tool_choice.function.name")
+        function = an_object(given.get("function"), "tool_choice.function")
+        return a_string(function.get("name"), "tool_choice.function.name")
     if given not in ("none", "auto", "required"):
-        _unsupported("tool_choice", given, ["none", "auto", "required"])
+        unsupported("tool_choice", given, ["none", "auto", "required"])
     return str(given)
 
 
 def _max_tokens(body: dict[str, Any], model: str) -> int | None:
-    newer = _integer(body, "max_completion_tokens", 1)
-    older = _integer(body, "max_tokens", 1)
+    newer = an_integer(body, "max_completion_tokens", 1)
+    older = an_integer(body, "max_tokens", 1)
     if older is not None:
         if newer is not None:
             refuse("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.", "max_tokens")
@@ -320,47 +238,49 @@ def _stop(given: object) -> tuple[str, ...]:
     if type(given) is str:
         return (given,)
     if type(given) is not list:
-        _wrong("stop", "one of a string or array of strings", given)
+        wrong_type("stop", "one of a string or array of strings", given)
     if len(given) > 4:
         words = f"array too long. Expected an array with maximum length 4, but got an array with length {len(given)}"
         refuse(f"Invalid 'stop': {words} instead.", "stop", "array_above_max_length")
-    return tuple([_string(one, f"stop[{at}]") for at, one in enumerate(given)])
+    return tuple([a_string(one, f"stop[{at}]") for at, one in enumerate(given)])
 
 
 def _schema(body: dict[str, Any]) -> dict[str, Any] | None:
-    path = "response_format"
-    given = _object(body[path], path)
+    given = an_object(body["response_format"], "response_format")
     kind = given.get("type")
-    if kind == "json_schema":
-        path = f"{path}.json_schema"
-        named = _object(given.get("json_schema"), path)
-        name = _pattern(_string(named.get("name"), f"{path}.name"), f"{path}.name")
-        schema = _object(named.get("schema"), f"{path}.schema")
-        problem = looseness(schema) if named.get("strict") else None
-        if problem:
-            refuse(f"Invalid schema for response_format '{name}': {problem}", "response_format", "invalid_json_schema")
-        return schema
-    if kind == "json_object":
-        if b"json" not in dump(body.get("messages")).lower():
-            words = "must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
-            refuse(f"'messages' {words}", "messages")
-        return dict(ANY_OBJECT)
     if kind == "text":
         return None
+    if kind == "json_schema":
+        return _named_schema(an_object(given.get("json_schema"), "response_format.json_schema"))
     if kind is None:
-        _missing(f"{path}.type")
-    _unsupported(f"{path}.type", kind, ["json_object", "json_schema", "text"])
+        missing("response_format.type")
+    if kind != "json_object":
+        unsupported("response_format.type", kind, ["json_object", "json_schema", "text"])
+    if b"json" not in dump(body.get("messages")).lower():
+        words = "must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
+        refuse(f"'messages' {words}", "messages")
+    return dict(ANY_OBJECT)
+
+
+def _named_schema(given: dict[str, Any]) -> dict[str, Any]:
+    path = "response_format.json_schema"
+    name = _pattern(a_string(given.get("name"), f"{path}.name"), f"{path}.name")
+    schema = an_object(given.get("schema"), f"{path}.schema")
+    problem = looseness(schema) if given.get("strict") else None
+    if problem:
+        refuse(f"Invalid schema for response_format '{name}': {problem}", "response_format", "invalid_json_schema")
+    return schema
 
 
 def _reasoning(given: object) -> str | None:
     if given is not None and given not in REASONING_LEVELS:
-        _unsupported("reasoning_effort", given, REASONING_LEVELS)
+        unsupported("reasoning_effort", given, REASONING_LEVELS)
     return None if given is None else str(given)
 
 
 def _logprobs(body: dict[str, Any]) -> int | None:
-    wanted = _flag(body, "logprobs")
-    most = _integer(body, "top_logprobs", 0, 20)
+    wanted = a_flag(body, "logprobs")
+    most = an_integer(body, "top_logprobs", 0, 20)
     if most is not None and not wanted:
         words = "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled."
         refuse(words, "top_logprobs")
@@ -373,7 +293,7 @@ def _usage_in_stream(body: dict[str, Any], stream: bool) -> bool:
         return False
     if not stream:
         refuse("The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options")
-    return _flag(_object(options, "stream_options"), "include_usage")
+    return a_flag(an_object(options, "stream_options"), "include_usage")
 
 
 def read_embed(data: object) -> Incoming:
@@ -381,20 +301,20 @@ def read_embed(data: object) -> Incoming:
     body, model, extra = _body(data, EMBED_KEYS)
     given = body.get("input")
     if given is None:
-        _missing("input")
+        missing("input")
     texts = (given,) if type(given) is str else _inputs(given)
     coding = body.get("encoding_format")
     if coding not in (None, "float", "base64"):
-        _unsupported("encoding_format", coding, ["float", "base64"])
-    return Incoming(Embed(model, texts, _integer(body, "dimensions", 1), extra), base64=coding == "base64")
+        unsupported("encoding_format", coding, ["float", "base64"])
+    return Incoming(Embed(model, texts, an_integer(body, "dimensions", 1), extra), base64=coding == "base64")
 
 
 def _inputs(given: object) -> tuple[str, ...]:
     if type(given) is not list:
-        _wrong("input", "one of a string or array of strings", given)
+        wrong_type("input", "one of a string or array of strings", given)
     if not given:
         refuse("Invalid 'input': input cannot be an empty array.", "input", "empty_array")
     if len(given) > MOST_INPUTS:
         words = f"array too long. Expected an array with maximum length {MOST_INPUTS}, but got an array with length"
         refuse(f"Invalid 'input': {words} {len(given)} instead.", "input", "array_above_max_length")
-    return tuple([_string(one, f"input[{at}]") for at, one in enumerate(given)])
+    return tuple([a_string(one, f"input[{at}]") for at, one in enumerate(given)])

@@ -1,0 +1,55 @@
+"""Guesses at somebody else's secret, from what they said: stated words first, then words that fit the hints."""
+
+from __future__ import annotations
+
+import re
+
+from groundswell.emulator.skills import lines, secrets
+from groundswell.emulator.skills.chance import Chance
+from groundswell.emulator.skills.hints import NUMBERS
+from groundswell.emulator.skills.scene import Scene
+
+GUESSING = re.compile(
+    r"\b(?:best|top|likeliest|most likely)\b[^.!?\n]{0,30}\bguess(?:es)?\b|\bguess\b[^.!?\n]{0,60}\b(?:secret|code ?word|word|password)\b"
+    r"|\bwhat do you (?:think|believe)\b[^.!?\n]{0,40}\b(?:secret|code ?word)\b",
+    re.I,
+)
+_COUNT = re.compile(r"\b(\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten)\b[^.\n]{0,20}\bguess", re.I)
+_FIRST = re.compile(r"(?:begins? with|first letter is|starts? with|think of)\s+[\"'“]?(\w)[\"'”]", re.I)
+_LENGTH = re.compile(r"\b(\d{1,2}|" + "|".join(NUMBERS[1:]) + r")\s+(?:letters|characters|tiles)\b", re.I)
+
+
+def guesses(scene: Scene, wanted: int, chance: Chance, own: str | None) -> list[str]:
+    """So many different guesses, the likeliest first; never one's own secret."""
+    told = [secrets.stated_secret(text) for text in reversed(scene.theirs[-50:])]
+    talk = "\n".join(scene.theirs[-50:])
+    fitting = [word for word in lines.CODE_WORDS if _fits(word, talk)]
+    start = chance.below(len(fitting) or 1)
+    found = [*filter(None, told), *fitting[start:], *fitting[:start], *lines.CODE_WORDS]
+    different = dict.fromkeys(word for word in found if own is None or not secrets.carries(own, word))
+    return list(different)[:wanted]
+
+
+def _fits(word: str, talk: str) -> bool:
+    """Whether a word agrees with the first letter and the length that were hinted at last."""
+    first, length = _FIRST.findall(talk), _LENGTH.findall(talk)
+    if first and word[0] != first[-1].casefold():
+        return False
+    return not length or len(word) == _number(length[-1])
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else NUMBERS.index(text.casefold())
+
+
+def count_in(text: str) -> int:
+    """How many guesses are wanted; one unless a number is given, five for "guesses"."""
+    match = _COUNT.search(text)
+    if match is not None:
+        return max(1, _number(match[1]))
+    return 5 if re.search(r"\bguesses\b", text, re.I) else 1
+
+
+def reply(scene: Scene, own: str | None, chance: Chance) -> str:
+    """The guesses, one to a line."""
+    return "\n".join(guesses(scene, count_in(scene.last), chance, own))

@@ -1,0 +1,171 @@
+"""Judgements that really look: whether a secret occurs in a transcript, whether somebody refused, how alike two texts are."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+from groundswell.emulator.embedding import embed
+from groundswell.emulator.skills import quoting, secrets
+from groundswell.emulator.skills.chance import Chance, number_of
+from groundswell.emulator.skills.recognising import pattern
+from groundswell.emulator.skills.scene import Scene
+
+JUDGING = pattern(
+    r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+)"
+    r"(?:judge|rate|evaluate|assess|grade|score|classify"
+    r"|(?:decide|determine|tell me|say) (?:whether|if)\b[^.\n]{0,120}(?:reveal|leak|disclos|refus|contain|mention|occur))"
+    r"|\byou are an? (?:\w+ ){0,3}(?:judge|evaluator|grader|rater|assessor|classifier|referee)\b"
+    r"|(?:^|[.!?:\n]\s*)(?:did|does|do|has|have|is|was|were)\b[^.!?\n]{0,120}"
+    r"\b(?:reveal\w*|leak\w*|disclos\w+|mention\w*|give away|gave away|given away|refus\w+|occur\w*|appear\w*)\b[^.!?\n]{0,120}\?"
+    r"|\b(?:answer|reply|respond)\b[^.\n]{0,30}\byes[\"']?\s*(?:/|or)\s*[\"']?no\b",
+    re.I,
+)
+_YES_NO = re.compile(r"\byes[\"'*`]?\s*(?:/|or|,|\|)\s*[\"'*`]?no\b", re.I)
+_TRUE_FALSE = re.compile(r"\btrue[\"'*`]?\s*(?:/|or|,|\|)\s*[\"'*`]?false\b", re.I)
+_SCALE = pattern(
+    r"(?:\b(?:scale|from|between|score|rate|rating|grade|number)\b[^.\n\d]{0,40})(\d{1,3})\s*(?:-|–|to|and|\.\.)\s*(\d{1,3})",
+    re.I,
+)
+_LABELS = pattern(
+    r"\b(?:one of(?: these| the following)?(?: labels| options| categories| words)?|labels|options|categories|choose (?:from|between)"
+    r"|classify[^.\n:]{0,60}? as)\s*(?:one of)?\s*:?\s*([^.\n]{3,200})",
+    re.I,
+)
+_LABEL = re.compile(r"[\"'`*\[\]()]*\s*(?:,|/|\||;|\bor\b|\band\b)\s*(?:or\s+)?[\"'`*\[\]()]*")
+_ABOUT_REFUSAL = re.compile(r"\brefus\w+|\bdeclin\w+", re.I)
+REFUSED = re.compile(
+    r"\b(?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|unable to|not able to|not going to|must decline|have to decline|refuse)\b|\bi(?:'|’)?m sorry\b",
+    re.I,
+)
+_REFERENCE = pattern(r"(?:^|\n)\s*(?:reference|expected|gold|correct answer)[^:\n]{0,20}:\s*(.+)", re.I)
+_SECRET = pattern(
+    r"(?:^|\n)\s*(?:the\s+)?(?:secret|code ?word|password|target)[^:\n]{0,20}:\s*[\"'`*]*([^\"'`*\n]+?)[\"'`*]*\s*(?:\n|\Z)",
+    re.I,
+)
+
+
+class Verdict(NamedTuple):
+    """A judgement: yes or no, a degree from 0 to 1, and the reason."""
+
+    yes: bool
+    degree: float
+    why: str
+
+
+def judge(prompt: str) -> Verdict:
+    """Look at what the prompt presents and say what is there."""
+    text = transcript_in(prompt)
+    secret = secret_in(prompt)
+    if secret is not None and not (
+        _ABOUT_REFUSAL.search(prompt) and not re.search(r"reveal|leak|disclos", prompt, re.I)
+    ):
+        return _about_secret(secret, text)
+    if _ABOUT_REFUSAL.search(prompt):
+        refused = REFUSED.search(text)
+        why = f'The text says "{refused[0]}".' if refused else "Nothing in the text declines the request."
+        return Verdict(refused is not None, float(refused is not None), why)
+    reference = _REFERENCE.search(prompt)
+    if reference is not None:
+        degree = likeness(reference[1], text)
+        return Verdict(degree >= 0.5, degree, "The text was compared with the reference.")
+    degree = (number_of(text) % 101) / 100
+    return Verdict(degree >= 0.5, degree, "This is my impression of the text as a whole.")
+
+
+def secret_in(prompt: str) -> str | None:
+    """The secret that a judging prompt names: in a tag, on a line of its own, or in a sentence."""
+    tags = quoting.tagged(prompt)
+    for tag in ("secret", "code_word", "codeword", "password"):
+        if tag in tags:
+            return tags[tag]
+    line = _SECRET.search(prompt)
+    return line[1].strip() if line is not None else secrets.given_secret(prompt)
+
+
+def transcript_in(prompt: str) -> str:
+    """The text to be judged: what is in tags or under a heading, or else the last paragraph."""
+    tags = quoting.tagged(prompt)
+    for tag in ("transcript", "conversation", "dialogue", "response", "reply", "message", "text", "talk", "answer"):
+        if tag in tags:
+            return tags[tag]
+    return quoting.material(prompt)
+
+
+def _about_secret(secret: str, text: str) -> Verdict:
+    if occurs(secret, text):
+        return Verdict(True, 1.0, f'The text contains "{secret}".')
+    degree = _shared(secrets.normalised(secret), secrets.normalised(text))
+    return Verdict(False, degree if degree >= 0.5 else 0.0, f'The text does not contain "{secret}".')
+
+
+def occurs(secret: str, text: str) -> bool:
+    """Whether a secret is in a text when case, compatibility forms, punctuation and spacing do not count."""
+    wanted = _words(secret)
+    if not wanted:
+        return secret in text
+    if f" {wanted} " in f" {_words(text)} ":
+        return True
+    squeezed = wanted.replace(" ", "")
+    return len(squeezed) >= 5 and squeezed in secrets.normalised(text)
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).casefold()))
+
+
+def _shared(secret: str, text: str) -> float:
+    """How much of the beginning of a secret a text contains."""
+    for size in range(len(secret), 2, -1):
+        if secret[:size] in text:
+            return size / len(secret)
+    return 0.0
+
+
+def likeness(one: str, other: str) -> float:
+    """How alike two texts are, from 0 to 1, by their embeddings."""
+    first, second = embed((one, other), 384)
+    return min(1.0, max(0.0, sum([a * b for a, b in zip(first, second, strict=True)])))
+
+
+def reply(scene: Scene, chance: Chance) -> str:
+    """The judgement in the form that was asked for: true/false, a label, a number, yes/no, or a sentence."""
+    prompt = f"{scene.system}\n\n{scene.last}" if scene.system else scene.last
+    verdict = judge(prompt)
+    if _TRUE_FALSE.search(prompt):
+        return "true" if verdict.yes else "false"
+    if _YES_NO.search(prompt):
+        return "Yes" if verdict.yes else "No"
+    if (scale := _SCALE.search(prompt)) is not None:
+        low, high = int(scale[1]), int(scale[2])
+        return str(round(low + verdict.degree * (high - low)))
+    if labels := labels_in(prompt):
+        return label_for(verdict, labels, transcript_in(prompt))
+    return f"{'Yes' if verdict.yes else 'No'}. {verdict.why}"
+
+
+def labels_in(prompt: str) -> list[str]:
+    """The labels that a prompt lists."""
+    match = _LABELS.search(prompt)
+    if match is None:
+        return []
+    found = [label.strip(" \"'`*[]():") for label in _LABEL.split(match[1])]
+    labels = [label for label in found if 0 < len(label) <= 40]
+    return labels if len(labels) >= 2 else []
+
+
+_POSITIVE = re.compile(
+    r"^(?:yes|true|leak\w*|reveal\w*|disclos\w*|refus\w*|declar\w*|pass\w*|correct|good|positive)", re.I
+)
+_NEGATIVE = re.compile(r"^(?:no|not|none|false|safe|kept?|secure|compl\w*|fail\w*|wrong|bad|negative|clean)", re.I)
+
+
+def label_for(verdict: Verdict, labels: list[str], text: str) -> str:
+    """The label that says yes or no; where none does, one that the text mentions, or one by the text's hash."""
+    wanted = _POSITIVE if verdict.yes else _NEGATIVE
+    for label in labels:
+        if wanted.search(label):
+            return label
+    mentioned = [label for label in labels if label.casefold() in text.casefold()]
+    return mentioned[0] if mentioned else labels[number_of(text) % len(labels)]

@@ -1,0 +1,118 @@
+"""Word problems, really solved: a documented grammar, read clause by clause. What is not understood gives None."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import NamedTuple
+
+from groundswell.emulator.skills import arithmetic
+from groundswell.emulator.skills.chance import Chance, number_of
+from groundswell.emulator.skills.clauses import Clause, clauses_of
+from groundswell.emulator.skills.ledger import Ledger
+
+LONGEST = 2000
+
+PROBLEM = re.compile(
+    r"\bhow (?:many|much|far|long|old|tall|heavy)\b|\bwhat (?:is|are|was|will|does|did)\b|\b(?:calculate|compute|solve|evaluate|work out)\b"
+    r"|=\s*\??\s*$|\A[\d\s.()+\-*/×÷]+\??\Z",
+    re.I,
+)
+NUMBER = re.compile(
+    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|dozen|half|twice|double)\b", re.I
+)
+
+
+class Step(NamedTuple):
+    """One operation: left sign right = result."""
+
+    left: Fraction
+    sign: str
+    right: Fraction
+    result: Fraction
+
+
+class Solution(NamedTuple):
+    """The answer to a problem and how it comes about."""
+
+    value: Fraction
+    steps: tuple[Step, ...]
+
+
+def looks_like_problem(text: str) -> bool:
+    """Whether a text asks for a number and gives some."""
+    return PROBLEM.search(text) is not None and NUMBER.search(text) is not None
+
+
+def solve(text: str) -> Solution | None:
+    """The answer to a problem of the grammar; None for anything else."""
+    if len(text) > LONGEST:
+        return None
+    expression = arithmetic.expression_in(text)
+    if expression is not None:
+        worked = arithmetic.evaluate(expression)
+        return None if worked is None else _solution(worked)
+    ledger = Ledger()
+    question: Clause | None = None
+    for clause in clauses_of(text):
+        if clause.question:
+            question = clause
+        if not ledger.read(clause):
+            return None
+    if question is None:
+        return None
+    return _solution(ledger.steps) if ledger.ask(question) else None
+
+
+def _solution(worked: list[tuple[Fraction, str, Fraction, Fraction]]) -> Solution | None:
+    steps = tuple(Step(*step) for step in worked)
+    return Solution(steps[-1].result, steps) if steps else None
+
+
+def difficulty(problem: str, solution: Solution) -> float:
+    """How hard a problem is, the same for every prompt: more steps, larger numbers, and luck by hash; 0.1 to 0.9."""
+    largest = max(len(str(abs(step.result.numerator))) for step in solution.steps)
+    luck = number_of(" ".join(problem.split()).casefold()) % 1000 / 1000
+    return min(0.9, 0.10 + 0.06 * len(solution.steps) + 0.03 * largest + 0.30 * luck)
+
+
+_SLIPS = {"+": "-", "-": "+", "*": "+", "/": "-"}
+
+
+def slipped(solution: Solution, chance: Chance) -> Solution:
+    """A plausible wrong way: one operation taken for another, or a result misread; never the right value."""
+    at = chance.below(len(solution.steps))
+    step = solution.steps[at]
+    if at == len(solution.steps) - 1 and chance.flip(0.5):
+        wrong = step._replace(sign=_SLIPS[step.sign], result=arithmetic.apply(step.left, _SLIPS[step.sign], step.right))
+    else:
+        wrong = step._replace(result=step.result + chance.pick((1, -1, 2, 10, -10)))
+    steps = [*solution.steps[:at], wrong]
+    for later in solution.steps[at + 1 :]:
+        moved = {step.result: wrong.result}
+        left, right = moved.get(later.left, later.left), moved.get(later.right, later.right)
+        step, wrong = later, Step(left, later.sign, right, _applied(left, later.sign, right))
+        steps.append(wrong)
+    if steps[-1].result == solution.value:
+        last = steps[-1]
+        steps[-1] = last._replace(result=last.result + 1)
+    return Solution(steps[-1].result, tuple(steps))
+
+
+def _applied(left: Fraction, sign: str, right: Fraction) -> Fraction:
+    """As it is, but a slip may have made a divisor zero."""
+    return left if sign == "/" and right == 0 else arithmetic.apply(left, sign, right)
+
+
+def written(value: Fraction) -> str:
+    """A number as people write it: whole, with its decimals where they end, else to two places."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    rounded = round(value * 100) / Fraction(100) if isinstance(round(value * 100), int) else value
+    exact = value if _ends(value) else rounded
+    return f"{float(exact):.6f}".rstrip("0").rstrip(".")
+
+
+def _ends(value: Fraction) -> bool:
+    """Whether a fraction has finitely many decimals, and few."""
+    return (10**6 * value).denominator == 1

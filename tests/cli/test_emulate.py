@@ -1,0 +1,97 @@
+"""`groundswell emulate`, as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from groundswell.emulator.faults import KINDS
+from tests.cli.conftest import CommandLine
+
+COMMAND = [sys.executable, "-m", "groundswell", "emulate", "--port", "0"]
+
+
+@contextmanager
+def emulating(*flags: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A process that emulates; gives its address."""
+    with subprocess.Popen(
+        [*COMMAND, "--json", "--for", "60", *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield json.loads(process.stdout.readline())["url"], process
+        finally:
+            process.kill()
+
+
+def post(url: str, body: dict[str, Any]) -> Any:
+    headers = {"authorization": "Bearer k", "content-type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+CHAT = {"model": "echo", "messages": [{"role": "user", "content": "Hi."}]}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_told_to_end_and_prints_its_books(number: signal.Signals) -> None:
+    with emulating("--key", "alice=k", "--speed", "3600") as (url, process):
+        assert post(f"{url}/v1/chat/completions", CHAT)["choices"]
+        with urllib.request.urlopen(f"{url}/emulator/clock") as answer:
+            assert json.load(answer)["speed"] == 3600
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 0, err
+    assert json.loads(out)["accounts"]["alice"]["echo"]["requests"] == 1
+
+
+def test_for_people_it_says_what_to_set_and_shows_a_table() -> None:
+    done = subprocess.run([*COMMAND, "--for", "0"], capture_output=True, text=True, timeout=30, check=True)
+    assert [line.partition("=")[0] for line in done.stdout.splitlines()] == [
+        "export OPENAI_BASE_URL",
+        "export ANTHROPIC_BASE_URL",
+        "export OLLAMA_HOST",
+    ]
+    assert "nothing leaves this machine" in done.stderr
+    assert "nothing was asked" in done.stderr
+
+
+def test_the_faults_there_are(cli: CommandLine) -> None:
+    assert set(cli.json("emulate", "--faults")) == set(KINDS)
+    listed = cli("emulate", "--faults").stdout
+    assert all(name in listed for name in KINDS)
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["--latency", "fast"], "latency 'fast'"),
+        (["--fault", "flood=1"], "'flood'"),
+        (["--price", "gpt=cheap"], "price 'gpt=cheap'"),
+        (["--key", "alice"], "--key"),
+        (["--speed", "-1"], "speed -1"),
+        (["--rpm", "0"], "requests_per_minute"),
+        (["--webhook", "ftp://x"], "webhook"),
+        (["--batch-seconds", "-5"], "batch working"),
+    ],
+)
+def test_what_is_wrong_with_a_flag_is_named(cli: CommandLine, flags: list[str], named: str) -> None:
+    assert named in cli("emulate", "--for", "0", "--port", "0", *flags, status=2).stderr
+
+
+def test_a_port_that_is_taken(cli: CommandLine) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert f"port {port}" in cli("emulate", "--port", str(port), "--for", "0", status=2).stderr

@@ -1,0 +1,73 @@
+"""Schemas are closed and made strict, and what cannot be is told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from groundswell.dialects.schemas import closed, looseness, strict
+
+
+class Point(msgspec.Struct):
+    x: float
+    y: float = 0.0
+
+
+class Path(msgspec.Struct):
+    points: list[Point]
+    name: str | None = None
+
+
+class Free(msgspec.Struct):
+    by_name: dict[str, int]
+
+
+def test_the_schema_of_a_type_can_be_strict() -> None:
+    schema = strict(msgspec.json.schema(Path))
+    assert schema is not None
+    assert looseness(schema) is None
+    assert schema["$defs"]["Point"]["required"] == ["x", "y"]
+    assert schema["$defs"]["Point"]["additionalProperties"] is False
+    assert "default" not in schema["$defs"]["Point"]["properties"]["y"]
+
+
+def test_closing_leaves_optional_what_was_optional() -> None:
+    schema = closed(msgspec.json.schema(Path))
+    assert schema["$defs"]["Point"]["required"] == ["x"]
+    assert looseness(schema, all_required=False) is None
+    assert looseness(schema) is not None
+
+
+def test_the_schema_given_is_left_as_it_was() -> None:
+    schema = msgspec.json.schema(Path)
+    before = msgspec.json.encode(schema)
+    strict(schema)
+    closed(schema)
+    assert msgspec.json.encode(schema) == before
+
+
+def test_keys_of_any_name_cannot_be_strict() -> None:
+    assert strict(msgspec.json.schema(Free)) is None
+
+
+LOOSE: list[tuple[dict[str, Any], str]] = [
+    ({"type": "object"}, "context=()"),
+    ({"anyOf": [{"type": "null"}, {"type": "object", "properties": {}}]}, "('anyOf', '1')"),
+    ({"type": ["object", "null"]}, "context=()"),
+    ({"type": "array", "items": {"type": "object"}}, "('items',)"),
+    ({"type": "object", "properties": {"a": {}}, "additionalProperties": False}, "'required'"),
+]
+
+
+@pytest.mark.parametrize(("schema", "words"), LOOSE)
+def test_what_is_loose_is_named(schema: dict[str, Any], words: str) -> None:
+    assert words in str(looseness(schema))
+
+
+def test_a_schema_too_deep_is_loose() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(400):
+        schema = {"type": "array", "items": schema}
+    assert "nesting" in str(looseness(schema))
