@@ -215,7 +215,7 @@ def _(calls: Calls) -> None:
     with ExitStack() as stack:
         _queue(calls, stack, 3)
         assert ask(calls).status == 200
-    assert time.monotonic() - began >= 0.2
+    assert time.monotonic() - began > 0.18
 
 
 @claim("a full queue is a 503", Settings(latency=SLOW, limits=RateLimits(ollama_parallel=1, ollama_queue=2)))

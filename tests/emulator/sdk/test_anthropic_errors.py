@@ -132,7 +132,7 @@ def test_a_reply_that_is_lost_on_its_way_is_paid_for(once: Anthropic, emulator: 
 def test_no_answer(once: Anthropic, emulator: Threaded) -> None:
     emulator.set_faults(Rule(fault="hang"))
     with pytest.raises(anthropic.APITimeoutError):
-        say(once.with_options(timeout=0.1))
+        say(once.with_options(timeout=0.3))
     assert counted(emulator) == (1, 0)
 
 

@@ -180,7 +180,7 @@ def test_a_dropped_connection(client: Client, emulator: Threaded) -> None:
 
 def test_no_answer(emulator: Threaded) -> None:
     emulator.set_faults(Rule(fault="hang"))
-    with Client(host=emulator.url, timeout=0.1) as client, pytest.raises(httpx.ReadTimeout):
+    with Client(host=emulator.url, timeout=0.3) as client, pytest.raises(httpx.ReadTimeout):
         client.chat(model=MODEL, messages=HELLO)
 
 

@@ -153,7 +153,7 @@ def test_a_reply_that_is_lost_on_its_way_is_paid_for(once: OpenAI, emulator: Thr
 def test_no_answer(once: OpenAI, emulator: Threaded) -> None:
     emulator.set_faults(Rule(fault="hang"))
     with pytest.raises(openai.APITimeoutError):
-        say(once.with_options(timeout=0.1))
+        say(once.with_options(timeout=0.3))
     assert counted(emulator) == (1, 0)
 
 
