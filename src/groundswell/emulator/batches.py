@@ -136,9 +136,6 @@ class Batch:
 class Clerk(ABC):
     """Works through the batches of one provider."""
 
-    path: str
-    """What a fault rule's `path` is matched with for a line."""
-
     def __init__(self, desk: Desk, agenda: Agenda) -> None:
         self.desk = desk
         self.world = desk.world
@@ -148,6 +145,10 @@ class Clerk(ABC):
     @abstractmethod
     def write_reply(self, batch: Any, line: Line, made: Made, *, filtered: bool) -> bytes:
         """A line of results that holds a reply."""
+
+    @abstractmethod
+    def path_of(self, batch: Any) -> str:
+        """What a fault rule's `path` is matched with for a line."""
 
     @abstractmethod
     def write_failure(self, batch: Any, line: Line, rejected: Rejected | None) -> bytes:
@@ -203,7 +204,7 @@ class Clerk(ABC):
     def _answer(self, batch: Batch, line: Line) -> None:
         """Work on one line: it ends as a reply, or as an error, and is written down accordingly."""
         name = line.incoming.request.model if line.incoming else ""
-        visit = Visit(batch.account, name, self.path, self.world.ledger.entry(batch.account.name, name))
+        visit = Visit(batch.account, name, self.path_of(batch), self.world.ledger.entry(batch.account.name, name))
         struck = self.desk.strike(visit, Stage.LINE)
         fault = struck.name if struck else ""
         if fault in FAILING:

@@ -76,10 +76,11 @@ class AnthropicBatch(Batch):
 class AnthropicBatches(Clerk):
     """The batches of all accounts; an account sees its own."""
 
-    path = "batch:/v1/messages"
-
     def __init__(self, desk: AnthropicDesk, agenda: Agenda) -> None:
         super().__init__(desk, agenda)
+
+    def path_of(self, batch: AnthropicBatch) -> str:
+        return "batch:/v1/messages"
 
     # The lines of its results.
 

@@ -79,12 +79,13 @@ class OpenAIBatch(Batch):
 class OpenAIBatches(Clerk):
     """The batches of all accounts; an account sees its own."""
 
-    path = "batch:/v1/chat/completions"
-
     def __init__(self, desk: OpenAIDesk, agenda: Agenda, files: Files) -> None:
         super().__init__(desk, agenda)
         self.files = files
         self.tell: Callable[[str, str], None] = lambda event, batch: None
+
+    def path_of(self, batch: OpenAIBatch) -> str:
+        return f"batch:{batch.endpoint}"
 
     # The life of a batch.
 
