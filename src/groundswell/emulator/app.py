@@ -26,6 +26,8 @@ from groundswell.errors import SettingsError
 Given = Answer | Silence | Awaitable[Answer | Silence]
 Handler = Callable[[HttpRequest], Given]
 Named = Callable[[HttpRequest, str], Given]
+LATEST = 190_000_000_000.0
+"""Times beyond the year 9999 cannot be written, and batches need some time after the clock's."""
 TEXT = b"text/plain; charset=utf-8"
 
 
@@ -169,7 +171,7 @@ class App:
         """Move the clock on, or let it run at another speed; answers once everything due by then is done."""
         try:
             wanted = msgspec.json.decode(http.body, type=_ClockBody)
-            _check_clock(wanted)
+            _check_clock(wanted, self.world.clock.now())
         except (msgspec.DecodeError, SettingsError) as error:
             return _wrong(error)
         if wanted.speed is not None:
@@ -180,9 +182,11 @@ class App:
         return self._show_clock(http)
 
 
-def _check_clock(wanted: _ClockBody) -> None:
+def _check_clock(wanted: _ClockBody, now: float) -> None:
     if not (math.isfinite(wanted.advance) and wanted.advance >= 0):
         raise SettingsError(f"advance {wanted.advance}: the clock goes forward by zero or more seconds")
+    if now + wanted.advance > LATEST:
+        raise SettingsError(f"advance {wanted.advance}: the clock ends in the year 8000, and it is {now:.0f} s already")
     if wanted.speed is not None and not 0 <= wanted.speed <= 1e9:
         raise SettingsError(f"speed {wanted.speed}: it must be between 0 and 1e9")
 

@@ -8,6 +8,7 @@ of its times, so a clock that is moved on by a day gives the same batches as one
 from __future__ import annotations
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
@@ -21,6 +22,7 @@ from groundswell.emulator.faults import Stage, Struck
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.world import Account
 
+_log = logging.getLogger(__name__)
 SLICE = 64
 FAILING = ("line-400", "line-429", "line-500", "line-bare", "low-balance")
 COPIES = {"line-lost": 0, "line-twice": 2}
@@ -143,12 +145,12 @@ class Clerk(ABC):
         self.batches: dict[str, Batch] = {}
 
     @abstractmethod
-    def write_reply(self, batch: Any, line: Line, made: Made, *, filtered: bool) -> bytes:
-        """A line of results that holds a reply."""
-
-    @abstractmethod
     def path_of(self, batch: Any) -> str:
         """What a fault rule's `path` is matched with for a line."""
+
+    @abstractmethod
+    def write_reply(self, batch: Any, line: Line, made: Made, *, filtered: bool) -> bytes:
+        """A line of results that holds a reply."""
 
     @abstractmethod
     def write_failure(self, batch: Any, line: Line, rejected: Rejected | None) -> bytes:
@@ -214,6 +216,10 @@ class Clerk(ABC):
             made = self._make(visit, line)
         except Rejected as rejected:
             self._fail(batch, line, rejected)
+            return
+        except Exception:  # noqa: BLE001  # the outer edge: one line that breaks the model must not end all batches
+            _log.exception("%s of %s could not be worked on", line.custom_id, batch.id)
+            self._fail(batch, line, self.fault_of_line("line-500"))
             return
         batch.count("succeeded")
         self.earned(batch, made)

@@ -7,6 +7,7 @@ task: a delay is a timer. The requests of one connection are answered one after 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from http import HTTPStatus
@@ -54,6 +55,7 @@ class Silence(NamedTuple):
     hang: bool = False
 
 
+_log = logging.getLogger(__name__)
 Application = Callable[[HttpRequest], "Answer | Silence | Awaitable[Answer | Silence]"]
 
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
@@ -67,6 +69,13 @@ def _head(answer: Answer, length: int | None, *, keep: bool) -> bytes:
         parts += (b"\r\n", name, b": ", value)
     parts.append(b"\r\n\r\n" if keep else b"\r\nconnection: close\r\n\r\n")
     return b"".join(parts)
+
+
+def _broken(request: HttpRequest) -> Answer:
+    """What a client is told when the application raised; the log says what it was."""
+    _log.exception("%s %s could not be answered", request.method, request.path)
+    message = "The emulator itself failed; its log says how."
+    return Answer(500, msgspec.json.encode({"error": {"message": message, "type": "emulator_error"}}))
 
 
 class Connection(asyncio.Protocol):
@@ -161,14 +170,20 @@ class Connection(asyncio.Protocol):
         while self._waiting and not self._busy and not self._transport.is_closing():
             self._busy = True
             request, keep = self._waiting.popleft()
-            answer = self._application(request)
+            try:
+                answer = self._application(request)
+            except Exception:  # noqa: BLE001  # the outer edge: a client must not wait for an answer that never comes
+                answer = _broken(request)
             if isinstance(answer, Answer | Silence):
                 self._give(answer, request, keep)
             else:
                 self._task = asyncio.ensure_future(self._wait_for(answer, request, keep))
 
     async def _wait_for(self, answer: Awaitable[Answer | Silence], request: HttpRequest, keep: bool) -> None:
-        given = await answer
+        try:
+            given = await answer
+        except Exception:  # noqa: BLE001  # the same edge
+            given = _broken(request)
         self._task = None
         self._give(given, request, keep)
         self._next()
