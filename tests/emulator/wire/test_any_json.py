@@ -19,6 +19,7 @@ FUNCTION = {"name": "look", "description": "Looks.", "parameters": {"type": "obj
 MARK = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
 USE = {"type": "tool_use", "id": "c1", "name": "look", "input": {"at": 1}}
 RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "42"}]}
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 LINK = {"url": "http://x.example/a"}
 PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
 
@@ -27,7 +28,7 @@ OPENAI_CHAT = {
     "messages": [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": LINK}]},
-        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": FUNCTION}]},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "content": "42", "tool_call_id": "c1"},
     ],
     "max_tokens": 5,
