@@ -215,6 +215,7 @@ WAITS: list[tuple[str, dict[str, str], float | None]] = [
     ("date gone by", {"retry-after": "Wed, 21 Oct 2015 07:27:00 GMT"}, 0.0),
     ("negative", {"retry-after": "-3"}, None),
     ("not a number", {"retry-after": "nan"}, None),
+    ("infinite", {"retry-after": "inf"}, None),
     ("nonsense", {"retry-after": "later"}, None),
     ("years", {"retry-after": "1e12"}, 86_400.0),
 ]

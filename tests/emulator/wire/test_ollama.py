@@ -23,6 +23,10 @@ REJECTED: list[tuple[Any, str]] = [
     ({"model": 7}, "json: cannot unmarshal number into Go struct field ChatRequest.model of type string"),
     ({"model": "m", "messages": "x"}, "json: cannot unmarshal string into Go struct field ChatRequest.messages"),
     ({"model": "m", "messages": [{"role": "king"}]}, "invalid role: king, must be one of"),
+    (
+        {"model": "m", "messages": [{"role": "user", "content": 7}]},
+        "json: cannot unmarshal number into Go struct field",
+    ),
     ({"model": "m", "options": {"temperature": "hot"}}, 'option "temperature" must be of type float32'),
     ({"model": "m", "options": {"num_predict": 1.5}}, 'option "num_predict" must be of type integer'),
     ({"model": "m", "options": {"stop": "x"}}, 'option "stop" must be of type array'),
@@ -33,7 +37,7 @@ REJECTED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "words"), REJECTED, ids=[row[1][:40] for row in REJECTED])
+@pytest.mark.parametrize(("body", "words"), REJECTED, ids=[f"{at} {row[1][:40]}" for at, row in enumerate(REJECTED)])
 def test_what_is_wrong_is_told_in_its_words(body: Any, words: str) -> None:
     with pytest.raises(Rejected) as caught:
         ollama.read_chat(body)

@@ -40,6 +40,12 @@ def test_markers_cover_what_stands_before_them() -> None:
     assert (second.tokens, second.ttl) == (4 + 3 + 2, "5m")
 
 
+def test_a_result_and_what_is_said_beside_it_are_two_messages() -> None:
+    result = {"type": "tool_result", "tool_use_id": "c", "content": "four"}
+    made = request(result, text("four"), text("four", MARK))
+    assert cache_points(made)[0].tokens == count_request(read_chat(made).request) == 2 * 3 + 3 * 1
+
+
 def test_the_next_turn_begins_with_the_digest_of_the_last() -> None:
     before = request(text("one", MARK))
     after = request(text("one", MARK), text("two", MARK))
