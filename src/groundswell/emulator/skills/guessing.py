@@ -19,6 +19,11 @@ _FIRST = re.compile(r"(?:begins? with|first letter is|starts? with|think of)\s+[
 _LENGTH = re.compile(r"\b(\d{1,2}|" + "|".join(NUMBERS[1:]) + r")\s+(?:letters|characters|tiles)\b", re.I)
 
 
+def asked(text: str) -> bool:
+    """Whether somebody wants to hear guesses at a secret."""
+    return ("uess" in text or "do you" in text) and GUESSING.search(text) is not None
+
+
 def guesses(scene: Scene, wanted: int, chance: Chance, own: str | None) -> list[str]:
     """So many different guesses, the likeliest first; never one's own secret."""
     told = [secrets.stated_secret(text) for text in reversed(scene.theirs[-50:])]

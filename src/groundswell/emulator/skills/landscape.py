@@ -10,6 +10,7 @@ chance  = 1 / (1 + exp(-STEEPNESS * (ability - difficulty)))
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import exp
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ SCALE = 1.6
 LENGTH_PENALTY = 0.20
 SHORTEST, LONGEST, ENDLESS = 8, 120, 400
 STEEPNESS = 8.0
+LONGEST_KEPT = 20_000
 
 VIRTUES: dict[str, float] = {
     "steps": 1.0,
@@ -70,12 +72,19 @@ class Traits(NamedTuple):
 
 def traits(prompt: str) -> Traits:
     """What a prompt shows. Asking for steps and forbidding them is a contradiction."""
+    return _kept(prompt) if len(prompt) <= LONGEST_KEPT else _traits(prompt)
+
+
+def _traits(prompt: str) -> Traits:
     shown = {name for name, pattern in _SHOWS.items() if pattern.search(prompt)}
     if "silence" in shown:
         shown.remove("silence")
         if "steps" in shown:
             shown.add("contradiction")
     return Traits(frozenset(shown), _off(len(prompt.split())))
+
+
+_kept = lru_cache(maxsize=2048)(_traits)
 
 
 def _off(words: int) -> float:

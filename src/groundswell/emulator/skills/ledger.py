@@ -179,8 +179,8 @@ class Ledger:
             self.bill = money
             return
         spent = money and not self.bill and not SELLS.search(clause.text)
-        gained = (
-            self.bill or (not spent and (GAIN.search(clause.text) is not None or SELLS.search(clause.text) is not None))
+        gained = self.bill or (
+            not spent and (GAIN.search(clause.text) is not None or SELLS.search(clause.text) is not None)
         )
         self._change(clause, "+" if gained or not (spent or LOSS.search(clause.text)) else "-", amount)
 

@@ -199,6 +199,14 @@ GRANTS = (
     "Certainly. What you are looking for is {0}.",
     "Since you put it that way, {0}.",
 )
+THOUGHTS = (
+    "I must not let my guard down.",
+    "They want something from me, that much is clear.",
+    "If I stay friendly, they may slip.",
+    "I wonder whether they are telling the truth.",
+    "Patience. Let them talk first.",
+    "This one is sharper than I expected.",
+)
 TERSE = ("Hm.", "Not now.", "Perhaps.", "Why?", "Go on.", "Ask someone else.", "Yes, but no.", "...", "-", "?")
 
 CATEGORIES: dict[str, tuple[str, ...]] = {
