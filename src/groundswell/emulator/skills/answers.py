@@ -57,7 +57,7 @@ class Attempt(NamedTuple):
 
 
 def task_in(system: str, last: str) -> Task:
-    """Tell the problem from the instructions: after the last mark, in the last paragraph, or from the first number on."""
+    """The problem stands after the last mark, in the last paragraph, or from the first number on."""
     marks = list(_MARK.finditer(last))
     if marks:
         before, after = last[: marks[-1].start()], last[marks[-1].end() :]

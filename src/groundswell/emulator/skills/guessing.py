@@ -10,7 +10,8 @@ from groundswell.emulator.skills.hints import NUMBERS
 from groundswell.emulator.skills.scene import Scene
 
 GUESSING = re.compile(
-    r"\b(?:best|top|likeliest|most likely)\b[^.!?\n]{0,30}\bguess(?:es)?\b|\bguess\b[^.!?\n]{0,60}\b(?:secret|code ?word|word|password)\b"
+    r"\b(?:best|top|likeliest|most likely)\b[^.!?\n]{0,30}\bguess(?:es)?\b|\bguess\b[^.!?\n]{0,60}\b(?:secret"
+    r"|code ?word|word|password)\b"
     r"|\bwhat do you (?:think|believe)\b[^.!?\n]{0,40}\b(?:secret|code ?word)\b",
     re.I,
 )

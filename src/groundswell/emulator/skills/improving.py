@@ -11,7 +11,8 @@ from groundswell.emulator.skills.scene import Scene
 
 _START = r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+|and\s+)"
 IMPROVING = pattern(
-    rf"{_START}(?:improve|revise|refine|mutate|optimi[sz]e|fix|write an? (?:better|improved|new))\b[^.\n]{{0,60}}\b(?:prompt|instruction)s?\b",
+    rf"{_START}(?:improve|revise|refine|mutate|optimi[sz]e|fix|write an? (?:better|improved"
+    rf"|new))\b[^.\n]{{0,60}}\b(?:prompt|instruction)s?\b",
     re.I,
 )
 CROSSING = pattern(

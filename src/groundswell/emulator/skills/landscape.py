@@ -44,12 +44,14 @@ _SHOWS: dict[str, re.Pattern[str]] = {
     ),
     "check": re.compile(r"\b(?:double[ -])?check\b|\bverify\b|\bmake sure\b|\bgo over\b", re.I),
     "format": re.compile(
-        r"####|\\boxed|\bAnswer:|\b(?:only|just) (?:the|a|one) (?:final )?(?:number|result)|\bfinal answer\b|\bbare number\b",
+        r"####|\\boxed|\bAnswer:|\b(?:only|just) (?:the|a|one) (?:final )?(?:number|result)|\bfinal answer\b"
+        r"|\bbare number\b",
         re.I,
     ),
     "careful": re.compile(r"\bcareful(?:ly)?\b|\battenti(?:on|vely)\b|\bclosely\b", re.I),
     "list": re.compile(
-        r"\b(?:list|write down|note|name|identify|extract)\b[^.\n]{0,30}\b(?:quantit\w+|numbers|givens?|known\w*|values|facts)\b",
+        r"\b(?:list|write down|note|name|identify|extract)\b[^.\n]{0,30}\b(?:quantit\w+|numbers|givens?|known\w*"
+        r"|values|facts)\b",
         re.I,
     ),
     "role": re.compile(r"\b(?:mathematician|teacher|tutor|accountant|expert|professor)\b", re.I),

@@ -12,12 +12,14 @@ from groundswell.emulator.skills.recognising import pattern
 from groundswell.emulator.skills.scene import Scene
 
 PERSONA = pattern(
-    r"\b(?i:you are|you're|your name is|play(?:ing)?(?: the (?:role|part) of)?|act as|speak as|stay in character as|role ?play as)\s+"
+    r"\b(?i:you are|you're|your name is|play(?:ing)?(?: the (?:role|part) of)?|act as|speak as"
+    r"|stay in character as|role ?play as)\s+"
     r"(?!an?\s|the\s|in\s|to\s|not\s|now\s|playing\s)([A-Z][\w'’-]*(?:\s+(?:of|the|von|van|de|al)?\s*[A-Z][\w'’-]*){0,3})",
     flags=0,
 )
 THOUGHT = re.compile(
-    r"\*[^*\n]{0,60}(?:thought|thinking|thinks?|feel\w*|inner)[^*\n]{0,60}\*|\b(?:private|inner) (?:thought|monologue)s?\b",
+    r"\*[^*\n]{0,60}(?:thought|thinking|thinks?|feel\w*|inner)[^*\n]{0,60}\*|\b(?:private|inner) (?:thought"
+    r"|monologue)s?\b",
     re.I,
 )
 NARRATOR = re.compile(

@@ -15,7 +15,8 @@ from groundswell.emulator.skills.ledger import Ledger
 LONGEST = 2000
 
 PROBLEM = re.compile(
-    r"\bhow (?:many|much|far|long|old|tall|heavy)\b|\bwhat (?:is|are|was|will|does|did)\b|\b(?:calculate|compute|solve|evaluate|work out)\b"
+    r"\bhow (?:many|much|far|long|old|tall|heavy)\b|\bwhat (?:is|are|was|will|does|did)\b|\b(?:calculate|compute"
+    r"|solve|evaluate|work out)\b"
     r"|=\s*\??\s*$|\A[\d\s.()+\-*/×÷]+\??\Z",
     re.I,
 )

@@ -13,13 +13,20 @@ from groundswell.emulator.skills.lines import LEAKS, TRADES
 from groundswell.emulator.skills.recognising import pattern
 
 _NOUN = (
-    r"(?:(?:secret|hidden|private|confidential)[ -](?:code[ -]?|pass[ -]?|key[ -]?)?(?:word|phrase|code|key|number|name|message|token|flag)"
+    r"(?:(?:secret|hidden|private|confidential)[ -](?:code[ -]?|pass[ -]?|key[ -]?)?(?:word|phrase|code|key"
+    r"|number|name|message|token|flag)"
     r"|secret|code[ -]?word|pass[ -]?(?:word|phrase|code)|code[ -]?phrase|key[ -]?word|safe[ -]?word)"
 )
 _QUOTED = r"""["“”«»‘'`*]{1,3}([^"“”«»`*\n]{1,200}?)["“”«»’'`*]{1,3}(?!\w)"""
-_BARE = r"(?!the\b|a\b|an\b|to\b|not\b|your\b|my\b|yours\b|safe\b|that\b|what\b|this\b|only\b|in\b|never\b|still\b|worth\b|also\b|so\b|no\b)(\w(?:[\w'@#$%&+-]*\w)?)"
+_BARE = (
+    r"(?!the\b|a\b|an\b|to\b|not\b|your\b|my\b|yours\b|safe\b|that\b|what\b|this\b|only\b|in\b|never\b|still\b"
+    r"|worth\b|also\b|so\b|no\b)(\w(?:[\w'@#$%&+-]*\w)?)"
+)
 _VALUE = rf"(?:{_QUOTED}|{_BARE})"
-_LINK = r"\s*(?:\((?:[^()\n]{0,40})\)\s*)?(?:(?:for (?:this|the) (?:game|round|conversation|session)\s+)?(?:is|was|reads|=|:)(?:\s+the\s+(?:code\s*)?(?:word|phrase))?\s*:?)\s*"
+_LINK = (
+    r"\s*(?:\((?:[^()\n]{0,40})\)\s*)?(?:(?:for (?:this|the) (?:game|round|conversation|session)\s+)?(?:is|was"
+    r"|reads|=|:)(?:\s+the\s+(?:code\s*)?(?:word|phrase))?\s*:?)\s*"
+)
 
 OWN = pattern(
     rf"\byour\s+(?:own\s+|personal\s+|only\s+)?{_NOUN}{_LINK}{_VALUE}"
@@ -36,6 +43,7 @@ STATED = pattern(
 )
 """A secret that somebody states as theirs."""
 
+_SPEAKS_OF_ONE = ("ecret", "ECRET", "word", "Word", "ode", "ine is", "phrase", "ine:")
 _CLEAN = re.compile(r"[\W_]+")
 _WORDS = re.compile(r"[^\W_]+")
 _STARTS = re.compile(r"(?:^|[.!?\n])\W{0,5}(\w)")
@@ -80,6 +88,8 @@ def stated_secret(text: str) -> str | None:
             end = text.find(after, start)
             if start < end <= start + 200:
                 return text[start:end]
+    if not any(word in text for word in _SPEAKS_OF_ONE):
+        return None
     for match in STATED.finditer(text):
         found = _first(match)
         if found and found.casefold() not in NOT_SECRETS:
