@@ -27,21 +27,23 @@ def asked(text: str) -> bool:
 
 def guesses(scene: Scene, wanted: int, chance: Chance, own: str | None) -> list[str]:
     """So many different guesses, the likeliest first; never one's own secret."""
-    told = [secrets.stated_secret(text) for text in reversed(scene.theirs[-50:])]
-    talk = "\n".join(scene.theirs[-50:])
-    fitting = [word for word in lines.CODE_WORDS if _fits(word, talk)]
+    recent = [text[-2000:] for text in scene.theirs[-50:]]
+    told = [secrets.stated_secret(text) for text in reversed(recent)]
+    fitting = _fitting("\n".join(recent))
     start = chance.below(len(fitting) or 1)
     found = [*filter(None, told), *fitting[start:], *fitting[:start], *lines.CODE_WORDS]
     different = dict.fromkeys(word for word in found if own is None or not secrets.carries(own, word))
     return list(different)[:wanted]
 
 
-def _fits(word: str, talk: str) -> bool:
-    """Whether a word agrees with the first letter and the length that were hinted at last."""
+def _fitting(talk: str) -> list[str]:
+    """The words that agree with the first letter and the length that were hinted at last."""
     first, length = _FIRST.findall(talk), _LENGTH.findall(talk)
-    if first and word[0] != first[-1].casefold():
-        return False
-    return not length or len(word) == _number(length[-1])
+    return [
+        word
+        for word in lines.CODE_WORDS
+        if (not first or word[0] == first[-1].casefold()) and (not length or len(word) == _number(length[-1]))
+    ]
 
 
 def _number(text: str) -> int:

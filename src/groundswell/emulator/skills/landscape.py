@@ -21,6 +21,7 @@ LENGTH_PENALTY = 0.20
 SHORTEST, LONGEST, ENDLESS = 8, 120, 400
 STEEPNESS = 8.0
 LONGEST_KEPT = 20_000
+LONGEST_SEEN = 8_000
 
 VIRTUES: dict[str, float] = {
     "steps": 1.0,
@@ -78,7 +79,8 @@ def traits(prompt: str) -> Traits:
 
 
 def _traits(prompt: str) -> Traits:
-    shown = {name for name, pattern in _SHOWS.items() if pattern.search(prompt)}
+    seen = prompt[:LONGEST_SEEN]
+    shown = {name for name, pattern in _SHOWS.items() if pattern.search(seen)}
     if "silence" in shown:
         shown.remove("silence")
         if "steps" in shown:

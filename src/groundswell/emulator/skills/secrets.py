@@ -24,8 +24,8 @@ _BARE = (
 )
 _VALUE = rf"(?:{_QUOTED}|{_BARE})"
 _LINK = (
-    r"\s*(?:\((?:[^()\n]{0,40})\)\s*)?(?:(?:for (?:this|the) (?:game|round|conversation|session)\s+)?(?:is|was"
-    r"|reads|=|:)(?:\s+the\s+(?:code\s*)?(?:word|phrase))?\s*:?)\s*"
+    r"\s*(?:\((?:[^()\n]{0,40})\)\s*)?(?:(?:for (?:this|the) (?:game|round|conversation|session)\s+)?(?:(?:is|was"
+    r"|reads)\b|=|:)(?:\s+the\s+(?:code\s*)?(?:word|phrase))?\s*:?)\s*"
 )
 
 OWN = pattern(
@@ -38,8 +38,8 @@ OWN = pattern(
 GIVEN = pattern(rf"<secret>\s*([^<\n]{{1,200}}?)\s*</secret>|\b(?:the\s+)?{_NOUN}{_LINK}{_VALUE}", re.I)
 """A secret that a prompt merely names."""
 STATED = pattern(
-    rf"\b(?:my|mine|the|our)\s*(?:own\s+|real\s+|actual\s+|true\s+)?(?:{_NOUN}|word|one)?\s*(?:\s+(?:is|was|reads)|:)\s*:?\s*(?:{_QUOTED}|{_BARE})",
-    re.I,
+    rf"\b(?:mine|(?:my|our|the)\s+(?:own\s+|real\s+|actual\s+|true\s+)?(?:{_NOUN}|word|one))"
+    rf"(?:\s+(?:is|was|reads)(?=[\s:])|\s?:)\s*:?\s*(?:{_QUOTED}|{_BARE})"
 )
 """A secret that somebody states as theirs."""
 
