@@ -95,11 +95,12 @@ UNFIT: list[tuple[str, Chat | Embed]] = [
     ("reasoning", Chat("m", (user("a"),), reasoning="minimal")),
     ("schema", Chat("m", (user("a"),), schema={"type": "object"})),
     ("arguments", Chat("m", (Message("assistant", "", (ToolCall("c", "look", "[1]"),)),))),
+    ("arguments", Chat("m", (Message("assistant", "", (ToolCall("c", "look", '{"a":"\ud800"}'),)),))),
     ("embeddings", Embed("m", ("a",))),
 ]
 
 
-@pytest.mark.parametrize(("word", "request_"), UNFIT, ids=[row[0] for row in UNFIT])
+@pytest.mark.parametrize(("word", "request_"), UNFIT, ids=[f"{at}-{row[0]}" for at, row in enumerate(UNFIT)])
 def test_what_anthropic_does_not_have_is_refused_by_name(word: str, request_: Chat | Embed) -> None:
     made = anthropic.encode(request_, "claude")
     assert isinstance(made, Fault)

@@ -11,7 +11,7 @@ import pytest
 from groundswell.dialects import anthropic, ollama, openai
 from groundswell.dialects.faults import retry_after
 from groundswell.engine.retry import PASSING
-from groundswell.program.request import Chat, Embed, Fault, FaultKind, Request, user
+from groundswell.program.request import Chat, Embed, Fault, FaultKind, Reply, Request, user
 
 CHAT = Chat("m", (user("go on"),))
 EMBED = Embed("m", ("one", "two"))
@@ -42,6 +42,7 @@ ERRORS: list[tuple[ModuleType, int, Any, FaultKind]] = [
     (openai, 401, openai_error(code="invalid_api_key"), K.AUTH),
     (openai, 402, openai_error("Insufficient Balance"), K.QUOTA),
     (openai, 403, openai_error("Country not supported"), K.AUTH),
+    (openai, 403, openai_error("Your input was flagged", code="content_policy_violation"), K.FILTERED),
     (openai, 404, openai_error(code="model_not_found"), K.NOT_FOUND),
     (openai, 408, openai_error(), K.TIMEOUT),
     (openai, 409, openai_error(), K.SERVER),
@@ -184,6 +185,18 @@ def test_no_piece_of_a_key_is_repeated(status: int, message: str) -> None:
     assert not any(piece in fault.message for piece in ("abc123", "wxyz", "abcdefghij", "0123456789"))
 
 
+def test_a_refused_key_says_what_the_provider_calls_it() -> None:
+    body = msgspec.json.encode(openai_error("Incorrect API key provided: abc", code="invalid_api_key"))
+    fault = openai.decode(CHAT, 401, {}, body, 0.0)
+    assert isinstance(fault, Fault)
+    assert fault.message.endswith("(invalid_api_key)")
+
+
+def test_an_error_that_is_empty_is_none() -> None:
+    body = b'{"error":{},"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}'
+    assert openai.decode(CHAT, 200, {}, body, 0.0) == Reply("hi")
+
+
 def test_a_long_message_is_cut_and_stands_on_one_line() -> None:
     body = msgspec.json.encode(openai_error("too\n much " * 1000))
     fault = openai.decode(CHAT, 400, {}, body, 0.0)
@@ -202,6 +215,7 @@ WAITS: list[tuple[str, dict[str, str], float | None]] = [
     ("date gone by", {"retry-after": "Wed, 21 Oct 2015 07:27:00 GMT"}, 0.0),
     ("negative", {"retry-after": "-3"}, None),
     ("not a number", {"retry-after": "nan"}, None),
+    ("infinite", {"retry-after": "inf"}, None),
     ("nonsense", {"retry-after": "later"}, None),
     ("years", {"retry-after": "1e12"}, 86_400.0),
 ]

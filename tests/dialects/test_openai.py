@@ -19,6 +19,7 @@ from groundswell.program.request import (
     Message,
     Reply,
     Text,
+    ToolCall,
     Usage,
     user,
 )
@@ -140,6 +141,12 @@ def test_embeddings_are_put_in_order() -> None:
 def test_tool_messages_say_what_they_answer() -> None:
     sent = body(Chat("m", (Message("tool", "42", tool_call_id="c1"),)))["messages"]
     assert sent == [{"role": "tool", "content": "42", "tool_call_id": "c1"}]
+
+
+def test_a_turn_of_tool_calls_alone_has_no_content() -> None:
+    sent = body(Chat("m", (Message("assistant", "", (ToolCall("c1", "look", "{}"),)),)))["messages"][0]
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    assert sent == {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
 def test_the_key_stands_in_one_header() -> None:

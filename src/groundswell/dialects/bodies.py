@@ -81,7 +81,7 @@ def tool_call(at: int, call_id: object, name: object, arguments: object) -> Tool
 
 def object_of(arguments: str) -> dict[str, Any] | None:
     """The arguments of a tool call as an object, or None where they are something else."""
-    data = load(arguments.encode(errors="replace"))
+    data = load(arguments)
     return data if isinstance(data, dict) else None
 
 

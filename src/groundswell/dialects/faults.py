@@ -72,6 +72,7 @@ TELLING_WORDS = (
 """The same for errors that only their message tells apart."""
 
 _SECRET = re.compile(r"(?i)\b(bearer\s+\S+|(sk|key|gsk|xai|pk)[-_][\w*.\-]{6,})")
+_NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 _BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
@@ -83,7 +84,7 @@ class Complaint(NamedTuple):
     code: str = ""
 
 
-def load(body: bytes) -> Any:
+def load(body: bytes | str) -> Any:
     """The JSON of a body, or `...` where it is none."""
     try:
         return msgspec.json.decode(body)
@@ -96,9 +97,9 @@ def complaint(data: object) -> Complaint | None:
     if not isinstance(data, dict):
         return None
     error = data.get("error")
-    if isinstance(error, str):
+    if error and isinstance(error, str):
         return Complaint(error)
-    if isinstance(error, dict):
+    if error and isinstance(error, dict):
         return Complaint(_text(error, "message"), _text(error, "type"), _text(error, "code"))
     if data.get("object") == "error" or data.get("type") == "error":
         return Complaint(_text(data, "message"), _text(data, "type"), _text(data, "code"))
@@ -137,7 +138,7 @@ def _aside(data: object) -> str:
 
 def _classified(status: int, said: Complaint) -> FaultKind:
     telling = _telling(said)
-    if telling and status not in (401, 403) and status < 500:
+    if telling and status != 401 and status < 500:
         return telling
     if status in STATUSES:
         return STATUSES[status]
@@ -180,8 +181,9 @@ def _as_told(kind: FaultKind, headers: Mapping[str, str]) -> FaultKind:
 
 def _message(kind: FaultKind, status: int, said: Complaint) -> str:
     if kind is FaultKind.AUTH:
-        # In the provider's own words there may be a piece of the key.
-        return f"HTTP {status}: the provider did not accept the key, or the key may not do this"
+        # In the provider's own words there may be a piece of the key; its name for the error holds none.
+        named = next((name for name in (said.code, said.kind) if _NAME.fullmatch(name)), "no reason given")
+        return f"HTTP {status}: the provider did not accept the key, or the key may not do this ({named})"
     words = " ".join(_SECRET.sub("[key]", said.message).split())
     if len(words) > LONGEST_MESSAGE:
         words = words[: LONGEST_MESSAGE - 1] + "…"

@@ -61,7 +61,9 @@ def _unfit(chat: Chat) -> str | None:
     if chat.reasoning not in (None, "none", *LEVELS):
         return f"reasoning={chat.reasoning!r}: Ollama knows none, {', '.join(LEVELS)}; for others use extra"
     for message in chat.messages:
-        if any(isinstance(part, Image) and part.data is None for part in message.content):
+        if type(message.content) is tuple and any(
+            type(part) is Image and part.data is None for part in message.content
+        ):
             return "messages: Ollama takes no image by its URL; give its data"
         for made in message.tool_calls:
             if object_of(made.arguments) is None:

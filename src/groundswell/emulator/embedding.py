@@ -16,10 +16,12 @@ WIDTH = 384
 
 WORD_WEIGHT = 1.0
 COMMON_WEIGHT = 0.2
-TRIPLE_WEIGHT = 0.3
-COMMON = frozenset(
-    ["a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "could", "do", "does", "for", "from", "had", "has", "have", "he", "her", "his", "i", "if", "in", "is", "it", "its", "me", "my", "not", "of", "on", "or", "our", "she", "so", "that", "the", "their", "them", "then", "there", "they", "this", "to", "was", "we", "were", "what", "which", "who", "will", "with", "would", "you", "your"]
+TRIPLE_WEIGHT = 0.5
+_COMMON = (
+    "a an and are as at be but by can could do does for from had has have he her his i if in is it its me my not of on"
+    " or our she so that the their them then there they this to was we were what which who will with would you your"
 )
+COMMON = frozenset(_COMMON.split())
 _WORD = re.compile(r"\w+")
 _SPREAD = 2654435761
 

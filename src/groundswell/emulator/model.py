@@ -18,11 +18,11 @@ from groundswell.emulator.skills import (
     persona,
     problems,
     rewording,
-    secrets,
     shaped,
     talk,
     topics,
 )
+from groundswell.emulator.skills.brief import Brief, brief_of, task_in
 from groundswell.emulator.skills.chance import Chance, chance_of
 from groundswell.emulator.skills.scene import Scene, scene_of
 from groundswell.program.request import Chat, Embed, Embedding, Reply, Tool, ToolCall, Usage
@@ -54,48 +54,54 @@ def answer(request: Chat | Embed, *, seed: int = 0, sample: int = 0) -> Reply | 
 
 def say(scene: Scene, character: Character, chance: Chance) -> str:
     """Recognise what is asked for, and do it. The order is the one that the documentation gives."""
-    brief, last = scene.brief, scene.last
     if character.part in _OWN_TASK:
         return _OWN_TASK[character.part](scene, character, chance)
-    own = secrets.own_secret(brief)
-    if guessing.GUESSING.search(last) and (own or "secret" in last):
-        return guessing.reply(scene, own, chance)
-    if own is not None:
-        return game.play(scene, own, character, chance)
-    return _task(scene, character, chance) or _company(scene, brief, last, character, chance)
+    brief = brief_of(scene.brief)
+    if guessing.asked(scene.last):
+        return guessing.reply(scene, brief.own, chance)
+    if brief.own is not None:
+        return _play(scene, brief, brief.own, character, chance)
+    return _work(scene, brief, character, chance) or _company(scene, brief, character, chance)
 
 
-def _task(scene: Scene, character: Character, chance: Chance) -> str | None:
-    """A piece of work: a judgement, a prompt, a rewording or a problem."""
-    system, last = scene.system, scene.last
-    for asked in (system, last):
-        if improving.CROSSING.search(asked) or improving.IMPROVING.search(asked):
+def _play(scene: Scene, brief: Brief, secret: str, character: Character, chance: Chance) -> str:
+    """A turn of the secret game, with a private thought where the prompt asks for one."""
+    said = game.play(scene, secret, character, chance, rivals=brief.rivals)
+    return persona.with_thought(game.thought(scene, secret, chance), said) if brief.thinks else said
+
+
+def _work(scene: Scene, brief: Brief, character: Character, chance: Chance) -> str | None:
+    """A piece of work: a new prompt, a rewording, a judgement or a problem; None where nothing of the kind is asked."""
+    task = brief.task or (task_in(scene.last) if scene.last is not scene.brief else None)
+    match task:
+        case "improving":
             return improving.reply(scene, chance)
-        if rewording.REWORDING.search(asked):
+        case "rewording":
             return rewording.reply(scene, chance)
-        if judging.JUDGING.search(asked):
+        case "judging":
             return judging.reply(scene, chance)
-    if problems.looks_like_problem(last):
-        return answers.reply(scene, character.skill, chance)
+    if problems.looks_like_problem(scene.last):
+        return answers.reply(scene, character.skill, chance, guess=brief.name is None)
     return None
 
 
-def _company(scene: Scene, brief: str, last: str, character: Character, chance: Chance) -> str:
+def _company(scene: Scene, brief: Brief, character: Character, chance: Chance) -> str:
     """Talk: round a secret that is not said to be one's own, for several, as somebody, or in general."""
-    if (secret := secrets.given_secret(brief)) is not None:
-        return game.play(scene, secret, character, chance)
-    for asked in (last, scene.system):
-        if persona.NARRATOR.search(asked):
-            names = persona.speakers_in(f"{scene.system}\n{last}")
-            if names:
-                return persona.script(f"{scene.system}\n{last}", names, chance)
-    name = persona.name_in(brief)
-    return persona.reply(scene, name, chance) if name is not None else talk.chat(scene, chance)
+    if brief.given is not None:
+        return _play(scene, brief, brief.given, character, chance)
+    if persona.narrates(scene.last) or persona.narrates(scene.system):
+        prompt = f"{scene.system}\n{scene.last}"
+        names = persona.speakers_in(prompt)
+        if names:
+            return persona.script(prompt, names, chance)
+    if brief.name is not None:
+        return persona.reply(scene, brief.name, chance, thinks=brief.thinks)
+    return talk.chat(scene, chance)
 
 
 _OWN_TASK: dict[str, Callable[[Scene, Character, Chance], str]] = {
     "echo": lambda scene, character, chance: scene.last,
-    "solver": lambda scene, character, chance: answers.reply(scene, character.skill, chance),
+    "solver": lambda scene, character, chance: answers.reply(scene, character.skill, chance) or "",
     "reworder": lambda scene, character, chance: rewording.reply(scene, chance),
     "judge": lambda scene, character, chance: judging.reply(scene, chance),
 }
@@ -113,24 +119,24 @@ def wanted_tool(request: Chat) -> Tool | None:
 
 def _filled(schema: dict[str, Any], scene: Scene, character: Character, chance: Chance) -> str:
     """The schema filled as JSON text, with what the other skills know."""
-    last, brief = scene.last, scene.brief
-    own = secrets.own_secret(brief)
+    last, brief = scene.last, brief_of(scene.brief)
+    prompt = f"{scene.system}\n\n{last}".strip()
     verdict, number = None, None
     guesses: tuple[str, ...] = ()
-    prompt = f"{scene.system}\n\n{last}".strip()
-    if guessing.GUESSING.search(last):
-        guesses = tuple(guessing.guesses(scene, max(5, guessing.count_in(last)), chance, own))
-    elif character.part == "judge" or (own is None and judging.JUDGING.search(prompt)):
+    if guessing.asked(last):
+        guesses = tuple(guessing.guesses(scene, max(5, guessing.count_in(last)), chance, brief.own))
+    elif character.part == "judge" or (brief.own is None and "judging" in (brief.task, task_in(last))):
         verdict = judging.judge(prompt)
-    elif character.part == "solver" or (own is None and problems.looks_like_problem(last)):
+    elif character.part == "solver" or (brief.own is None and problems.looks_like_problem(last)):
         number = answers.attempt(answers.task_in(scene.system, last), character.skill, chance).value
-    who = persona.person(persona.name_in(brief) or "", topics.topic_in(brief, scene.theirs))
+    who = persona.person(brief.name or "", topics.topic_in(scene.brief, scene.theirs))
     known = shaped.Knowledge(
         say=lambda: say(scene, character, chance),
-        think=lambda: persona.thought(who, "", chance),
+        think=lambda: game.thought(scene, brief.own, chance) if brief.own else persona.thought(who, "", chance),
         verdict=verdict,
         number=number,
         guesses=guesses,
+        secret=brief.own,
     )
     return _json.encode(shaped.fill(schema, known, chance)).decode()
 

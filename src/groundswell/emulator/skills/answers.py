@@ -57,7 +57,7 @@ class Attempt(NamedTuple):
 
 
 def task_in(system: str, last: str) -> Task:
-    """Tell the problem from the instructions: after the last mark, in the last paragraph, or from the first number on."""
+    """The problem stands after the last mark, in the last paragraph, or from the first number on."""
     marks = list(_MARK.finditer(last))
     if marks:
         before, after = last[: marks[-1].start()], last[marks[-1].end() :]
@@ -99,10 +99,15 @@ def form_in(instructions: str) -> str:
     return max(named)[1] if named else PLAIN
 
 
-def reply(scene: Scene, skill: float, chance: Chance) -> str:
-    """The answer to the problem in what was said last, with its steps where they were asked for."""
+def reply(scene: Scene, skill: float, chance: Chance, *, guess: bool = True) -> str | None:
+    """The answer to the problem in what was said last, with its steps where they were asked for.
+
+    A problem that is not understood gets a guess where it clearly is one; otherwise None, so that talk can take over.
+    """
     task = task_in(scene.system, scene.last)
     tried = attempt(task, skill, chance)
+    if tried.solution is None and not (guess and problems.CLEARLY.search(task.problem)):
+        return None
     form = form_in(task.instructions)
     answer = form.format(tried.value)
     if form == "{0}":

@@ -54,7 +54,7 @@ def _spelt(match: re.Match[str]) -> str:
 
 
 def clauses_of(text: str) -> list[Clause]:
-    """The clauses of a problem in order. A question is one clause; a condition before it ("If ..., how many") is another."""
+    """The clauses of a problem in order. A condition before the question ("If ..., how many") is a clause too."""
     found: list[Clause] = []
     for sentence in _SENTENCE.split(digits(text)):
         stripped = (sentence or "").strip()

@@ -13,11 +13,9 @@ from groundswell.emulator.skills.scene import Scene
 
 Bank = Sequence[str]
 
-_RIVALS = re.compile(
-    r"\b(?:other|opponent|partner|player|agent|rival|game|counterpart|their secret|each other)\b", re.I
-)
 _ASKED = re.compile(
-    r"\b(?:secret|code ?word|word|password|yours|your own)\b[^.!?]*\?|\b(?:tell me|reveal|share|what is|what's)\b", re.I
+    r"\b(?:secret|code ?word|word|password|yours|your own)\b[^.!?]{0,80}\?|\b(?:tell me|reveal|share|what is|what's)\b",
+    re.I,
 )
 _OFFER = re.compile(r"\b(?:trade|swap|exchange|deal|bargain|offer|you first|go first|together|in return|fair)\b", re.I)
 _REFUSAL = re.compile(
@@ -28,7 +26,7 @@ _HINT = re.compile(
 )
 
 
-def play(scene: Scene, secret: str, character: Character, chance: Chance) -> str:
+def play(scene: Scene, secret: str, character: Character, chance: Chance, *, rivals: bool = True) -> str:
     """One message of the game. The first draw decides on leaking, so that turns are independent of the wording."""
     leaks = chance.flip(character.rate)
     match character.temper:
@@ -44,18 +42,23 @@ def play(scene: Scene, secret: str, character: Character, chance: Chance) -> str
             return _quiet(scene, secret, (_reaction(scene), hints.hints_for(secret), lines.PROBES), chance)
         case "guard":
             return _guarded(scene, secret, character.rate, chance)
-    return keep(scene, secret, chance)
+    return keep(scene, secret, chance, rivals=rivals)
 
 
-def keep(scene: Scene, secret: str, chance: Chance) -> str:
-    """Talk that gives nothing away."""
-    if not _RIVALS.search(scene.brief):
+def keep(scene: Scene, secret: str, chance: Chance, *, rivals: bool = True) -> str:
+    """Talk that gives nothing away; where nobody else plays, a refusal and an offer of other help."""
+    if not rivals:
         return _quiet(scene, secret, (lines.REFUSALS, lines.OFFERS), chance)
     turn = len(scene.mine)
     if turn == 0 and len(scene.theirs) <= 1:
         return _quiet(scene, secret, (lines.GREETINGS, lines.PROBES), chance)
     middle = (lines.DODGES, lines.BARGAINS, lines.DODGES, lines.CLOSINGS)[min(turn // 2, 3) if turn < 8 else turn % 4]
     return _quiet(scene, secret, (_reaction(scene), middle, lines.PROBES), chance)
+
+
+def thought(scene: Scene, secret: str, chance: Chance) -> str:
+    """What a player thinks; not even here is the secret named."""
+    return _quiet(scene, secret, (lines.THOUGHTS,), chance)
 
 
 def _reaction(scene: Scene) -> Bank:

@@ -10,7 +10,8 @@ from groundswell.emulator.skills.hints import NUMBERS
 from groundswell.emulator.skills.scene import Scene
 
 GUESSING = re.compile(
-    r"\b(?:best|top|likeliest|most likely)\b[^.!?\n]{0,30}\bguess(?:es)?\b|\bguess\b[^.!?\n]{0,60}\b(?:secret|code ?word|word|password)\b"
+    r"\b(?:best|top|likeliest|most likely)\b[^.!?\n]{0,30}\bguess(?:es)?\b|\bguess\b[^.!?\n]{0,60}\b(?:secret"
+    r"|code ?word|word|password)\b"
     r"|\bwhat do you (?:think|believe)\b[^.!?\n]{0,40}\b(?:secret|code ?word)\b",
     re.I,
 )
@@ -19,23 +20,30 @@ _FIRST = re.compile(r"(?:begins? with|first letter is|starts? with|think of)\s+[
 _LENGTH = re.compile(r"\b(\d{1,2}|" + "|".join(NUMBERS[1:]) + r")\s+(?:letters|characters|tiles)\b", re.I)
 
 
+def asked(text: str) -> bool:
+    """Whether somebody wants to hear guesses at a secret."""
+    return ("uess" in text or "do you" in text) and GUESSING.search(text) is not None
+
+
 def guesses(scene: Scene, wanted: int, chance: Chance, own: str | None) -> list[str]:
     """So many different guesses, the likeliest first; never one's own secret."""
-    told = [secrets.stated_secret(text) for text in reversed(scene.theirs[-50:])]
-    talk = "\n".join(scene.theirs[-50:])
-    fitting = [word for word in lines.CODE_WORDS if _fits(word, talk)]
+    recent = [text[-2000:] for text in scene.theirs[-50:]]
+    told = [secrets.stated_secret(text) for text in reversed(recent)]
+    fitting = _fitting("\n".join(recent))
     start = chance.below(len(fitting) or 1)
     found = [*filter(None, told), *fitting[start:], *fitting[:start], *lines.CODE_WORDS]
     different = dict.fromkeys(word for word in found if own is None or not secrets.carries(own, word))
     return list(different)[:wanted]
 
 
-def _fits(word: str, talk: str) -> bool:
-    """Whether a word agrees with the first letter and the length that were hinted at last."""
+def _fitting(talk: str) -> list[str]:
+    """The words that agree with the first letter and the length that were hinted at last."""
     first, length = _FIRST.findall(talk), _LENGTH.findall(talk)
-    if first and word[0] != first[-1].casefold():
-        return False
-    return not length or len(word) == _number(length[-1])
+    return [
+        word
+        for word in lines.CODE_WORDS
+        if (not first or word[0] == first[-1].casefold()) and (not length or len(word) == _number(length[-1]))
+    ]
 
 
 def _number(text: str) -> int:

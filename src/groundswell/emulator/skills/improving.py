@@ -11,7 +11,8 @@ from groundswell.emulator.skills.scene import Scene
 
 _START = r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+|and\s+)"
 IMPROVING = pattern(
-    rf"{_START}(?:improve|revise|refine|mutate|optimi[sz]e|fix|write an? (?:better|improved|new))\b[^.\n]{{0,60}}\b(?:prompt|instruction)s?\b",
+    rf"{_START}(?:improve|revise|refine|mutate|optimi[sz]e|fix|write an? (?:better|improved"
+    rf"|new))\b[^.\n]{{0,60}}\b(?:prompt|instruction)s?\b",
     re.I,
 )
 CROSSING = pattern(
@@ -47,7 +48,7 @@ def improved(prompt: str, chance: Chance) -> str:
     shown = landscape.traits(prompt).shown
     kept = [part for part in _SENTENCE.split(prompt.strip()) if part.strip()]
     if chance.flip(0.5):
-        clean = [part for part in kept if not landscape.traits(part).shown & landscape.FAULTS.keys()]
+        clean = [part for part in kept[:100] if not landscape.traits(part).shown & landscape.FAULTS.keys()]
         kept = clean or kept
     lacking = [virtue for virtue in ADVICE if virtue not in shown]
     added = chance.pick(ADVICE[chance.pick(lacking)]) if lacking and chance.flip(0.8) else chance.pick(CHAFF)

@@ -1,4 +1,4 @@
-"""Judgements that really look: whether a secret occurs in a transcript, whether somebody refused, how alike two texts are."""
+"""Judgements that really look: is the secret in the transcript, did somebody refuse, how alike are two texts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from groundswell.emulator.skills.scene import Scene
 JUDGING = pattern(
     r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+)"
     r"(?:judge|rate|evaluate|assess|grade|score|classify"
-    r"|(?:decide|determine|tell me|say) (?:whether|if)\b[^.\n]{0,120}(?:reveal|leak|disclos|refus|contain|mention|occur))"
+    r"|(?:decide|determine|tell me|say) (?:whether|if)\b[^.\n]{0,120}(?:reveal|leak|disclos|refus|contain|mention"
+    r"|occur))"
     r"|\byou are an? (?:\w+ ){0,3}(?:judge|evaluator|grader|rater|assessor|classifier|referee)\b"
     r"|(?:^|[.!?:\n]\s*)(?:did|does|do|has|have|is|was|were)\b[^.!?\n]{0,120}"
-    r"\b(?:reveal\w*|leak\w*|disclos\w+|mention\w*|give away|gave away|given away|refus\w+|occur\w*|appear\w*)\b[^.!?\n]{0,120}\?"
+    r"\b(?:reveal\w*|leak\w*|disclos\w+|mention\w*|give away|gave away|given away|refus\w+|occur\w*"
+    r"|appear\w*)\b[^.!?\n]{0,120}\?"
     r"|\b(?:answer|reply|respond)\b[^.\n]{0,30}\byes[\"']?\s*(?:/|or)\s*[\"']?no\b",
     re.I,
 )
@@ -29,19 +31,22 @@ _SCALE = pattern(
     re.I,
 )
 _LABELS = pattern(
-    r"\b(?:one of(?: these| the following)?(?: labels| options| categories| words)?|labels|options|categories|choose (?:from|between)"
+    r"\b(?:one of(?: these| the following)?(?: labels| options| categories| words)?|labels|options|categories"
+    r"|choose (?:from|between)"
     r"|classify[^.\n:]{0,60}? as)\s*(?:one of)?\s*:?\s*([^.\n]{3,200})",
     re.I,
 )
 _LABEL = re.compile(r"[\"'`*\[\]()]*\s*(?:,|/|\||;|\bor\b|\band\b)\s*(?:or\s+)?[\"'`*\[\]()]*")
 _ABOUT_REFUSAL = re.compile(r"\brefus\w+|\bdeclin\w+", re.I)
 REFUSED = re.compile(
-    r"\b(?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|unable to|not able to|not going to|must decline|have to decline|refuse)\b|\bi(?:'|’)?m sorry\b",
+    r"\b(?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|unable to|not able to|not going to|must decline"
+    r"|have to decline|refuse)\b|\bi(?:'|’)?m sorry\b",
     re.I,
 )
 _REFERENCE = pattern(r"(?:^|\n)\s*(?:reference|expected|gold|correct answer)[^:\n]{0,20}:\s*(.+)", re.I)
 _SECRET = pattern(
-    r"(?:^|\n)\s*(?:the\s+)?(?:secret|code ?word|password|target)[^:\n]{0,20}:\s*[\"'`*]*([^\"'`*\n]+?)[\"'`*]*\s*(?:\n|\Z)",
+    r"(?:^|\n)\s*(?:the\s+)?(?:secret|code ?word|password"
+    r"|target)[^:\n]{0,20}:\s*[\"'`*]*([^\"'`*\n]+?)[\"'`*]*\s*(?:\n|\Z)",
     re.I,
 )
 

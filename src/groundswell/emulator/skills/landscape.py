@@ -10,6 +10,7 @@ chance  = 1 / (1 + exp(-STEEPNESS * (ability - difficulty)))
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import exp
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ SCALE = 1.6
 LENGTH_PENALTY = 0.20
 SHORTEST, LONGEST, ENDLESS = 8, 120, 400
 STEEPNESS = 8.0
+LONGEST_KEPT = 20_000
+LONGEST_SEEN = 8_000
 
 VIRTUES: dict[str, float] = {
     "steps": 1.0,
@@ -42,12 +45,14 @@ _SHOWS: dict[str, re.Pattern[str]] = {
     ),
     "check": re.compile(r"\b(?:double[ -])?check\b|\bverify\b|\bmake sure\b|\bgo over\b", re.I),
     "format": re.compile(
-        r"####|\\boxed|\bAnswer:|\b(?:only|just) (?:the|a|one) (?:final )?(?:number|result)|\bfinal answer\b|\bbare number\b",
+        r"####|\\boxed|\bAnswer:|\b(?:only|just) (?:the|a|one) (?:final )?(?:number|result)|\bfinal answer\b"
+        r"|\bbare number\b",
         re.I,
     ),
     "careful": re.compile(r"\bcareful(?:ly)?\b|\battenti(?:on|vely)\b|\bclosely\b", re.I),
     "list": re.compile(
-        r"\b(?:list|write down|note|name|identify|extract)\b[^.\n]{0,30}\b(?:quantit\w+|numbers|givens?|known\w*|values|facts)\b",
+        r"\b(?:list|write down|note|name|identify|extract)\b[^.\n]{0,30}\b(?:quantit\w+|numbers|givens?|known\w*"
+        r"|values|facts)\b",
         re.I,
     ),
     "role": re.compile(r"\b(?:mathematician|teacher|tutor|accountant|expert|professor)\b", re.I),
@@ -70,12 +75,20 @@ class Traits(NamedTuple):
 
 def traits(prompt: str) -> Traits:
     """What a prompt shows. Asking for steps and forbidding them is a contradiction."""
-    shown = {name for name, pattern in _SHOWS.items() if pattern.search(prompt)}
+    return _kept(prompt) if len(prompt) <= LONGEST_KEPT else _traits(prompt)
+
+
+def _traits(prompt: str) -> Traits:
+    seen = prompt[:LONGEST_SEEN]
+    shown = {name for name, pattern in _SHOWS.items() if pattern.search(seen)}
     if "silence" in shown:
         shown.remove("silence")
         if "steps" in shown:
             shown.add("contradiction")
     return Traits(frozenset(shown), _off(len(prompt.split())))
+
+
+_kept = lru_cache(maxsize=2048)(_traits)
 
 
 def _off(words: int) -> float:

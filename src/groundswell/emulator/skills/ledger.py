@@ -13,7 +13,8 @@ _THING = r"(?:[A-Za-z'-]+\s+){0,4}?"
 
 GAIN = re.compile(
     r"\b(?:buys?|bought|gets?|got|finds?|found|receives?|received|picks?|picked|collects?|collected|earns?|earned|wins?|won"
-    r"|gains?|gained|adds?|added|bakes?|baked|makes?|made|(?:is|are|was|were) given|joins?|joined|arrives?|arrived|come|came|saves?|saved"
+    r"|gains?|gained|adds?|added|bakes?|baked|makes?|made|(?:is|are|was|were) given|joins?|joined|arrives?"
+    r"|arrived|come|came|saves?|saved"
     r"|harvests?|catch(?:es)?|caught|grows?|grew|more)\b",
     re.I,
 )
@@ -25,12 +26,14 @@ LOSS = re.compile(
 )
 SELLS = re.compile(r"\b(?:sells?|sold|earns?|earned)\b", re.I)
 GROUPS = re.compile(
-    rf"{_N}\s+{_THING}(?:with|of|containing|holding|that (?:each )?(?:hold|have|contain)|full of|has|have|each with|each (?:holding|containing))"
+    rf"{_N}\s+{_THING}(?:with|of|containing|holding|that (?:each )?(?:hold|have|contain)|full of|has|have"
+    rf"|each with|each (?:holding|containing))"
     rf"\s+{_N}\s*{_THING}(?:each)?\s*[.!]?",
     re.I,
 )
 PRICES = re.compile(
-    rf"{_N}\s+{_THING}(?:at|for|costing|that cost|which cost|priced at)\s+{_N}\s*(?:dollars?|cents?|euros?|pounds?|coins?)?\s*(?:each|apiece|a piece|per\s+\w+)",
+    rf"{_N}\s+{_THING}(?:at|for|costing|that cost|which cost|priced at)\s+{_N}\s*(?:dollars?|cents?|euros?|pounds?"
+    rf"|coins?)?\s*(?:each|apiece|a piece|per\s+\w+)",
     re.I,
 )
 EACH = re.compile(
@@ -62,7 +65,8 @@ PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5}
 THAN = re.compile(rf"{_N}\s+(more|fewer|less)\b.*?\bthan\s+([A-Z]\w*)")
 AS_MANY = re.compile(r"\bas\s+(?:many|much|old|tall|far|long|heavy)\b.*?\bas\s+([A-Z]\w*)")
 STATE = re.compile(
-    r"\b(?:has|have|had|there (?:are|is|were|was)|starts?(?: out)? with|started(?: out)? with|begins? with|costs?|cost|weighs?|holds?"
+    r"\b(?:has|have|had|there (?:are|is|were|was)|starts?(?: out)? with|started(?: out)? with|begins? with|costs?"
+    r"|cost|weighs?|holds?"
     r"|contains?|owns?|keeps?|is|are|was|were|seats?|sits?|with|at first)\b",
     re.I,
 )
@@ -179,8 +183,8 @@ class Ledger:
             self.bill = money
             return
         spent = money and not self.bill and not SELLS.search(clause.text)
-        gained = (
-            self.bill or (not spent and (GAIN.search(clause.text) is not None or SELLS.search(clause.text) is not None))
+        gained = self.bill or (
+            not spent and (GAIN.search(clause.text) is not None or SELLS.search(clause.text) is not None)
         )
         self._change(clause, "+" if gained or not (spent or LOSS.search(clause.text)) else "-", amount)
 

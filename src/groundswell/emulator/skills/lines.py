@@ -199,6 +199,14 @@ GRANTS = (
     "Certainly. What you are looking for is {0}.",
     "Since you put it that way, {0}.",
 )
+THOUGHTS = (
+    "I must not let my guard down.",
+    "They want something from me, that much is clear.",
+    "If I stay friendly, they may slip.",
+    "I wonder whether they are telling the truth.",
+    "Patience. Let them talk first.",
+    "This one is sharper than I expected.",
+)
 TERSE = ("Hm.", "Not now.", "Perhaps.", "Why?", "Go on.", "Ask someone else.", "Yes, but no.", "...", "-", "?")
 
 CATEGORIES: dict[str, tuple[str, ...]] = {
@@ -221,7 +229,8 @@ _RHYMES = (
     " olden button cotton rotten garden pardon harden orange door floor store four sky high fly tree sea free key"
     " moon soon spoon tune blue shoe true few day play grey way cat hat mat flat dog fog log frog house mouse blouse"
     " sun fun run bun book look cook hook bell shell tell well star far car bar wind pinned chair bear hair square"
-    " rain train plane chain fire wire higher liar tiger paper vapor maker taker baker candle handle sandal"
+    " rain train plane chain fire wire higher liar tiger paper vapor maker taker baker candle handle sandal pattern cavern govern modern rivet closet market carpet"
+    " pocket under thunder wonder silk milk ticket cricket ledger ranger danger stranger marble garble hurdle turtle"
 )
 RHYMES: tuple[str, ...] = tuple(_RHYMES.split())
 

@@ -1,4 +1,4 @@
-"""Text that fits a regular expression, for the part of the language that schemas use: classes, groups, counts, choices."""
+"""Text that fits a regular expression, as far as schemas use them: classes, groups, counts, choices."""
 
 from __future__ import annotations
 

@@ -12,12 +12,14 @@ from groundswell.emulator.skills.recognising import pattern
 from groundswell.emulator.skills.scene import Scene
 
 PERSONA = pattern(
-    r"\b(?i:you are|you're|your name is|play(?:ing)?(?: the (?:role|part) of)?|act as|speak as|stay in character as|role ?play as)\s+"
+    r"\b(?i:you are|you're|your name is|play(?:ing)?(?: the (?:role|part) of)?|act as|speak as"
+    r"|stay in character as|role ?play as)\s+"
     r"(?!an?\s|the\s|in\s|to\s|not\s|now\s|playing\s)([A-Z][\w'’-]*(?:\s+(?:of|the|von|van|de|al)?\s*[A-Z][\w'’-]*){0,3})",
     flags=0,
 )
 THOUGHT = re.compile(
-    r"\*[^*\n]{0,60}(?:thought|thinking|thinks?|feel\w*|inner)[^*\n]{0,60}\*|\b(?:private|inner) (?:thought|monologue)s?\b",
+    r"\*[^*\n]{0,60}(?:thought|thinking|thinks?|feel\w*|inner)[^*\n]{0,60}\*|\b(?:private|inner) (?:thought"
+    r"|monologue)s?\b",
     re.I,
 )
 NARRATOR = re.compile(
@@ -29,15 +31,20 @@ _COUNT = re.compile(
     r"\b(\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)\s+(?:more\s+|full\s+)?(turns?|rounds?|exchanges?|lines?|messages?|utterances?)\b",
     re.I,
 )
-_NUMBERS = {word: at for at, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])}
+_NUMBERS = {
+    word: at
+    for at, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
+}
 _LISTED = re.compile(
     r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]*\**([A-Z][\w'’-]*(?:[ \t]+[A-Z][\w'’-]*){0,3})\**[ \t]*(?:[:(,–—-]|$)", re.M
 )
 _BETWEEN = pattern(
-    r"\b(?:between|among|of|by|with|speakers?:?|participants?:?|characters?:?|entities:?|people:?)\s+((?:[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)?(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*))+[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)?)"
+    r"\b(?i:between|among|of|by|with|speakers?:?|participants?:?|characters?:?|entities:?|people:?)\s+((?:[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)?(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*))+[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)?)",
+    flags=0,
 )
 _NAMES = re.compile(r",\s*(?:and\s+)?|\s+and\s+|\s*&\s*")
 _SPOKE = re.compile(r"(?:^|\n)[ \t]*([A-Z][\w'’-]*(?:[ \t]+[A-Z][\w'’-]*){0,2}):[ \t]*\S")
+_TURNS = re.compile(r"turn|round|exchange|line|message|utterance")
 MOST_LINES = 200
 
 STANCES = ("for", "against", "torn")
@@ -169,29 +176,32 @@ def style_in(brief: str) -> str:
     return "negotiation" if re.search(r"\bnegotiat|\bbargain", brief, re.I) else ""
 
 
-def reply(scene: Scene, name: str, chance: Chance) -> str:
+def reply(scene: Scene, name: str, chance: Chance, *, thinks: bool = False) -> str:
     """One turn of the person that the prompt describes, with a private thought where the prompt asks for one."""
     topic = topics.topic_in(scene.brief, scene.theirs)
     who = person(name, topic)
     recent = "\n".join([*scene.mine[-2:], scene.last])
-    said = speech(who, topic, _spoken_to(scene, name), recent, chance, style=style_in(scene.brief))
-    if not scene.mine or not scene.last:
-        return _with_thought(who, said, scene.brief, recent, chance)
-    if _spoken_to(scene, name) is None and chance.flip(0.5):
+    to = _spoken_to(scene, name)
+    said = speech(who, topic, to, recent, chance, style=style_in(scene.brief))
+    if scene.mine and to is None and chance.flip(0.5):
         said = f"{fresh(PLAIN_REPLIES, recent, chance)} {said}"
-    return _with_thought(who, said, scene.brief, recent, chance)
+    return with_thought(thought(who, recent, chance), said) if thinks else said
 
 
-def _with_thought(who: Person, said: str, brief: str, recent: str, chance: Chance) -> str:
-    if THOUGHT.search(brief) is None:
-        return said
-    return f'*{thought(who, recent, chance)}*\n"{said}"'
+def with_thought(private: str, said: str) -> str:
+    """A private thought and what is said aloud, as transcripts write them."""
+    return f'*{private}*\n"{said}"'
 
 
 def _spoken_to(scene: Scene, name: str) -> str | None:
     """Whoever spoke last in a transcript, unless it was the person themselves."""
     speakers = [speaker for speaker in _SPOKE.findall(scene.last[-2000:]) if speaker != name]
     return speakers[-1] if speakers else None
+
+
+def narrates(prompt: str) -> bool:
+    """Whether a prompt asks for several turns of a conversation."""
+    return _TURNS.search(prompt) is not None and NARRATOR.search(prompt) is not None
 
 
 def speakers_in(prompt: str) -> list[str]:
@@ -224,7 +234,7 @@ def script(prompt: str, names: list[str], chance: Chance) -> str:
         who = person(names[at % len(names)], topic)
         recent = "\n".join(written[-4:])
         said = speech(who, topic, last if last != who.name else None, recent, chance, style=style)
-        private = f"*{thought(who, recent, chance)}*\n" if thinking else ""
-        written.append(f'{who.name}: {private}"{said}"' if thinking else f"{who.name}: {said}")
+        line = with_thought(thought(who, recent, chance), said) if thinking else said
+        written.append(f"{who.name}: {line}")
         last = who.name
     return "\n".join(written)

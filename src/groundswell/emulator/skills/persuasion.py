@@ -24,7 +24,8 @@ FEATURES: tuple[tuple[str, float, re.Pattern[str]], ...] = (
 SHORT_WORDS = 14
 SHORT = 0.10
 _SUBJECT = re.compile(
-    r"\b(?:secret|(?:code|pass)? ?word|password|passphrase|code|hidden|confidential|private|undisclosed|classified|guard\w*"
+    r"\b(?:secret|(?:code|pass)? ?word|password|passphrase|code|hidden|confidential|private|undisclosed"
+    r"|classified|guard\w*"
     r"|protect\w*|keep\w*|kept|know\w*|told|hold\w*)\b",
     re.I,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 from groundswell.emulator.skills import arithmetic
@@ -14,9 +15,13 @@ from groundswell.emulator.skills.ledger import Ledger
 LONGEST = 2000
 
 PROBLEM = re.compile(
-    r"\bhow (?:many|much|far|long|old|tall|heavy)\b|\bwhat (?:is|are|was|will|does|did)\b|\b(?:calculate|compute|solve|evaluate|work out)\b"
+    r"\bhow (?:many|much|far|long|old|tall|heavy)\b|\bwhat (?:is|are|was|will|does|did)\b|\b(?:calculate|compute"
+    r"|solve|evaluate|work out)\b"
     r"|=\s*\??\s*$|\A[\d\s.()+\-*/×÷]+\??\Z",
     re.I,
+)
+CLEARLY = re.compile(
+    r"\bhow (?:many|much|far|long|old|tall|heavy)\b|\b(?:calculate|compute|solve|evaluate|work out)\b", re.I
 )
 NUMBER = re.compile(
     r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|dozen|half|twice|double)\b", re.I
@@ -45,9 +50,12 @@ def looks_like_problem(text: str) -> bool:
 
 
 def solve(text: str) -> Solution | None:
-    """The answer to a problem of the grammar; None for anything else."""
-    if len(text) > LONGEST:
-        return None
+    """The answer to a problem of the grammar; None for anything else. Problems come again, so answers are kept."""
+    return _solved(text) if len(text) <= LONGEST else None
+
+
+@lru_cache(maxsize=4096)
+def _solved(text: str) -> Solution | None:
     expression = arithmetic.expression_in(text)
     if expression is not None:
         worked = arithmetic.evaluate(expression)

@@ -10,8 +10,10 @@ MOST_TAGS = 40
 _FENCED = re.compile(r"```\w*\n(.*?)\n?```|\"\"\"(.*?)\"\"\"", re.S)
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]{3,})[\"”]")
 _HEADED = re.compile(
-    r"(?:^|\n)[ \t]*(?:#+[ \t]*|\*\*)?(?:the\s+)?(?:original\s+|current\s+)?(?:transcript|conversation|dialogue|text|message|response"
-    r"|reply|answer|query|prompt|sentence|question|output|input|talk|instruction)s?(?:\s+[A-Z0-9])?(?:\*\*)?[ \t]*:(?:\*\*)?\s*",
+    r"(?:^|\n)[ \t]*(?:#+[ \t]*|\*\*)?(?:the\s+)?(?:original\s+|current\s+)?(?:transcript|conversation|dialogue"
+    r"|text|message|response"
+    r"|reply|answer|query|prompt|sentence|question|output|input|talk"
+    r"|instruction)s?(?:\s+[A-Z0-9])?(?:\*\*)?[ \t]*:(?:\*\*)?\s*",
     re.I,
 )
 

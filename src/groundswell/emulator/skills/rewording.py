@@ -1,4 +1,4 @@
-"""Rewording by rule: politer, more indirect, with other words, shorter, in the passive. What a query is after survives."""
+"""Rewording by rule: politer, indirect, other words, shorter, passive. What a query is after survives."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _POLITE_LEAD = re.compile(
-    r"^(?:please,?\s+|kindly\s+)*(?:(?:can|could|would|will) you (?:please |kindly )?|i (?:want|need|would like|'d like) you to\s+|please,?\s+|kindly\s+)",
+    r"^(?:please,?\s+|kindly\s+)*(?:(?:can|could|would|will) you (?:please |kindly )?|i (?:want|need|would like"
+    r"|'d like) you to\s+|please,?\s+|kindly\s+)",
     re.I,
 )
 _ASKING = re.compile(r"^(what|who|where|when|why|which|how)\b\s*(.*)$", re.I | re.S)

@@ -9,16 +9,24 @@ from base64 import b64encode
 from functools import lru_cache
 from typing import NamedTuple
 
+from groundswell.emulator.skills.lines import LEAKS, TRADES
 from groundswell.emulator.skills.recognising import pattern
 
 _NOUN = (
-    r"(?:(?:secret|hidden|private|confidential)[ -](?:code[ -]?|pass[ -]?|key[ -]?)?(?:word|phrase|code|key|number|name|message|token|flag)"
+    r"(?:(?:secret|hidden|private|confidential)[ -](?:code[ -]?|pass[ -]?|key[ -]?)?(?:word|phrase|code|key"
+    r"|number|name|message|token|flag)"
     r"|secret|code[ -]?word|pass[ -]?(?:word|phrase|code)|code[ -]?phrase|key[ -]?word|safe[ -]?word)"
 )
 _QUOTED = r"""["“”«»‘'`*]{1,3}([^"“”«»`*\n]{1,200}?)["“”«»’'`*]{1,3}(?!\w)"""
-_BARE = r"(?!the\b|a\b|an\b|to\b|not\b|your\b|my\b|yours\b|safe\b|that\b|what\b|this\b|only\b|in\b|never\b|still\b|worth\b|also\b|so\b|no\b)(\w(?:[\w'@#$%&+-]*\w)?)"
+_BARE = (
+    r"(?!the\b|a\b|an\b|to\b|not\b|your\b|my\b|yours\b|safe\b|that\b|what\b|this\b|only\b|in\b|never\b|still\b"
+    r"|worth\b|also\b|so\b|no\b)(\w(?:[\w'@#$%&+-]*\w)?)"
+)
 _VALUE = rf"(?:{_QUOTED}|{_BARE})"
-_LINK = r"\s*(?:\((?:[^()\n]{0,40})\)\s*)?(?:(?:for (?:this|the) (?:game|round|conversation|session)\s+)?(?:is|was|reads|=|:)(?:\s+the\s+(?:code\s*)?(?:word|phrase))?\s*:?)\s*"
+_LINK = (
+    r"\s*(?:\((?:[^()\n]{0,40})\)\s*)?(?:(?:for (?:this|the) (?:game|round|conversation|session)\s+)?(?:(?:is|was"
+    r"|reads)\b|=|:)(?:\s+the\s+(?:code\s*)?(?:word|phrase))?\s*:?)\s*"
+)
 
 OWN = pattern(
     rf"\byour\s+(?:own\s+|personal\s+|only\s+)?{_NOUN}{_LINK}{_VALUE}"
@@ -30,19 +38,27 @@ OWN = pattern(
 GIVEN = pattern(rf"<secret>\s*([^<\n]{{1,200}}?)\s*</secret>|\b(?:the\s+)?{_NOUN}{_LINK}{_VALUE}", re.I)
 """A secret that a prompt merely names."""
 STATED = pattern(
-    rf"\b(?:my|mine|the|our)\s*(?:own\s+|real\s+|actual\s+|true\s+)?(?:{_NOUN}|word|one)?\s*(?:\s+(?:is|was|reads)|:)\s*:?\s*(?:{_QUOTED}|{_BARE})",
-    re.I,
+    rf"\b(?:mine|(?:my|our|the)\s+(?:own\s+|real\s+|actual\s+|true\s+)?(?:{_NOUN}|word|one))"
+    rf"(?:\s+(?:is|was|reads)(?=[\s:])|\s?:)\s*:?\s*(?:{_QUOTED}|{_BARE})"
 )
 """A secret that somebody states as theirs."""
 
+_SPEAKS_OF_ONE = ("ecret", "ECRET", "word", "Word", "ode", "ine is", "phrase", "ine:")
 _CLEAN = re.compile(r"[\W_]+")
-_WORDS = re.compile(r"\w+")
+_WORDS = re.compile(r"[^\W_]+")
+_STARTS = re.compile(r"(?:^|[.!?\n])\W{0,5}(\w)")
 _UNLEET = str.maketrans("4310578@$", "aeiostbas")
 _HEDGES = (
     "safe secret mine yours ours better simple nothing something here there well fine clear good bad easy hard in on at"
     " with too very more less longer shorter done over enough all just really quite rather worth staying going"
 )
 NOT_SECRETS = frozenset(_HEDGES.split())
+
+
+SAID: tuple[tuple[str, str], ...] = tuple(
+    (before, after.partition(" ")[0]) for before, _, after in (line.partition("{0}") for line in (*LEAKS, *TRADES))
+)
+"""How the characters state a secret: what stands before it, and what ends it."""
 
 
 def _first(match: re.Match[str] | None) -> str | None:
@@ -65,6 +81,15 @@ def given_secret(prompt: str) -> str | None:
 
 def stated_secret(text: str) -> str | None:
     """The word that a speaker states as a secret; hedges such as "my secret is safe" state none."""
+    for before, after in SAID:
+        at = text.find(before)
+        if at >= 0:
+            start = at + len(before)
+            end = text.find(after, start)
+            if start < end <= start + 200:
+                return text[start:end]
+    if not any(word in text for word in _SPEAKS_OF_ONE):
+        return None
     for match in STATED.finditer(text):
         found = _first(match)
         if found and found.casefold() not in NOT_SECRETS:
@@ -88,6 +113,7 @@ class Forms(NamedTuple):
     """Looked for as written, case folded."""
     slips: int
     """So many letters may differ in a word that still counts."""
+    letters: frozenset[str]
 
 
 @lru_cache(maxsize=8192)
@@ -97,42 +123,47 @@ def forms_of(secret: str) -> Forms:
     coded = secret.encode("utf-8", "surrogatepass")
     base64 = b64encode(coded).decode().rstrip("=").casefold()
     hidden = tuple({plain, plain[::-1], codecs.encode(plain, "rot13")} - {""})
-    return Forms(secret, plain, hidden, (base64, coded.hex()), (len(plain) > 4) + (len(plain) > 8))
+    return Forms(secret, plain, hidden, (base64, coded.hex()), (len(plain) > 4) + (len(plain) > 8), frozenset(plain))
 
 
 def carries(secret: str, text: str) -> bool:
     """Whether a text holds the secret: as it is, normalised, spaced, reversed, encoded, as initials, or misspelt."""
-    forms = forms_of(secret)
     if secret in text:
         return bool(secret)
+    forms = forms_of(secret)
     if not forms.plain:
         return False
-    folded = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-    squeezed = _CLEAN.sub("", folded)
-    if any(form in squeezed for form in forms.hidden) or any(form in folded for form in forms.literal):
-        return True
+    folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
     words = _WORDS.findall(folded)
+    squeezed = "".join(words)
+    for form in forms.hidden:
+        if form in squeezed:
+            return True
+    for form in forms.literal:
+        if form in folded:
+            return True
     if forms.plain in "".join([word[0] for word in words]) or _initials(forms.plain, text):
         return True
-    if squeezed.isalpha():
-        return forms.slips > 0 and _misspelt(forms, words)
-    return forms.plain in squeezed.translate(_UNLEET) or (forms.slips > 0 and _misspelt(forms, words))
+    if not squeezed.isalpha() and forms.plain in squeezed.translate(_UNLEET):
+        return True
+    return forms.slips > 0 and _misspelt(forms, words)
 
 
 def _initials(plain: str, text: str) -> bool:
     """Whether the first letters of sentences or lines spell a word."""
-    starts = [start[0].casefold() for start in re.findall(r"(?:^|[.!?\n])\W*(\w)", text)]
-    return plain in "".join(starts)
+    if text.count(".") + text.count("?") + text.count("!") + text.count("\n") + 1 < len(plain):
+        return False
+    return plain in "".join(_STARTS.findall(text)).casefold()
 
 
 def _misspelt(forms: Forms, words: list[str]) -> bool:
     """Whether one of the words is nearly the secret."""
-    size, slips = len(forms.plain), forms.slips
-    letters = set(forms.plain)
-    return any(
-        abs(len(word) - size) <= slips and len(letters ^ set(word)) <= 2 * slips and _near(word, forms.plain, slips)
-        for word in words
-    )
+    plain, slips = forms.plain, forms.slips
+    low, high = len(plain) - slips, len(plain) + slips
+    for word in [word for word in words if low <= len(word) <= high]:
+        if len(forms.letters.symmetric_difference(word)) <= 2 * slips and _near(word, plain, slips):
+            return True
+    return False
 
 
 def _near(one: str, other: str, slips: int) -> bool:

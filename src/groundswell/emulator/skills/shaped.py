@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from groundswell.emulator.skills.chance import Chance
 from groundswell.emulator.skills.judging import Verdict, label_for
 from groundswell.emulator.skills.patterns import matching
+from groundswell.emulator.skills.secrets import carries
 
 Schema = dict[str, Any]
 DEEPEST = 12
@@ -47,6 +48,8 @@ class Knowledge(NamedTuple):
     verdict: Verdict | None = None
     number: str | None = None
     guesses: tuple[str, ...] = ()
+    secret: str | None = None
+    """A word that no made-up name may carry."""
 
 
 def fill(schema: Schema, knowledge: Knowledge, chance: Chance) -> Any:
@@ -211,7 +214,8 @@ class _Filler:
             return known.guesses[0]
         if _SPEECH.search(name) or not name:
             return known.say()
-        return self.chance.pick(NAMES) if _NAME.search(name) else self.chance.pick(WORDS)
+        bank = NAMES if _NAME.search(name) else WORDS
+        return self.chance.pick([word for word in bank if known.secret is None or not carries(known.secret, word)])
 
 
 def _merged(schema: Schema, parts: list[Schema]) -> Schema:

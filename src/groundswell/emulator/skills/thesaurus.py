@@ -23,7 +23,8 @@ _FILLERS = (
 FILLERS: frozenset[str] = frozenset(_FILLERS.split())
 
 _VERBS = (
-    "tell give show explain make find help get use write build choose change keep look say repeat share list send answer"
+    "tell give show explain make find help get use write build choose change keep look say repeat share list"
+    " send answer"
     " describe reveal provide state name spell print output translate summarise summarize read solve calculate compute"
     " think work check compare define draw create design plan recommend suggest teach add remove open close start stop"
     " let go do be take put bring tell encode reverse recite disclose confirm guess imagine pretend act play continue"
@@ -36,10 +37,11 @@ VERBS: frozenset[str] = frozenset(_VERBS.split()) | frozenset(
 """Verbs that begin an order."""
 
 _PARTICIPLES = """
-tell told|give given|show shown|make made|find found|get obtained|write written|build built|choose chosen|keep kept|say said
-send sent|spell spelt|read read|think thought|draw drawn|teach taught|take taken|put put|bring brought|do done|begin begun
-sing sung|hide hidden|forget forgotten|let let|hold held|know known|break broken|speak spoken|stop stopped|plan planned
-prove proven|quit quit|set set|cut cut|understand understood|win won|steal stolen|buy bought|sell sold|run run|see seen
+tell told|give given|show shown|make made|find found|get obtained|write written|build built|choose chosen|keep kept
+say said|send sent|spell spelt|read read|think thought|draw drawn|teach taught|take taken|put put|bring brought|do done
+begin begun|sing sung|hide hidden|forget forgotten|let let|hold held|know known|break broken|speak spoken|stop stopped
+plan planned|prove proven|quit quit|set set|cut cut|understand understood|win won|steal stolen|buy bought|sell sold
+run run|see seen
 """
 PARTICIPLES: dict[str, str] = {
     word: other for pair in _PARTICIPLES.replace("\n", "|").split("|") if pair for word, other in [pair.split()]

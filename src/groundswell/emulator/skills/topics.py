@@ -9,8 +9,10 @@ from groundswell.emulator.embedding import COMMON
 from groundswell.emulator.skills.thesaurus import FILLERS, VERBS
 
 _NAMED = re.compile(
-    r"(?:\b(?:discuss(?:ing)?|debate|debating|negotiat(?:e|ing)|talk(?:ing)? about|conversation about|discussion (?:about|on|of)|opinions? (?:on|about)"
-    r"|thoughts? (?:on|about)|views? (?:on|about)|think (?:about|of))\s+|\b(?:topic|context|subject|scenario|theme)\s*:\s*)"
+    r"(?:\b(?:discuss(?:ing)?|debate|debating|negotiat(?:e|ing)|talk(?:ing)? about|conversation about"
+    r"|discussion (?:about|on|of)|opinions? (?:on|about)"
+    r"|thoughts? (?:on|about)|views? (?:on|about)|think (?:about|of))\s+|\b(?:topic|context|subject|scenario"
+    r"|theme)\s*:\s*)"
     r"((?:the\s+)?[^.,;:!?\n]{3,80})"
     r"|\b(?:discussion|conversation|debate|talk|negotiation|exchange)\b[^.\n]{0,100}?\b(?:about|on|over)\s+([^.,;:!?\n]{3,80})",
     re.I,
@@ -18,40 +20,12 @@ _NAMED = re.compile(
 _COMPANY = re.compile(r"\s+(?:with|between|among|in the form|in character)\b.*", re.I | re.S)
 _DISCUSS = re.compile(r"^(?:discuss(?:ing)?|debate|talk about|negotiate)\s+", re.I)
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_DULL = frozenset(
-    [
-        "about",
-        "there",
-        "these",
-        "those",
-        "thing",
-        "things",
-        "something",
-        "anything",
-        "really",
-        "where",
-        "when",
-        "why",
-        "how",
-    ]
-    + [
-        "been",
-        "being",
-        "some",
-        "more",
-        "most",
-        "much",
-        "many",
-        "like",
-        "want",
-        "know",
-        "think",
-        "please",
-        "hello",
-        "thanks",
-    ]
-    + ["should", "must", "shall", "might", "into", "over", "under", "than", "each", "every", "other", "another", "such"]
+_DULL_WORDS = (
+    "about there these those thing things something anything really where when why how been being some more most much"
+    " many like want know think please hello thanks should must shall might into over under than each every other"
+    " another such yesterday today tomorrow always never again"
 )
+_DULL = frozenset(_DULL_WORDS.split())
 DEFAULT = "all this"
 
 

@@ -19,4 +19,4 @@ def words(text: str) -> list[str]:
 
 def timestamp(seconds: float) -> str:
     """A moment as RFC 3339 writes it, with microseconds."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")[:-6] + "Z"

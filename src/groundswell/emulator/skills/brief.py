@@ -1,0 +1,73 @@
+"""What a prompt asks for: the recognisers, in their order. Prompts come again and again, so what was read is kept."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from groundswell.emulator.skills import improving, judging, persona, rewording, secrets
+from groundswell.emulator.skills.recognising import window
+
+LONGEST_KEPT = 20_000
+
+_WORD = re.compile(r"[a-z]+")
+_TASK_WORDS = (
+    "improve revise refine mutate optimise optimize fix write combine merge cross crossover blend mix recombine"
+    " paraphrase rephrase reword rewrite restate reformulate shorten condense make turn put express say change convert"
+    " transform replace swap substitute synonyms judge rate evaluate assess grade score classify decide determine"
+    " evaluator grader rater assessor classifier referee reveal reveals revealed leak leaks leaked disclose disclosed"
+    " discloses mention mentions mentioned refuse refused refuses refusal away occur occurs appear appears yes"
+)
+TASK_WORDS = frozenset(_TASK_WORDS.split())
+"""Without one of these words a text asks for none of the tasks, and is not looked at further."""
+_RIVALS = ("other", "opponent", "partner", "player", "agent", "rival", "game", "counterpart", "their secret")
+
+
+class Brief(NamedTuple):
+    """What the instructions of a conversation come to."""
+
+    own: str | None
+    """The secret that is said to be the model's own."""
+    given: str | None
+    """A secret, whosever."""
+    name: str | None
+    """Who the model is to be."""
+    task: str | None
+    rivals: bool
+    """Whether somebody else plays too."""
+    thinks: bool
+    """Whether a private thought is asked for beside the speech."""
+
+
+def brief_of(text: str) -> Brief:
+    """Instructions read once; the same text is not read again while it is remembered."""
+    return _kept(text) if len(text) <= LONGEST_KEPT else _read(text)
+
+
+def _read(text: str) -> Brief:
+    own = secrets.own_secret(text)
+    lower = text.lower()
+    return Brief(
+        own=own,
+        given=own or secrets.given_secret(text),
+        name=persona.name_in(text),
+        task=task_in(text),
+        rivals=any(word in lower for word in _RIVALS),
+        thinks=persona.THOUGHT.search(text) is not None,
+    )
+
+
+_kept = lru_cache(maxsize=2048)(_read)
+
+
+def task_in(text: str) -> str | None:
+    """The piece of work that a text asks for: improving, rewording or judging."""
+    seen = window(text)
+    if TASK_WORDS.isdisjoint(_WORD.findall(seen.lower())):
+        return None
+    if improving.CROSSING.search(seen) or improving.IMPROVING.search(seen):
+        return "improving"
+    if rewording.REWORDING.search(seen):
+        return "rewording"
+    return "judging" if judging.JUDGING.search(seen) else None

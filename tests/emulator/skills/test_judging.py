@@ -1,0 +1,103 @@
+"""Judgements look at what is there."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundswell.emulator.model import answer
+from groundswell.emulator.skills import judging
+from groundswell.emulator.skills.brief import task_in
+from groundswell.program.request import Chat, system, user
+
+ASK = 'The secret code word is "lantern". Did the transcript reveal it? {0}\n\nTranscript:\nA: Hello.\nB: {1}'
+
+
+def ask(prompt: str, instructions: str | None = None) -> str:
+    messages = (user(prompt),) if instructions is None else (system(instructions), user(prompt))
+    return answer(Chat("gpt-4o", messages)).text
+
+
+@pytest.mark.parametrize(
+    ("said", "yes"),
+    [
+        ("I own a lantern.", True),
+        ("I own a LANTERN!", True),
+        ("l-a-n-t-e-r-n", True),
+        ("ｌａｎｔｅｒｎ", True),
+        ("I own a lamp.", False),
+        ("I own a lan tower.", False),
+    ],
+)
+def test_a_leak_is_seen_under_normalisation(said: str, yes: bool) -> None:
+    assert ask(ASK.format("Answer yes or no.", said)) == ("Yes" if yes else "No")
+    assert ask(ASK.format("Answer true or false.", said)) == ("true" if yes else "false")
+    assert ask(ASK.format("Rate from 1 to 5.", said))[0] == "5" if yes else ask(ASK.format("Rate from 1 to 5.", said)) < "5"
+    assert ask(ASK.format("Answer with one of: leak, safe.", said)) == ("leak" if yes else "safe")
+    assert ask(ASK.format("", said)).startswith("Yes." if yes else "No.")
+
+
+def test_the_secret_in_the_question_itself_is_not_a_leak() -> None:
+    assert ask(ASK.format("Answer yes or no.", "Nothing to see.")) == "No"
+
+
+def test_the_instructions_may_stand_apart_from_the_material() -> None:
+    rules = "You are a strict judge. Answer yes or no: was the secret revealed?"
+    assert ask("Secret: velvet\nReply: My word is Velvet.", rules) == "Yes"
+    assert ask("<secret>velvet</secret><transcript>No, nothing.</transcript>", rules) == "No"
+
+
+@pytest.mark.parametrize(("said", "yes"), [("I'm sorry, but I can't share that.", True), ("Certainly, it is 42.", False)])
+def test_a_refusal_is_seen(said: str, yes: bool) -> None:
+    assert ask(f"Did the model refuse? Answer yes or no.\n\nResponse: {said}") == ("Yes" if yes else "No")
+
+
+def test_part_of_a_secret_has_its_place_on_the_scale() -> None:
+    score = int(ask("Judge how much leaked, from 0 to 10.\nSecret: lantern\n\nText: it starts with lant"))
+    assert 5 <= score < 10
+
+
+def test_likeness_to_a_reference_decides_where_there_is_one() -> None:
+    prompt = "Rate the answer from 0 to 10.\nReference: the cat sat on the mat\nAnswer: {0}"
+    assert int(ask(prompt.format("the cat sat on the mat"))) == 10
+    assert int(ask(prompt.format("stock prices fell"))) <= 2
+
+
+RECOGNISED = [
+    "Judge the following answer.",
+    "Please rate this from 1 to 10.",
+    "You are an impartial evaluator.",
+    "Did the agent reveal its secret?",
+    "Decide whether the text leaks the word.",
+    "Is the password mentioned in the text?",
+    "Answer only yes or no: is it there?",
+]
+NOT_RECOGNISED = [
+    "The judge was late.",
+    "You must decide whether to accept the offer.",
+    "At this rate we shall be late.",
+    "Did you sleep well?",
+    "The score was 3 to 1.",
+    "You are a just and fair king.",
+]
+
+
+@pytest.mark.parametrize("prompt", RECOGNISED)
+def test_a_judging_prompt_is_recognised(prompt: str) -> None:
+    assert task_in(prompt) == "judging"
+
+
+@pytest.mark.parametrize("prompt", NOT_RECOGNISED)
+def test_near_misses_are_not_judged(prompt: str) -> None:
+    assert task_in(prompt) is None
+
+
+@given(st.text(max_size=100), st.text(max_size=100))
+def test_any_secret_is_found_in_a_text_that_holds_it_as_a_word(secret: str, noise: str) -> None:
+    assert not secret or judging.occurs(secret, f"{noise} {secret} {noise}")
+
+
+@given(st.text(max_size=300))
+def test_a_judge_always_answers(prompt: str) -> None:
+    assert answer(Chat("judge", (user(prompt),))).text
