@@ -104,6 +104,12 @@ def test_a_marked_prompt_is_cached(client: Anthropic) -> None:
         assert bool(reply.usage.cache_creation_input_tokens) is not read
 
 
+def test_the_beta_client_is_answered_too(client: Anthropic) -> None:
+    reply = client.beta.messages.create(model=MODEL, max_tokens=100, messages=[{"role": "user", "content": "Hello"}])
+    assert reply.stop_reason == "end_turn"
+    assert list(client.beta.messages.batches.list()) == []
+
+
 # Streams.
 
 

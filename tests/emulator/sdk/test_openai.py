@@ -219,6 +219,12 @@ def test_files(client: OpenAI) -> None:
         client.files.content(made.id)
 
 
+@pytest.mark.parametrize("name", ["a;b c.jsonl", "é=ü.jsonl", "x; name=purpose.jsonl"])
+def test_a_file_keeps_its_name(client: OpenAI, name: str) -> None:
+    made = client.files.create(file=(name, b"{}"), purpose="batch")
+    assert (made.filename, made.bytes) == (name, 2)
+
+
 def test_files_are_listed_page_by_page(client: OpenAI, emulator: Threaded) -> None:
     made = [client.files.create(file=(f"{number}.jsonl", b"{}"), purpose="batch").id for number in range(5)]
     before = emulator.ledger()["totals"]["received"]

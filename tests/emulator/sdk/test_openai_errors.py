@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 
 import openai
@@ -141,6 +142,14 @@ def test_a_dropped_connection(once: OpenAI, emulator: Threaded) -> None:
     with pytest.raises(openai.APIConnectionError):
         say(once)
     assert counted(emulator) == (1, 0)
+
+
+def test_nobody_there() -> None:
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unheard.getsockname()[1]}/v1"
+        with OpenAI(api_key="x", base_url=url, max_retries=0) as client, pytest.raises(openai.APIConnectionError):
+            say(client)
 
 
 def test_a_reply_that_is_lost_on_its_way_is_paid_for(once: OpenAI, emulator: Threaded) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from groundswell.emulator.batches import page
@@ -14,6 +15,8 @@ from groundswell.emulator.world import Account
 LARGEST = 200 * 1024 * 1024
 MOST_LISTED = 10_000
 OCTETS = b"application/octet-stream"
+_PARAMETER = re.compile(r';\s*(\w+)=(?:"([^"]*)"|([^;\s]*))')
+"""Of a header; a quoted value may hold a semicolon."""
 
 
 class File:
@@ -158,12 +161,6 @@ def read_form(http: HttpRequest) -> dict[str, tuple[str, bytes]]:
     fields: dict[str, tuple[str, bytes]] = {}
     for part in http.body.split(b"--" + boundary.strip('"').encode("latin-1"))[1:-1]:
         head, _, content = part.partition(b"\r\n\r\n")
-        name, file_name = "", ""
-        for item in head.decode("utf-8", "replace").replace("\r\n", ";").split(";"):
-            key, _, value = item.strip().partition("=")
-            if key == "name":
-                name = value.strip('"')
-            elif key == "filename":
-                file_name = value.strip('"')
-        fields[name] = (file_name, content.removesuffix(b"\r\n"))
+        told = {key: quoted or plain for key, quoted, plain in _PARAMETER.findall(head.decode("utf-8", "replace"))}
+        fields[told.get("name", "")] = (told.get("filename", ""), content.removesuffix(b"\r\n"))
     return fields
