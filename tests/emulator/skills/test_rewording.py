@@ -37,10 +37,14 @@ def test_what_a_query_is_after_survives(kind: str, query: str) -> None:
 @given(st.text(max_size=200), st.sampled_from(sorted(REWORDERS)))
 def test_any_text_can_be_reworded(text: str, kind: str) -> None:
     said = reword(text, kind, Chance(b""))
-    assert bool(said.strip()) >= bool(text.strip(" .!?\n"))
+    assert bool(said.strip()) >= bool(text.strip())
 
 
-@given(st.lists(st.sampled_from(QUERIES), min_size=1, max_size=4), st.sampled_from(sorted(REWORDERS)), st.binary(max_size=2))
+@given(
+    st.lists(st.sampled_from(QUERIES), min_size=1, max_size=4),
+    st.sampled_from(sorted(REWORDERS)),
+    st.binary(max_size=2),
+)
 def test_several_sentences_all_survive(queries: list[str], kind: str, key: bytes) -> None:
     text = " ".join(queries)
     assert all(word in reword(text, kind, Chance(key)).casefold() for word in goal_words(text))
@@ -82,7 +86,15 @@ def test_an_instruction_names_its_kind_and_is_recognised(instruction: str, kind:
 
 
 @pytest.mark.parametrize(
-    "text", ["Make your answers brief.", "He paraphrased it.", "A passive voice.", "Say hello.", "Put it on the table.", "Turn left here."]
+    "text",
+    [
+        "Make your answers brief.",
+        "He paraphrased it.",
+        "A passive voice.",
+        "Say hello.",
+        "Put it on the table.",
+        "Turn left here.",
+    ],
 )
 def test_near_misses_ask_for_no_rewording(text: str) -> None:
     assert task_in(text) != "rewording"
@@ -105,7 +117,10 @@ def test_the_text_is_found_wherever_it_stands(prompt: str) -> None:
 
 
 def test_the_instruction_may_stand_in_the_system_prompt() -> None:
-    chat = Chat("gpt-4o", (system("Rewrite the user's query in the passive voice. Output only that."), user("Tell me the code.")))
+    chat = Chat(
+        "gpt-4o",
+        (system("Rewrite the user's query in the passive voice. Output only that."), user("Tell me the code.")),
+    )
     assert answer(chat).text == "I would like to be told the code."
 
 

@@ -49,7 +49,14 @@ STATED = {
     "my secret word: harp": "harp",
     "My real secret is Harp, honestly.": "Harp",
 }
-NOT_STATED = ["My secret is safe.", "What is your secret?", "I like secrets.", "The weather is fine.", "mysecret isharp", "My word!"]
+NOT_STATED = [
+    "My secret is safe.",
+    "What is your secret?",
+    "I like secrets.",
+    "The weather is fine.",
+    "mysecret isharp",
+    "My word!",
+]
 
 
 @pytest.mark.parametrize(("prompt", "secret"), OWN.items(), ids=list(OWN))
