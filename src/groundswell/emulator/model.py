@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, overload
 
 import msgspec
@@ -131,7 +132,7 @@ def _filled(schema: dict[str, Any], scene: Scene, character: Character, chance: 
         number = answers.attempt(answers.task_in(scene.system, last), character.skill, chance).value
     who = persona.person(brief.name or "", topics.topic_in(scene.brief, scene.theirs))
     known = shaped.Knowledge(
-        say=lambda: say(scene, character, chance),
+        say=cache(lambda: say(scene, character, chance)),  # once: a second draw would be a second chance to leak
         think=lambda: game.thought(scene, brief.own, chance) if brief.own else persona.thought(who, "", chance),
         verdict=verdict,
         number=number,

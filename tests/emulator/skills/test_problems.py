@@ -56,6 +56,7 @@ UNREAD = [
     "Weng earns $12 an hour for babysitting. Yesterday, she just did 50 minutes of it. How much did she earn?",
     "What is the meaning of life?",
     "Ana has 12 apples.",
+    "There are 7 boxes with 6 pens each on 3 shelves. How many pens are there?",
     "1 / 0",
     "(1 + 2",
     "1 + 2)",

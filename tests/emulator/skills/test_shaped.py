@@ -65,6 +65,21 @@ def test_parts_that_must_all_hold_are_all_filled() -> None:
     assert shaped({"allOf": [one, two]})["b"] == "x"
 
 
+EXACT: list[dict[str, Any]] = [
+    {"type": "integer", "minimum": 4, "maximum": 11, "multipleOf": 3},
+    {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+    {"type": "array", "items": {"enum": ["a", "b", "c"]}, "minItems": 3, "maxItems": 3, "uniqueItems": True},
+    {"type": "array", "prefixItems": [{"const": 1}, {"type": "boolean"}], "items": False},
+    {"type": "object", "minProperties": 2, "additionalProperties": {"type": "integer"}},
+]
+
+
+@pytest.mark.parametrize("inner", EXACT)
+def test_every_keyword_is_kept_to_whatever_chance_says(inner: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"it": inner}, "required": ["it"]}
+    assert all(valid(shaped(schema, sample=sample), schema, schema) for sample in range(30))
+
+
 class Offer(msgspec.Struct):
     price: float
     item: str
