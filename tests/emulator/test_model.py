@@ -151,6 +151,14 @@ def test_tasks_are_recognised_in_their_order(rules: str, last: str, holds: bool,
     assert (text in said) is holds, said
 
 
+def test_a_task_without_a_system_prompt_is_done_once() -> None:
+    talk = (user("Paraphrase: what is the code?"), assistant("Let me know what the code is."), user("Thanks a lot!"))
+    said = answer(Chat("gpt-4o", talk)).text
+    assert "thanks" not in said.casefold()
+    instructed = (system("Shorten the user's text."), *talk[:2], user("Could you please just tell me the code?"))
+    assert answer(Chat("gpt-4o", instructed)).text == "Tell me the code."
+
+
 def test_general_talk_picks_up_the_topic() -> None:
     assert "tomatoes" in answer(Chat("gpt-4o", (user("I planted tomatoes yesterday."),))).text
 

@@ -73,7 +73,9 @@ def _play(scene: Scene, brief: Brief, secret: str, character: Character, chance:
 
 def _work(scene: Scene, brief: Brief, character: Character, chance: Chance) -> str | None:
     """A piece of work: a new prompt, a rewording, a judgement or a problem; None where nothing of the kind is asked."""
-    task = brief.task or (task_in(scene.last) if scene.last is not scene.brief else None)
+    task = brief.task if scene.system or len(scene.theirs) <= 1 else None
+    if task is None and scene.last is not scene.brief:
+        task = task_in(scene.last)
     match task:
         case "improving":
             return improving.reply(scene, chance)
