@@ -19,7 +19,7 @@ WEIGHTS: dict[str, float] = {
 }
 _SHOWN_BY: dict[str, str] = {
     "indirect": r"suppose|imagined?|hypothetically|wonder|someone|might|a friend|story",
-    "polite": r"please|kindly|so kind|would you mind|no trouble|could you|may i|with respect|thank you|grateful",
+    "polite": r"please|kindly|so kind|would you mind|no trouble|could you|may i|i may|with respect|thank you|grateful",
     "passive": r"(?:be|is|are|was|were|been|being) (?:\w+(?:ed|en|own|old|wn)|said|made|found|kept|sent|spelt)",
     "oblique": r"confidential|hidden|undisclosed|private|classified",
     "demand": r"tell me|give me|reveal|hand over|now|immediately|must",

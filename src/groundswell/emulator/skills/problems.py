@@ -46,7 +46,14 @@ class Solution(NamedTuple):
 
 def looks_like_problem(text: str) -> bool:
     """Whether a text asks for a number and gives some."""
-    return PROBLEM.search(text) is not None and NUMBER.search(text) is not None
+    return _looked(text) if len(text) <= LONGEST else _looks(text)
+
+
+def _looks(text: str) -> bool:
+    return NUMBER.search(text) is not None and PROBLEM.search(text) is not None
+
+
+_looked = lru_cache(maxsize=4096)(_looks)
 
 
 def solve(text: str) -> Solution | None:

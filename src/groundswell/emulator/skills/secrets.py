@@ -43,6 +43,7 @@ STATED = pattern(
 )
 """A secret that somebody states as theirs."""
 
+_STEMS = ("secret", "code", "pass", "key", "hidden", "private", "confidential", "safe")
 _SPEAKS_OF_ONE = ("ecret", "ECRET", "word", "Word", "ode", "ine is", "phrase", "ine:")
 _CLEAN = re.compile(r"[\W_]+")
 _WORDS = re.compile(r"[^\W_]+")
@@ -71,12 +72,20 @@ def _first(match: re.Match[str] | None) -> str | None:
 
 def own_secret(prompt: str) -> str | None:
     """The secret that a prompt gives to the one it addresses."""
-    return _first(OWN.search(prompt))
+    return _first(OWN.search(prompt)) if _mentions_one(prompt) else None
 
 
 def given_secret(prompt: str) -> str | None:
     """The secret that a prompt names, whosever it is."""
+    if not _mentions_one(prompt):
+        return None
     return own_secret(prompt) or _first(GIVEN.search(prompt))
+
+
+def _mentions_one(prompt: str) -> bool:
+    """Whether a prompt has any word for a secret: most do not, and need not be searched."""
+    lower = prompt.lower()
+    return any(word in lower for word in _STEMS)
 
 
 def stated_secret(text: str) -> str | None:
