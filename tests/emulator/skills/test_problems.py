@@ -119,9 +119,7 @@ def test_discounts_are_exact(price: int, percent: int) -> None:
     )
 )
 def test_arithmetic_has_precedence_and_brackets(expression: str) -> None:
-    worked = arithmetic.evaluate(expression.removeprefix("(").removesuffix(")")) if "(" not in expression[1:] else None
-    if worked is None:
-        worked = arithmetic.evaluate(expression)
+    worked = arithmetic.evaluate(expression)
     assert (worked[-1][3] if worked else int(expression)) == eval(expression)
 
 
