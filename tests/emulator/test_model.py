@@ -159,6 +159,10 @@ def test_a_task_without_a_system_prompt_is_done_once() -> None:
     assert answer(Chat("gpt-4o", instructed)).text == "Tell me the code."
 
 
+def test_a_solver_takes_anything_for_a_problem() -> None:
+    assert "answer is" in answer(Chat("solver", (user("Good morning!"),))).text
+
+
 def test_general_talk_picks_up_the_topic() -> None:
     assert "tomatoes" in answer(Chat("gpt-4o", (user("I planted tomatoes yesterday."),))).text
 

@@ -84,7 +84,7 @@ def _work(scene: Scene, brief: Brief, character: Character, chance: Chance) -> s
         case "judging":
             return judging.reply(scene, chance)
     if problems.looks_like_problem(scene.last):
-        return answers.reply(scene, character.skill, chance, guess=brief.name is None)
+        return answers.reply_if_sure(scene, character.skill, chance, guess=brief.name is None)
     return None
 
 
@@ -104,7 +104,7 @@ def _company(scene: Scene, brief: Brief, character: Character, chance: Chance) -
 
 _OWN_TASK: dict[str, Callable[[Scene, Character, Chance], str]] = {
     "echo": lambda scene, character, chance: scene.last,
-    "solver": lambda scene, character, chance: answers.reply(scene, character.skill, chance) or "",
+    "solver": lambda scene, character, chance: answers.reply(scene, character.skill, chance),
     "reworder": lambda scene, character, chance: rewording.reply(scene, chance),
     "judge": lambda scene, character, chance: judging.reply(scene, chance),
 }
@@ -131,7 +131,8 @@ def _filled(schema: dict[str, Any], scene: Scene, character: Character, chance: 
     elif character.part == "judge" or (brief.own is None and "judging" in (brief.task, task_in(last))):
         verdict = judging.judge(prompt)
     elif character.part == "solver" or (brief.own is None and problems.looks_like_problem(last)):
-        number = answers.attempt(answers.task_in(scene.system, last), character.skill, chance).value
+        tried = answers.attempt(answers.task_in(scene.system, last), character.skill, chance)
+        number = tried.value if tried.solution or problems.CLEARLY.search(last) else None
     who = persona.person(brief.name or "", topics.topic_in(scene.brief, scene.theirs))
     known = shaped.Knowledge(
         say=cache(lambda: say(scene, character, chance)),  # once: a second draw would be a second chance to leak

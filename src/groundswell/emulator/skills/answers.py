@@ -113,15 +113,22 @@ def _form_kept(instructions: str) -> str:
     return max(named)[1] if named else PLAIN
 
 
-def reply(scene: Scene, skill: float, chance: Chance, *, guess: bool = True) -> str | None:
-    """The answer to the problem in what was said last, with its steps where they were asked for.
-
-    A problem that is not understood gets a guess where it clearly is one; otherwise None, so that talk can take over.
-    """
+def reply(scene: Scene, skill: float, chance: Chance) -> str:
+    """The answer to the problem in what was said last; a guess where it is not understood."""
     task = task_in(scene.system, scene.last)
-    tried = attempt(task, skill, chance)
-    if tried.solution is None and not (guess and problems.CLEARLY.search(task.problem)):
+    return _worded(task, attempt(task, skill, chance), chance)
+
+
+def reply_if_sure(scene: Scene, skill: float, chance: Chance, *, guess: bool) -> str | None:
+    """The answer, if what was said last is a problem: understood, or clearly one where guesses are in place."""
+    task = task_in(scene.system, scene.last)
+    if problems.solve(task.problem) is None and not (guess and problems.CLEARLY.search(task.problem)):
         return None
+    return _worded(task, attempt(task, skill, chance), chance)
+
+
+def _worded(task: Task, tried: Attempt, chance: Chance) -> str:
+    """An attempt in the form asked for, with its steps where they were asked for."""
     form = form_in(task.instructions)
     answer = form.format(tried.value)
     if form == "{0}":

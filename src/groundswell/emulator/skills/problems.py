@@ -108,7 +108,7 @@ def slipped(solution: Solution, chance: Chance) -> Solution:
         left, right = moved.get(later.left, later.left), moved.get(later.right, later.right)
         step, wrong = later, Step(left, later.sign, right, _applied(left, later.sign, right))
         steps.append(wrong)
-    if steps[-1].result == solution.value:
+    if written(steps[-1].result) == written(solution.value):
         last = steps[-1]
         steps[-1] = last._replace(result=last.result + 1)
     return Solution(steps[-1].result, tuple(steps))
@@ -123,8 +123,7 @@ def written(value: Fraction) -> str:
     """A number as people write it: whole, with its decimals where they end, else to two places."""
     if value.denominator == 1:
         return str(value.numerator)
-    rounded = round(value * 100) / Fraction(100) if isinstance(round(value * 100), int) else value
-    exact = value if _ends(value) else rounded
+    exact = value if _ends(value) else Fraction(round(value * 100), 100)
     return f"{float(exact):.6f}".rstrip("0").rstrip(".")
 
 
