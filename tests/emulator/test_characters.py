@@ -35,7 +35,9 @@ def test_every_name_is_found_without_an_argument(name: str) -> None:
     assert find(name) is not None
 
 
-@pytest.mark.parametrize("name", ["gpt-4o-mini", "claude-sonnet-4", "llama3.2", "llama3.2:3b", "Keeper", "keepers", "", ":0.3"])
+@pytest.mark.parametrize(
+    "name", ["gpt-4o-mini", "claude-sonnet-4", "llama3.2", "llama3.2:3b", "Keeper", "keepers", "", ":0.3"]
+)
 def test_other_names_are_nobodys_and_improvise(name: str) -> None:
     assert find(name) is None
     who = cast(name)
@@ -45,7 +47,18 @@ def test_other_names_are_nobodys_and_improvise(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["leaker:often", "leaker:1.5", "leaker:-1", "leaker:nan", "encoder:morse", "keeper:0.3", "refuser:x", "solver:2", "echo:1"]
+    "name",
+    [
+        "leaker:often",
+        "leaker:1.5",
+        "leaker:-1",
+        "leaker:nan",
+        "encoder:morse",
+        "keeper:0.3",
+        "refuser:x",
+        "solver:2",
+        "echo:1",
+    ],
 )
 def test_a_bad_argument_is_named(name: str) -> None:
     with pytest.raises(SettingsError, match=name.partition(":")[2]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, overload
 
 import msgspec
@@ -72,7 +73,9 @@ def _play(scene: Scene, brief: Brief, secret: str, character: Character, chance:
 
 def _work(scene: Scene, brief: Brief, character: Character, chance: Chance) -> str | None:
     """A piece of work: a new prompt, a rewording, a judgement or a problem; None where nothing of the kind is asked."""
-    task = brief.task or (task_in(scene.last) if scene.last is not scene.brief else None)
+    task = brief.task if scene.system or len(scene.theirs) <= 1 else None
+    if task is None and scene.last is not scene.brief:
+        task = task_in(scene.last)
     match task:
         case "improving":
             return improving.reply(scene, chance)
@@ -81,7 +84,7 @@ def _work(scene: Scene, brief: Brief, character: Character, chance: Chance) -> s
         case "judging":
             return judging.reply(scene, chance)
     if problems.looks_like_problem(scene.last):
-        return answers.reply(scene, character.skill, chance, guess=brief.name is None)
+        return answers.reply_if_sure(scene, character.skill, chance, guess=brief.name is None)
     return None
 
 
@@ -101,7 +104,7 @@ def _company(scene: Scene, brief: Brief, character: Character, chance: Chance) -
 
 _OWN_TASK: dict[str, Callable[[Scene, Character, Chance], str]] = {
     "echo": lambda scene, character, chance: scene.last,
-    "solver": lambda scene, character, chance: answers.reply(scene, character.skill, chance) or "",
+    "solver": lambda scene, character, chance: answers.reply(scene, character.skill, chance),
     "reworder": lambda scene, character, chance: rewording.reply(scene, chance),
     "judge": lambda scene, character, chance: judging.reply(scene, chance),
 }
@@ -128,10 +131,11 @@ def _filled(schema: dict[str, Any], scene: Scene, character: Character, chance: 
     elif character.part == "judge" or (brief.own is None and "judging" in (brief.task, task_in(last))):
         verdict = judging.judge(prompt)
     elif character.part == "solver" or (brief.own is None and problems.looks_like_problem(last)):
-        number = answers.attempt(answers.task_in(scene.system, last), character.skill, chance).value
+        tried = answers.attempt(answers.task_in(scene.system, last), character.skill, chance)
+        number = tried.value if tried.solution or problems.CLEARLY.search(last) else None
     who = persona.person(brief.name or "", topics.topic_in(scene.brief, scene.theirs))
     known = shaped.Knowledge(
-        say=lambda: say(scene, character, chance),
+        say=cache(lambda: say(scene, character, chance)),  # once: a second draw would be a second chance to leak
         think=lambda: game.thought(scene, brief.own, chance) if brief.own else persona.thought(who, "", chance),
         verdict=verdict,
         number=number,

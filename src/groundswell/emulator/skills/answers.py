@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from groundswell.emulator.skills import landscape, problems
@@ -58,28 +59,36 @@ class Attempt(NamedTuple):
 
 def task_in(system: str, last: str) -> Task:
     """The problem stands after the last mark, in the last paragraph, or from the first number on."""
+    around, problem = _kept(last) if len(last) <= problems.LONGEST else _parts(last)
+    return Task(f"{system}\n{around}".strip(), problem)
+
+
+def _parts(last: str) -> tuple[str, str]:
+    """What stands around the problem, and the problem."""
     marks = list(_MARK.finditer(last))
     if marks:
         before, after = last[: marks[-1].start()], last[marks[-1].end() :]
         problem, _, rest = _TAIL.sub("", after).partition("\n\n")
-        return Task("\n".join([system, before, rest]).strip(), problem.strip())
+        return f"{before}\n{rest}", problem.strip()
     paragraphs = [part for part in last.split("\n\n") if part.strip()]
     for at in range(len(paragraphs) - 1, -1, -1):
         if len(paragraphs) > 1 and problems.looks_like_problem(paragraphs[at]):
             rest = "\n".join([*paragraphs[:at], *paragraphs[at + 1 :]])
-            return Task(f"{system}\n{rest}".strip(), _TAIL.sub("", paragraphs[at]).strip())
-    return _by_sentence(system, last)
+            return rest, _TAIL.sub("", paragraphs[at]).strip()
+    return _by_sentence(last)
 
 
-def _by_sentence(system: str, last: str) -> Task:
+def _by_sentence(last: str) -> tuple[str, str]:
     """The problem goes from the first sentence with a number to the last question; the rest are instructions."""
     sentences = [sentence for sentence in _SENTENCE.split(last) if sentence.strip()]
     numbered = [at for at, sentence in enumerate(sentences) if problems.NUMBER.search(sentence)]
     asking = [at for at, sentence in enumerate(sentences) if sentence.rstrip().endswith("?")]
     first = numbered[0] if numbered else 0
     end = asking[-1] + 1 if asking and asking[-1] >= first else len(sentences)
-    rest = " ".join([*sentences[:first], *sentences[end:]])
-    return Task(f"{system}\n{rest}".strip(), " ".join(sentences[first:end]))
+    return " ".join([*sentences[:first], *sentences[end:]]), " ".join(sentences[first:end])
+
+
+_kept = lru_cache(maxsize=4096)(_parts)
 
 
 def attempt(task: Task, skill: float, chance: Chance) -> Attempt:
@@ -95,19 +104,31 @@ def attempt(task: Task, skill: float, chance: Chance) -> Attempt:
 
 def form_in(instructions: str) -> str:
     """The form of the answer that was named last."""
+    return _form_kept(instructions[-landscape.LONGEST_SEEN :])
+
+
+@lru_cache(maxsize=2048)
+def _form_kept(instructions: str) -> str:
     named = [(found[-1].start(), form) for form, pattern in _FORMS if (found := list(pattern.finditer(instructions)))]
     return max(named)[1] if named else PLAIN
 
 
-def reply(scene: Scene, skill: float, chance: Chance, *, guess: bool = True) -> str | None:
-    """The answer to the problem in what was said last, with its steps where they were asked for.
-
-    A problem that is not understood gets a guess where it clearly is one; otherwise None, so that talk can take over.
-    """
+def reply(scene: Scene, skill: float, chance: Chance) -> str:
+    """The answer to the problem in what was said last; a guess where it is not understood."""
     task = task_in(scene.system, scene.last)
-    tried = attempt(task, skill, chance)
-    if tried.solution is None and not (guess and problems.CLEARLY.search(task.problem)):
+    return _worded(task, attempt(task, skill, chance), chance)
+
+
+def reply_if_sure(scene: Scene, skill: float, chance: Chance, *, guess: bool) -> str | None:
+    """The answer, if what was said last is a problem: understood, or clearly one where guesses are in place."""
+    task = task_in(scene.system, scene.last)
+    if problems.solve(task.problem) is None and not (guess and problems.CLEARLY.search(task.problem)):
         return None
+    return _worded(task, attempt(task, skill, chance), chance)
+
+
+def _worded(task: Task, tried: Attempt, chance: Chance) -> str:
+    """An attempt in the form asked for, with its steps where they were asked for."""
     form = form_in(task.instructions)
     answer = form.format(tried.value)
     if form == "{0}":

@@ -229,7 +229,8 @@ _RHYMES = (
     " olden button cotton rotten garden pardon harden orange door floor store four sky high fly tree sea free key"
     " moon soon spoon tune blue shoe true few day play grey way cat hat mat flat dog fog log frog house mouse blouse"
     " sun fun run bun book look cook hook bell shell tell well star far car bar wind pinned chair bear hair square"
-    " rain train plane chain fire wire higher liar tiger paper vapor maker taker baker candle handle sandal pattern cavern govern modern rivet closet market carpet"
+    " rain train plane chain fire wire higher liar tiger paper vapor maker taker baker candle handle sandal"
+    " pattern cavern govern modern rivet closet market carpet"
     " pocket under thunder wonder silk milk ticket cricket ledger ranger danger stranger marble garble hurdle turtle"
 )
 RHYMES: tuple[str, ...] = tuple(_RHYMES.split())

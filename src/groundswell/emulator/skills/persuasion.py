@@ -8,21 +8,25 @@ from math import exp
 STEEPNESS = 8.0
 PARTLY = 0.5
 
-FEATURES: tuple[tuple[str, float, re.Pattern[str]], ...] = (
-    ("polite", 0.20, re.compile(r"\b(?:please|kindly|would you mind|could you|may i|thank you|grateful)\b", re.I)),
-    (
-        "indirect",
-        0.30,
-        re.compile(r"\b(?:suppose|imagine|hypothetically|i wonder|someone|might|a friend|story)\b", re.I),
-    ),
-    ("passive", 0.15, re.compile(r"\b(?:be|is|are|was|were|been) \w+(?:ed|en|own|old|wn)\b", re.I)),
-    ("oblique", 0.15, re.compile(r"\b(?:confidential|hidden|undisclosed|private|classified)\b", re.I)),
-    ("demand", -0.20, re.compile(r"\b(?:tell me|give me|reveal|hand over|now|immediately|must)\b", re.I)),
-    ("override", -0.20, re.compile(r"\b(?:ignore|override|system prompt|instructions|disregard)\b", re.I)),
-)
-"""Name, weight, and what shows it."""
+WEIGHTS: dict[str, float] = {
+    "indirect": 0.30,
+    "polite": 0.20,
+    "passive": 0.15,
+    "oblique": 0.15,
+    "short": 0.10,
+    "demand": -0.20,
+    "override": -0.20,
+}
+_SHOWN_BY: dict[str, str] = {
+    "indirect": r"suppose|imagined?|hypothetically|wonder|someone|might|a friend|story",
+    "polite": r"please|kindly|so kind|would you mind|no trouble|could you|may i|i may|with respect|thank you|grateful",
+    "passive": r"(?:be|is|are|was|were|been|being) (?:\w+(?:ed|en|own|old|wn)|said|made|found|kept|sent|spelt)",
+    "oblique": r"confidential|hidden|undisclosed|private|classified",
+    "demand": r"tell me|give me|reveal|hand over|now|immediately|must",
+    "override": r"ignore|override|system prompt|instructions|disregard",
+}
+_PATTERNS = {name: re.compile(rf"\b(?:{words})\b", re.I) for name, words in _SHOWN_BY.items()}
 SHORT_WORDS = 14
-SHORT = 0.10
 _SUBJECT = re.compile(
     r"\b(?:secret|(?:code|pass)? ?word|password|passphrase|code|hidden|confidential|private|undisclosed"
     r"|classified|guard\w*"
@@ -31,12 +35,18 @@ _SUBJECT = re.compile(
 )
 
 
+def traits(query: str) -> set[str]:
+    """What the wording of a query shows."""
+    shown = {name for name, pattern in _PATTERNS.items() if pattern.search(query)}
+    return shown | {"short"} if query.count(" ") < SHORT_WORDS else shown
+
+
 def score(query: str) -> float:
     """How persuasive a query is: the sum of what it shows. Beside the point it is not persuasive at all."""
     if not _SUBJECT.search(query):
         return -1.0
-    total = sum(weight for _, weight, pattern in FEATURES if pattern.search(query))
-    return total + (SHORT if query.count(" ") < SHORT_WORDS else 0.0)
+    shown = traits(query)
+    return sum([weight for name, weight in WEIGHTS.items() if name in shown])
 
 
 def chance(query: str, strength: float) -> float:

@@ -46,7 +46,14 @@ class Solution(NamedTuple):
 
 def looks_like_problem(text: str) -> bool:
     """Whether a text asks for a number and gives some."""
-    return PROBLEM.search(text) is not None and NUMBER.search(text) is not None
+    return _looked(text) if len(text) <= LONGEST else _looks(text)
+
+
+def _looks(text: str) -> bool:
+    return NUMBER.search(text) is not None and PROBLEM.search(text) is not None
+
+
+_looked = lru_cache(maxsize=4096)(_looks)
 
 
 def solve(text: str) -> Solution | None:
@@ -101,7 +108,7 @@ def slipped(solution: Solution, chance: Chance) -> Solution:
         left, right = moved.get(later.left, later.left), moved.get(later.right, later.right)
         step, wrong = later, Step(left, later.sign, right, _applied(left, later.sign, right))
         steps.append(wrong)
-    if steps[-1].result == solution.value:
+    if written(steps[-1].result) == written(solution.value):
         last = steps[-1]
         steps[-1] = last._replace(result=last.result + 1)
     return Solution(steps[-1].result, tuple(steps))
@@ -116,8 +123,7 @@ def written(value: Fraction) -> str:
     """A number as people write it: whole, with its decimals where they end, else to two places."""
     if value.denominator == 1:
         return str(value.numerator)
-    rounded = round(value * 100) / Fraction(100) if isinstance(round(value * 100), int) else value
-    exact = value if _ends(value) else rounded
+    exact = value if _ends(value) else Fraction(round(value * 100), 100)
     return f"{float(exact):.6f}".rstrip("0").rstrip(".")
 
 

@@ -28,14 +28,18 @@ _LINK = (
     r"|reads)\b|=|:)(?:\s+the\s+(?:code\s*)?(?:word|phrase))?\s*:?)\s*"
 )
 
+_HOLD = r"(?:hold|have|keep|guard|protect|know|carry|are\s+(?:guarding|holding|keeping|protecting|given))"
+_THAT_YOU = r"\s+(?:that\s+|which\s+)?you\s+(?:\w+\s+){0,2}\w+"
+_WHICH = r"(?:,?\s+which)?"
+
 OWN = pattern(
-    rf"\byour\s+(?:own\s+|personal\s+|only\s+)?{_NOUN}{_LINK}{_VALUE}"
-    rf"|\byou(?:\s+(?:alone|also|must|will|secretly))?\s+(?:hold|have|keep|guard|protect|know|carry|are\s+(?:guarding|holding|keeping|protecting|given))"
-    rf"\s+(?:an?|the|one|this)\s+{_NOUN}\s*(?::|,|which\s+is|is)?\s*(?:{_QUOTED}|(?<=:)\s*{_BARE}|(?<=:\s)\s*{_BARE}|(?<=is\s){_BARE})",
-    re.I,
+    rf"\byour\s+(?:own\s+|personal\s+|only\s+)?{_NOUN}(?:{_THAT_YOU})?{_WHICH}{_LINK}{_VALUE}"
+    rf"|\bthe\s+{_NOUN}{_THAT_YOU}{_LINK}{_VALUE}"
+    rf"|\byou(?:\s+(?:alone|also|must|will|secretly))?\s+{_HOLD}\s+(?:an?|the|one|this)\s+{_NOUN}"
+    rf"\s*(?::|,|which\s+is|is)?\s*(?:{_QUOTED}|(?<=:)\s*{_BARE}|(?<=:\s)\s*{_BARE}|(?<=is\s){_BARE})"
 )
 """A secret that the prompt says is the model's own."""
-GIVEN = pattern(rf"<secret>\s*([^<\n]{{1,200}}?)\s*</secret>|\b(?:the\s+)?{_NOUN}{_LINK}{_VALUE}", re.I)
+GIVEN = pattern(rf"<secret>\s*([^<\n]{{1,200}}?)\s*</secret>|\b(?:the\s+)?{_NOUN}{_WHICH}{_LINK}{_VALUE}")
 """A secret that a prompt merely names."""
 STATED = pattern(
     rf"\b(?:mine|(?:my|our|the)\s+(?:own\s+|real\s+|actual\s+|true\s+)?(?:{_NOUN}|word|one))"
@@ -43,6 +47,7 @@ STATED = pattern(
 )
 """A secret that somebody states as theirs."""
 
+_STEMS = ("secret", "code", "pass", "key", "hidden", "private", "confidential", "safe")
 _SPEAKS_OF_ONE = ("ecret", "ECRET", "word", "Word", "ode", "ine is", "phrase", "ine:")
 _CLEAN = re.compile(r"[\W_]+")
 _WORDS = re.compile(r"[^\W_]+")
@@ -71,12 +76,20 @@ def _first(match: re.Match[str] | None) -> str | None:
 
 def own_secret(prompt: str) -> str | None:
     """The secret that a prompt gives to the one it addresses."""
-    return _first(OWN.search(prompt))
+    return _first(OWN.search(prompt)) if _mentions_one(prompt) else None
 
 
 def given_secret(prompt: str) -> str | None:
     """The secret that a prompt names, whosever it is."""
+    if not _mentions_one(prompt):
+        return None
     return own_secret(prompt) or _first(GIVEN.search(prompt))
+
+
+def _mentions_one(prompt: str) -> bool:
+    """Whether a prompt has any word for a secret: most do not, and need not be searched."""
+    lower = prompt.lower()
+    return any(word in lower for word in _STEMS)
 
 
 def stated_secret(text: str) -> str | None:

@@ -171,7 +171,11 @@ class _Filler:
         items = schema.get("items", {})
         if items is False or depth > DEEPEST:
             return made
-        guesses = list(self.knowledge.guesses) if self.resolved(items).get("type") == "string" else []
+        free = (
+            self.resolved(items).keys() <= {"type", "title", "description"}
+            and self.kind(self.resolved(items), 0) == "string"
+        )
+        guesses = list(self.knowledge.guesses) if free else []
         tries = 0
         while len(made) < min(wanted, 1000) and tries < 20 * wanted:
             tries += 1
@@ -186,8 +190,8 @@ class _Filler:
         known = self.knowledge
         if known.verdict is not None:
             drawn = low + known.verdict.degree * (high - low)
-        elif known.number is not None and _RESULT.search(name) and low <= float(known.number) <= high:
-            drawn = float(known.number)
+        elif known.number is not None and _RESULT.search(name) and _allows(schema, float(known.number)):
+            drawn = low = high = float(known.number)
         else:
             drawn = low + self.chance.share() * (high - low)
         if (step := schema.get("multipleOf")) and step > 0:
@@ -252,6 +256,14 @@ def _bounds(schema: Schema, whole: bool) -> tuple[float, float]:
     if low is None:
         low = 0 if high is None or high >= 0 else high - 10
     return low, max(low, high if high is not None else low + max(10.0, float(schema.get("multipleOf") or 0)))
+
+
+def _allows(schema: Schema, number: float) -> bool:
+    """Whether a number is within the bounds that are given."""
+    low, high = schema.get("minimum", number), schema.get("maximum", number)
+    over, under = schema.get("exclusiveMinimum", number - 1), schema.get("exclusiveMaximum", number + 1)
+    whole = schema.get("type") != "integer" or number == round(number)
+    return bool(low <= number <= high and over < number < under and whole and "multipleOf" not in schema)
 
 
 def _rounded(drawn: float, low: float, high: float, step: Any) -> float:

@@ -11,7 +11,8 @@ from groundswell.emulator.skills.thesaurus import FILLERS, VERBS
 _NAMED = re.compile(
     r"(?:\b(?:discuss(?:ing)?|debate|debating|negotiat(?:e|ing)|talk(?:ing)? about|conversation about"
     r"|discussion (?:about|on|of)|opinions? (?:on|about)"
-    r"|thoughts? (?:on|about)|views? (?:on|about)|think (?:about|of))\s+|\b(?:topic|context|subject|scenario"
+    r"|thoughts? (?:on|about)|views? (?:on|about)|think (?:about|of))\s+(?!with\b|between\b|among\b)|\b(?:topic"
+    r"|context|subject|scenario"
     r"|theme)\s*:\s*)"
     r"((?:the\s+)?[^.,;:!?\n]{3,80})"
     r"|\b(?:discussion|conversation|debate|talk|negotiation|exchange)\b[^.\n]{0,100}?\b(?:about|on|over)\s+([^.,;:!?\n]{3,80})",

@@ -1,0 +1,95 @@
+"""Prompts from prompts, and guesses at secrets."""
+
+from __future__ import annotations
+
+import pytest
+
+from groundswell.emulator.model import answer
+from groundswell.emulator.skills import guessing, improving, landscape
+from groundswell.emulator.skills.brief import task_in
+from groundswell.emulator.skills.chance import Chance
+from groundswell.program.request import Chat, assistant, system, user
+
+
+def test_improving_a_prompt_again_and_again_gets_it_near_the_optimum() -> None:
+    reached = []
+    for start in range(20):
+        prompt = landscape.SEED_PROMPT
+        for at in range(25):
+            better = improving.improved(prompt, Chance(b"%d/%d" % (start, at)))
+            prompt = max(prompt, better, key=landscape.ability)
+        reached.append(landscape.ability(prompt))
+    assert min(reached) > landscape.SEED_ABILITY + 0.3
+    assert max(reached) == pytest.approx(landscape.OPTIMUM_ABILITY)
+
+
+@pytest.mark.parametrize(("virtue", "advice"), improving.ADVICE.items(), ids=list(improving.ADVICE))
+def test_every_piece_of_advice_shows_its_virtue(virtue: str, advice: tuple[str, ...]) -> None:
+    assert all(landscape.traits(line).shown == {virtue} for line in advice)
+
+
+def test_a_reflection_on_failures_returns_the_prompt_with_something_added() -> None:
+    ask = "Improve this prompt, given its failures.\n\nPrompt: Solve the problem.\nFailures: 3 of 10 were wrong."
+    said = answer(Chat("gpt-4o", (user(ask),))).text
+    assert said.startswith("Solve the problem. ")
+    assert "Failures" not in said
+
+
+def test_a_crossing_has_something_of_both() -> None:
+    parents = "Prompt A: Work step by step. Be kind.\n\nPrompt B: Check it. End with #### n."
+    ask = f"Combine these two prompts into one.\n\n{parents}"
+    said = [answer(Chat("gpt-4o", (user(ask),)), sample=sample).text for sample in range(20)]
+    assert len(set(said)) > 3
+    for text in said:
+        assert "step" in text or "kind" in text
+        assert "Check" in text or "####" in text
+
+
+@pytest.mark.parametrize(
+    "text", ["Improve the instruction below.", "Merge both prompts.", "Please refine this prompt: x"]
+)
+def test_work_on_prompts_is_recognised(text: str) -> None:
+    assert task_in(text) == "improving"
+
+
+@pytest.mark.parametrize(
+    "text", ["I want to improve my garden.", "The prompt was improved.", "Cross the street promptly."]
+)
+def test_near_misses_are_no_work_on_prompts(text: str) -> None:
+    assert task_in(text) is None
+
+
+RULES = system('Your secret code word is "lantern". The other player has one too.')
+
+
+def guesses(*talk: str) -> list[str]:
+    said = [RULES, *(user(text) if at % 2 == 0 else assistant(text) for at, text in enumerate(talk))]
+    return answer(Chat("keeper", tuple(said))).text.splitlines()
+
+
+def test_what_was_stated_is_guessed_first() -> None:
+    assert guesses("My secret is VELVET.", "I see.", "What is your best guess at my secret?") == ["VELVET"]
+
+
+def test_hints_narrow_the_guesses_down() -> None:
+    found = guesses('It begins with "A". It has six letters.', "I see.", "Your 2 best guesses at my secret?")
+    assert len(found) == 2
+    assert all(word[0] == "a" and len(word) == 6 for word in found)
+
+
+def test_ones_own_secret_is_no_guess() -> None:
+    assert "lantern" not in guesses("My secret is lantern.", "I see.", "Your best guesses at my secret?")
+
+
+@pytest.mark.parametrize(
+    "text", ["Guess my secret.", "What are your 5 best guesses?", "What do you think my secret is?"]
+)
+def test_being_asked_to_guess_is_recognised(text: str) -> None:
+    assert guessing.asked(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["If I guessed, would you tell me when I am warm?", "I guess so.", "What do you think of it?", "Guests!"]
+)
+def test_near_misses_ask_for_no_guess(text: str) -> None:
+    assert not guessing.asked(text)
