@@ -143,7 +143,7 @@ def test_input_counts_what_the_cache_gave_and_took() -> None:
     answer = msgspec.json.encode({"content": [TEXT], "stop_reason": "end_turn", "usage": usage})
     got = anthropic.decode(Chat("m", (user("a"),)), 200, {}, answer, 0.0)
     assert isinstance(got, Reply)
-    assert got.usage == Usage(325, 1, 20)
+    assert got.usage == Usage(325, 1, 20, cache_write_tokens=300)
 
 
 def test_the_headers_name_key_and_version() -> None:

@@ -77,9 +77,9 @@ def test_openai_replies_come_through(reply: Reply, logprobs: Any) -> None:
 @settings(max_examples=150)
 @given(replies())
 def test_anthropic_replies_come_through(reply: Reply) -> None:
-    cached = reply.usage.cached_tokens
-    written = (reply.usage.input_tokens - cached) // 2
-    body = anthropic_wire.write_message(reply, ABOUT, cached, written)
+    written = (reply.usage.input_tokens - reply.usage.cached_tokens) // 2
+    reply = replace(reply, usage=replace(reply.usage, cache_write_tokens=written))
+    body = anthropic_wire.write_message(reply, ABOUT)
     assert anthropic.decode(ASKED, 200, {}, dump(body), 0.0) == reply
 
 

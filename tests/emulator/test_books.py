@@ -24,7 +24,8 @@ def test_what_a_reply_costs() -> None:
 def test_writing_to_the_cache_costs_more_and_reading_less() -> None:
     claude = price_of("claude-sonnet-5", {})
     plain = nano_dollars(claude, Usage(1000, 0))
-    assert nano_dollars(claude, Usage(1000, 0), cache_write=1000) == plain * 1.25
+    assert nano_dollars(claude, Usage(1000, 0, cache_write_tokens=1000)) == plain * 1.25
+    assert nano_dollars(claude, Usage(1000, 0, cache_write_tokens=1000), hour=1000) == plain * 2
     assert nano_dollars(claude, Usage(1000, 0, cached_tokens=1000)) == plain * 0.1
 
 
@@ -94,7 +95,7 @@ def test_anthropics_cache_reads_the_longest_marked_prefix_and_writes_the_rest() 
     cache = PromptCache()
     short, long = CachePoint(b"a", 1_500, "5m"), CachePoint(b"b", 4_000, "1h")
     assert cache.marked([short], 0) == CacheUse(0, 1_500)
-    assert cache.marked([short, long], 10) == CacheUse(1_500, 2_500)
+    assert cache.marked([short, long], 10) == CacheUse(1_500, 2_500, hour=2_500)
     assert cache.marked([short, long], 20) == CacheUse(4_000, 0)
     assert cache.marked([long], 3_000) == CacheUse(4_000, 0), "an hour is longer than five minutes"
     assert cache.marked([short], 3_000) == CacheUse(0, 1_500)

@@ -135,10 +135,6 @@ def _turn(message: Message) -> dict[str, Any]:
     return {"role": message.role, "content": blocks + [_use(made) for made in message.tool_calls]}
 
 
-def _tagged(block: dict[str, Any]) -> dict[str, Any]:
-    return {**block, "text": f"<system>\n{block['text']}\n</system>"} if "text" in block else block
-
-
 def _result(message: Message) -> dict[str, Any]:
     content = _blocks(message.content)
     return {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": content}
@@ -236,4 +232,5 @@ def _usage(data: dict[str, Any]) -> Usage:
         counted(usage, "output_tokens"),
         read,
         counted(usage, "output_tokens_details", "thinking_tokens"),
+        written,
     )

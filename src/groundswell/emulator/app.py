@@ -11,12 +11,13 @@ import msgspec
 from groundswell.emulator.batches import Agenda
 from groundswell.emulator.desks.anthropic import AnthropicDesk
 from groundswell.emulator.desks.anthropic_batches import AnthropicBatches
-from groundswell.emulator.desks.desk import Desk, encode
+from groundswell.emulator.desks.delivery import encode
+from groundswell.emulator.desks.desk import Desk, Do
 from groundswell.emulator.desks.files import Files
 from groundswell.emulator.desks.ollama import VERSION, OllamaDesk
 from groundswell.emulator.desks.openai import INVALID, OpenAIDesk
 from groundswell.emulator.desks.openai_batches import OpenAIBatches
-from groundswell.emulator.faults import KINDS, Faults, Rule
+from groundswell.emulator.faults import KINDS, Faults, Rule, Stage
 from groundswell.emulator.http import Answer, HttpRequest, Silence
 from groundswell.emulator.webhooks import Webhooks
 from groundswell.emulator.wire import Rejected
@@ -26,6 +27,7 @@ from groundswell.errors import SettingsError
 Given = Answer | Silence | Awaitable[Answer | Silence]
 Handler = Callable[[HttpRequest], Given]
 Named = Callable[[HttpRequest, str], Given]
+Errands = Callable[..., Awaitable[Answer | Silence]]
 LATEST = 190_000_000_000.0
 """Times beyond the year 9999 cannot be written, and batches need some time after the clock's."""
 TEXT = b"text/plain; charset=utf-8"
@@ -58,24 +60,25 @@ class App:
         self.named = self._named_routes()
 
     def _exact_routes(self) -> dict[tuple[str, str], Handler]:
+        openai, anthropic, ollama = self.openai, self.anthropic, self.ollama
         return {
-            ("POST", "/v1/chat/completions"): self.openai.chat,
-            ("POST", "/v1/messages"): self.anthropic.messages,
-            ("POST", "/api/chat"): self.ollama.chat,
-            ("POST", "/api/generate"): self.ollama.generate,
-            ("POST", "/api/embed"): self.ollama.embed,
-            ("POST", "/v1/embeddings"): self.openai.embeddings,
-            ("POST", "/v1/messages/count_tokens"): self.anthropic.count_tokens,
-            ("GET", "/v1/models"): lambda http: self._shop(http).models(http),
-            ("POST", "/v1/files"): self.files.upload,
-            ("GET", "/v1/files"): self.files.list,
-            ("POST", "/v1/batches"): self.openai_batches.create,
-            ("GET", "/v1/batches"): self.openai_batches.list,
-            ("POST", "/v1/messages/batches"): self.anthropic_batches.create,
-            ("GET", "/v1/messages/batches"): self.anthropic_batches.list,
-            ("GET", "/api/tags"): self.ollama.tags,
-            ("GET", "/api/ps"): self.ollama.running,
-            ("POST", "/api/show"): self.ollama.show,
+            ("POST", "/v1/chat/completions"): openai.chat,
+            ("POST", "/v1/messages"): anthropic.messages,
+            ("POST", "/api/chat"): ollama.chat,
+            ("POST", "/api/generate"): ollama.generate,
+            ("POST", "/api/embed"): ollama.embed,
+            ("POST", "/v1/embeddings"): openai.embeddings,
+            ("POST", "/v1/messages/count_tokens"): self._free(anthropic, anthropic.count_tokens),
+            ("GET", "/v1/models"): self._models,
+            ("POST", "/v1/files"): self._free(openai, self.files.upload),
+            ("GET", "/v1/files"): self._free(openai, self.files.list),
+            ("POST", "/v1/batches"): self._free(openai, self.openai_batches.create, Stage.BATCH),
+            ("GET", "/v1/batches"): self._free(openai, self.openai_batches.list),
+            ("POST", "/v1/messages/batches"): self._free(anthropic, self.anthropic_batches.create, Stage.BATCH),
+            ("GET", "/v1/messages/batches"): self._free(anthropic, self.anthropic_batches.list),
+            ("GET", "/api/tags"): self._free(ollama, ollama.tags),
+            ("GET", "/api/ps"): self._free(ollama, ollama.running),
+            ("POST", "/api/show"): self._free(ollama, ollama.show),
             ("GET", "/api/version"): lambda http: _json({"version": VERSION}),
             ("GET", "/"): lambda http: Answer(body=b"Ollama is running", content_type=TEXT),
             ("HEAD", "/"): lambda http: Answer(content_type=TEXT),
@@ -90,18 +93,37 @@ class App:
 
     def _named_routes(self) -> dict[tuple[str, str, str], Named]:
         """By method, what stands before the name, and what stands after it."""
+        openai, anthropic = self.openai, self.anthropic
+        files, batches, messages = self.files, self.openai_batches, self.anthropic_batches
         return {
-            ("GET", "/v1/models/", ""): lambda http, name: self._shop(http).model(http, name),
-            ("GET", "/v1/files/", ""): self.files.retrieve,
-            ("GET", "/v1/files/", "/content"): self.files.content,
-            ("DELETE", "/v1/files/", ""): self.files.delete,
-            ("GET", "/v1/batches/", ""): self.openai_batches.retrieve,
-            ("POST", "/v1/batches/", "/cancel"): self.openai_batches.stop,
-            ("GET", "/v1/messages/batches/", ""): self.anthropic_batches.retrieve,
-            ("GET", "/v1/messages/batches/", "/results"): self.anthropic_batches.results,
-            ("POST", "/v1/messages/batches/", "/cancel"): self.anthropic_batches.stop,
-            ("DELETE", "/v1/messages/batches/", ""): self.anthropic_batches.delete,
+            ("GET", "/v1/models/", ""): self._model,
+            ("GET", "/v1/files/", ""): self._free(openai, files.retrieve),
+            ("GET", "/v1/files/", "/content"): self._free(openai, files.content, Stage.RESULTS),
+            ("DELETE", "/v1/files/", ""): self._free(openai, files.delete),
+            ("GET", "/v1/batches/", ""): self._free(openai, batches.retrieve),
+            ("POST", "/v1/batches/", "/cancel"): self._free(openai, batches.stop),
+            ("GET", "/v1/messages/batches/", ""): self._free(anthropic, messages.retrieve),
+            ("GET", "/v1/messages/batches/", "/results"): self._free(anthropic, messages.results, Stage.RESULTS),
+            ("POST", "/v1/messages/batches/", "/cancel"): self._free(anthropic, messages.stop),
+            ("DELETE", "/v1/messages/batches/", ""): self._free(anthropic, messages.delete),
         }
+
+    def _free(self, desk: Desk, do: Do, *stages: Stage) -> Errands:
+        """A handler of requests that cost nothing. What is due by the clock is done before anybody looks."""
+
+        async def answer(http: HttpRequest, id: str = "") -> Answer | Silence:
+            await self.agenda.catch_up()
+            return desk.run(http, id, do, *stages)
+
+        return answer
+
+    def _models(self, http: HttpRequest) -> Given:
+        desk = self._shop(http)
+        return desk.run(http, "", desk.models)
+
+    def _model(self, http: HttpRequest, id: str) -> Given:
+        desk = self._shop(http)
+        return desk.run(http, id, desk.model)
 
     def __call__(self, http: HttpRequest) -> Given:
         """Answer a request."""

@@ -149,7 +149,7 @@ class Clerk(ABC):
         """What a fault rule's `path` is matched with for a line."""
 
     @abstractmethod
-    def write_reply(self, batch: Any, line: Line, made: Made, *, filtered: bool) -> bytes:
+    def write_reply(self, batch: Any, line: Line, made: Made) -> bytes:
         """A line of results that holds a reply."""
 
     @abstractmethod
@@ -213,7 +213,7 @@ class Clerk(ABC):
             self._fail(batch, line, self.fault_of_line(fault))
             return
         try:
-            made = self._make(visit, line)
+            made = self._make(visit, line, struck)
         except Rejected as rejected:
             self._fail(batch, line, rejected)
             return
@@ -223,16 +223,16 @@ class Clerk(ABC):
             return
         batch.count("succeeded")
         self.earned(batch, made)
-        written = self.write_reply(batch, line, made, filtered=fault == "line-filter")
+        written = self.write_reply(batch, line, made)
         for _ in range(COPIES.get(fault, 1)):
             self.put(batch, written, failed=False)
 
-    def _make(self, visit: Visit, line: Line) -> Made:
+    def _make(self, visit: Visit, line: Line, struck: Struck | None) -> Made:
         if line.rejected is not None:
             raise line.rejected
         assert line.incoming is not None
         self.desk.check(line.incoming)
-        return self.desk.make(visit, line.incoming, line.data, batch=True)
+        return self.desk.make(visit, line.incoming, line.data, struck, batch=True)
 
     def _fail(self, batch: Batch, line: Line, rejected: Rejected | None) -> None:
         batch.count("errored")
@@ -286,6 +286,12 @@ def page(
         end = ids.index(before) if before in ids else 0
         return list(found[max(0, end - limit) : end]), end - limit > 0
     return list(found[:limit]), len(found) > limit
+
+
+def listing(data: list[dict[str, Any]], more: bool) -> dict[str, Any]:
+    """A page of a list, as both providers write it; OpenAI's says that it is one, too."""
+    first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
+    return {"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": more}
 
 
 def _limit(text: str, most: int) -> int:

@@ -52,18 +52,18 @@ class Entry:
         self.limits_broken: Counter[str] = Counter()
         self.paid: dict[bytes, int] = {}
 
-    def pay(self, print_: bytes, usage: Usage, price: Price, cache_write: int = 0, *, batch: bool = False) -> None:
+    def pay(self, print_: bytes, usage: Usage, price: Price, *, hour: int = 0, batch: bool = False) -> None:
         """A reply was made: it is paid for, whether it arrives or not."""
         if batch:
             self.batch_requests += 1
-            self.batch_nano += nano_dollars(price, usage, cache_write, batch=True)
+            self.batch_nano += nano_dollars(price, usage, hour=hour, batch=True)
         else:
             self.requests += 1
-            self.nano += nano_dollars(price, usage, cache_write)
+            self.nano += nano_dollars(price, usage, hour=hour)
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
         self.cached_tokens += usage.cached_tokens
-        self.cache_write_tokens += cache_write
+        self.cache_write_tokens += usage.cache_write_tokens
         times = self.paid.get(print_, 0)
         self.paid[print_] = times + 1
         self.paid_again += times > 0

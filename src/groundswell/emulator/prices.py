@@ -12,13 +12,16 @@ from groundswell.program.request import Usage
 
 
 class Price(msgspec.Struct, frozen=True):
-    """Dollars per million tokens; a batch costs half, a cached token this share of an input token."""
+    """Dollars per million tokens. A batch costs half; the rest are shares of an input token."""
 
     input: float
     output: float
     cached: float = 0.5
     cache_write: float = 1.0
+    cache_hour: float = 1.0
 
+
+CLAUDE = {"cached": 0.1, "cache_write": 1.25, "cache_hour": 2.0}
 
 PRICES: dict[str, Price] = {
     "gpt-4o-mini*": Price(0.15, 0.60),
@@ -27,9 +30,9 @@ PRICES: dict[str, Price] = {
     "gpt-3.5-turbo*": Price(0.50, 1.50),
     "text-embedding-3-small": Price(0.02, 0.0),
     "text-embedding-3-large": Price(0.13, 0.0),
-    "claude-*opus*": Price(15.00, 75.00, cached=0.1, cache_write=1.25),
-    "claude-*haiku*": Price(0.80, 4.00, cached=0.1, cache_write=1.25),
-    "claude-*": Price(3.00, 15.00, cached=0.1, cache_write=1.25),
+    "claude-*opus*": Price(15.00, 75.00, **CLAUDE),
+    "claude-*haiku*": Price(0.80, 4.00, **CLAUDE),
+    "claude-*": Price(3.00, 15.00, **CLAUDE),
 }
 """Examples of real prices at some time: what matters is that both sides can count them."""
 
@@ -50,10 +53,11 @@ def _listed(model: str) -> Price:
     return next((price for pattern, price in PRICES.items() if fnmatchcase(model, pattern)), OTHERS)
 
 
-def nano_dollars(price: Price, usage: Usage, cache_write: int = 0, *, batch: bool = False) -> int:
-    """What a reply costs. `usage.input_tokens` counts all input, `cached_tokens` and `cache_write` parts of it."""
-    plain = usage.input_tokens - usage.cached_tokens - cache_write
-    weighed = plain + usage.cached_tokens * price.cached + cache_write * price.cache_write
+def nano_dollars(price: Price, usage: Usage, *, hour: int = 0, batch: bool = False) -> int:
+    """What a reply costs; `hour` of the tokens written to the prompt cache are kept for an hour."""
+    read, written = usage.cached_tokens, usage.cache_write_tokens
+    cached = read * price.cached + (written - hour) * price.cache_write + hour * price.cache_hour
+    weighed = usage.input_tokens - read - written + cached
     whole = (weighed * price.input + usage.output_tokens * price.output) * 1000
     return round(whole / 2 if batch else whole)
 

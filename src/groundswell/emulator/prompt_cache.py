@@ -24,10 +24,11 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class CacheUse(NamedTuple):
-    """How many tokens were read from the cache, and how many written to it."""
+    """How many tokens were read from the cache, how many written to it, and how many of these for an hour."""
 
     read: int = 0
     written: int = 0
+    hour: int = 0
 
 
 NOT_CACHED = CacheUse()
@@ -49,14 +50,15 @@ class PromptCache:
             self._until = {digest: until for digest, until in self._until.items() if until > now}
         for point in points:
             self._until[point.digest] = max(self._until.get(point.digest, 0.0), now + LIFETIMES[point.ttl])
-        return CacheUse(read, points[-1].tokens - read)
+        written = points[-1].tokens - read
+        return CacheUse(read, written, written if points[-1].ttl == "1h" else 0)
 
     def automatic(self, chat: Chat, tokens: int, now: float) -> CacheUse:
         """Use every prefix of whole messages of a prompt that has so many tokens."""
         if tokens < SMALLEST:
             return NOT_CACHED
         use = self.marked(_prefixes(chat), now)
-        return CacheUse(use.read // STEP * STEP, 0)
+        return CacheUse(use.read // STEP * STEP)
 
 
 def _prefixes(chat: Chat) -> list[CachePoint]:

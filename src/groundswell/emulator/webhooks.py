@@ -8,7 +8,7 @@ import hmac
 from hashlib import sha256
 from urllib.parse import urlsplit
 
-from groundswell.emulator.desks.desk import encode
+from groundswell.emulator.desks.delivery import encode
 from groundswell.emulator.world import World
 
 

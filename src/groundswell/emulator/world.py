@@ -93,12 +93,12 @@ class World:
         return found
 
     def _look_up(self, provider: str, model: str) -> bool:
-        if any(fnmatchcase(model, pattern) for pattern in (*FAMILIES[provider], *self.settings.models)):
-            return True
         try:
-            return characters.find(model) is not None
+            if characters.find(model) is not None:
+                return True
         except SettingsError:
             return False
+        return any(fnmatchcase(model, pattern) for pattern in (*FAMILIES[provider], *self.settings.models))
 
     def listed(self, provider: str) -> list[str]:
         """The models that a provider's list shows."""

@@ -126,12 +126,13 @@ Request = Chat | Embed
 
 
 class Usage(Data, frozen=True):
-    """Tokens as the provider counted them."""
+    """Tokens as the provider counted them: input holds what was read from a prompt cache and written to it."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
 
 
 NO_USAGE = Usage()

@@ -137,7 +137,7 @@ def test_the_official_client_reads_our_messages(reply: Reply) -> None:
 
 
 def test_usage_tells_what_the_cache_gave_and_took() -> None:
-    usage = anthropic.write_message(Reply("x", Usage(100, 3)), ABOUT, 60, 30, cache_write_1h=20)["usage"]
+    usage = anthropic.write_message(Reply("x", Usage(100, 3, 60, 0, 30)), ABOUT, for_an_hour=20)["usage"]
     assert (usage["input_tokens"], usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"]) == (
         10,
         60,

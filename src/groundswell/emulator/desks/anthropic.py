@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from groundswell.emulator.desks.desk import Desk, Made, decode_body, encode
+from groundswell.emulator.desks.delivery import encode
+from groundswell.emulator.desks.desk import Desk, Errand, Made, decode_body
 from groundswell.emulator.faults import Struck
 from groundswell.emulator.http import Answer, Headers, HttpRequest, Silence
 from groundswell.emulator.limits import INPUT, OUTPUT, REQUESTS, Over, Standing
@@ -105,10 +106,8 @@ class AnthropicDesk(Desk):
             headers += _ratelimit(b"tokens", min(of_tokens, key=_left), now)
         return headers
 
-    def spoil(self, body: dict[str, Any], fault: str) -> None:
+    def empty(self, body: dict[str, Any]) -> None:
         body["content"] = []
-        if fault == "filter":
-            body["stop_reason"] = "refusal"
 
     def stream_error(self) -> bytes:
         failed = self.error(Rejected(529, "Overloaded", kind="overloaded_error"))
@@ -126,23 +125,21 @@ class AnthropicDesk(Desk):
         (reply,) = made.replies
         assert isinstance(reply, Reply)
         write = wire.stream_message if made.incoming.stream else wire.write_message
-        return write(reply, made.about, cache_read=made.cache.read, cache_write=made.cache.written)
+        return write(reply, made.about, for_an_hour=made.cache.hour)
 
-    def count_tokens(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
+    def count_tokens(self, errand: Errand) -> dict[str, Any]:
         """POST /v1/messages/count_tokens"""
-        return self.inform(http, lambda: self._count(decode_body(http.body)))
-
-    def _count(self, data: Any) -> dict[str, Any]:
+        data = decode_body(errand.http.body)
         counted = dict(data, max_tokens=1) if isinstance(data, dict) else data
         return {"input_tokens": self.check(wire.read_chat(counted))}
 
-    def models(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
+    def models(self, errand: Errand) -> dict[str, Any]:
         """GET /v1/models"""
-        return self.inform(http, lambda: wire.write_models(self.world.listed(self.provider), self.world.clock.now()))
+        return wire.write_models(self.world.listed(self.provider), self.world.clock.now())
 
-    def model(self, http: HttpRequest, name: str) -> Awaitable[Answer | Silence]:
-        """GET /v1/models/{name}"""
-        return self.inform(http, lambda: wire.write_model(self.known(name), self.world.clock.now()))
+    def model(self, errand: Errand) -> dict[str, Any]:
+        """GET /v1/models/{id}"""
+        return wire.write_model(self.known(errand.id), self.world.clock.now())
 
 
 def _left(standing: Standing) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from groundswell.emulator.batches import Agenda, Batch, Clerk, Line, page
+from groundswell.emulator.batches import Agenda, Batch, Clerk, Line, listing, page
 from groundswell.emulator.desks.anthropic import FAULTS, INVALID, LOW_BALANCE, AnthropicDesk, too_large
-from groundswell.emulator.desks.desk import Made, decode_body, encode
-from groundswell.emulator.faults import Stage, Struck
-from groundswell.emulator.http import Answer, HttpRequest, Silence
+from groundswell.emulator.desks.delivery import encode
+from groundswell.emulator.desks.desk import Errand, Made, decode_body
+from groundswell.emulator.http import Answer
 from groundswell.emulator.wire import Rejected
 from groundswell.emulator.wire import anthropic as wire
 from groundswell.emulator.wire.pieces import timestamp
@@ -84,12 +84,10 @@ class AnthropicBatches(Clerk):
 
     # The lines of its results.
 
-    def write_reply(self, batch: AnthropicBatch, line: Line, made: Made, *, filtered: bool) -> bytes:
+    def write_reply(self, batch: AnthropicBatch, line: Line, made: Made) -> bytes:
         (reply,) = made.replies
         assert isinstance(reply, Reply)
-        written = wire.write_message(reply, made.about, made.cache.read, made.cache.written, "batch")
-        if filtered:
-            self.desk.spoil(written, "filter")
+        written = wire.write_message(reply, made.about, "batch", for_an_hour=made.cache.hour)
         return _result(line, {"type": "succeeded", "message": written})
 
     def write_failure(self, batch: AnthropicBatch, line: Line, rejected: Rejected | None) -> bytes:
@@ -113,23 +111,18 @@ class AnthropicBatches(Clerk):
 
     # The endpoints.
 
-    async def create(self, http: HttpRequest) -> Answer | Silence:
+    def create(self, errand: Errand) -> dict[str, Any]:
         """POST /v1/messages/batches"""
-
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            if len(http.body) > LARGEST:
-                too_large(http.body)
-            lines = _read_create(decode_body(http.body))
-            await self.agenda.catch_up()
-            self._check_queue(account, len(lines))
-            created, window = self.world.clock.now(), self.world.settings.batch.window
-            batch = AnthropicBatch(self.world.new_id("msgbatch_"), account, created, window)
-            batch.lines, batch.struck = lines, struck
-            self.batches[batch.id] = batch
-            self.begin(batch, created)
-            return self._show(batch, http)
-
-        return await self.desk.manage(http, work, Stage.BATCH)
+        if len(errand.http.body) > LARGEST:
+            too_large(errand.http.body)
+        lines = _read_create(decode_body(errand.http.body))
+        self._check_queue(errand.account, len(lines))
+        created, window = self.world.clock.now(), self.world.settings.batch.window
+        batch = AnthropicBatch(self.world.new_id("msgbatch_"), errand.account, created, window)
+        batch.lines, batch.struck = lines, errand.struck
+        self.batches[batch.id] = batch
+        self.begin(batch, created)
+        return self._show(batch, errand)
 
     def _check_queue(self, account: Account, new: int) -> None:
         limit = self.world.settings.limits.queued_requests
@@ -139,74 +132,48 @@ class AnthropicBatches(Clerk):
             message = f"This request would exceed your organization's limit of {limit:,} batch requests in the queue."
             raise Rejected(429, message, kind="rate_limit_error")
 
-    async def list(self, http: HttpRequest) -> Answer | Silence:
+    def list(self, errand: Errand) -> dict[str, Any]:
         """GET /v1/messages/batches"""
+        own = [batch for batch in reversed(self.batches.values()) if batch.account.name == errand.account.name]
+        found, more = page(own, errand.http.query, 1000, "after_id", "before_id")
+        return listing([self._show(batch, errand) for batch in found], more)
 
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            await self.agenda.catch_up()
-            own = [batch for batch in reversed(self.batches.values()) if batch.account.name == account.name]
-            found, more = page(own, http.query, 1000, "after_id", "before_id")
-            data = [self._show(batch, http) for batch in found]
-            first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
-            return {"data": data, "has_more": more, "first_id": first, "last_id": last}
-
-        return await self.desk.manage(http, work)
-
-    async def retrieve(self, http: HttpRequest, id: str) -> Answer | Silence:
+    def retrieve(self, errand: Errand) -> dict[str, Any]:
         """GET /v1/messages/batches/{id}"""
+        return self._show(self._get(errand), errand)
 
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            await self.agenda.catch_up()
-            return self._show(self._get(account, id), http)
-
-        return await self.desk.manage(http, work)
-
-    async def stop(self, http: HttpRequest, id: str) -> Answer | Silence:
+    def stop(self, errand: Errand) -> dict[str, Any]:
         """POST /v1/messages/batches/{id}/cancel"""
+        batch = self._get(errand)
+        if not batch.open:
+            raise Rejected(400, f"Batch {batch.id} has already ended.", kind=INVALID)
+        self.cancel(batch, self.world.clock.now())
+        return self._show(batch, errand)
 
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            await self.agenda.catch_up()
-            batch = self._get(account, id)
-            if not batch.open:
-                raise Rejected(400, f"Batch {id} has already ended.", kind=INVALID)
-            self.cancel(batch, self.world.clock.now())
-            return self._show(batch, http)
-
-        return await self.desk.manage(http, work)
-
-    async def delete(self, http: HttpRequest, id: str) -> Answer | Silence:
+    def delete(self, errand: Errand) -> dict[str, Any]:
         """DELETE /v1/messages/batches/{id}"""
+        batch = self._get(errand)
+        if batch.open:
+            message = f"Batch {batch.id} is still in progress. Cancel it and wait until it has ended."
+            raise Rejected(400, message, kind=INVALID)
+        del self.batches[batch.id]
+        return {"id": batch.id, "type": "message_batch_deleted"}
 
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            await self.agenda.catch_up()
-            if self._get(account, id).open:
-                message = f"Batch {id} is still in progress. Cancel it and wait until it has ended."
-                raise Rejected(400, message, kind=INVALID)
-            del self.batches[id]
-            return {"id": id, "type": "message_batch_deleted"}
-
-        return await self.desk.manage(http, work)
-
-    async def results(self, http: HttpRequest, id: str) -> Answer | Silence:
+    def results(self, errand: Errand) -> Answer:
         """GET /v1/messages/batches/{id}/results"""
+        batch = self._get(errand)
+        if batch.show("", self.world.clock.now())["results_url"] is None:
+            raise Rejected(404, f"Batch {batch.id} has no results to read.", kind="not_found_error")
+        return Answer(body=b"".join(batch.results), content_type=JSONL)
 
-        async def work(account: Account, struck: Struck | None) -> Answer:
-            await self.agenda.catch_up()
-            batch = self._get(account, id)
-            if batch.show("", self.world.clock.now())["results_url"] is None:
-                raise Rejected(404, f"Batch {id} has no results to read.", kind="not_found_error")
-            return Answer(body=b"".join(batch.results), content_type=JSONL)
-
-        return await self.desk.manage(http, work, Stage.RESULTS)
-
-    def _show(self, batch: Batch, http: HttpRequest) -> dict[str, Any]:
+    def _show(self, batch: Batch, errand: Errand) -> dict[str, Any]:
         assert isinstance(batch, AnthropicBatch)
-        return batch.show(f"http://{http.headers.get('host', 'localhost')}", self.world.clock.now())
+        return batch.show(f"http://{errand.http.headers.get('host', 'localhost')}", self.world.clock.now())
 
-    def _get(self, account: Account, id: str) -> AnthropicBatch:
-        batch = self.batches.get(id)
-        if not isinstance(batch, AnthropicBatch) or batch.account.name != account.name:
-            raise Rejected(404, f"Batch {id} was not found.", kind="not_found_error")
+    def _get(self, errand: Errand) -> AnthropicBatch:
+        batch = self.batches.get(errand.id)
+        if not isinstance(batch, AnthropicBatch) or batch.account.name != errand.account.name:
+            raise Rejected(404, f"Batch {errand.id} was not found.", kind="not_found_error")
         return batch
 
 

@@ -2,21 +2,23 @@
 
     serve -> strike (faults) -> _admit (model, limits) -> make (reply, books) -> _deliver (latency, faults)
 
+What costs nothing (files, batches, lists) is an errand, and goes by `run`.
+
 Whatever is wrong on the way is a `Rejected`, written down in the books and answered in the provider's words.
 """
 
 from __future__ import annotations
 
-import asyncio
 import math
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import msgspec
 
 from groundswell.emulator import model
+from groundswell.emulator.desks.delivery import encode, page, streamed, whole
 from groundswell.emulator.faults import Stage, Struck, Subject
 from groundswell.emulator.http import Answer, Headers, HttpRequest, Silence
 from groundswell.emulator.ledger import Entry
@@ -30,12 +32,11 @@ from groundswell.program.request import Chat, Embedding, Reply, Usage
 
 NOBODY = "unknown"
 REFUSAL = "I'm sorry, but I can't help with that."
-HTML = b"text/html; charset=utf-8"
-PAGE = b"<html><head><title>%d</title></head><body><h1>%d %b</h1><hr>gateway</body></html>"
+FILTERED = 10
+"""Characters of a reply that the content filter lets through."""
 _FORM = ("stream", "stream_options")
 _canonical = msgspec.json.Encoder(order="deterministic").encode
 _decode = msgspec.json.Decoder().decode
-encode = msgspec.json.Encoder().encode
 
 
 class Visit(NamedTuple):
@@ -61,8 +62,17 @@ class Made(NamedTuple):
     """From there until it is whole."""
 
 
+class Errand(NamedTuple):
+    """A request that costs nothing: whose, for what, and what is to go wrong."""
+
+    account: Account
+    http: HttpRequest
+    id: str
+    struck: Struck | None
+
+
 Write = Callable[[Made], "dict[str, Any] | Iterable[bytes]"]
-Work = Callable[[Account, "Struck | None"], "Awaitable[dict[str, Any] | Answer]"]
+Do = Callable[[Errand], "dict[str, Any] | Answer"]
 
 
 class Desk(ABC):
@@ -106,8 +116,8 @@ class Desk(ABC):
         """What a request takes from the buckets before it is answered."""
 
     @abstractmethod
-    def spoil(self, body: dict[str, Any], fault: str) -> None:
-        """Empty a reply, or end it by the content filter."""
+    def empty(self, body: dict[str, Any]) -> None:
+        """Take everything that was said out of a reply."""
 
     @abstractmethod
     def stream_error(self) -> bytes:
@@ -129,22 +139,19 @@ class Desk(ABC):
         """What of a prompt was cached."""
         return NOT_CACHED
 
-    # What is the same.
+    # The way of a request to the model.
 
     def serve(self, http: HttpRequest, read: Callable[[Any], Incoming], write: Write) -> Answer | Silence:
         """Answer a request to a model."""
-        try:
-            account = self.identify(http)
-        except Rejected as rejected:
-            entry = self.world.ledger.entry(NOBODY, "")
-            entry.received += 1
-            return self.refuse(rejected, entry, ())
+        account = self._account(http)
+        if isinstance(account, Answer):
+            return account
         data = decode_body(http.body)
-        visit = self.enter(account, named(data), http.path)
+        visit = self._enter(account, named(data), http.path)
         try:
             struck = self.strike(visit, Stage.REQUEST, Stage.REPLY)
             if struck is not None and struck.kind.stage is Stage.REQUEST:
-                return self.fail(struck, visit)
+                return self._fail(struck, visit)
             incoming = read(data)
             charged = self._admit(visit, incoming)
             made = self.make(visit, incoming, data, struck)
@@ -152,48 +159,22 @@ class Desk(ABC):
             return self._deliver(visit, made, write, struck)
         except Rejected as rejected:
             self.failed(account, visit.model)
-            return self.refuse(rejected, visit.entry, self.headers(account, visit.model))
+            return self._refuse(rejected, visit.entry, self.headers(account, visit.model))
 
-    def enter(self, account: Account, name: str, path: str) -> Visit:
+    def _account(self, http: HttpRequest) -> Account | Answer:
+        """Whose request it is, or the answer to one that is nobody's."""
+        try:
+            return self.identify(http)
+        except Rejected as rejected:
+            entry = self.world.ledger.entry(NOBODY, "")
+            entry.received += 1
+            return self._refuse(rejected, entry, ())
+
+    def _enter(self, account: Account, name: str, path: str) -> Visit:
         """Write into the books that a request came."""
         entry = self.world.ledger.entry(account.name, name)
         entry.received += 1
         return Visit(account, name, path, entry)
-
-    async def manage(self, http: HttpRequest, work: Work, *stages: Stage) -> Answer | Silence:
-        """Answer a request that costs nothing: of files, batches and lists."""
-        try:
-            account = self.identify(http)
-        except Rejected as rejected:
-            entry = self.world.ledger.entry(NOBODY, "")
-            entry.received += 1
-            return self.refuse(rejected, entry, ())
-        visit = self.enter(account, "", http.path)
-        headers = self.headers(account, "")
-        try:
-            struck = self.strike(visit, Stage.REQUEST, Stage.REPLY, *stages)
-            if struck is not None and struck.kind.stage is Stage.REQUEST:
-                return self.fail(struck, visit)
-            given = await work(account, struck)
-        except Rejected as rejected:
-            return self.refuse(rejected, visit.entry, headers)
-        visit.entry.free += 1
-        name = struck.name if struck is not None else ""
-        return spoiled(given, name, headers)
-
-    def inform(self, http: HttpRequest, tell: Callable[[], dict[str, Any]]) -> Awaitable[Answer | Silence]:
-        """Answer a request that only wants to know something."""
-
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            return tell()
-
-        return self.manage(http, work)
-
-    def known(self, name: str) -> str:
-        """A model that exists."""
-        if not self.world.knows(self.provider, name):
-            raise self.unknown_model(name)
-        return name
 
     def strike(self, visit: Visit, *stages: Stage) -> Struck | None:
         """The fault that this request meets, if any."""
@@ -201,38 +182,6 @@ class Desk(ABC):
         if struck is not None:
             visit.entry.faults[struck.name] += 1
         return struck
-
-    def fail(self, struck: Struck, visit: Visit) -> Answer | Silence:
-        """An injected fault, in place of any work."""
-        self.failed(visit.account, visit.model)
-        headers = self.headers(visit.account, visit.model)
-        if struck.name in ("drop", "hang"):
-            visit.entry.unanswered += 1
-            return Silence(hang=struck.name == "hang")
-        if struck.name in ("html", "502"):
-            status = 200 if struck.name == "html" else 502
-            visit.entry.refused[status] += 1
-            return Answer(status, PAGE % (status, status, b"Gateway"), HTML, headers)
-        rejected = self.refusal(struck, visit.model)
-        if struck.name == "429":
-            rejected.retry_after = struck.retry_after
-        return self.refuse(rejected, visit.entry, headers)
-
-    def refuse(self, rejected: Rejected, entry: Entry, headers: Headers) -> Answer:
-        """An answer that says no."""
-        entry.refused[rejected.status] += 1
-        if rejected.retry_after is not None:
-            headers = [*headers, (b"retry-after", b"%g" % rejected.retry_after)]
-        return Answer(rejected.status, encode(self.error(rejected)), headers=headers)
-
-    def check(self, incoming: Incoming) -> int:
-        """The tokens of a prompt, if the model exists and the prompt fits it."""
-        self.known(incoming.request.model)
-        room = self.world.settings.context
-        tokens = count_request(incoming.request)
-        if tokens > room:
-            raise self.too_long(tokens, room)
-        return tokens
 
     def _admit(self, visit: Visit, incoming: Incoming) -> dict[str, int]:
         """Let a request in if the model exists, the prompt fits it, and no limit is broken."""
@@ -246,6 +195,21 @@ class Desk(ABC):
             raise rejected
         return charged
 
+    def check(self, incoming: Incoming) -> int:
+        """The tokens of a prompt, if the model exists and the prompt fits it."""
+        self.known(incoming.request.model)
+        room = self.world.settings.context
+        tokens = count_request(incoming.request)
+        if tokens > room:
+            raise self.too_long(tokens, room)
+        return tokens
+
+    def known(self, name: str) -> str:
+        """A model that exists."""
+        if not self.world.knows(self.provider, name):
+            raise self.unknown_model(name)
+        return name
+
     def make(
         self, visit: Visit, incoming: Incoming, data: Any, struck: Struck | None = None, *, batch: bool = False
     ) -> Made:
@@ -253,66 +217,96 @@ class Desk(ABC):
         request, settings = incoming.request, self.world.settings
         print_ = fingerprint(data)
         sample = 0 if isinstance(request, Chat) and request.seed is not None else visit.entry.paid.get(print_, 0)
-        replies = [
+        replies: list[Reply | Embedding] = [
             model.answer(request, seed=settings.seed, sample=sample * incoming.choices + number)
             for number in range(incoming.choices)
         ]
-        if struck is not None and struck.name == "refusal":
-            replies = [refused(reply) for reply in replies]
+        if struck is not None:
+            replies = [ended(reply, struck.name) for reply in replies]
         cache = self.cached(visit.account, incoming, replies[0].usage.input_tokens, data)
-        usage = summed(replies, cache)
-        visit.entry.pay(print_, usage, self.price(visit.model), cache.written, batch=batch)
+        if cache is not NOT_CACHED:
+            replies = [with_cache(reply, cache) for reply in replies]
+        usage = summed(replies)
+        visit.entry.pay(print_, usage, self.price(visit.model), hour=cache.hour, batch=batch)
         length = sum(len(reply.text) for reply in replies if isinstance(reply, Reply))
         first = settings.latency.first(settings.seed, print_, sample)
         about = About(self.world.new_id(self.id_prefix), self.world.clock.now(), visit.model)
         return Made(incoming, replies, usage, about, cache, first, settings.latency.per_char * length)
 
-    def _deliver(self, visit: Visit, made: Made, write: Write, struck: Struck | None) -> Answer | Silence:
-        """Send what was made, or what a fault makes of it."""
-        name = struck.name if struck is not None else ""
-        if name == "drop-after":
-            return Silence()
-        delay = self.delay(visit, made)
-        headers = self.headers(visit.account, visit.model)
-        ended = None
-        if delay > 0 or made.incoming.stream:
-            visit.entry.enter()
-            ended = visit.entry.leave
-        written = write(made)
-        if not isinstance(written, dict):
-            chunks = spoil_stream(list(written), name, self.stream_error())
-            pause = made.speaking / max(1, len(chunks))
-            cut = sum(map(len, chunks)) - 1 if name == "truncated" else None
-            first = delay - made.speaking
-            return Answer(200, b"", self.stream_type, headers, first, cut, paced(chunks, pause), ended)
-        if name in ("empty", "filter"):
-            self.spoil(written, name)
-        answer = spoiled(written, name, headers)
-        return answer if isinstance(answer, Silence) else answer._replace(delay=delay, ended=ended)
-
     def price(self, name: str) -> Price:
         """What a model costs here."""
         return price_of(name, self.world.settings.prices)
 
-    def delay(self, visit: Visit, made: Made) -> float:
+    def delay(self, made: Made) -> float:
         """Seconds until the whole reply is there."""
         return made.seconds + made.speaking
 
+    def _deliver(self, visit: Visit, made: Made, write: Write, struck: Struck | None) -> Answer | Silence:
+        """Send what was made, or what a fault makes of it."""
+        fault = struck.name if struck is not None else ""
+        delay, headers = self.delay(made), self.headers(visit.account, visit.model)
+        written = write(made)
+        if isinstance(written, dict):
+            if fault == "empty":
+                self.empty(written)
+            answer = whole(written, fault, headers)
+        elif fault == "drop-after":
+            answer = Silence()
+        else:
+            chunks = list(written)
+            pause = made.speaking / max(1, len(chunks))
+            answer = streamed(chunks, fault, self.stream_error(), self.stream_type, pause)
+            delay -= made.speaking
+        if isinstance(answer, Silence):
+            return answer
+        if delay <= 0 and answer.chunks is None:
+            return answer
+        visit.entry.enter()
+        return answer._replace(headers=headers, delay=delay, ended=visit.entry.leave)
 
-def spoiled(given: dict[str, Any] | Answer, fault: str, headers: Headers) -> Answer | Silence:
-    """An answer, or what a fault makes of it on its way."""
-    if fault == "drop-after":
-        return Silence()
-    answer = given if isinstance(given, Answer) else Answer(body=encode(given))
-    answer = answer._replace(headers=headers)
-    match fault:
-        case "malformed":
-            return answer._replace(body=answer.body[: len(answer.body) // 2])
-        case "wrong-type":
-            return answer._replace(content_type=b"text/plain")
-        case "truncated" | "stream-error" | "results-cut":
-            return answer._replace(cut=len(answer.body) // 2)
-    return answer
+    # What is said in place of a reply.
+
+    def _fail(self, struck: Struck, visit: Visit) -> Answer | Silence:
+        """An injected fault, in place of any work."""
+        self.failed(visit.account, visit.model)
+        headers = self.headers(visit.account, visit.model)
+        if struck.name in ("drop", "hang"):
+            visit.entry.unanswered += 1
+            return Silence(hang=struck.name == "hang")
+        if struck.name in ("html", "502"):
+            answer = page(200 if struck.name == "html" else 502, headers)
+            visit.entry.refused[answer.status] += 1
+            return answer
+        rejected = self.refusal(struck, visit.model)
+        if struck.name == "429":
+            rejected.retry_after = struck.retry_after
+        return self._refuse(rejected, visit.entry, headers)
+
+    def _refuse(self, rejected: Rejected, entry: Entry, headers: Headers) -> Answer:
+        """An answer that says no."""
+        entry.refused[rejected.status] += 1
+        if rejected.retry_after is not None:
+            headers = [*headers, (b"retry-after", b"%g" % rejected.retry_after)]
+        return Answer(rejected.status, encode(self.error(rejected)), headers=headers)
+
+    # The way of a request that costs nothing.
+
+    def run(self, http: HttpRequest, id: str, do: Do, *stages: Stage) -> Answer | Silence:
+        """Do an errand: of files, batches and lists. `id` is what the path names."""
+        account = self._account(http)
+        if isinstance(account, Answer):
+            return account
+        visit = self._enter(account, "", http.path)
+        headers = self.headers(account, "")
+        try:
+            struck = self.strike(visit, Stage.REQUEST, Stage.REPLY, *stages)
+            if struck is not None and struck.kind.stage is Stage.REQUEST:
+                return self._fail(struck, visit)
+            given = do(Errand(account, http, id, struck))
+        except Rejected as rejected:
+            return self._refuse(rejected, visit.entry, headers)
+        visit.entry.free += 1
+        return whole(given, struck.name if struck is not None else "", headers)
 
 
 def decode_body(body: bytes) -> Any:
@@ -334,39 +328,24 @@ def fingerprint(data: Any) -> bytes:
     return blake2b(_canonical({key: data[key] for key in data if key not in _FORM}), digest_size=16).digest()
 
 
-def refused(reply: Reply | Embedding) -> Reply | Embedding:
-    """The same reply as a refusal."""
-    if isinstance(reply, Embedding):
+def ended(reply: Reply | Embedding, fault: str) -> Reply | Embedding:
+    """A reply as a refusal, or cut short by the content filter, if that is the fault."""
+    if isinstance(reply, Embedding) or fault not in ("refusal", "filter", "line-filter"):
         return reply
-    usage = msgspec.structs.replace(reply.usage, output_tokens=count(REFUSAL))
-    return Reply(REFUSAL, usage, "refusal", reply.model)
+    text, finish = (REFUSAL, "refusal") if fault == "refusal" else (reply.text[:FILTERED], "content_filter")
+    usage = msgspec.structs.replace(reply.usage, output_tokens=count(text))
+    return Reply(text, usage, finish, reply.model)
 
 
-def summed(replies: Sequence[Reply | Embedding], cache: CacheUse) -> Usage:
+def with_cache(reply: Reply | Embedding, cache: CacheUse) -> Reply | Embedding:
+    """A reply that says what the prompt cache had of its prompt, and took."""
+    usage = msgspec.structs.replace(reply.usage, cached_tokens=cache.read, cache_write_tokens=cache.written)
+    return msgspec.structs.replace(reply, usage=usage)
+
+
+def summed(replies: Sequence[Reply | Embedding]) -> Usage:
     """What a request is charged for: its input once, and all output."""
-    first = replies[0].usage
+    if len(replies) == 1:
+        return replies[0].usage
     output = sum(reply.usage.output_tokens for reply in replies)
-    return msgspec.structs.replace(first, output_tokens=output, cached_tokens=cache.read)
-
-
-def spoil_stream(chunks: list[bytes], fault: str, error: bytes) -> list[bytes]:
-    """The chunks that are sent when a fault strikes a stream."""
-    half = chunks[: max(1, len(chunks) // 2)]
-    match fault:
-        case "stream-error":
-            return [*half, error]
-        case "truncated":
-            return [*half, b"-"]
-        case "malformed":
-            return [*half, chunks[-1][:-3] + b"{\n\n"]
-        case "empty":
-            return chunks[-1:]
-    return chunks
-
-
-async def paced(chunks: Sequence[bytes], pause: float) -> AsyncIterator[bytes]:
-    """The chunks, with a pause after each."""
-    for chunk in chunks:
-        yield chunk
-        if pause:
-            await asyncio.sleep(pause)
+    return msgspec.structs.replace(replies[0].usage, output_tokens=output)

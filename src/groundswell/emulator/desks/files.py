@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from groundswell.emulator.batches import page
+from groundswell.emulator.batches import listing, page
+from groundswell.emulator.desks.desk import Errand
 from groundswell.emulator.desks.openai import INVALID, OpenAIDesk
-from groundswell.emulator.faults import Stage, Struck
-from groundswell.emulator.http import Answer, HttpRequest, Silence
+from groundswell.emulator.http import Answer, HttpRequest
 from groundswell.emulator.wire import Rejected
 from groundswell.emulator.world import Account
 
@@ -80,66 +80,45 @@ class Files:
 
     # The endpoints.
 
-    async def upload(self, http: HttpRequest) -> Answer | Silence:
+    def upload(self, errand: Errand) -> dict[str, Any]:
         """POST /v1/files"""
+        fields = read_form(errand.http)
+        purpose = fields.get("purpose", ("", b""))[1].decode("utf-8", "replace")
+        if not purpose:
+            raise _missing("purpose")
+        if "file" not in fields:
+            raise _missing("file")
+        name, content = fields["file"]
+        if len(content) > LARGEST:
+            message = f"The file is {len(content)} bytes; batch files may have at most {LARGEST}."
+            raise Rejected(413, message, kind=INVALID, param="file")
+        if purpose == "batch" and not name.endswith(".jsonl"):
+            message = f"Invalid file format for Batch API. Must be .jsonl, got {name!r}"
+            raise Rejected(400, message, kind=INVALID, param="file")
+        return self.add(errand.account, name, purpose, content, _lifetime(fields)).show()
 
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            fields = read_form(http)
-            purpose = fields.get("purpose", ("", b""))[1].decode("utf-8", "replace")
-            if not purpose:
-                raise _missing("purpose")
-            if "file" not in fields:
-                raise _missing("file")
-            name, content = fields["file"]
-            if len(content) > LARGEST:
-                message = f"The file is {len(content)} bytes; batch files may have at most {LARGEST}."
-                raise Rejected(413, message, kind=INVALID, param="file")
-            if purpose == "batch" and not name.endswith(".jsonl"):
-                message = f"Invalid file format for Batch API. Must be .jsonl, got {name!r}"
-                raise Rejected(400, message, kind=INVALID, param="file")
-            return self.add(account, name, purpose, content, _lifetime(fields)).show()
-
-        return await self._desk.manage(http, work)
-
-    async def list(self, http: HttpRequest) -> Answer | Silence:
+    def list(self, errand: Errand) -> dict[str, Any]:
         """GET /v1/files"""
+        query = errand.http.query
+        wanted = query.get("purpose")
+        own = [file for file in self._files.values() if self.find(errand.account, file.id) is not None]
+        kept = [file for file in own if wanted in (None, file.purpose)]
+        ordered = kept if query.get("order") == "asc" else kept[::-1]
+        found, more = page(ordered, query, MOST_LISTED, "after", unless_told=MOST_LISTED)
+        return listing([file.show() for file in found], more)
 
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            wanted = http.query.get("purpose")
-            own = [file for file in self._files.values() if self.find(account, file.id) is not None]
-            kept = [file for file in own if wanted in (None, file.purpose)]
-            ordered = kept if http.query.get("order") == "asc" else kept[::-1]
-            found, more = page(ordered, http.query, MOST_LISTED, "after", unless_told=MOST_LISTED)
-            data = [file.show() for file in found]
-            first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
-            return {"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": more}
-
-        return await self._desk.manage(http, work)
-
-    async def retrieve(self, http: HttpRequest, id: str) -> Answer | Silence:
+    def retrieve(self, errand: Errand) -> dict[str, Any]:
         """GET /v1/files/{id}"""
+        return self._get(errand.account, errand.id).show()
 
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            return self._get(account, id).show()
-
-        return await self._desk.manage(http, work)
-
-    async def content(self, http: HttpRequest, id: str) -> Answer | Silence:
+    def content(self, errand: Errand) -> Answer:
         """GET /v1/files/{id}/content"""
+        return Answer(body=self._get(errand.account, errand.id).content, content_type=OCTETS)
 
-        async def work(account: Account, struck: Struck | None) -> Answer:
-            return Answer(body=self._get(account, id).content, content_type=OCTETS)
-
-        return await self._desk.manage(http, work, Stage.RESULTS)
-
-    async def delete(self, http: HttpRequest, id: str) -> Answer | Silence:
+    def delete(self, errand: Errand) -> dict[str, Any]:
         """DELETE /v1/files/{id}"""
-
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            del self._files[self._get(account, id).id]
-            return {"id": id, "object": "file", "deleted": True}
-
-        return await self._desk.manage(http, work)
+        del self._files[self._get(errand.account, errand.id).id]
+        return {"id": errand.id, "object": "file", "deleted": True}
 
 
 def _missing(name: str) -> Rejected:

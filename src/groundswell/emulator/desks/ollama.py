@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from groundswell.emulator.desks.desk import Desk, Made, Visit, decode_body, encode, named
+from groundswell.emulator.desks.delivery import encode
+from groundswell.emulator.desks.desk import Desk, Errand, Made, Visit, decode_body, named
 from groundswell.emulator.faults import Struck
 from groundswell.emulator.http import Answer, HttpRequest, Silence
 from groundswell.emulator.limits import REQUESTS, TOKENS, Over
@@ -72,9 +73,9 @@ class OllamaDesk(Desk):
     def charges(self, tokens: int, incoming: Incoming) -> dict[str, int]:
         return {REQUESTS: 1, TOKENS: tokens}
 
-    def delay(self, visit: Visit, made: Made) -> float:
+    def delay(self, made: Made) -> float:
         """Requests wait for one of the slots."""
-        seconds = super().delay(visit, made)
+        seconds = super().delay(made)
         slots = self.world.slots
         return seconds if slots is None else slots.enter(seconds, self.world.real())
 
@@ -93,7 +94,7 @@ class OllamaDesk(Desk):
         about = About(self.world.new_id(self.id_prefix), self.world.clock.now(), visit.model)
         return Made(incoming, (reply,), reply.usage, about, NOT_CACHED, 0.0, 0.0)
 
-    def spoil(self, body: dict[str, Any], fault: str) -> None:
+    def empty(self, body: dict[str, Any]) -> None:
         if "embeddings" in body:
             body["embeddings"] = []
         elif "message" in body:
@@ -144,19 +145,17 @@ class OllamaDesk(Desk):
         assert isinstance(embedding, Embedding)
         return wire.write_embed(embedding, made.about, made.seconds)
 
-    def tags(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
+    def tags(self, errand: Errand) -> dict[str, Any]:
         """GET /api/tags"""
-        return self.inform(http, lambda: wire.write_tags(self.world.listed(self.provider), self.world.clock.now()))
+        return wire.write_tags(self.world.listed(self.provider), self.world.clock.now())
 
-    def running(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
+    def running(self, errand: Errand) -> dict[str, Any]:
         """GET /api/ps"""
-        return self.inform(http, lambda: wire.write_ps(self.world.listed(self.provider), self.world.clock.now()))
+        return wire.write_ps(self.world.listed(self.provider), self.world.clock.now())
 
-    def show(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
+    def show(self, errand: Errand) -> dict[str, Any]:
         """POST /api/show"""
-        return self.inform(http, lambda: self._show(named(decode_body(http.body))))
-
-    def _show(self, name: str) -> dict[str, Any]:
+        name = named(decode_body(errand.http.body))
         if not name:
             raise Rejected(400, "model is required", kind="invalid")
         return wire.write_show(self.known(name), self.world.clock.now())

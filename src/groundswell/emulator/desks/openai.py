@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-from groundswell.emulator.desks.desk import Desk, Made, encode
+from groundswell.emulator.desks.delivery import encode
+from groundswell.emulator.desks.desk import Desk, Errand, Made
 from groundswell.emulator.faults import Struck
 from groundswell.emulator.http import Answer, Headers, HttpRequest, Silence
 from groundswell.emulator.limits import REQUESTS, TOKENS, Over
@@ -13,7 +14,7 @@ from groundswell.emulator.prompt_cache import NOT_CACHED, CacheUse
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire import openai as wire
 from groundswell.emulator.world import Account
-from groundswell.program.request import Chat, Embedding, Reply, Usage
+from groundswell.program.request import Chat, Embedding, Reply
 
 INVALID = "invalid_request_error"
 HEADER_NAMES = {REQUESTS: (b"requests",), TOKENS: (b"tokens", b"project-tokens")}
@@ -106,13 +107,8 @@ class OpenAIDesk(Desk):
                 )
         return headers
 
-    def spoil(self, body: dict[str, Any], fault: str) -> None:
-        if fault == "empty":
-            body["choices" if "choices" in body else "data"] = []
-        else:
-            for choice in body.get("choices", ()):
-                choice["finish_reason"] = "content_filter"
-                choice["message"]["content"] = (choice["message"]["content"] or "")[:10]
+    def empty(self, body: dict[str, Any]) -> None:
+        body["choices" if "choices" in body else "data"] = []
 
     def stream_error(self) -> bytes:
         message = "The server had an error while processing your request."
@@ -131,7 +127,7 @@ class OpenAIDesk(Desk):
 
     def write_chat(self, made: Made) -> dict[str, Any] | Iterable[bytes]:
         """A reply, whole or as a stream."""
-        replies = [with_usage(reply, made.cache) for reply in made.replies if isinstance(reply, Reply)]
+        replies = [reply for reply in made.replies if isinstance(reply, Reply)]
         if made.incoming.stream:
             return wire.stream_chat(replies, made.about, made.incoming.usage_in_stream)
         return wire.write_chat(replies, made.about)
@@ -142,22 +138,13 @@ class OpenAIDesk(Desk):
         assert isinstance(embedding, Embedding)
         return wire.write_embed(embedding, made.about, made.incoming.base64)
 
-    def models(self, http: HttpRequest) -> Awaitable[Answer | Silence]:
+    def models(self, errand: Errand) -> dict[str, Any]:
         """GET /v1/models"""
-        return self.inform(http, lambda: wire.write_models(self.world.listed(self.provider), self.world.clock.now()))
+        return wire.write_models(self.world.listed(self.provider), self.world.clock.now())
 
-    def model(self, http: HttpRequest, name: str) -> Awaitable[Answer | Silence]:
-        """GET /v1/models/{name}"""
-        return self.inform(http, lambda: wire.write_model(self.known(name), self.world.clock.now()))
-
-
-def with_usage(reply: Reply, cache: CacheUse) -> Reply:
-    """The reply with what the prompt cache had of its prompt."""
-    if not cache.read:
-        return reply
-    usage = reply.usage
-    counted = Usage(usage.input_tokens, usage.output_tokens, cache.read, usage.reasoning_tokens)
-    return Reply(reply.text, counted, reply.finish, reply.model, reply.tool_calls, reply.reasoning, reply.logprobs)
+    def model(self, errand: Errand) -> dict[str, Any]:
+        """GET /v1/models/{id}"""
+        return wire.write_model(self.known(errand.id), self.world.clock.now())
 
 
 def duration(seconds: float) -> str:

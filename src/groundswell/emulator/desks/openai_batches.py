@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
-from groundswell.emulator.batches import Agenda, Batch, Clerk, Line, page
-from groundswell.emulator.desks.desk import Made, decode_body, encode, named
+from groundswell.emulator.batches import Agenda, Batch, Clerk, Line, listing, page
+from groundswell.emulator.desks.delivery import encode
+from groundswell.emulator.desks.desk import Errand, Made, decode_body
 from groundswell.emulator.desks.files import Files
 from groundswell.emulator.desks.openai import FAULTS, INVALID, OpenAIDesk
-from groundswell.emulator.faults import Stage, Struck
-from groundswell.emulator.http import Answer, HttpRequest, Silence
-from groundswell.emulator.tokens import count_request
-from groundswell.emulator.wire import Incoming, Rejected
+from groundswell.emulator.desks.openai_lines import problem, read_create, read_lines
+from groundswell.emulator.wire import Rejected
 from groundswell.emulator.wire import openai as wire
 from groundswell.emulator.world import Account
 from groundswell.program.request import Usage
 
-MOST_LINES = 50_000
 MOST_ERRORS = 100
-READ: dict[str, Callable[[object], Incoming]] = {
-    "/v1/chat/completions": wire.read_chat,
-    "/v1/embeddings": wire.read_embed,
-}
 STAMPS = ("in_progress", "finalizing", "completed", "failed", "expired", "cancelling", "cancelled")
 LEFT = {
     "expired": ("batch_expired", "This request could not be executed before the completion window expired."),
@@ -113,13 +105,12 @@ class OpenAIBatches(Clerk):
         """What is wrong with a batch; one bad line is enough to fail it."""
         file = self.files.find(batch.account, batch.input_file)
         if file is None:
-            return [_problem("invalid_input_file", f"No such File object: {batch.input_file}", None, "input_file_id")]
+            return [problem("invalid_input_file", f"No such File object: {batch.input_file}", None, "input_file_id")]
         if batch.struck is not None and batch.struck.name == "batch-failed":
-            return [_problem("internal_error", "The batch could not be validated.", None, None)]
-        errors = read_lines(batch, file.content)
-        if errors:
-            return errors
-        return self._check_tokens(batch)
+            return [problem("internal_error", "The batch could not be validated.", None, None)]
+        read = read_lines(batch.endpoint, file.content)
+        batch.lines, batch.model = read.lines, read.model
+        return read.problems or self._check_tokens(batch)
 
     def _check_tokens(self, batch: OpenAIBatch) -> list[dict[str, Any]]:
         limit = self.world.settings.limits.enqueued_tokens
@@ -132,7 +123,7 @@ class OpenAIBatches(Clerk):
             f"Limit: {limit or 0:,} enqueued tokens. "
             "Please try again once some in_progress batches have been completed."
         )
-        return [_problem("token_limit_exceeded", message, None, None)]
+        return [problem("token_limit_exceeded", message, None, None)]
 
     def _enqueued(self, new: OpenAIBatch) -> int:
         """The tokens of an account's batches of one model, with a new one."""
@@ -170,12 +161,9 @@ class OpenAIBatches(Clerk):
 
     # The lines of its results.
 
-    def write_reply(self, batch: OpenAIBatch, line: Line, made: Made, *, filtered: bool) -> bytes:
+    def write_reply(self, batch: OpenAIBatch, line: Line, made: Made) -> bytes:
         assert isinstance(self.desk, OpenAIDesk)
         written = self.desk.write_embeddings(made) if batch.endpoint == "/v1/embeddings" else self.desk.write_chat(made)
-        assert isinstance(written, dict)
-        if filtered:
-            self.desk.spoil(written, "filter")
         return self._write(line, {"status_code": 200, "request_id": self.world.new_id("req_"), "body": written}, None)
 
     def write_failure(self, batch: OpenAIBatch, line: Line, rejected: Rejected | None) -> bytes:
@@ -208,22 +196,18 @@ class OpenAIBatches(Clerk):
 
     # The endpoints.
 
-    async def create(self, http: HttpRequest) -> Answer | Silence:
+    def create(self, errand: Errand) -> dict[str, Any]:
         """POST /v1/batches"""
-
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            if struck is not None and struck.name == "enqueued-at-create":
-                message = "Enqueued token limit reached. Please try again once some batches have been completed."
-                raise Rejected(429, message, kind=INVALID, code="token_limit_exceeded")
-            batch = self._read(account, decode_body(http.body))
-            batch.struck = struck
-            self.open(batch)
-            return batch.show()
-
-        return await self.desk.manage(http, work, Stage.BATCH)
+        if errand.struck is not None and errand.struck.name == "enqueued-at-create":
+            message = "Enqueued token limit reached. Please try again once some batches have been completed."
+            raise Rejected(429, message, kind=INVALID, code="token_limit_exceeded")
+        batch = self._read(errand.account, decode_body(errand.http.body))
+        batch.struck = errand.struck
+        self.open(batch)
+        return batch.show()
 
     def _read(self, account: Account, data: Any) -> OpenAIBatch:
-        wanted = _read_create(data)
+        wanted = read_create(data)
         id, created = self.world.new_id("batch_"), self.world.clock.now()
         batch = OpenAIBatch(id, account, created, self.world.settings.batch.window)
         batch.endpoint = wanted.endpoint
@@ -232,168 +216,34 @@ class OpenAIBatches(Clerk):
         batch.lifetime = wanted.output_expires_after.seconds if wanted.output_expires_after else None
         return batch
 
-    async def list(self, http: HttpRequest) -> Answer | Silence:
+    def list(self, errand: Errand) -> dict[str, Any]:
         """GET /v1/batches"""
+        own = [batch for batch in reversed(self.batches.values()) if batch.account.name == errand.account.name]
+        found, more = page(own, errand.http.query, 100, "after")
+        return listing([_shown(batch) for batch in found], more)
 
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            await self.agenda.catch_up()
-            own = [batch for batch in reversed(self.batches.values()) if batch.account.name == account.name]
-            found, more = page(own, http.query, 100, "after")
-            data = [self._show(batch) for batch in found]
-            first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
-            return {"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": more}
+    def retrieve(self, errand: Errand) -> dict[str, Any]:
+        """GET /v1/batches/{id}"""
+        return self._get(errand).show()
 
-        return await self.desk.manage(http, work)
-
-    def _show(self, batch: Batch) -> dict[str, Any]:
-        assert isinstance(batch, OpenAIBatch)
+    def stop(self, errand: Errand) -> dict[str, Any]:
+        """POST /v1/batches/{id}/cancel"""
+        batch = self._get(errand)
+        if not batch.open:
+            raise Rejected(409, f"Cannot cancel a batch with status '{batch.status}'.", kind=INVALID)
+        self.cancel(batch, self.world.clock.now())
         return batch.show()
 
-    async def retrieve(self, http: HttpRequest, id: str) -> Answer | Silence:
-        """GET /v1/batches/{id}"""
-
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            await self.agenda.catch_up()
-            return self._get(account, id).show()
-
-        return await self.desk.manage(http, work)
-
-    async def stop(self, http: HttpRequest, id: str) -> Answer | Silence:
-        """POST /v1/batches/{id}/cancel"""
-
-        async def work(account: Account, struck: Struck | None) -> dict[str, Any]:
-            await self.agenda.catch_up()
-            batch = self._get(account, id)
-            if not batch.open:
-                message = f"Cannot cancel a batch with status '{batch.status}'."
-                raise Rejected(409, message, kind=INVALID)
-            self.cancel(batch, self.world.clock.now())
-            return batch.show()
-
-        return await self.desk.manage(http, work)
-
-    def _get(self, account: Account, id: str) -> OpenAIBatch:
-        batch = self.batches.get(id)
-        if not isinstance(batch, OpenAIBatch) or batch.account.name != account.name:
-            raise Rejected(404, f"No batch found with id '{id}'.", kind=INVALID)
+    def _get(self, errand: Errand) -> OpenAIBatch:
+        batch = self.batches.get(errand.id)
+        if not isinstance(batch, OpenAIBatch) or batch.account.name != errand.account.name:
+            raise Rejected(404, f"No batch found with id '{errand.id}'.", kind=INVALID)
         return batch
 
 
-class _Expiry(msgspec.Struct):
-    seconds: int
-    anchor: str = "created_at"
-
-
-class _Create(msgspec.Struct):
-    input_file_id: str
-    endpoint: str
-    completion_window: str
-    metadata: dict[str, str] | None = None
-    output_expires_after: _Expiry | None = None
-
-
-def _read_create(data: Any) -> _Create:
-    """What a create asks for, or a refusal that names the parameter."""
-    if not isinstance(data, dict):
-        raise Rejected(400, "We could not parse the JSON body of your request.", kind=INVALID)
-    for name in ("input_file_id", "endpoint", "completion_window"):
-        if name not in data:
-            message = f"Missing required parameter: '{name}'."
-            raise Rejected(400, message, kind=INVALID, param=name, code="missing_required_parameter")
-    try:
-        wanted = msgspec.convert(data, _Create)
-    except msgspec.ValidationError as error:
-        raise Rejected(400, f"Invalid type: {error}", kind=INVALID, code="invalid_type") from None
-    if wanted.endpoint not in READ:
-        raise _bad_value("endpoint", wanted.endpoint, " or ".join(READ))
-    if wanted.completion_window != "24h":
-        raise _bad_value("completion_window", wanted.completion_window, "24h")
-    if wanted.output_expires_after and not 3600 <= wanted.output_expires_after.seconds <= 2_592_000:
-        raise _bad_value("output_expires_after.seconds", wanted.output_expires_after.seconds, "3600 to 2592000")
-    _check_metadata(wanted.metadata or {})
-    return wanted
-
-
-def _check_metadata(metadata: dict[str, str]) -> None:
-    if len(metadata) > 16:
-        raise _bad_value("metadata", f"{len(metadata)} pairs", "at most 16 pairs")
-    for key, value in metadata.items():
-        if len(key) > 64:
-            raise _bad_value(f"metadata.{key[:64]}", f"a key of {len(key)} characters", "at most 64")
-        if len(value) > 512:
-            raise _bad_value(f"metadata.{key}", f"a value of {len(value)} characters", "at most 512")
-
-
-def _bad_value(param: str, value: object, right: str) -> Rejected:
-    message = f"Invalid value for '{param}': {value!r}. Supported values are: {right}."
-    return Rejected(400, message, kind=INVALID, param=param, code="invalid_value")
-
-
-def read_lines(batch: OpenAIBatch, content: bytes) -> list[dict[str, Any]]:
-    """Read the lines of a batch's file into it; returns what is wrong with them."""
-    raw = [line for line in content.splitlines() if line.strip()]
-    if not raw:
-        return [_problem("empty_file", "The input file is empty.", None, None)]
-    if len(raw) > MOST_LINES:
-        message = f"The input file has {len(raw)} requests; at most {MOST_LINES} are allowed."
-        return [_problem("too_many_tasks", message, None, None)]
-    errors: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    batch.lines = []
-    for number, text in enumerate(raw, 1):
-        try:
-            batch.lines.append(_read_line(batch, decode_body(text), seen))
-        except Rejected as wrong:
-            errors.append(_problem(wrong.code, wrong.message, number, wrong.param))
-    return errors
-
-
-def _read_line(batch: OpenAIBatch, data: Any, seen: set[str]) -> Line:
-    """One line of a batch. What only this request is wrong about is found out when it is worked on."""
-    if not isinstance(data, dict):
-        raise _bad_line("invalid_json_line", "This line is not parseable as valid JSON.")
-    for name in ("custom_id", "method", "url", "body"):
-        if name not in data:
-            raise _bad_line("missing_required_parameter", f"Missing required parameter: '{name}'.", name)
-    custom_id, body = data["custom_id"], data["body"]
-    if not isinstance(custom_id, str) or not custom_id:
-        raise _bad_line("invalid_type", "Invalid type for 'custom_id': expected a string.", "custom_id")
-    if custom_id in seen:
-        raise _bad_line("duplicate_custom_id", f"The custom_id '{custom_id}' is used more than once.", "custom_id")
-    seen.add(custom_id)
-    if data["method"] != "POST":
-        raise _bad_line("invalid_method", "The method must be POST.", "method")
-    if data["url"] != batch.endpoint:
-        message = f"The URL '{data['url']}' does not match the batch endpoint '{batch.endpoint}'."
-        raise _bad_line("mismatched_url", message, "url")
-    return _read_body(batch, Line(custom_id, body), body)
-
-
-def _read_body(batch: OpenAIBatch, line: Line, body: Any) -> Line:
-    model = named(body)
-    if batch.model is None:
-        batch.model = model or None
-    elif model and model != batch.model:
-        message = f"The batch contains more than one model: '{batch.model}' and '{model}'."
-        raise _bad_line("mismatched_model", message, "body.model")
-    try:
-        line.incoming = READ[batch.endpoint](body)
-        line.tokens = count_request(line.incoming.request)
-    except Rejected as rejected:
-        if rejected.code == "missing_required_parameter":
-            raise _bad_line(rejected.code, rejected.message, f"body.{rejected.param}") from None
-        line.rejected = rejected
-    if line.incoming is not None and line.incoming.stream:
-        raise _bad_line("invalid_value", "Streaming is not supported in batches.", "body.stream")
-    return line
-
-
-def _bad_line(code: str, message: str, param: str | None = None) -> Rejected:
-    return Rejected(400, message, kind=INVALID, param=param, code=code)
-
-
-def _problem(code: str | None, message: str, line: int | None, param: str | None) -> dict[str, Any]:
-    return {"code": code, "line": line, "message": message, "param": param}
+def _shown(batch: Batch) -> dict[str, Any]:
+    assert isinstance(batch, OpenAIBatch)
+    return batch.show()
 
 
 def _whole(seconds: float | None) -> int | None:

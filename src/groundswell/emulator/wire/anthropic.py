@@ -11,7 +11,7 @@ from groundswell.emulator.wire import About, Rejected
 from groundswell.emulator.wire.anthropic_requests import read_chat
 from groundswell.emulator.wire.pieces import dump, timestamp, words
 from groundswell.emulator.wire.prompt_cache import CachePoint, cache_points
-from groundswell.program.request import Reply
+from groundswell.program.request import Reply, Usage
 
 __all__ = [
     "CachePoint",
@@ -26,21 +26,19 @@ __all__ = [
 
 Tier = Literal["standard", "priority", "batch"]
 
-STOP_REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "refusal": "refusal"}
+STOP_REASONS = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "refusal": "refusal",
+    "content_filter": "refusal",
+}
 SIGNATURE = "ZW11bGF0ZWQ="
 """Stands where Anthropic signs the thinking."""
 
 
-def write_message(
-    reply: Reply,
-    about: About,
-    cache_read: int = 0,
-    cache_write: int = 0,
-    tier: Tier = "standard",
-    *,
-    cache_write_1h: int = 0,
-) -> dict[str, Any]:
-    """A `message` object. `cache_write` is all that was written, `cache_write_1h` the part kept for an hour."""
+def write_message(reply: Reply, about: About, tier: Tier = "standard", *, for_an_hour: int = 0) -> dict[str, Any]:
+    """A `message` object; `for_an_hour` is the part of what was written to the cache that is kept so long."""
     refused = reply.finish == "refusal"
     return {
         "id": about.id,
@@ -51,7 +49,7 @@ def write_message(
         "stop_reason": STOP_REASONS.get(reply.finish, "end_turn"),
         "stop_sequence": None,
         "stop_details": {"type": "refusal", "category": None, "explanation": None} if refused else None,
-        "usage": _usage(reply, cache_read, cache_write, cache_write_1h, tier),
+        "usage": _usage(reply.usage, for_an_hour, tier),
     }
 
 
@@ -75,9 +73,9 @@ def _input(arguments: str) -> dict[str, Any]:
     return decoded if isinstance(decoded, dict) else {"value": decoded}
 
 
-def _usage(reply: Reply, read: int, written: int, hour: int, tier: Tier) -> dict[str, Any]:
+def _usage(usage: Usage, hour: int, tier: Tier) -> dict[str, Any]:
     """Anthropic counts what the cache took or gave apart from the other input."""
-    usage = reply.usage
+    read, written = usage.cached_tokens, usage.cache_write_tokens
     return {
         "input_tokens": max(0, usage.input_tokens - read - written),
         "cache_creation_input_tokens": written,
@@ -89,17 +87,9 @@ def _usage(reply: Reply, read: int, written: int, hour: int, tier: Tier) -> dict
     }
 
 
-def stream_message(
-    reply: Reply,
-    about: About,
-    cache_read: int = 0,
-    cache_write: int = 0,
-    tier: Tier = "standard",
-    *,
-    cache_write_1h: int = 0,
-) -> Iterator[bytes]:
+def stream_message(reply: Reply, about: About, tier: Tier = "standard", *, for_an_hour: int = 0) -> Iterator[bytes]:
     """The same as server-sent events."""
-    whole = write_message(reply, about, cache_read, cache_write, tier, cache_write_1h=cache_write_1h)
+    whole = write_message(reply, about, tier, for_an_hour=for_an_hour)
     usage = whole["usage"]
     begun = {**usage, "output_tokens": min(1, usage["output_tokens"]), "output_tokens_details": None}
     yield _event(

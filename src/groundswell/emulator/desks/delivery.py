@@ -1,0 +1,62 @@
+"""How an answer leaves: whole or in chunks, at its pace, or as a fault leaves it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import msgspec
+
+from groundswell.emulator.http import Answer, Headers, Silence
+
+HTML = b"text/html; charset=utf-8"
+PAGE = b"<html><head><title>%d</title></head><body><h1>%d Gateway</h1></body></html>"
+PLAIN = b"text/plain"
+
+encode = msgspec.json.Encoder().encode
+
+
+def page(status: int, headers: Headers) -> Answer:
+    """What a gateway says in place of the provider."""
+    return Answer(status, PAGE % (status, status), HTML, headers)
+
+
+def whole(given: dict[str, Any] | Answer, fault: str, headers: Headers) -> Answer | Silence:
+    """An answer in one piece."""
+    answer = given if isinstance(given, Answer) else Answer(body=encode(given))
+    answer = answer._replace(headers=headers)
+    match fault:
+        case "drop-after":
+            return Silence()
+        case "malformed":
+            return answer._replace(body=answer.body[: len(answer.body) // 2])
+        case "wrong-type":
+            return answer._replace(content_type=PLAIN)
+        case "truncated" | "stream-error" | "results-cut":
+            return answer._replace(cut=len(answer.body) // 2)
+    return answer
+
+
+def streamed(chunks: Sequence[bytes], fault: str, error: bytes, content_type: bytes, pause: float) -> Answer:
+    """An answer in chunks, with a pause after each; `error` is how the provider ends a stream that failed."""
+    half = list(chunks[: max(1, len(chunks) // 2)])
+    cut = sum(map(len, half)) if fault == "truncated" else None
+    match fault:
+        case "stream-error":
+            chunks = [*half, error]
+        case "malformed":
+            chunks = [*half, chunks[-1][:-3] + b"{\n\n"]
+        case "empty":
+            chunks = chunks[-1:]
+        case "wrong-type":
+            content_type = PLAIN
+    return Answer(content_type=content_type, cut=cut, chunks=paced(chunks, pause))
+
+
+async def paced(chunks: Sequence[bytes], pause: float) -> AsyncIterator[bytes]:
+    """The chunks, with a pause after each."""
+    for chunk in chunks:
+        yield chunk
+        if pause:
+            await asyncio.sleep(pause)
