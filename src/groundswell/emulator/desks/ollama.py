@@ -67,8 +67,7 @@ class OllamaDesk(Desk):
         return Rejected(404, f"model '{name}' not found", kind="not_found")
 
     def too_long(self, tokens: int, room: int) -> Rejected:
-        message = f"the input length ({tokens} tokens) exceeds the context length ({room})"
-        return Rejected(400, message, kind="context")
+        return Rejected(400, "the input length exceeds the context length", kind="context")
 
     def charges(self, tokens: int, incoming: Incoming) -> dict[str, int]:
         return {REQUESTS: 1, TOKENS: tokens}
