@@ -121,6 +121,22 @@ def test_the_enqueued_tokens_of_a_model_are_limited_and_freed_at_the_end() -> No
     scene.close()
 
 
+def test_the_texts_of_a_batch_of_embeddings_are_limited(scene: Scene) -> None:
+    body = {"model": "text-embedding-3-small", "input": ["a"] * 2_000}
+    lines = [
+        {"custom_id": f"r{number}", "method": "POST", "url": "/v1/embeddings", "body": body} for number in range(26)
+    ]
+    id = scene.submit(lines, endpoint="/v1/embeddings")
+    scene.advance(10)
+    assert "52000 embeddings" in scene.batch(id)["errors"]["data"][0]["message"]
+
+
+def test_lines_are_counted_as_they_stand_in_the_file(scene: Scene) -> None:
+    id = scene.submit([openai_line(1), b"\n", b"not json\n"])
+    scene.advance(10)
+    assert [error["line"] for error in scene.batch(id)["errors"]["data"]] == [3]
+
+
 def test_anthropics_queue_is_limited_at_create() -> None:
     scene = Scene(Settings(limits=RateLimits(queued_requests=15)))
     first = scene.submit_messages([anthropic_request(number) for number in range(10)])

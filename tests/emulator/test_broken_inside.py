@@ -36,6 +36,8 @@ def test_a_request_that_breaks_it_is_a_500(calls: Calls, caplog: pytest.LogCaptu
         answer = calls.openai("POST", "/v1/chat/completions", chat(WORD))
     assert (answer.status, answer.json["error"]["type"]) == (500, "emulator_error")
     assert "ZeroDivisionError" in caplog.text
+    totals = calls.emulator.ledger()["totals"]
+    assert (totals["received"], totals["requests"], totals["refused"]) == (1, 0, 1)
     assert calls.openai("POST", "/v1/chat/completions", chat()).status == 200
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.emulator.clock import EmulatedClock
+from groundswell.emulator.clock import LATEST, EmulatedClock
 
 
 class Real:
@@ -43,6 +43,13 @@ def test_another_speed_counts_from_now_on() -> None:
     real.at += 100
     assert clock.now() == 1_010
     assert clock.speed == 0
+
+
+def test_it_stands_still_before_times_that_cannot_be_written() -> None:
+    real = Real()
+    clock = EmulatedClock(1e9, real)
+    real.at += 1e6
+    assert clock.now() == LATEST
 
 
 @pytest.mark.parametrize(

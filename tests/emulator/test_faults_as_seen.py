@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from groundswell.dialects import Call, anthropic, ollama, openai
-from groundswell.emulator.faults import KINDS, Rule, Stage
+from groundswell.emulator.faults import KINDS, RetryForm, Rule, Stage
 from groundswell.emulator.http import Answer, Silence
 from groundswell.emulator.settings import Settings
 from groundswell.program.request import Chat, Fault, FaultKind, Reply, user
@@ -68,7 +68,11 @@ def scenes() -> Iterator[list[Scene]]:
 
 def answered(scenes: list[Scene], provider: str, fault: str, **body: Any) -> Answer | Silence:
     """The answer to one chat that meets a fault."""
-    scene = Scene(Settings(faults=(Rule(fault=fault, retry_after=7),)))
+    return answered_by(scenes, provider, Rule(fault=fault, retry_after=7), **body)
+
+
+def answered_by(scenes: list[Scene], provider: str, rule: Rule, **body: Any) -> Answer | Silence:
+    scene = Scene(Settings(faults=(rule,)))
     scenes.append(scene)
     dialect, model = DIALECTS[provider]
     call = dialect.encode(CHAT, model)
@@ -77,11 +81,11 @@ def answered(scenes: list[Scene], provider: str, fault: str, **body: Any) -> Ans
     return scene.call("POST", call.path, sent, headers={"anthropic-version": "2023-06-01"})
 
 
-def seen(provider: str, answer: Answer) -> Reply | Fault:
+def seen(provider: str, answer: Answer, now: float = 0.0) -> Reply | Fault:
     """What the dialect makes of an answer, as far as it arrived."""
     headers = {"content-type": answer.content_type.decode()}
     headers |= {name.decode(): value.decode() for name, value in answer.headers}
-    got = DIALECTS[provider][0].decode(CHAT, answer.status, headers, answer.body[: answer.cut], 0.0)
+    got = DIALECTS[provider][0].decode(CHAT, answer.status, headers, answer.body[: answer.cut], now)
     assert isinstance(got, Reply | Fault)
     return got
 
@@ -106,6 +110,24 @@ def test_every_live_fault_is_seen_for_what_it_is(scenes: list[Scene], provider: 
     assert isinstance(got, Fault), got
     assert got.kind is AS_OTHERS.get((provider, fault), SEEN[fault])
     assert got.retry_after == (7 if fault == "429" else None)
+
+
+@pytest.mark.parametrize("form", ["seconds", "milliseconds", "date"])
+def test_when_to_come_again_is_told_in_three_ways(scenes: list[Scene], form: RetryForm) -> None:
+    answer = answered_by(scenes, "openai", Rule(fault="429", retry_after=7, retry_as=form))
+    assert isinstance(answer, Answer)
+    got = seen("openai", answer, now=scenes[-1].at)
+    assert isinstance(got, Fault)
+    assert got.retry_after == 7
+
+
+@pytest.mark.parametrize(("told", "kind"), [(True, FaultKind.SERVER), (False, FaultKind.BAD_REQUEST)])
+def test_whether_to_come_again_at_all(scenes: list[Scene], told: bool, kind: FaultKind) -> None:
+    answer = answered_by(scenes, "anthropic", Rule(fault="500", should_retry=told))
+    assert isinstance(answer, Answer)
+    got = seen("anthropic", answer)
+    assert isinstance(got, Fault)
+    assert got.kind is kind
 
 
 @pytest.mark.parametrize("provider", DIALECTS)

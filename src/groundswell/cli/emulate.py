@@ -55,8 +55,8 @@ def emulate(
         int | None, typer.Option(help="Requests in an account's Anthropic batches.", rich_help_panel=LIMITS)
     ] = None,
     ollama_parallel: Annotated[
-        int | None, typer.Option(help="Requests that Ollama works on at once; else all.", rich_help_panel=LIMITS)
-    ] = None,
+        int, typer.Option(help="Requests that Ollama works on at once.", rich_help_panel=LIMITS)
+    ] = 1,
     ollama_queue: Annotated[
         int, typer.Option(help="Requests that wait for it; more are turned away.", rich_help_panel=LIMITS)
     ] = 512,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from groundswell.emulator.batches import Agenda
+from groundswell.emulator.clock import LATEST
 from groundswell.emulator.desks.anthropic import AnthropicDesk
 from groundswell.emulator.desks.anthropic_batches import AnthropicBatches
 from groundswell.emulator.desks.delivery import encode
@@ -28,8 +29,6 @@ Given = Answer | Silence | Awaitable[Answer | Silence]
 Handler = Callable[[HttpRequest], Given]
 Named = Callable[[HttpRequest, str], Given]
 Errands = Callable[..., Awaitable[Answer | Silence]]
-LATEST = 190_000_000_000.0
-"""Times beyond the year 9999 cannot be written, and batches need some time after the clock's."""
 TEXT = b"text/plain; charset=utf-8"
 
 
@@ -208,7 +207,7 @@ def _check_clock(wanted: _ClockBody, now: float) -> None:
     if not (math.isfinite(wanted.advance) and wanted.advance >= 0):
         raise SettingsError(f"advance {wanted.advance}: the clock goes forward by zero or more seconds")
     if now + wanted.advance > LATEST:
-        raise SettingsError(f"advance {wanted.advance}: the clock ends in the year 8000, and it is {now:.0f} s already")
+        raise SettingsError(f"advance {wanted.advance}: the clock ends in the year 7990, and it is {now:.0f} s already")
     if wanted.speed is not None and not 0 <= wanted.speed <= 1e9:
         raise SettingsError(f"speed {wanted.speed}: it must be between 0 and 1e9")
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+LATEST = 190_000_000_000.0
+"""Here it stands still, in the year 7990: times beyond 9999 cannot be written, and batches need some after it."""
+
 
 class EmulatedClock:
     """Seconds since 1970 that pass `speed` times as fast as real ones, and never go back."""
@@ -27,7 +30,7 @@ class EmulatedClock:
     def now(self) -> float:
         """The time here."""
         real = self._real()
-        self._at += max(0.0, real - self._since) * self._speed
+        self._at = min(LATEST, self._at + max(0.0, real - self._since) * self._speed)
         self._since = real
         return self._at
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,7 @@ from groundswell.emulator.chance import draw
 from groundswell.errors import SettingsError
 
 OK = "ok"
+RetryForm = Literal["seconds", "milliseconds", "date"]
 
 
 class Stage(StrEnum):
@@ -89,7 +90,11 @@ KINDS: dict[str, Kind] = {
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which fault strikes whom, and how often: by `rate`, or in the order of a `script` (`ok` lets one through)."""
+    """Which fault strikes whom, and how often: by `rate`, or in the order of a `script` (`ok` lets one through).
+
+    A 429 says when to come again: `retry_after` seconds, written as `retry_as` says. `should_retry` is the header
+    `x-should-retry`, which the official clients obey before anything else.
+    """
 
     fault: str | None = None
     rate: float | None = None
@@ -99,6 +104,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     model: str = "*"
     account: str = "*"
     retry_after: float = 1.0
+    retry_as: RetryForm = "seconds"
+    should_retry: bool | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -131,11 +138,11 @@ class Subject(NamedTuple):
 
 
 class Struck(NamedTuple):
-    """A fault that strikes."""
+    """A fault that strikes, by a rule."""
 
     name: str
     kind: Kind
-    retry_after: float
+    rule: Rule
 
 
 class Faults:
@@ -158,7 +165,7 @@ class Faults:
             name = self._by_rate(number, rule) if rule.fault is not None else self._by_script(number, rule, stages)
             if name is not None:
                 self._struck[number] += 1
-                return Struck(name, KINDS[name], rule.retry_after)
+                return Struck(name, KINDS[name], rule)
         return None
 
     def _by_rate(self, number: int, rule: Rule) -> str | None:

@@ -24,7 +24,7 @@ class RateLimits(msgspec.Struct, frozen=True):
     burst: float = 60.0
     enqueued_tokens: int | None = None
     queued_requests: int | None = None
-    ollama_parallel: int | None = None
+    ollama_parallel: int = 1
     ollama_queue: int = 512
 
 

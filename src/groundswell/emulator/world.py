@@ -48,7 +48,7 @@ class World:
         self.ledger = Ledger()
         self._accounts: dict[str, Account] = {}
         limits = self.settings.limits
-        self.slots = Slots(limits.ollama_parallel, limits.ollama_queue) if limits.ollama_parallel else None
+        self.slots = Slots(limits.ollama_parallel, limits.ollama_queue)
 
     def new_id(self, prefix: str) -> str:
         """An id that no other thing has, in this emulator or another."""

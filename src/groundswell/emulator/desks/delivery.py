@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from email.utils import formatdate
 from typing import Any
 
 import msgspec
 
+from groundswell.emulator.faults import Struck
 from groundswell.emulator.http import Answer, Headers, Silence
 
 HTML = b"text/html; charset=utf-8"
@@ -20,6 +22,23 @@ encode = msgspec.json.Encoder().encode
 def page(status: int, headers: Headers) -> Answer:
     """What a gateway says in place of the provider."""
     return Answer(status, PAGE % (status, status), HTML, headers)
+
+
+def advice(struck: Struck, now: float) -> Headers:
+    """What a fault's rule says about trying again."""
+    rule = struck.rule
+    headers: list[tuple[bytes, bytes]] = []
+    if struck.name == "429":
+        match rule.retry_as:
+            case "seconds":
+                headers.append((b"retry-after", b"%g" % rule.retry_after))
+            case "milliseconds":
+                headers.append((b"retry-after-ms", b"%d" % round(rule.retry_after * 1000)))
+            case "date":
+                headers.append((b"retry-after", formatdate(now + rule.retry_after, usegmt=True).encode()))
+    if rule.should_retry is not None:
+        headers.append((b"x-should-retry", b"true" if rule.should_retry else b"false"))
+    return headers
 
 
 def whole(given: dict[str, Any] | Answer, fault: str, headers: Headers) -> Answer | Silence:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from groundswell.emulator import model
-from groundswell.emulator.desks.delivery import encode, page, streamed, whole
+from groundswell.emulator.desks.delivery import advice, encode, page, streamed, whole
 from groundswell.emulator.faults import Stage, Struck, Subject
 from groundswell.emulator.http import Answer, Headers, HttpRequest, Silence
 from groundswell.emulator.ledger import Entry
@@ -160,6 +160,9 @@ class Desk(ABC):
         except Rejected as rejected:
             self.failed(account, visit.model)
             return self._refuse(rejected, visit.entry, self.headers(account, visit.model))
+        except Exception:
+            visit.entry.refused[500] += 1  # which is what the server answers when we fail
+            raise
 
     def _account(self, http: HttpRequest) -> Account | Answer:
         """Whose request it is, or the answer to one that is nobody's."""
@@ -278,9 +281,7 @@ class Desk(ABC):
             visit.entry.refused[answer.status] += 1
             return answer
         rejected = self.refusal(struck, visit.model)
-        if struck.name == "429":
-            rejected.retry_after = struck.retry_after
-        return self._refuse(rejected, visit.entry, headers)
+        return self._refuse(rejected, visit.entry, [*headers, *advice(struck, self.world.real())])
 
     def _refuse(self, rejected: Rejected, entry: Entry, headers: Headers) -> Answer:
         """An answer that says no."""

@@ -74,9 +74,7 @@ class OllamaDesk(Desk):
 
     def delay(self, made: Made) -> float:
         """Requests wait for one of the slots."""
-        seconds = super().delay(made)
-        slots = self.world.slots
-        return seconds if slots is None else slots.enter(seconds, self.world.real())
+        return self.world.slots.enter(super().delay(made), self.world.real())
 
     def price(self, name: str) -> Price:
         """Nothing, unless the user gave a price."""
@@ -120,7 +118,7 @@ class OllamaDesk(Desk):
 
     def check(self, incoming: Incoming) -> int:
         tokens = super().check(incoming)
-        if self.world.slots is not None and self.world.slots.full(self.world.real()):
+        if self.world.slots.full(self.world.real()):
             raise Rejected(503, BUSY, kind="busy")
         return tokens
 

@@ -13,6 +13,7 @@ from groundswell.emulator.desks.openai import INVALID
 from groundswell.emulator.tokens import count_request
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire import openai as wire
+from groundswell.program.request import Embed
 
 MOST_LINES = 50_000
 READ: dict[str, Callable[[object], Incoming]] = {
@@ -79,6 +80,8 @@ class Read:
         self.model: str | None = None
         self.problems: list[dict[str, Any]] = []
         self.seen: set[str] = set()
+        self.inputs = 0
+        """The texts to be embedded, over all lines."""
 
 
 def read_lines(endpoint: str, content: bytes) -> Read:
@@ -95,6 +98,9 @@ def read_lines(endpoint: str, content: bytes) -> Read:
         for number, text in enumerate(raw, 1):
             if text.strip():
                 _add(read, endpoint, number, decode_body(text))
+        if read.inputs > MOST_LINES:
+            message = f"The input file asks for {read.inputs} embeddings; at most {MOST_LINES} are allowed."
+            read.problems.append(problem("too_many_tasks", message, None, None))
     return read
 
 
@@ -136,6 +142,8 @@ def _read_body(read: Read, endpoint: str, line: Line) -> Line:
     try:
         line.incoming = READ[endpoint](line.data)
         line.tokens = count_request(line.incoming.request)
+        if isinstance(line.incoming.request, Embed):
+            read.inputs += len(line.incoming.request.texts)
     except Rejected as rejected:
         if rejected.code == "missing_required_parameter":
             raise _bad_line(rejected.code, rejected.message, f"body.{rejected.param}") from None
