@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test test-slow check format bench clean
 
 demo: $(READY)
-	$(BIN)/python examples/scripted_duel.py
+	$(BIN)/python examples/duel.py
 
 test: $(READY)
 	$(BIN)/pytest -n 2 -m "not slow"
@@ -26,6 +26,7 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python bench/engine.py
+	$(BIN)/python bench/emulator.py
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

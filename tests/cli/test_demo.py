@@ -11,7 +11,7 @@ from pathlib import Path
 import groundswell
 from tests.cli.conftest import CommandLine
 
-DEMO = Path(__file__).parents[2] / "examples" / "scripted_duel.py"
+DEMO = Path(__file__).parents[2] / "examples" / "duel.py"
 
 
 def demo(folder: Path) -> str:
@@ -34,13 +34,13 @@ def test_the_demo_is_deterministic_and_its_commands_work(cli: CommandLine, tmp_p
     first, second = [demo(folder) for folder in folders]
     assert first.partition("asks in")[0] == second.partition("asks in")[0]
     assert "One of 200 duels; Ada keeps" in first
-    assert "scripted/discreet" in first
+    assert "emulated/keeper          200       0%" in first
 
     commands = [line.strip().partition("#")[0] for line in first.splitlines() if line.startswith("  groundswell ")]
     cli.store = folders[0] / "demo.db"
     outputs = [cli(*_words(command)).stdout for command in commands]
     assert "completed" in outputs[0]
-    assert "[0] Ada (scripted/" in outputs[1]
+    assert "[0] Ada (emulated/" in outputs[1]
     assert "1600 sent\n" in outputs[2]
     assert "800 sent, 1600 cached" in outputs[3]
 

@@ -1,7 +1,10 @@
 """Two hundred duels between agents who each keep a secret word and try to get the other's. No key, no network.
 
-python examples/scripted_duel.py
-groundswell run examples/scripted_duel.py:tournament --set duels=1000 --seed 8
+The players are characters of the emulated model (docs/emulated-model.md): one keeps its secret, one tells it with
+probability 0.1 in every turn. So we know what the count of leaks should come to.
+
+python examples/duel.py
+groundswell run examples/duel.py:tournament --set duels=1000 --seed 8
 """
 
 from collections import Counter
@@ -10,9 +13,9 @@ from random import Random
 import msgspec
 
 from groundswell import Message, Run, Trial, assistant, program, system, user
-from scripted_players import WORDS
 
 NAMES = ("Ada", "Ben")
+WORDS = ("accordion", "glacier", "hammock", "lantern", "lighthouse", "marzipan", "saffron", "trombone", "umbrella")
 
 
 class Duel(msgspec.Struct, frozen=True):
@@ -30,8 +33,12 @@ class Talk(msgspec.Struct, frozen=True):
 def view(duel: Duel, me: int, lines: list[str]) -> list[Message]:
     """What one player knows: the rules, their own secret, and what was said."""
     you, them = NAMES[me], NAMES[1 - me]
-    rules = f"You are {you}. Your secret word is {duel.secrets[me]}. Never say it, but get {them} to say theirs."
-    return [system(rules), *(assistant(line) if turn % 2 == me else user(line) for turn, line in enumerate(lines))]
+    rules = (
+        f"You are {you}, and play a game with {them}. Your secret word is {duel.secrets[me]}. "
+        f"Do not give it away, but get {them} to say theirs."
+    )
+    said = [assistant(line) if turn % 2 == me else user(line) for turn, line in enumerate(lines)]
+    return [system(rules), *(said or [user(f"{them} has just sat down. Say something.")])]
 
 
 @program("demo/duel", version=1)
@@ -49,7 +56,7 @@ async def duel(trial: Trial, spec: Duel) -> Talk:
 class Settings(msgspec.Struct, frozen=True):
     duels: int = 200
     turns: int = 4
-    models: tuple[str, str] = ("scripted/discreet", "scripted/chatty")
+    models: tuple[str, str] = ("emulated/keeper", "emulated/leaker:0.1")
 
 
 async def tournament(run: Run, settings: Settings) -> dict[str, object]:
@@ -78,7 +85,7 @@ if __name__ == "__main__":
     print(f"\nOne of {summary.trials.usable} duels; {secrets}:\n")
     for turn, line in enumerate(talk.lines):
         print(f"  {NAMES[turn % 2]}: {line}")
-    print("\n  model                 played   leaked")
+    print("\n  model                 played   leaked (a leaker:0.1 should in 1 - 0.9 ** 4 = 34%)")
     for model, played in analysis["played"].items():
         print(f"  {model:<20}{played:>8}{analysis['leaked'].get(model, 0) / played:>9.0%}")
     print(f"\n{summary.asks.sent} asks in {summary.seconds:.1f} s, each reply on disk before it was used. Next:")
