@@ -103,7 +103,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.done = self.lost = 0
-        self.slowest = 0.0
+        self.slowest = self.cpu = self.seconds = 0.0
         self.going = True
         self.statuses: dict[str, int] = {}
 
@@ -181,31 +181,29 @@ def memory_of(pid: int) -> float:
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
-async def load(url: str, request: bytes, width: int, seconds: float) -> Tally:
-    """Send one request over and over on so many connections."""
+async def load(url: str, pid: int, request: bytes, seconds: float) -> Tally:
+    """Send one request over and over on many connections; what comes in the first moments does not count."""
     tally, loop = Tally(), asyncio.get_running_loop()
     host, _, port = url.removeprefix("http://").partition(":")
-    made = [await loop.create_connection(lambda: Load(request, tally), host, int(port)) for _ in range(width)]
+    made = [await loop.create_connection(lambda: Load(request, tally), host, int(port)) for _ in range(WIDTH)]
     await asyncio.sleep(seconds / 5)
-    tally.done = 0
+    tally.done, tally.cpu, start = 0, -cpu_of(pid), time.perf_counter()
     await asyncio.sleep(seconds)
     tally.going = False
-    counted = tally.done
+    tally.cpu += cpu_of(pid)
+    tally.seconds = time.perf_counter() - start
     for _, connection in made:
         connection.close()
-    tally.done = counted
     return tally
 
 
 def measure(command: list[str], request: bytes, seconds: float) -> dict[str, float]:
     """Requests per second, and CPU per request, of one server under one load."""
     with served(*command) as (url, pid):
-        before = cpu_of(pid)
-        tally = uvloop.run(load(url, request, WIDTH, seconds))
-        cpu = (cpu_of(pid) - before) * seconds / (seconds * 1.2)
-        assert set(tally.statuses) == {"200"}, tally.statuses
-        assert not tally.lost, tally.lost
-    return {"per_second": tally.done / seconds, "cpu_us": cpu / tally.done * 1e6}
+        tally = uvloop.run(load(url, pid, request, seconds))
+    assert set(tally.statuses) == {"200"}, tally.statuses
+    assert not tally.lost, tally.lost
+    return {"per_second": tally.done / tally.seconds, "cpu_us": tally.cpu / tally.done * 1e6}
 
 
 def emulator(*flags: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from groundswell.engine.clock import LoopClock
@@ -42,6 +43,8 @@ class ByProvider:
         provider, slash, _ = request.model.partition("/")
         if not slash:
             raise SettingsError(f"model {request.model!r}: write it as provider/model")
+        if provider == "emulated":
+            _check_emulated(request.model)
         if provider not in self._routes:
             known = ", ".join(self._routes)
             raise SettingsError(f"model {request.model!r}: no provider {provider!r} is set up (there are: {known})")
@@ -49,6 +52,14 @@ class ByProvider:
 
     def transport(self, name: str, account: str) -> Transport | None:
         return next((route.transport for route in self._routes.values() if route.transport.name == name), None)
+
+
+@lru_cache(maxsize=1024)
+def _check_emulated(model: str) -> None:
+    """Find out about a wrong name before anything is sent."""
+    from groundswell.emulator import in_process
+
+    in_process.known(model)
 
 
 def _emulated(request: Request, sample: int) -> Reply | Embedding:

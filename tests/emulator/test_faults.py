@@ -87,7 +87,7 @@ def test_rules_are_shown_with_how_often_they_struck() -> None:
     [
         (Rule(fault="flood"), "'flood'"),
         (Rule(script=("ok", "flood")), "'flood'"),
-        (Rule(), "either"),
+        (Rule(), "needs a"),
         (Rule(fault="500", script=("500",)), "either"),
         (Rule(fault="500", rate=1.5), "rate 1.5"),
         (Rule(script=("500",), rate=0.5), "no `rate`"),
@@ -106,14 +106,15 @@ def test_what_is_wrong_with_a_rule_is_named(rule: Rule, problem: str) -> None:
         ("429=0.05", Rule(fault="429", rate=0.05)),
         ("drop=0.01@/v1/messages", Rule(fault="drop", rate=0.01, path="/v1/messages")),
         ("ok,500,429", Rule(script=("ok", "500", "429"))),
-        ("batch-stalls", Rule(script=("batch-stalls",))),
+        ("batch-stalls", Rule(fault="batch-stalls")),
+        ("503@/v1/batches/*", Rule(fault="503", path="/v1/batches/*")),
     ],
 )
 def test_flags(text: str, rule: Rule) -> None:
     assert parse_fault(text) == rule
 
 
-@pytest.mark.parametrize("text", ["429=often", "flood=0.1", "429=2", ""])
+@pytest.mark.parametrize("text", ["429=often", "flood=0.1", "429=2", "", "429@", "ok,flood"])
 def test_bad_flags(text: str) -> None:
     with pytest.raises(SettingsError, match="fault"):
         parse_fault(text)

@@ -38,33 +38,34 @@ def emulate(
         ),
     ] = "0",
     context: Annotated[int, typer.Option(min=1, help="Tokens that fit into a prompt.")] = 128_000,
-    rpm: Annotated[float | None, typer.Option(help="Requests per minute.", rich_help_panel=LIMITS)] = None,
+    rpm: Annotated[float | None, typer.Option(min=0.001, help="Requests per minute.", rich_help_panel=LIMITS)] = None,
     tpm: Annotated[
-        float | None, typer.Option(help="Tokens per minute (Anthropic: of input).", rich_help_panel=LIMITS)
+        float | None, typer.Option(min=0.001, help="Tokens per minute (Anthropic: of input).", rich_help_panel=LIMITS)
     ] = None,
     output_tpm: Annotated[
-        float | None, typer.Option(help="Output tokens per minute (Anthropic).", rich_help_panel=LIMITS)
+        float | None, typer.Option(min=0.001, help="Output tokens per minute (Anthropic).", rich_help_panel=LIMITS)
     ] = None,
     burst: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How much of a minute may be used at once.", rich_help_panel=LIMITS)
+        float, typer.Option(min=0.001, help="Seconds whose share may be used at once.", rich_help_panel=LIMITS)
     ] = 60.0,
     enqueued_tokens: Annotated[
-        int | None, typer.Option(help="Tokens in an account's OpenAI batches of one model.", rich_help_panel=LIMITS)
+        int | None,
+        typer.Option(min=1, help="Tokens in an account's OpenAI batches of one model.", rich_help_panel=LIMITS),
     ] = None,
     queued_requests: Annotated[
-        int | None, typer.Option(help="Requests in an account's Anthropic batches.", rich_help_panel=LIMITS)
+        int | None, typer.Option(min=1, help="Requests in an account's Anthropic batches.", rich_help_panel=LIMITS)
     ] = None,
     ollama_parallel: Annotated[
-        int, typer.Option(help="Requests that Ollama works on at once.", rich_help_panel=LIMITS)
+        int, typer.Option(min=1, help="Requests that Ollama works on at once.", rich_help_panel=LIMITS)
     ] = 1,
     ollama_queue: Annotated[
-        int, typer.Option(help="Requests that wait for it; more are turned away.", rich_help_panel=LIMITS)
+        int, typer.Option(min=0, help="Requests that wait for it; more are turned away.", rich_help_panel=LIMITS)
     ] = 512,
     fault: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=RATE[@PATH] | NAME,NAME,...[@PATH]",
-            help="A fault by rate (429=0.05), or a script of faults (ok,500,429). May be repeated.",
+            metavar="NAME[=RATE][@PATH] | NAME,NAME,...[@PATH]",
+            help="A fault: always (hang), by rate (429=0.05) or by script (ok,500,429). May be repeated.",
             rich_help_panel=FAULTS,
         ),
     ] = None,
@@ -72,10 +73,11 @@ def emulate(
         bool, typer.Option("--faults", help="List the faults there are, and exit.", rich_help_panel=FAULTS)
     ] = False,
     speed: Annotated[
-        float, typer.Option(help="Seconds that pass for batches in one real second.", rich_help_panel=BATCHES)
+        float,
+        typer.Option(min=0, max=1e9, help="Seconds that pass for batches in one real second.", rich_help_panel=BATCHES),
     ] = 1.0,
     batch_seconds: Annotated[
-        float, typer.Option(help="How long a batch is worked on, by that clock.", rich_help_panel=BATCHES)
+        float, typer.Option(min=0, help="How long a batch is worked on, by that clock.", rich_help_panel=BATCHES)
     ] = 600.0,
     webhook: Annotated[
         str | None,
@@ -85,7 +87,7 @@ def emulate(
         str | None, typer.Option(metavar="whsec_...", help="Sign what is told.", rich_help_panel=BATCHES)
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option("--for", metavar="SECONDS", help="End after so long.", show_default=False)
+        float | None, typer.Option("--for", min=0, help="End after so many seconds.", show_default=False)
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print where it listens, and at the end the books, as JSON lines.")

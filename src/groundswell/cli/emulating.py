@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import time
 from typing import Any
@@ -20,7 +21,7 @@ from groundswell.emulator.settings import Settings
 from groundswell.loop import new_event_loop, tuned_collector
 
 EVERY = 0.25
-COLUMNS = ("requests", "in batches", "refused", "over limits", "paid again", "tokens in", "tokens out", "dollars")
+COLUMNS = ("live", "batch", "again", "in", "out", "dollars")
 
 
 def serve(settings: Settings, *, host: str, port: int, seconds: float | None, json: bool) -> None:
@@ -53,7 +54,10 @@ def _say_ready(url: str, *, json: bool) -> None:
     if json:
         output.print_json({"url": url, "pid": os.getpid()})
         return
-    output.say(f"OpenAI, Anthropic and Ollama, emulated on {url}: nothing leaves this machine. Point clients here:")
+    output.say(f"OpenAI, Anthropic and Ollama, emulated on {url}. No provider is asked, nothing is paid.")
+    if not re.match(r"http://(127\.|localhost|\[::1\])", url):
+        output.say("warning: others can reach this address; the emulator has no secrets, but anybody may use it")
+    output.say("Point clients here:")
     output.line(f"export OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=emulated")
     output.line(f"export ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=emulated")
     output.line(f"export OLLAMA_HOST={url}")
@@ -86,35 +90,38 @@ def describe(totals: dict[str, Any], connections: int, rate: float) -> str:
 
 
 def print_books(books: dict[str, Any]) -> None:
-    """The books as a table."""
+    """The books as a table: what was paid, and under it, where there is something to say, what was not."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("account")
-    table.add_column("model")
-    for name in (
-        "requests",
-        "in batches",
-        "refused",
-        "over limits",
-        "paid again",
-        "tokens in",
-        "tokens out",
-        "dollars",
-    ):
-        table.add_column(name, justify="right")
+    table.add_column("account", no_wrap=True)
+    table.add_column("model", overflow="fold")
+    for name in COLUMNS:
+        table.add_column(name, justify="right", no_wrap=True)
+    notes = []
     for account, models in books["accounts"].items():
         for model, entry in models.items():
-            counts = (
-                entry["requests"],
-                entry["batch_requests"],
-                sum(entry["refused"].values()),
-                sum(entry["limits_broken"].values()),
-                entry["paid_again"],
-                entry["input_tokens"],
-                entry["output_tokens"],
-            )
-            cost = f"{entry['dollars']:.6f}"
-            table.add_row(account, model or "(files, batches)", *(f"{count:,}" for count in counts), cost)
-    output.print_table(table) if table.row_count else output.say("nothing was asked")
+            paid = entry["requests"] + entry["batch_requests"]
+            tokens = entry["input_tokens"], entry["output_tokens"]
+            if paid:
+                counts = (entry["requests"], entry["batch_requests"], entry["paid_again"], *tokens)
+                table.add_row(account, model, *(f"{count:,}" for count in counts), f"{entry['dollars']:.6f}")
+            notes += [f"{account} {model}: {note}".replace(" :", ":") for note in _notes(entry)]
+    if table.row_count:
+        output.print_table(table)
+    for note in notes:
+        output.line(note)
+    if not table.row_count and not notes:
+        output.say("nothing was asked")
+
+
+def _notes(entry: dict[str, Any]) -> list[str]:
+    """What the table does not show of an entry."""
+    told = {
+        "refused": ", ".join(f"{count:,} with {status}" for status, count in entry["refused"].items()),
+        "over a limit": ", ".join(f"{count:,} of {name}" for name, count in entry["limits_broken"].items()),
+        "unanswered": f"{entry['unanswered']:,}" if entry["unanswered"] else "",
+        "abandoned by the client": f"{entry['abandoned']:,}" if entry["abandoned"] else "",
+    }
+    return [f"{what} {how}" for what, how in told.items() if how]
 
 
 def list_faults(*, json: bool) -> None:
@@ -123,7 +130,7 @@ def list_faults(*, json: bool) -> None:
         output.print_json({name: {"stage": kind.stage, "meaning": kind.meaning} for name, kind in KINDS.items()})
         return
     table = Table(box=None, pad_edge=False)
-    for name in ("fault", "strikes", "meaning"):
+    for name in ("fault", "when", "meaning"):
         table.add_column(name)
     for name, kind in KINDS.items():
         table.add_row(name, kind.stage, kind.meaning)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -18,7 +18,7 @@ from groundswell.emulator.desks.files import Files
 from groundswell.emulator.desks.ollama import VERSION, OllamaDesk
 from groundswell.emulator.desks.openai import INVALID, OpenAIDesk
 from groundswell.emulator.desks.openai_batches import OpenAIBatches
-from groundswell.emulator.faults import KINDS, Faults, Rule, Stage
+from groundswell.emulator.faults import KINDS, Faults, RetryForm, Rule, Stage
 from groundswell.emulator.http import Answer, HttpRequest, Silence
 from groundswell.emulator.webhooks import Webhooks
 from groundswell.emulator.wire import Rejected
@@ -33,7 +33,7 @@ TEXT = b"text/plain; charset=utf-8"
 
 
 class _FaultsBody(msgspec.Struct, forbid_unknown_fields=True):
-    rules: list[Rule] = []
+    rules: list[Rule]
 
 
 class _ClockBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -153,10 +153,13 @@ class App:
     # The emulator's own endpoints.
 
     async def _ledger(self, http: HttpRequest) -> Answer:
+        return _json(await self.books(each=http.query.get("each") in ("1", "true")))
+
+    async def books(self, *, each: bool = False) -> dict[str, Any]:
+        """The books as they stand; with `each`, every single request."""
         await self.agenda.catch_up()
-        books = self.world.ledger.show(each=http.query.get("each") in ("1", "true"))
         hooks = {"delivered": self.webhooks.delivered, "failed": self.webhooks.failed}
-        return _json({**books, "webhooks": hooks, "time": self.world.clock.now()})
+        return {**self.world.ledger.show(each=each), "webhooks": hooks, "time": self.world.clock.now()}
 
     def reset(self) -> None:
         """Forget accounts, books, files and batches; rules, clock and settings stay."""
@@ -180,7 +183,7 @@ class App:
 
     def _set_faults(self, http: HttpRequest) -> Answer:
         try:
-            self.set_faults(msgspec.json.decode(http.body, type=_FaultsBody).rules)
+            self.set_faults(read_rules(http.body))
         except (msgspec.DecodeError, SettingsError) as error:
             return _wrong(error)
         return _json({"rules": self.world.faults.show()})
@@ -201,6 +204,18 @@ class App:
         await self.agenda.catch_up()
         self.agenda.moved()
         return self._show_clock(http)
+
+
+def read_rules(body: bytes) -> list[Rule]:
+    """The rules of a request that sets them."""
+    try:
+        return msgspec.json.decode(body, type=_FaultsBody).rules
+    except msgspec.ValidationError as error:
+        forms = ", ".join(get_args(RetryForm))
+        raise SettingsError(
+            f'{error}: write {{"rules": [{{"fault": "429", "rate": 0.1}}, ...]}}; a rule has '
+            f"{', '.join(Rule.__struct_fields__)}, and retry_as is one of {forms}"
+        ) from None
 
 
 def _check_clock(wanted: _ClockBody, now: float) -> None:

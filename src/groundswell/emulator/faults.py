@@ -118,8 +118,10 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
         for name in self.names:
             if name not in KINDS:
                 raise SettingsError(f"fault {name!r}: there is no such fault (there are: {', '.join(KINDS)})")
-        if (self.fault is None) == (not self.script):
-            raise SettingsError("a fault rule needs either a `fault` (with a `rate`) or a `script`, not both")
+        if self.fault is None and not self.script:
+            raise SettingsError("a fault rule needs a `fault` (with a `rate`) or a `script`")
+        if self.fault is not None and self.script:
+            raise SettingsError("a fault rule has either a `fault` or a `script`, not both")
         if self.script and self.rate is not None:
             raise SettingsError("a fault rule with a `script` has no `rate`")
         if self.rate is not None and not 0 <= self.rate <= 1:
@@ -201,13 +203,15 @@ def _matches(rule: Rule, subject: Subject) -> bool:
 
 
 def parse_fault(text: str) -> Rule:
-    """Read `NAME=RATE[@PATH]`, or `NAME,NAME,...[@PATH]` as a script."""
-    what, _, path = text.partition("@")
+    """Read `NAME[=RATE][@PATH]`, or `NAME,NAME,...[@PATH]` as a script."""
+    what, at, path = text.partition("@")
+    if at and not path:
+        raise SettingsError(f"fault {text!r}: a path is missing after the @")
     name, equals, rate = what.partition("=")
     path = path or "*"
-    if not equals:
+    if "," in what:
         return Rule(script=tuple(part.strip() for part in what.split(",")), path=path).check()
     try:
-        return Rule(fault=name.strip(), rate=float(rate), path=path).check()
+        return Rule(fault=name.strip(), rate=float(rate) if equals else None, path=path).check()
     except ValueError:
         raise SettingsError(f"fault {text!r}: write it as NAME=RATE, for instance 429=0.05") from None

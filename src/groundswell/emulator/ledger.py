@@ -64,6 +64,7 @@ class Entry:
         self.output_tokens += usage.output_tokens
         self.cached_tokens += usage.cached_tokens
         self.cache_write_tokens += usage.cache_write_tokens
+        self.peak_in_flight = max(self.peak_in_flight, self.in_flight + 1)
         times = self.paid.get(print_, 0)
         self.paid[print_] = times + 1
         self.paid_again += times > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -44,7 +45,7 @@ class Emulator:
         try:
             self._port = await self._server.listen(self._host, self._port)
         except (OSError, OverflowError) as error:
-            raise SettingsError(f"cannot listen on {self._host}, port {self._port}: {error}; try --port 0") from error
+            raise SettingsError(_cannot_listen(self._host, self._port, error)) from error
         keeping = (self.app.agenda.keep(), self.app.webhooks.keep())
         self._tasks = [asyncio.create_task(kept) for kept in keeping]
         return self
@@ -57,14 +58,20 @@ class Emulator:
 
     async def ledger(self, *, each: bool = False) -> dict[str, Any]:
         """The books as they stand."""
-        await self.app.agenda.catch_up()
-        return self.world.ledger.show(each=each)
+        return await self.app.books(each=each)
 
     async def advance(self, seconds: float) -> None:
         """Move the clock on, and do everything that was due by then."""
         self.world.clock.advance(seconds)
         await self.app.agenda.catch_up()
         self.app.agenda.moved()
+
+
+def _cannot_listen(host: str, port: int, error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is taken: give another --port, or 0 for a free one"
+    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"cannot listen on {host}, port {port}: {why}"
 
 
 class Threaded:

@@ -77,6 +77,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for name in BatchTimes.__struct_fields__:
             if not 0 <= getattr(self.batch, name) < float("inf"):
                 raise SettingsError(f"batch {name} {getattr(self.batch, name)}: it must be zero or more seconds")
+        if self.webhook_secret is not None and self.webhook is None:
+            raise SettingsError("webhook_secret: there is no webhook to sign for")
         if self.webhook is not None and not self.webhook.startswith("http://"):
             raise SettingsError(f"webhook {self.webhook!r}: give an http:// address")
         return self

@@ -100,6 +100,14 @@ class World:
             return False
         return any(fnmatchcase(model, pattern) for pattern in (*FAMILIES[provider], *self.settings.models))
 
+    def hint(self, name: str) -> str:
+        """What somebody who asked for a model that does not exist may want to know."""
+        try:
+            characters.find(name)
+        except SettingsError as error:
+            return f" (Emulator: {error})"
+        return f" (Emulator: serve it with --model, or ask for a character: {', '.join(characters.NAMES)}.)"
+
     def listed(self, provider: str) -> list[str]:
         """The models that a provider's list shows."""
         given = [pattern for pattern in self.settings.models if not set(pattern) & set("*?[")]

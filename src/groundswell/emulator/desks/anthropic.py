@@ -77,7 +77,7 @@ class AnthropicDesk(Desk):
         return Rejected(429, message, kind="rate_limit_error")
 
     def unknown_model(self, name: str) -> Rejected:
-        return Rejected(404, f"model: {name}", kind="not_found_error")
+        return Rejected(404, f"model: {name}{self.world.hint(name)}", kind="not_found_error")
 
     def too_long(self, tokens: int, room: int) -> Rejected:
         return Rejected(400, f"prompt is too long: {tokens} tokens > {room} maximum", kind=INVALID)

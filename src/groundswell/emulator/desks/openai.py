@@ -72,7 +72,7 @@ class OpenAIDesk(Desk):
         return Rejected(429, message, kind=over.name, code="rate_limit_exceeded")
 
     def unknown_model(self, name: str) -> Rejected:
-        message = f"The model `{name}` does not exist or you do not have access to it."
+        message = f"The model `{name}` does not exist or you do not have access to it.{self.world.hint(name)}"
         return Rejected(404, message, kind=INVALID, code="model_not_found")
 
     def too_long(self, tokens: int, room: int) -> Rejected:
