@@ -14,7 +14,7 @@ from groundswell.emulator import tokens
 from groundswell.emulator.characters import NAMES
 from groundswell.emulator.model import answer
 from groundswell.emulator.skills import brief
-from groundswell.emulator.skills.recognising import WINDOW, pattern, window
+from groundswell.emulator.skills.reading import WINDOW, pattern, window
 from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Image, Message, Text, assistant, system, user
 

@@ -9,9 +9,9 @@ from typing import Any, overload
 import msgspec
 
 from groundswell.emulator import characters, embedding, tokens
+from groundswell.emulator.chance import Chance, chance_of
 from groundswell.emulator.characters import Character
 from groundswell.emulator.skills import (
-    answers,
     game,
     guessing,
     improving,
@@ -20,11 +20,11 @@ from groundswell.emulator.skills import (
     problems,
     rewording,
     shaped,
+    solving,
     talk,
     topics,
 )
 from groundswell.emulator.skills.brief import Brief, brief_of, task_in
-from groundswell.emulator.skills.chance import Chance, chance_of
 from groundswell.emulator.skills.scene import Scene, scene_of
 from groundswell.program.request import Chat, Embed, Embedding, Reply, Tool, ToolCall, Usage
 
@@ -84,7 +84,7 @@ def _work(scene: Scene, brief: Brief, character: Character, chance: Chance) -> s
         case "judging":
             return judging.reply(scene, chance)
     if problems.looks_like_problem(scene.last):
-        return answers.reply_if_sure(scene, character.skill, chance, guess=brief.name is None)
+        return solving.reply_if_sure(scene, character.skill, chance, guess=brief.name is None)
     return None
 
 
@@ -104,7 +104,7 @@ def _company(scene: Scene, brief: Brief, character: Character, chance: Chance) -
 
 _OWN_TASK: dict[str, Callable[[Scene, Character, Chance], str]] = {
     "echo": lambda scene, character, chance: scene.last,
-    "solver": lambda scene, character, chance: answers.reply(scene, character.skill, chance),
+    "solver": lambda scene, character, chance: solving.reply(scene, character.skill, chance),
     "reworder": lambda scene, character, chance: rewording.reply(scene, chance),
     "judge": lambda scene, character, chance: judging.reply(scene, chance),
 }
@@ -131,7 +131,7 @@ def _filled(schema: dict[str, Any], scene: Scene, character: Character, chance: 
     elif character.part == "judge" or (brief.own is None and "judging" in (brief.task, task_in(last))):
         verdict = judging.judge(prompt)
     elif character.part == "solver" or (brief.own is None and problems.looks_like_problem(last)):
-        tried = answers.attempt(answers.task_in(scene.system, last), character.skill, chance)
+        tried = solving.attempt(solving.task_in(scene.system, last), character.skill, chance)
         number = tried.value if tried.solution or problems.CLEARLY.search(last) else None
     who = persona.person(brief.name or "", topics.topic_in(scene.brief, scene.theirs))
     known = shaped.Knowledge(

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.model import answer
-from groundswell.emulator.skills.chance import Chance
 from groundswell.emulator.skills.landscape import OPTIMUM
-from groundswell.emulator.skills.patterns import matching
+from groundswell.emulator.skills.regex_text import matching
 from groundswell.emulator.skills.secrets import carries
 from groundswell.program.request import Chat, Tool, system, user
 from tests.emulator.skills.schemas import SCHEMAS, valid

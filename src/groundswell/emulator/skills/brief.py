@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from groundswell.emulator.skills import improving, judging, persona, rewording, secrets
-from groundswell.emulator.skills.recognising import window
+from groundswell.emulator.skills.reading import window
 
 LONGEST_KEPT = 20_000
 

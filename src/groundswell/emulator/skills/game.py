@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from groundswell.emulator.chance import Chance, number_of
 from groundswell.emulator.characters import Character
 from groundswell.emulator.skills import hints, lines, persuasion, secrets
-from groundswell.emulator.skills.chance import Chance, number_of
 from groundswell.emulator.skills.encodings import ENCODINGS, encode
 from groundswell.emulator.skills.scene import Scene
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills import lines, secrets
-from groundswell.emulator.skills.chance import Chance
 from groundswell.emulator.skills.hints import NUMBERS
 from groundswell.emulator.skills.scene import Scene
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from groundswell.emulator.chance import Chance, number_of
 from groundswell.emulator.skills import topics
-from groundswell.emulator.skills.chance import Chance, number_of
 from groundswell.emulator.skills.lines import fresh
-from groundswell.emulator.skills.recognising import pattern
+from groundswell.emulator.skills.reading import pattern
 from groundswell.emulator.skills.scene import Scene
 
 PERSONA = pattern(

@@ -7,10 +7,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
+from groundswell.emulator.chance import Chance, number_of
 from groundswell.emulator.skills import arithmetic
-from groundswell.emulator.skills.chance import Chance, number_of
 from groundswell.emulator.skills.clauses import Clause, clauses_of
-from groundswell.emulator.skills.ledger import Ledger
+from groundswell.emulator.skills.quantities import Quantities
 
 LONGEST = 2000
 
@@ -67,16 +67,16 @@ def _solved(text: str) -> Solution | None:
     if expression is not None:
         worked = arithmetic.evaluate(expression)
         return None if worked is None else _solution(worked)
-    ledger = Ledger()
+    quantities = Quantities()
     question: Clause | None = None
     for clause in clauses_of(text):
         if clause.question:
             question = clause
-        if not ledger.read(clause):
+        if not quantities.read(clause):
             return None
     if question is None:
         return None
-    return _solution(ledger.steps) if ledger.ask(question) else None
+    return _solution(quantities.steps) if quantities.ask(question) else None
 
 
 def _solution(worked: list[tuple[Fraction, str, Fraction, Fraction]]) -> Solution | None:

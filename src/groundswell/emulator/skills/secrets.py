@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from groundswell.emulator.skills.lines import LEAKS, TRADES
-from groundswell.emulator.skills.recognising import pattern
+from groundswell.emulator.skills.reading import pattern
 
 _NOUN = (
     r"(?:(?:secret|hidden|private|confidential)[ -](?:code[ -]?|pass[ -]?|key[ -]?)?(?:word|phrase|code|key"

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from math import ceil, floor
 from typing import Any, NamedTuple
 
-from groundswell.emulator.skills.chance import Chance
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills.judging import Verdict, label_for
-from groundswell.emulator.skills.patterns import matching
+from groundswell.emulator.skills.regex_text import matching
 from groundswell.emulator.skills.secrets import carries
 
 Schema = dict[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from groundswell.emulator.skills.chance import Chance
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills.lines import fresh
 from groundswell.emulator.skills.scene import Scene
 from groundswell.emulator.skills.topics import keyword

@@ -1,9 +1,14 @@
-"""Where the material of a prompt stands: in tags, in a fence, in quotes, after a heading, a colon or a blank line."""
+"""Reading prompts: patterns that stay cheap on any input, and where the material of a prompt stands.
+
+Material stands in tags, in a fence, in quotes, after a heading, a colon or a blank line.
+"""
 
 from __future__ import annotations
 
 import re
 from itertools import islice
+
+WINDOW = 2000
 
 _OPENED = re.compile(r"<([A-Za-z_][\w-]{0,30})>")
 MOST_TAGS = 40
@@ -16,6 +21,16 @@ _HEADED = re.compile(
     r"|instruction)s?(?:\s+[A-Z0-9])?(?:\*\*)?[ \t]*:(?:\*\*)?\s*",
     re.I,
 )
+
+
+def pattern(text: str, flags: int = re.I) -> re.Pattern[str]:
+    """A pattern in which blanks between words are at most three, so that long runs of them cost nothing."""
+    return re.compile(text.replace(r"\s+", r"\s{1,3}").replace(r"\s*", r"\s{0,3}"), flags)
+
+
+def window(text: str) -> str:
+    """The beginning and the end of a text, where instructions stand."""
+    return text if len(text) <= 2 * WINDOW else f"{text[:WINDOW]}\n{text[-WINDOW:]}"
 
 
 def _tags(text: str) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 
-from groundswell.emulator.skills.chance import Chance
+from groundswell.emulator.chance import Chance
 
 _CLASSES = {"d": string.digits, "w": string.ascii_lowercase + string.digits, "s": " "}
 _UNKNOWN = {"D": string.ascii_lowercase, "W": "-", "S": string.ascii_lowercase}
