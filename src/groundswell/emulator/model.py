@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from typing import Any, overload
@@ -142,7 +143,15 @@ def _filled(schema: dict[str, Any], scene: Scene, character: Character, chance: 
         guesses=guesses,
         secret=brief.own,
     )
-    return _json.encode(shaped.fill(schema, known, chance)).decode()
+    return _written(shaped.fill(schema, known, chance))
+
+
+def _written(value: Any) -> str:
+    """A value as JSON; half characters, which UTF-8 has no bytes for, as escapes."""
+    try:
+        return _json.encode(value).decode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
 
 
 def _call(request: Chat, tool: Tool, arguments: str) -> Reply:

@@ -6,7 +6,7 @@ What a request says:
     reading.py       patterns that stay cheap on any input; where the material of a prompt stands
 
 JSON asked for by a tool or a schema:
-    shaped.py        values that are valid under a schema
+    shaped.py        values that are valid under a schema (schemas.py, beside this package, reads it)
     regex_text.py    text that fits a regular expression
 
 The secret game:
