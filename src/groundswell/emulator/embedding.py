@@ -13,6 +13,7 @@ from groundswell.program.request import Embed, Embedding, Usage
 
 WIDTHS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 WIDTH = 384
+WIDEST = 4096
 
 WORD_WEIGHT = 1.0
 COMMON_WEIGHT = 0.2
@@ -28,7 +29,8 @@ _SPREAD = 2654435761
 
 def answer(request: Embed) -> Embedding:
     """The embedding that a request asks for."""
-    width = request.dimensions or WIDTHS.get(request.model.removesuffix(":latest"), WIDTH)
+    wanted = request.dimensions or WIDTHS.get(request.model.removesuffix(":latest"), WIDTH)
+    width = min(max(wanted, 1), WIDEST)
     packed = b"".join(vector.tobytes() for vector in embed(request.texts, width))
     return Embedding(packed, width, Usage(input_tokens=tokens.count_request(request)), request.model)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 Schema = dict[str, Any]
 
 DEEPEST = 100
-"""Schemas within schemas beyond this are refused."""
+"""No path to a schema within a schema may have more keys than this."""
 HOPS = 20
 """References are followed so far, and `allOf`s within each other so deep: they may lead back to themselves."""
 GREATEST = 2.0**53
@@ -90,7 +90,7 @@ def flaw_in(schema: object) -> Flaw | None:
     while waiting:
         at, inner = waiting.pop()
         if len(at) > DEEPEST:
-            return Flaw(at[:3], f"schemas nested more than {DEEPEST // 2} deep are not supported")
+            return Flaw(at[:3], f"schemas nested this deep are not supported")
         if type(inner) is not dict:
             if type(inner) is bool:
                 continue

@@ -62,13 +62,13 @@ def fill(schema: object, knowledge: Knowledge, chance: Chance) -> Any:
 
 
 class _Filler:
-    def __init__(self, root: object, knowledge: Knowledge, chance: Chance) -> None:
+    def __init__(self, root: Any, knowledge: Knowledge, chance: Chance) -> None:
         self.schemas = Resolver(root, MOST_STEPS)
         self.knowledge = knowledge
         self.chance = chance
         self.room = MOST_TEXT
 
-    def value(self, schema: object, name: str, depth: int) -> Any:
+    def value(self, schema: Any, name: str, depth: int) -> Any:
         """One value. Branches are followed here, and only so often, since they may lead back to themselves."""
         plain = self.schemas.resolved(schema)
         for _ in range(DEEPEST):
@@ -181,7 +181,7 @@ class _Filler:
         wanted = low + self.chance.below(max(0, high - low) + 1)
         return min(max(wanted, min(1, high)), LONGEST_LIST)
 
-    def free(self, items: object) -> bool:
+    def free(self, items: Any) -> bool:
         """Whether items may be any text."""
         plain = self.schemas.resolved(items)
         return plain.keys() <= {"type", "title", "description"} and self.kind(plain, 0) == "string"
