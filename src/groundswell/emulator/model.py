@@ -20,9 +20,11 @@ from groundswell.emulator.skills import (
     persona,
     problems,
     rewording,
+    secrets,
     shaped,
     solving,
     talk,
+    tools,
     topics,
 )
 from groundswell.emulator.skills.brief import Brief, brief_of, task_in
@@ -47,11 +49,26 @@ def answer(request: Chat | Embed, *, seed: int = 0, sample: int = 0) -> Reply | 
     scene = scene_of(request)
     if character.part == "refuser" and chance.flip(character.rate):
         return _reply(request, talk.refuse(chance))
-    if (tool := wanted_tool(request)) is not None:
-        return _call(request, tool, _filled(tool.parameters, scene, character, chance))
+    if request.tools and (tool := tools.wanted(request)) is not None and _calls(request, character):
+        mentioned = tools.mentioned(scene.last)
+        return _call(request, tool, _filled(tools.arguments_of(tool), scene, character, chance, mentioned))
     if request.schema is not None:
         return _reply(request, _filled(request.schema, scene, character, chance))
+    if request.messages and request.messages[-1].role == "tool" and character.part not in _OWN_TASK:
+        return _reply(request, _report(request, scene, character, chance))
     return _reply(request, say(scene, character, chance))
+
+
+def _calls(request: Chat, character: Character) -> bool:
+    """Whether a tool is called at all: those that do one thing call none unless they must."""
+    return request.tool_choice not in (None, "auto") or character.part not in _OWN_TASK
+
+
+def _report(request: Chat, scene: Scene, character: Character, chance: Chance) -> str:
+    """What the tools returned, unless it gives away a secret: then the game goes on."""
+    told, own = tools.returned(request), brief_of(scene.brief).own
+    said = tools.report(told or "nothing", "\n".join(scene.mine[-2:]), chance)
+    return say(scene, character, chance) if own is not None and secrets.carries(own, said) else said
 
 
 def say(scene: Scene, character: Character, chance: Chance) -> str:
@@ -112,16 +129,9 @@ _OWN_TASK: dict[str, Callable[[Scene, Character, Chance], str]] = {
 """Characters that do one thing, whatever they are asked."""
 
 
-def wanted_tool(request: Chat) -> Tool | None:
-    """The tool that must be called: the one named, or any where some call is required."""
-    choice = request.tool_choice
-    if not request.tools or choice is None or choice in ("auto", "none"):
-        return None
-    named = [tool for tool in request.tools if tool.name == choice]
-    return named[0] if named else request.tools[0] if choice in ("required", "any") else None
-
-
-def _filled(schema: dict[str, Any], scene: Scene, character: Character, chance: Chance) -> str:
+def _filled(
+    schema: dict[str, Any], scene: Scene, character: Character, chance: Chance, mentioned: tuple[str, ...] = ()
+) -> str:
     """The schema filled as JSON text, with what the other skills know."""
     last, brief = scene.last, brief_of(scene.brief)
     prompt = f"{scene.system}\n\n{last}".strip()
@@ -142,6 +152,7 @@ def _filled(schema: dict[str, Any], scene: Scene, character: Character, chance: 
         number=number,
         guesses=guesses,
         secret=brief.own,
+        mentioned=mentioned,
     )
     return _written(shaped.fill(schema, known, chance))
 

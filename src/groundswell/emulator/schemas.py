@@ -90,7 +90,7 @@ def flaw_in(schema: object) -> Flaw | None:
     while waiting:
         at, inner = waiting.pop()
         if len(at) > DEEPEST:
-            return Flaw(at[:3], f"schemas nested this deep are not supported")
+            return Flaw(at[:3], "schemas nested this deep are not supported")
         if type(inner) is not dict:
             if type(inner) is bool:
                 continue

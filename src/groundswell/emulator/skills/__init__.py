@@ -5,7 +5,8 @@ What a request says:
     brief.py         what the instructions come to: a secret, a name, a task
     reading.py       patterns that stay cheap on any input; where the material of a prompt stands
 
-JSON asked for by a tool or a schema:
+Tools, and JSON in the shape of a schema:
+    tools.py         which tool is called, and what is said of its result
     shaped.py        values that are valid under a schema (schemas.py, beside this package, reads it)
     regex_text.py    text that fits a regular expression
 

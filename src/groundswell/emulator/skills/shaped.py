@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil, floor
 from typing import Any, NamedTuple
 
@@ -54,6 +54,8 @@ class Knowledge(NamedTuple):
     guesses: tuple[str, ...] = ()
     secret: str | None = None
     """A word that no made-up name may carry."""
+    mentioned: tuple[str, ...] = ()
+    """What the fields that mean nothing here are taken from, before anything is made up."""
 
 
 def fill(schema: object, knowledge: Knowledge, chance: Chance) -> Any:
@@ -223,8 +225,14 @@ class _Filler:
             return known.guesses[0]
         if _SPEECH.search(name) or not name:
             return known.say()
-        bank = NAMES if _NAME.search(name) else WORDS
-        return self.chance.pick([word for word in bank if known.secret is None or not carries(known.secret, word)])
+        if free := self.harmless(known.mentioned):
+            return free[0]
+        return self.chance.pick(self.harmless(NAMES if _NAME.search(name) else WORDS))
+
+    def harmless(self, words: Sequence[str]) -> list[str]:
+        """Those of some words that do not give the secret away."""
+        secret = self.knowledge.secret
+        return [word for word in words if secret is None or not carries(secret, word)]
 
 
 def _weight(schema: Schema) -> int:
