@@ -12,6 +12,7 @@ import msgspec
 from groundswell.emulator import characters, embedding, tokens
 from groundswell.emulator.chance import Chance, chance_of
 from groundswell.emulator.characters import Character
+from groundswell.emulator.logprobs import logprobs_of
 from groundswell.emulator.skills import (
     game,
     guessing,
@@ -179,7 +180,10 @@ def _reply(request: Chat, text: str) -> Reply:
     finish = "stop"
     if request.max_tokens is not None and tokens.count(text) > request.max_tokens:
         text, finish = tokens.cut(text, request.max_tokens), "length"
-    return Reply(text, Usage(tokens.count_request(request), tokens.count(text)), finish, request.model)
+    usage = Usage(tokens.count_request(request), tokens.count(text))
+    if request.logprobs is not None:
+        return Reply(text, usage, finish, request.model, logprobs=logprobs_of(text, request.logprobs))
+    return Reply(text, usage, finish, request.model)
 
 
 def _stopped(text: str, stops: tuple[str, ...]) -> str:
