@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from groundswell.emulator.chance import Chance, number_of
 from groundswell.emulator.characters import Character
 from groundswell.emulator.skills import hints, lines, persuasion, secrets
 from groundswell.emulator.skills.encodings import ENCODINGS, encode
+from groundswell.emulator.skills.reading import words_in
 from groundswell.emulator.skills.scene import Scene
 
 Bank = Sequence[str]
@@ -24,6 +26,17 @@ _REFUSAL = re.compile(
 _HINT = re.compile(
     r"\b(?:starts? with|begins? with|rhymes?|letters|sounds? (?:a little )?like|hint|clue|think of)\b", re.I
 )
+_OFFER_CUES = "trade swap exchange deal bargain offer first together return fair"
+_REFUSAL_CUES = "can cannot won not no never refuse stays"
+_HINT_CUES = "start starts begin begins rhyme rhymes letters sound sounds hint clue think"
+_ASKED_CUES = "secret code codeword word password your yours tell reveal share what"
+_MOVES: tuple[tuple[frozenset[str], re.Pattern[str], Bank], ...] = (
+    (frozenset(_OFFER_CUES.split()), _OFFER, lines.AFTER_OFFER),
+    (frozenset(_REFUSAL_CUES.split()), _REFUSAL, lines.AFTER_REFUSAL),
+    (frozenset(_HINT_CUES.split()), _HINT, lines.AFTER_HINT),
+    (frozenset(_ASKED_CUES.split()), _ASKED, lines.AFTER_ASKED),
+)
+"""What the other side can do, in the order in which it is looked for: words it takes, pattern, reaction."""
 
 
 def play(scene: Scene, secret: str, character: Character, chance: Chance, *, rivals: bool = True) -> str:
@@ -69,13 +82,11 @@ def _reaction(scene: Scene) -> Bank:
         return [line.format(told) for line in lines.AFTER_TOLD]
     if not scene.mine and len(scene.theirs) <= 1:
         return lines.GREETINGS
-    if _OFFER.search(last):
-        return lines.AFTER_OFFER
-    if _REFUSAL.search(last):
-        return lines.AFTER_REFUSAL
-    if _HINT.search(last):
-        return lines.AFTER_HINT
-    return lines.AFTER_ASKED if _ASKED.search(last) else lines.AFTER_TALK
+    words = words_in(last)
+    for cues, move, bank in _MOVES:
+        if not cues.isdisjoint(words) and move.search(last):
+            return bank
+    return lines.AFTER_TALK
 
 
 def _recent(scene: Scene) -> str:
@@ -87,7 +98,11 @@ def _quiet(scene: Scene, secret: str, banks: Sequence[Bank], chance: Chance) -> 
     """One line out of each bank, none of which carries the secret, nor all of them together."""
     recent = _recent(scene)
     text = " ".join([lines.fresh(bank, recent, chance) for bank in banks])
-    return text if not secrets.carries(secret, text) else _picked(secret, banks, recent, chance)
+    return text if not _gives_away(secret, text) else _picked(secret, banks, recent, chance)
+
+
+_gives_away = lru_cache(maxsize=8192)(secrets.carries)
+"""What is made of the same lines is said again and again."""
 
 
 def _picked(secret: str, banks: Sequence[Bank], recent: str, chance: Chance) -> str:

@@ -6,9 +6,13 @@ Material stands in tags, in a fence, in quotes, after a heading, a colon or a bl
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import islice
 
 WINDOW = 2000
+LONGEST_KEPT = 4000
+
+_LETTERS = re.compile(r"[a-z]+")
 
 _OPENED = re.compile(r"<([A-Za-z_][\w-]{0,30})>")
 MOST_TAGS = 40
@@ -31,6 +35,16 @@ def pattern(text: str, flags: int = re.I) -> re.Pattern[str]:
 def window(text: str) -> str:
     """The beginning and the end of a text, where instructions stand."""
     return text if len(text) <= 2 * WINDOW else f"{text[:WINDOW]}\n{text[-WINDOW:]}"
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The words of a text in small letters: what a pattern needs and a text lacks is not searched for."""
+    return _words_kept(text) if len(text) <= LONGEST_KEPT else frozenset(_LETTERS.findall(text.lower()))
+
+
+@lru_cache(maxsize=512)
+def _words_kept(text: str) -> frozenset[str]:
+    return frozenset(_LETTERS.findall(text.lower()))
 
 
 def _tags(text: str) -> list[tuple[str, str]]:

@@ -64,6 +64,7 @@ SAID: tuple[tuple[str, str], ...] = tuple(
     (before, after.partition(" ")[0]) for before, _, after in (line.partition("{0}") for line in (*LEAKS, *TRADES))
 )
 """How the characters state a secret: what stands before it, and what ends it."""
+_SAID = re.compile("|".join([re.escape(before) for before, _ in SAID if before]))
 
 
 def _first(match: re.Match[str] | None) -> str | None:
@@ -89,18 +90,19 @@ def given_secret(prompt: str) -> str | None:
 def _mentions_one(prompt: str) -> bool:
     """Whether a prompt has any word for a secret: most do not, and need not be searched."""
     lower = prompt.lower()
-    return any(word in lower for word in _STEMS)
+    return any(stem in lower for stem in _STEMS)
 
 
 def stated_secret(text: str) -> str | None:
     """The word that a speaker states as a secret; hedges such as "my secret is safe" state none."""
-    for before, after in SAID:
-        at = text.find(before)
-        if at >= 0:
-            start = at + len(before)
-            end = text.find(after, start)
-            if start < end <= start + 200:
-                return text[start:end]
+    if _SAID.search(text) is not None:
+        for before, after in SAID:
+            at = text.find(before)
+            if at >= 0:
+                start = at + len(before)
+                end = text.find(after, start)
+                if start < end <= start + 200:
+                    return text[start:end]
     if not any(word in text for word in _SPEAKS_OF_ONE):
         return None
     for match in STATED.finditer(text):
