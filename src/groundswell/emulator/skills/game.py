@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 from groundswell.emulator.chance import Chance, number_of
 from groundswell.emulator.characters import Character
@@ -98,11 +97,7 @@ def _quiet(scene: Scene, secret: str, banks: Sequence[Bank], chance: Chance) -> 
     """One line out of each bank, none of which carries the secret, nor all of them together."""
     recent = _recent(scene)
     text = " ".join([lines.fresh(bank, recent, chance) for bank in banks])
-    return text if not _gives_away(secret, text) else _picked(secret, banks, recent, chance)
-
-
-_gives_away = lru_cache(maxsize=8192)(secrets.carries)
-"""What is made of the same lines is said again and again."""
+    return text if not secrets.carries(secret, text) else _picked(secret, banks, recent, chance)
 
 
 def _picked(secret: str, banks: Sequence[Bank], recent: str, chance: Chance) -> str:
