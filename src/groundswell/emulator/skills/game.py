@@ -26,7 +26,7 @@ _HINT = re.compile(
     r"\b(?:starts? with|begins? with|rhymes?|letters|sounds? (?:a little )?like|hint|clue|think of)\b", re.I
 )
 _OFFER_CUES = "trade swap exchange deal bargain offer first together return fair"
-_REFUSAL_CUES = "can cannot won not no never refuse stays"
+_REFUSAL_CUES = "t cannot not no never refuse stays"  # the t of can't and won't
 _HINT_CUES = "start starts begin begins rhyme rhymes letters sound sounds hint clue think"
 _ASKED_CUES = "secret code codeword word password your yours tell reveal share what"
 _MOVES: tuple[tuple[frozenset[str], re.Pattern[str], Bank], ...] = (
