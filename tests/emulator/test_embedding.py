@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.emulator.embedding import WIDTH, embed
+from groundswell.emulator.embedding import WIDEST, WIDTH, embed
 from groundswell.emulator.model import answer
 from groundswell.emulator.tokens import count
 from groundswell.program.request import Embed
@@ -51,8 +51,10 @@ def test_case_and_punctuation_do_not_matter_but_words_do() -> None:
         (Embed("text-embedding-3-large", ("a",)), 3072),
         (Embed("nomic-embed-text", ("a",)), WIDTH),
         (Embed("text-embedding-3-small", ("a",), dimensions=256), 256),
+        (Embed("text-embedding-3-small", ("a",), dimensions=-7), 1),
+        (Embed("text-embedding-3-small", ("a",), dimensions=10**9), WIDEST),
     ],
-    ids=["small", "large", "other", "asked"],
+    ids=["small", "large", "other", "asked", "below", "beyond"],
 )
 def test_the_width_follows_the_model_or_the_request(request_: Embed, width: int) -> None:
     assert answer(request_).width == width

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from groundswell.emulator import tokens
 from groundswell.emulator.characters import NAMES
 from groundswell.emulator.model import answer
-from groundswell.emulator.skills import brief
-from groundswell.emulator.skills.recognising import WINDOW, pattern, window
+from groundswell.emulator.skills import brief, problems
+from groundswell.emulator.skills.lines import CODE_WORDS
+from groundswell.emulator.skills.reading import WINDOW, pattern, window
 from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Image, Message, Text, assistant, system, user
 
@@ -222,3 +223,15 @@ def test_long_texts_are_recognised_by_their_beginning_and_end() -> None:
     assert len(window("x" * 10**6)) == 2 * WINDOW + 1
     assert brief.task_in("Paraphrase this: " + "lorem ipsum " * 5000) == "rewording"
     assert pattern(r"a\s+b").search("a" + " " * 10 + "b") is None
+
+
+@pytest.mark.parametrize(
+    "text", ["GUESS my secret word!", "What are your best Guesses?", "WHAT DO YOU THINK the Secret is?"]
+)
+def test_capitals_do_not_hide_what_is_asked(text: str) -> None:
+    assert answer(Chat("keeper", (user(text),))).text.split("\n")[0] in CODE_WORDS
+
+
+@pytest.mark.parametrize("text", ["12 + 30", "12 + 30 =", "WHAT IS 12 + 30?", "Work out 12 + 30."])
+def test_a_problem_is_seen_however_it_is_put(text: str) -> None:
+    assert problems.looks_like_problem(text)

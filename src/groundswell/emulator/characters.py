@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from groundswell.emulator.skills.chance import Chance
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills.encodings import ENCODINGS
 from groundswell.errors import SettingsError
 

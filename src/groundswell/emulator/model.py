@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from typing import Any, overload
@@ -9,9 +10,10 @@ from typing import Any, overload
 import msgspec
 
 from groundswell.emulator import characters, embedding, tokens
+from groundswell.emulator.chance import Chance, chance_of
 from groundswell.emulator.characters import Character
+from groundswell.emulator.logprobs import logprobs_of
 from groundswell.emulator.skills import (
-    answers,
     game,
     guessing,
     improving,
@@ -19,12 +21,14 @@ from groundswell.emulator.skills import (
     persona,
     problems,
     rewording,
+    secrets,
     shaped,
+    solving,
     talk,
+    tools,
     topics,
 )
 from groundswell.emulator.skills.brief import Brief, brief_of, task_in
-from groundswell.emulator.skills.chance import Chance, chance_of
 from groundswell.emulator.skills.scene import Scene, scene_of
 from groundswell.program.request import Chat, Embed, Embedding, Reply, Tool, ToolCall, Usage
 
@@ -46,11 +50,26 @@ def answer(request: Chat | Embed, *, seed: int = 0, sample: int = 0) -> Reply | 
     scene = scene_of(request)
     if character.part == "refuser" and chance.flip(character.rate):
         return _reply(request, talk.refuse(chance))
-    if (tool := wanted_tool(request)) is not None:
-        return _call(request, tool, _filled(tool.parameters, scene, character, chance))
+    if request.tools and (tool := tools.wanted(request)) is not None and _calls(request, character):
+        mentioned = tools.mentioned(scene.last)
+        return _call(request, tool, _filled(tools.arguments_of(tool), scene, character, chance, mentioned))
     if request.schema is not None:
         return _reply(request, _filled(request.schema, scene, character, chance))
+    if request.messages and request.messages[-1].role == "tool" and character.part not in _OWN_TASK:
+        return _reply(request, _report(request, scene, character, chance))
     return _reply(request, say(scene, character, chance))
+
+
+def _calls(request: Chat, character: Character) -> bool:
+    """Whether a tool is called at all: those that do one thing call none unless they must."""
+    return request.tool_choice not in (None, "auto") or character.part not in _OWN_TASK
+
+
+def _report(request: Chat, scene: Scene, character: Character, chance: Chance) -> str:
+    """What the tools returned, unless it gives away a secret: then the game goes on."""
+    told, own = tools.returned(request), brief_of(scene.brief).own
+    said = tools.report(told or "nothing", "\n".join(scene.mine[-2:]), chance)
+    return say(scene, character, chance) if own is not None and secrets.carries(own, said) else said
 
 
 def say(scene: Scene, character: Character, chance: Chance) -> str:
@@ -84,7 +103,7 @@ def _work(scene: Scene, brief: Brief, character: Character, chance: Chance) -> s
         case "judging":
             return judging.reply(scene, chance)
     if problems.looks_like_problem(scene.last):
-        return answers.reply_if_sure(scene, character.skill, chance, guess=brief.name is None)
+        return solving.reply_if_sure(scene, character.skill, chance, guess=brief.name is None)
     return None
 
 
@@ -104,23 +123,16 @@ def _company(scene: Scene, brief: Brief, character: Character, chance: Chance) -
 
 _OWN_TASK: dict[str, Callable[[Scene, Character, Chance], str]] = {
     "echo": lambda scene, character, chance: scene.last,
-    "solver": lambda scene, character, chance: answers.reply(scene, character.skill, chance),
+    "solver": lambda scene, character, chance: solving.reply(scene, character.skill, chance),
     "reworder": lambda scene, character, chance: rewording.reply(scene, chance),
     "judge": lambda scene, character, chance: judging.reply(scene, chance),
 }
 """Characters that do one thing, whatever they are asked."""
 
 
-def wanted_tool(request: Chat) -> Tool | None:
-    """The tool that must be called: the one named, or any where some call is required."""
-    choice = request.tool_choice
-    if not request.tools or choice is None or choice in ("auto", "none"):
-        return None
-    named = [tool for tool in request.tools if tool.name == choice]
-    return named[0] if named else request.tools[0] if choice in ("required", "any") else None
-
-
-def _filled(schema: dict[str, Any], scene: Scene, character: Character, chance: Chance) -> str:
+def _filled(
+    schema: dict[str, Any], scene: Scene, character: Character, chance: Chance, mentioned: tuple[str, ...] = ()
+) -> str:
     """The schema filled as JSON text, with what the other skills know."""
     last, brief = scene.last, brief_of(scene.brief)
     prompt = f"{scene.system}\n\n{last}".strip()
@@ -131,7 +143,7 @@ def _filled(schema: dict[str, Any], scene: Scene, character: Character, chance: 
     elif character.part == "judge" or (brief.own is None and "judging" in (brief.task, task_in(last))):
         verdict = judging.judge(prompt)
     elif character.part == "solver" or (brief.own is None and problems.looks_like_problem(last)):
-        tried = answers.attempt(answers.task_in(scene.system, last), character.skill, chance)
+        tried = solving.attempt(solving.task_in(scene.system, last), character.skill, chance)
         number = tried.value if tried.solution or problems.CLEARLY.search(last) else None
     who = persona.person(brief.name or "", topics.topic_in(scene.brief, scene.theirs))
     known = shaped.Knowledge(
@@ -141,8 +153,17 @@ def _filled(schema: dict[str, Any], scene: Scene, character: Character, chance: 
         number=number,
         guesses=guesses,
         secret=brief.own,
+        mentioned=mentioned,
     )
-    return _json.encode(shaped.fill(schema, known, chance)).decode()
+    return _written(shaped.fill(schema, known, chance))
+
+
+def _written(value: Any) -> str:
+    """A value as JSON; half characters, which UTF-8 has no bytes for, as escapes."""
+    try:
+        return _json.encode(value).decode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
 
 
 def _call(request: Chat, tool: Tool, arguments: str) -> Reply:
@@ -159,7 +180,10 @@ def _reply(request: Chat, text: str) -> Reply:
     finish = "stop"
     if request.max_tokens is not None and tokens.count(text) > request.max_tokens:
         text, finish = tokens.cut(text, request.max_tokens), "length"
-    return Reply(text, Usage(tokens.count_request(request), tokens.count(text)), finish, request.model)
+    usage = Usage(tokens.count_request(request), tokens.count(text))
+    if request.logprobs is not None:
+        return Reply(text, usage, finish, request.model, logprobs=logprobs_of(text, request.logprobs))
+    return Reply(text, usage, finish, request.model)
 
 
 def _stopped(text: str, stops: tuple[str, ...]) -> str:

@@ -233,3 +233,29 @@ def test_a_transcript_reads_as_it_did() -> None:
         shown += [f"{'AB'[at % 2]}: {text}" for at, text in enumerate(duel(*pair, 8))]
     golden = Path(__file__).with_name("transcripts.txt")
     assert "\n".join(shown) + "\n" == golden.read_text()
+
+
+MOVES = {
+    "I can't.": lines.AFTER_REFUSAL,
+    "I WON'T.": lines.AFTER_REFUSAL,
+    "Rather not.": lines.AFTER_REFUSAL,
+    "No way!": lines.AFTER_REFUSAL,
+    "It stays with me.": lines.AFTER_REFUSAL,
+    "You first.": lines.AFTER_OFFER,
+    "A swap?": lines.AFTER_OFFER,
+    "In return, then.": lines.AFTER_OFFER,
+    "It rhymes.": lines.AFTER_HINT,
+    "It sounds a little like rain.": lines.AFTER_HINT,
+    "Begins with B.": lines.AFTER_HINT,
+    "What's new?": lines.AFTER_ASKED,
+    "And your own?": lines.AFTER_ASKED,
+    "Codeword, please?": lines.AFTER_ASKED,
+    "I can see the sea.": lines.AFTER_TALK,
+}
+
+
+@pytest.mark.parametrize(("said", "reactions"), MOVES.items(), ids=list(MOVES))
+def test_a_player_reacts_to_what_the_other_did(said: str, reactions: tuple[str, ...]) -> None:
+    rules = system('Your secret word is "lantern". The other player has one too.')
+    reply = answer(Chat("keeper", (rules, user("Good day."), assistant("Good day."), user(said))))
+    assert reply.text.startswith(reactions)

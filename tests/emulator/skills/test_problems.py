@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.emulator.skills import answers, arithmetic, landscape, problems
-from groundswell.emulator.skills.chance import Chance
+from groundswell.emulator.chance import Chance
+from groundswell.emulator.skills import arithmetic, landscape, problems, solving
 from groundswell.emulator.skills.problems import solve, written
 
 SOLVED = {
@@ -184,7 +184,7 @@ PROBLEM = "Ana has 12 apples. She buys 5 more. How many apples does she have?"
     ids=["system", "marked", "paragraph", "sentences", "examples"],
 )
 def test_the_problem_is_told_from_the_instructions(system: str, last: str, instructions: str, problem: str) -> None:
-    task = answers.task_in(system, last)
+    task = solving.task_in(system, last)
     assert task.problem == problem
     assert task.instructions.split() == instructions.split()
 
@@ -196,20 +196,20 @@ def test_the_problem_is_told_from_the_instructions(system: str, last: str, instr
         ("Use \\boxed{}", "\\boxed{{{0}}}"),
         ("Write Answer: n", "Answer: {0}"),
         ("Give only the number", "{0}"),
-        ("Solve it", answers.PLAIN),
+        ("Solve it", solving.PLAIN),
         ("Give only the number. End with #### n", "#### {0}"),
     ],
 )
 def test_the_form_named_last_is_used(instructions: str, form: str) -> None:
-    assert answers.form_in(instructions) == form
+    assert solving.form_in(instructions) == form
 
 
 def test_how_often_an_answer_is_right_is_what_the_landscape_says() -> None:
     n = 1500
     for prompt in (landscape.SEED_PROMPT, landscape.OPTIMUM):
-        task = answers.Task(prompt, PROBLEM)
+        task = solving.Task(prompt, PROBLEM)
         solution = solve(PROBLEM)
         assert solution is not None
         likely = landscape.chance(landscape.ability(prompt), problems.difficulty(PROBLEM, solution))
-        right = sum(answers.attempt(task, 1.0, Chance(b"%d" % at)).right for at in range(n))
+        right = sum(solving.attempt(task, 1.0, Chance(b"%d" % at)).right for at in range(n))
         assert abs(right / n - likely) < 4 * (likely * (1 - likely) / n) ** 0.5

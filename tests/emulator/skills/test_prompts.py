@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.model import answer
 from groundswell.emulator.skills import guessing, improving, landscape
 from groundswell.emulator.skills.brief import task_in
-from groundswell.emulator.skills.chance import Chance
 from groundswell.program.request import Chat, assistant, system, user
 
 

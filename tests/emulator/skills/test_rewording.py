@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.model import answer
 from groundswell.emulator.skills import persuasion
 from groundswell.emulator.skills.brief import task_in
-from groundswell.emulator.skills.chance import Chance
 from groundswell.emulator.skills.rewording import REWORDERS, goal_words, kind_in, reword
 from groundswell.program.request import Chat, system, user
 
@@ -36,6 +36,9 @@ def test_what_a_query_is_after_survives(kind: str, query: str) -> None:
 
 
 @given(st.text(max_size=200), st.sampled_from(sorted(REWORDERS)))
+@example("\r", "polite")
+@example("\x1f", "shorten")
+@example("\x85 .", "passive")
 def test_any_text_can_be_reworded(text: str, kind: str) -> None:
     said = reword(text, kind, Chance(b""))
     assert bool(said.strip()) >= bool(text.strip())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from types import FrameType
 from typing import Any
 
 import msgspec
@@ -10,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.model import answer
-from groundswell.emulator.skills.chance import Chance
 from groundswell.emulator.skills.landscape import OPTIMUM
-from groundswell.emulator.skills.patterns import matching
+from groundswell.emulator.skills.regex_text import matching
 from groundswell.emulator.skills.secrets import carries
 from groundswell.program.request import Chat, Tool, system, user
 from tests.emulator.skills.schemas import SCHEMAS, valid
@@ -100,6 +102,102 @@ def test_odd_schemas_get_some_json(schema: dict[str, Any]) -> None:
     shaped(schema)
 
 
+ANY_JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=6,
+)
+TYPES = ["object", "array", "string", "integer", "number", "boolean", "null"]
+_KEYWORDS = (
+    "properties required additionalProperties items prefixItems minItems maxItems uniqueItems enum const anyOf oneOf"
+    " allOf $ref $defs minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minProperties"
+    " pattern format not type"
+)
+KEYWORDS = _KEYWORDS.split()
+LIKELY: st.SearchStrategy[Any] = st.recursive(
+    ANY_JSON | st.sampled_from([*TYPES, "#", "#/items", "#/anyOf/0", "date", 0, 1, 10**6, 10**400, 1e308, "^(a+)+$"]),
+    lambda inner: (
+        st.dictionaries(st.sampled_from(KEYWORDS), inner, max_size=5)
+        | st.lists(inner, max_size=3)
+        | st.fixed_dictionaries({"type": st.sampled_from(TYPES)}, optional=dict.fromkeys(KEYWORDS[:-1], inner))
+    ),
+    max_leaves=25,
+)
+
+
+@given(ANY_JSON | LIKELY, st.sampled_from(["Go on.", "Judge this from 1 to 5.", "What is 2 / 3?"]))
+@settings(max_examples=300)
+def test_anything_at_all_may_stand_for_a_schema(schema: Any, prompt: str) -> None:
+    text = answer(Chat("gpt-4o", (user(prompt),), schema=schema)).text
+    if schema is not None:
+        msgspec.json.decode(text)
+    assert len(text) < 2_000_000
+
+
+def _steps(schema: Any) -> int:
+    """How many lines of Python it takes to fill a schema."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, arg: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        assert len(answer(Chat("echo", (user("word " * 5000),), schema=schema)).text) < 2_000_000
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def _nested(schema: Any, times: int) -> Any:
+    for _ in range(times):
+        schema = {"type": "array", "minItems": 1000, "items": schema}
+    return schema
+
+
+GREEDY: dict[str, Any] = {
+    "lists of lists": _nested({"type": "string"}, 8),
+    "lists of long texts": _nested({"type": "string", "minLength": 10**9}, 2),
+    "lists of large constants": _nested({"const": ["x" * 1000] * 100}, 2),
+    "speeches": {
+        "type": "array",
+        "minItems": 10**6,
+        "items": {"$ref": "#/$defs/a"},
+        "$defs": {"a": {"title": "message"}},
+    },
+    "different items that there are not": {
+        "type": "array",
+        "minItems": 1000,
+        "uniqueItems": True,
+        "items": {"const": 1},
+    },
+    "a reference to itself": {"$ref": "#"},
+    "parts that are the whole": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]},
+    "branches that are the whole": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
+    "objects of the whole": {"type": "object", "required": list("abcdefgh"), "additionalProperties": {"$ref": "#"}},
+    "properties that are the whole": {
+        "type": "object",
+        "required": [f"p{at}" for at in range(50)],
+        "properties": {f"p{at}": {"$ref": "#"} for at in range(50)},
+    },
+    "a tower of counts": {"type": "string", "pattern": "(" * 9 + "a{99}" + "){99}" * 9},
+    "a tower of brackets": {"type": "string", "pattern": "(" * 5000 + ")" * 5000},
+}
+
+
+@pytest.mark.parametrize("schema", GREEDY.values(), ids=list(GREEDY))
+def test_no_schema_takes_the_model_far(schema: dict[str, Any]) -> None:
+    assert _steps(schema) < 1_500_000
+
+
+def test_half_characters_are_no_harm_in_a_shape() -> None:
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    assert answer(Chat("echo", (user("\ud800"),), schema=schema)).text == '{"text":"\\ud800"}'
+
+
 VERDICT = {
     "type": "object",
     "properties": {
@@ -165,7 +263,20 @@ def test_a_tool_that_need_not_be_called_is_not(choice: str | None) -> None:
 
 @given(
     st.binary(max_size=3),
-    st.sampled_from([r"^[A-Z]{3}-\d{2,4}$", r"(ab|cd)+\.?", r"^[\w-]+@x$", r"\$\d", r"^a{0}b*$", r"^.{5}$"]),
+    st.sampled_from(
+        [
+            r"^[A-Z]{3}-\d{2,4}$",
+            r"(ab|cd)+\.?",
+            r"^\d{100}$",
+            r"\bx\d\b",
+            r"^[^\w\s]?[^a-y]$",
+            r"\x41[\u0042-D]\n",
+            r"^[\w-]+@x$",
+            r"\$\d",
+            r"^a{0}b*$",
+            r"^.{5}$",
+        ]
+    ),
 )
 def test_patterns_are_met(key: bytes, pattern: str) -> None:
     text = matching(pattern, Chance(key))
@@ -173,6 +284,8 @@ def test_patterns_are_met(key: bytes, pattern: str) -> None:
     assert re.search(pattern, text)
 
 
-@pytest.mark.parametrize("pattern", ["(?=a)b", "(a", "[", r"(a)\1", "a{99999}"])
+@pytest.mark.parametrize(
+    "pattern", ["(?=a)b", "(a", "[", r"(a)\1", "a{99999}", "a{3,2}", "[b-a]", "a^b", "a++", r"\p{L}"]
+)
 def test_patterns_that_are_not_understood_are_given_up(pattern: str) -> None:
     assert matching(pattern, Chance(b"")) is None

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from groundswell.emulator.skills import improving, judging, persona, rewording, secrets
-from groundswell.emulator.skills.recognising import window
+from groundswell.emulator.skills.reading import window, words_in
 
 LONGEST_KEPT = 20_000
 
-_WORD = re.compile(r"[a-z]+")
 _TASK_WORDS = (
     "improve revise refine mutate optimise optimize fix write combine merge cross crossover blend mix recombine"
     " paraphrase rephrase reword rewrite restate reformulate shorten condense make turn put express say change convert"
@@ -54,7 +52,7 @@ def _read(text: str) -> Brief:
         name=persona.name_in(text),
         task=task_in(text),
         rivals=any(word in lower for word in _RIVALS),
-        thinks=persona.THOUGHT.search(text) is not None,
+        thinks=persona.wants_thought(text),
     )
 
 
@@ -64,7 +62,7 @@ _kept = lru_cache(maxsize=2048)(_read)
 def task_in(text: str) -> str | None:
     """The piece of work that a text asks for: improving, rewording or judging."""
     seen = window(text)
-    if TASK_WORDS.isdisjoint(_WORD.findall(seen.lower())):
+    if TASK_WORDS.isdisjoint(words_in(seen)):
         return None
     if improving.CROSSING.search(seen) or improving.IMPROVING.search(seen):
         return "improving"

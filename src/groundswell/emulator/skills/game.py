@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from groundswell.emulator.chance import Chance, number_of
 from groundswell.emulator.characters import Character
 from groundswell.emulator.skills import hints, lines, persuasion, secrets
-from groundswell.emulator.skills.chance import Chance, number_of
 from groundswell.emulator.skills.encodings import ENCODINGS, encode
+from groundswell.emulator.skills.reading import words_in
 from groundswell.emulator.skills.scene import Scene
 
 Bank = Sequence[str]
@@ -24,6 +25,17 @@ _REFUSAL = re.compile(
 _HINT = re.compile(
     r"\b(?:starts? with|begins? with|rhymes?|letters|sounds? (?:a little )?like|hint|clue|think of)\b", re.I
 )
+_OFFER_CUES = "trade swap exchange deal bargain offer first together return fair"
+_REFUSAL_CUES = "t cannot not no never refuse stays"  # the t of can't and won't
+_HINT_CUES = "start starts begin begins rhyme rhymes letters sound sounds hint clue think"
+_ASKED_CUES = "secret code codeword word password your yours tell reveal share what"
+_MOVES: tuple[tuple[frozenset[str], re.Pattern[str], Bank], ...] = (
+    (frozenset(_OFFER_CUES.split()), _OFFER, lines.AFTER_OFFER),
+    (frozenset(_REFUSAL_CUES.split()), _REFUSAL, lines.AFTER_REFUSAL),
+    (frozenset(_HINT_CUES.split()), _HINT, lines.AFTER_HINT),
+    (frozenset(_ASKED_CUES.split()), _ASKED, lines.AFTER_ASKED),
+)
+"""What the other side can do, in the order in which it is looked for: words it takes, pattern, reaction."""
 
 
 def play(scene: Scene, secret: str, character: Character, chance: Chance, *, rivals: bool = True) -> str:
@@ -69,13 +81,11 @@ def _reaction(scene: Scene) -> Bank:
         return [line.format(told) for line in lines.AFTER_TOLD]
     if not scene.mine and len(scene.theirs) <= 1:
         return lines.GREETINGS
-    if _OFFER.search(last):
-        return lines.AFTER_OFFER
-    if _REFUSAL.search(last):
-        return lines.AFTER_REFUSAL
-    if _HINT.search(last):
-        return lines.AFTER_HINT
-    return lines.AFTER_ASKED if _ASKED.search(last) else lines.AFTER_TALK
+    words = words_in(last)
+    for cues, move, bank in _MOVES:
+        if not cues.isdisjoint(words) and move.search(last):
+            return bank
+    return lines.AFTER_TALK
 
 
 def _recent(scene: Scene) -> str:

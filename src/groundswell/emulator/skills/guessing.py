@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills import lines, secrets
-from groundswell.emulator.skills.chance import Chance
 from groundswell.emulator.skills.hints import NUMBERS
 from groundswell.emulator.skills.scene import Scene
 
@@ -22,7 +22,9 @@ _LENGTH = re.compile(r"\b(\d{1,2}|" + "|".join(NUMBERS[1:]) + r")\s+(?:letters|c
 
 def asked(text: str) -> bool:
     """Whether somebody wants to hear guesses at a secret."""
-    return ("uess" in text or "do you" in text) and GUESSING.search(text) is not None
+    lower = text.lower()
+    likely = "guess" in lower or ("do you" in lower and ("secret" in lower or "code" in lower))
+    return likely and GUESSING.search(text) is not None
 
 
 def guesses(scene: Scene, wanted: int, chance: Chance, own: str | None) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from groundswell.emulator.skills import landscape, quoting
-from groundswell.emulator.skills.chance import Chance
-from groundswell.emulator.skills.recognising import pattern
+from groundswell.emulator.chance import Chance
+from groundswell.emulator.skills import landscape, reading
+from groundswell.emulator.skills.reading import pattern
 from groundswell.emulator.skills.scene import Scene
 
 _START = r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+|and\s+)"
@@ -66,9 +66,9 @@ def crossed(one: str, other: str, chance: Chance) -> str:
 
 def reply(scene: Scene, chance: Chance) -> str:
     """The new prompt and nothing else."""
-    asked = scene.last if quoting.all_material(scene.last) else f"{scene.system}\n\n{scene.last}"
-    found = quoting.all_material(asked)
+    asked = scene.last if reading.all_material(scene.last) else f"{scene.system}\n\n{scene.last}"
+    found = reading.all_material(asked)
     if CROSSING.search(f"{scene.system}\n{scene.last}") and len(found) >= 2:
         return crossed(found[0], found[1], chance)
-    prompt = found[0] if found else quoting.material(scene.last)
+    prompt = found[0] if found else reading.material(scene.last)
     return improved(_FINDINGS.split(prompt, maxsplit=1)[0], chance)

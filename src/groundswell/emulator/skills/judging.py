@@ -6,10 +6,10 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from groundswell.emulator.chance import Chance, number_of
 from groundswell.emulator.embedding import embed
-from groundswell.emulator.skills import quoting, secrets
-from groundswell.emulator.skills.chance import Chance, number_of
-from groundswell.emulator.skills.recognising import pattern
+from groundswell.emulator.skills import reading, secrets
+from groundswell.emulator.skills.reading import pattern
 from groundswell.emulator.skills.scene import Scene
 
 JUDGING = pattern(
@@ -81,7 +81,7 @@ def judge(prompt: str) -> Verdict:
 
 def secret_in(prompt: str) -> str | None:
     """The secret that a judging prompt names: in a tag, on a line of its own, or in a sentence."""
-    tags = quoting.tagged(prompt)
+    tags = reading.tagged(prompt)
     for tag in ("secret", "code_word", "codeword", "password"):
         if tag in tags:
             return tags[tag]
@@ -91,11 +91,11 @@ def secret_in(prompt: str) -> str | None:
 
 def transcript_in(prompt: str) -> str:
     """The text to be judged: what is in tags or under a heading, or else the last paragraph."""
-    tags = quoting.tagged(prompt)
+    tags = reading.tagged(prompt)
     for tag in ("transcript", "conversation", "dialogue", "response", "reply", "message", "text", "talk", "answer"):
         if tag in tags:
             return tags[tag]
-    return quoting.material(prompt)
+    return reading.material(prompt)
 
 
 def _about_secret(secret: str, text: str) -> Verdict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundswell.emulator.skills.chance import Chance
+from groundswell.emulator.chance import Chance
 
 GREETINGS = (
     "Hello there, good to meet you.",

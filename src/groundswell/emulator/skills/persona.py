@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from groundswell.emulator.chance import Chance, number_of
 from groundswell.emulator.skills import topics
-from groundswell.emulator.skills.chance import Chance, number_of
 from groundswell.emulator.skills.lines import fresh
-from groundswell.emulator.skills.recognising import pattern
+from groundswell.emulator.skills.reading import pattern, words_in
 from groundswell.emulator.skills.scene import Scene
 
 PERSONA = pattern(
@@ -22,6 +22,8 @@ THOUGHT = re.compile(
     r"|monologue)s?\b",
     re.I,
 )
+_CASTING = ("you are", "you're", "your name", "play", "act as", "speak as", "character as")
+_PRIVATE = frozenset({"private", "inner"})
 NARRATOR = re.compile(
     r"\b(?:write|narrate|simulate|generate|produce|continue|script|create|compose)\b[^.\n]{0,120}\b(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)\s+"
     r"(?:more\s+|full\s+)?(turns?|rounds?|exchanges?|lines?|messages?|utterances?)\b",
@@ -153,8 +155,18 @@ def person(name: str, topic: str) -> Person:
 
 def name_in(brief: str) -> str | None:
     """Who a prompt says the model is."""
-    match = PERSONA.search(brief)
-    return match[1].strip() if match is not None else None
+    lower = brief.lower()
+    for words in _CASTING:
+        if words in lower:
+            match = PERSONA.search(brief)
+            return match[1].strip() if match is not None else None
+    return None
+
+
+def wants_thought(prompt: str) -> bool:
+    """Whether a prompt asks for a private thought beside the speech."""
+    likely = "*" in prompt or not _PRIVATE.isdisjoint(words_in(prompt))
+    return likely and THOUGHT.search(prompt) is not None
 
 
 def thought(who: Person, recent: str, chance: Chance) -> str:

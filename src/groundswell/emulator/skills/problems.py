@@ -7,10 +7,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
+from groundswell.emulator.chance import Chance, number_of
 from groundswell.emulator.skills import arithmetic
-from groundswell.emulator.skills.chance import Chance, number_of
 from groundswell.emulator.skills.clauses import Clause, clauses_of
-from groundswell.emulator.skills.ledger import Ledger
+from groundswell.emulator.skills.quantities import Quantities
+from groundswell.emulator.skills.reading import words_in
 
 LONGEST = 2000
 
@@ -26,6 +27,10 @@ CLEARLY = re.compile(
 NUMBER = re.compile(
     r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|dozen|half|twice|double)\b", re.I
 )
+
+
+_ASKING = frozenset({"how", "calculate", "compute", "solve", "evaluate", "work"})
+_WHAT = frozenset({"is", "are", "was", "will", "does", "did"})
 
 
 class Step(NamedTuple):
@@ -49,8 +54,15 @@ def looks_like_problem(text: str) -> bool:
     return _looked(text) if len(text) <= LONGEST else _looks(text)
 
 
+def _may_ask(text: str) -> bool:
+    """Whether a text has what `PROBLEM` takes; cheaper than to search for it."""
+    words = words_in(text)
+    asks = not _ASKING.isdisjoint(words) or ("what" in words and not _WHAT.isdisjoint(words))
+    return asks or "=" in text or not words
+
+
 def _looks(text: str) -> bool:
-    return NUMBER.search(text) is not None and PROBLEM.search(text) is not None
+    return _may_ask(text) and NUMBER.search(text) is not None and PROBLEM.search(text) is not None
 
 
 _looked = lru_cache(maxsize=4096)(_looks)
@@ -67,16 +79,16 @@ def _solved(text: str) -> Solution | None:
     if expression is not None:
         worked = arithmetic.evaluate(expression)
         return None if worked is None else _solution(worked)
-    ledger = Ledger()
+    quantities = Quantities()
     question: Clause | None = None
     for clause in clauses_of(text):
         if clause.question:
             question = clause
-        if not ledger.read(clause):
+        if not quantities.read(clause):
             return None
     if question is None:
         return None
-    return _solution(ledger.steps) if ledger.ask(question) else None
+    return _solution(quantities.steps) if quantities.ask(question) else None
 
 
 def _solution(worked: list[tuple[Fraction, str, Fraction, Fraction]]) -> Solution | None:

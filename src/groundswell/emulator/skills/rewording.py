@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.embedding import COMMON
-from groundswell.emulator.skills import quoting
-from groundswell.emulator.skills.chance import Chance
-from groundswell.emulator.skills.recognising import pattern
+from groundswell.emulator.skills import reading
+from groundswell.emulator.skills.reading import pattern
 from groundswell.emulator.skills.scene import Scene
 from groundswell.emulator.skills.thesaurus import FILLERS, SYNONYMS, VERBS, participle
 
@@ -222,8 +222,8 @@ def kind_in(instruction: str) -> str:
 def reply(scene: Scene, chance: Chance) -> str:
     """The reworded text and nothing else."""
     if REWORDING.search(scene.last):
-        text = quoting.material(scene.last)
+        text = reading.material(scene.last)
         instruction = scene.last.replace(text, " ") if text != scene.last.strip() else scene.last
         return reword(text, kind_in(f"{scene.system} {instruction}"), chance)
-    found = quoting.all_material(scene.last)
+    found = reading.all_material(scene.last)
     return reword(found[-1] if found else scene.last, kind_in(scene.system), chance)

@@ -36,6 +36,12 @@ def scene_of(request: Chat) -> Scene:
     mine: list[str] = []
     theirs: list[str] = []
     for message in request.messages:
-        role = message.role
-        (mine if role == "assistant" else system if role == "system" else theirs).append(spoken(message))
+        content, role = message.content, message.role
+        text = content if type(content) is str else spoken(message)
+        if role == "assistant":
+            mine.append(text)
+        elif role == "system":
+            system.append(text)
+        else:
+            theirs.append(text)
     return Scene("\n".join(system), theirs[-1] if theirs else "", mine, theirs)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from groundswell.emulator.skills.lines import LEAKS, TRADES
-from groundswell.emulator.skills.recognising import pattern
+from groundswell.emulator.skills.reading import pattern
 
 _NOUN = (
     r"(?:(?:secret|hidden|private|confidential)[ -](?:code[ -]?|pass[ -]?|key[ -]?)?(?:word|phrase|code|key"
@@ -64,6 +64,7 @@ SAID: tuple[tuple[str, str], ...] = tuple(
     (before, after.partition(" ")[0]) for before, _, after in (line.partition("{0}") for line in (*LEAKS, *TRADES))
 )
 """How the characters state a secret: what stands before it, and what ends it."""
+_SAID = re.compile("|".join([re.escape(before) for before, _ in SAID if before]))
 
 
 def _first(match: re.Match[str] | None) -> str | None:
@@ -89,18 +90,19 @@ def given_secret(prompt: str) -> str | None:
 def _mentions_one(prompt: str) -> bool:
     """Whether a prompt has any word for a secret: most do not, and need not be searched."""
     lower = prompt.lower()
-    return any(word in lower for word in _STEMS)
+    return any(stem in lower for stem in _STEMS)
 
 
 def stated_secret(text: str) -> str | None:
     """The word that a speaker states as a secret; hedges such as "my secret is safe" state none."""
-    for before, after in SAID:
-        at = text.find(before)
-        if at >= 0:
-            start = at + len(before)
-            end = text.find(after, start)
-            if start < end <= start + 200:
-                return text[start:end]
+    if _SAID.search(text) is not None:
+        for before, after in SAID:
+            at = text.find(before)
+            if at >= 0:
+                start = at + len(before)
+                end = text.find(after, start)
+                if start < end <= start + 200:
+                    return text[start:end]
     if not any(word in text for word in _SPEAKS_OF_ONE):
         return None
     for match in STATED.finditer(text):
@@ -139,43 +141,73 @@ def forms_of(secret: str) -> Forms:
     return Forms(secret, plain, hidden, (base64, coded.hex()), (len(plain) > 4) + (len(plain) > 8), frozenset(plain))
 
 
+class Shape(NamedTuple):
+    """What of a text is looked at for a secret."""
+
+    folded: str
+    squeezed: str
+    """Letters and digits alone."""
+    initials: str
+    """Of the words."""
+    sentences: int
+    """No more sentences and lines than this begin in it."""
+    unleet: str
+    """Squeezed, with the digits and signs that stand for letters as those letters; empty where there are none."""
+    by_size: dict[int, set[str]]
+    """The words by their length."""
+
+
+def _read(text: str) -> Shape:
+    folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    words = _WORDS.findall(folded)
+    squeezed = "".join(words)
+    by_size: dict[int, set[str]] = {}
+    for word in words:
+        by_size.setdefault(len(word), set()).add(word)
+    return Shape(
+        folded,
+        squeezed,
+        "".join([word[0] for word in words]),
+        text.count(".") + text.count("?") + text.count("!") + text.count("\n") + 1,
+        "" if squeezed.isalpha() else squeezed.translate(_UNLEET),
+        by_size,
+    )
+
+
+_kept = lru_cache(maxsize=4096)(_read)
+"""What is made of the same lines is said again and again, about one secret or another."""
+LONGEST_KEPT = 400
+
+
 def carries(secret: str, text: str) -> bool:
     """Whether a text holds the secret: as it is, normalised, spaced, reversed, encoded, as initials, or misspelt."""
     if secret in text:
         return bool(secret)
     forms = forms_of(secret)
-    if not forms.plain:
+    plain = forms.plain
+    if not plain:
         return False
-    folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-    words = _WORDS.findall(folded)
-    squeezed = "".join(words)
+    shape = _kept(text) if len(text) <= LONGEST_KEPT else _read(text)
     for form in forms.hidden:
-        if form in squeezed:
+        if form in shape.squeezed:
             return True
     for form in forms.literal:
-        if form in folded:
+        if form in shape.folded:
             return True
-    if forms.plain in "".join([word[0] for word in words]) or _initials(forms.plain, text):
+    if plain in shape.initials or plain in shape.unleet:
         return True
-    if not squeezed.isalpha() and forms.plain in squeezed.translate(_UNLEET):
+    if shape.sentences >= len(plain) and plain in "".join(_STARTS.findall(text)).casefold():
         return True
-    return forms.slips > 0 and _misspelt(forms, words)
+    return forms.slips > 0 and _misspelt(forms, shape.by_size)
 
 
-def _initials(plain: str, text: str) -> bool:
-    """Whether the first letters of sentences or lines spell a word."""
-    if text.count(".") + text.count("?") + text.count("!") + text.count("\n") + 1 < len(plain):
-        return False
-    return plain in "".join(_STARTS.findall(text)).casefold()
-
-
-def _misspelt(forms: Forms, words: list[str]) -> bool:
+def _misspelt(forms: Forms, by_size: dict[int, set[str]]) -> bool:
     """Whether one of the words is nearly the secret."""
     plain, slips = forms.plain, forms.slips
-    low, high = len(plain) - slips, len(plain) + slips
-    for word in [word for word in words if low <= len(word) <= high]:
-        if len(forms.letters.symmetric_difference(word)) <= 2 * slips and _near(word, plain, slips):
-            return True
+    for size in range(len(plain) - slips, len(plain) + slips + 1):
+        for word in by_size.get(size, ()):
+            if len(forms.letters.symmetric_difference(word)) <= 2 * slips and _near(word, plain, slips):
+                return True
     return False
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil, floor
 from typing import Any, NamedTuple
 
-from groundswell.emulator.skills.chance import Chance
+from groundswell.emulator.chance import Chance
+from groundswell.emulator.schemas import GREATEST, Resolver, Schema
 from groundswell.emulator.skills.judging import Verdict, label_for
-from groundswell.emulator.skills.patterns import matching
+from groundswell.emulator.skills.regex_text import matching
 from groundswell.emulator.skills.secrets import carries
 
-Schema = dict[str, Any]
 DEEPEST = 12
 SHALLOW = 4
 MOST_ITEMS = 3
+LONGEST_LIST = 1000
+MOST_STEPS = 20_000
+MOST_TEXT = 200_000
+"""No schema makes the model read more, or write more text, than this."""
 
 _SPEECH = re.compile(
     r"message|speech|utterance|reply|response|say|text|content|answer|line|query|prompt|rewording|summary", re.I
@@ -50,56 +54,49 @@ class Knowledge(NamedTuple):
     guesses: tuple[str, ...] = ()
     secret: str | None = None
     """A word that no made-up name may carry."""
+    mentioned: tuple[str, ...] = ()
+    """What the fields that mean nothing here are taken from, before anything is made up."""
 
 
-def fill(schema: Schema, knowledge: Knowledge, chance: Chance) -> Any:
-    """A value that is valid under the schema."""
+def fill(schema: object, knowledge: Knowledge, chance: Chance) -> Any:
+    """A value that is valid under the schema; some JSON where the schema makes no sense."""
     return _Filler(schema, knowledge, chance).value(schema, "", 0)
 
 
 class _Filler:
-    def __init__(self, root: Schema, knowledge: Knowledge, chance: Chance) -> None:
-        self.root = root
+    def __init__(self, root: Any, knowledge: Knowledge, chance: Chance) -> None:
+        self.schemas = Resolver(root, MOST_STEPS)
         self.knowledge = knowledge
         self.chance = chance
-
-    def resolved(self, schema: Any) -> Schema:
-        """A schema with its reference followed and its `allOf` merged in."""
-        for _ in range(DEEPEST):
-            if not isinstance(schema, dict):
-                return {}
-            if isinstance(ref := schema.get("$ref"), str):
-                schema = {**self.lookup(ref), **{key: value for key, value in schema.items() if key != "$ref"}}
-            elif isinstance(parts := schema.get("allOf"), list):
-                schema = _merged(schema, [self.resolved(part) for part in parts])
-            else:
-                break
-        return schema if isinstance(schema, dict) else {}
-
-    def lookup(self, ref: str) -> Schema:
-        found: Any = self.root
-        for part in ref.removeprefix("#").strip("/").split("/"):
-            if part:
-                found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-        return found if isinstance(found, dict) else {}
+        self.room = MOST_TEXT
 
     def value(self, schema: Any, name: str, depth: int) -> Any:
-        schema = self.resolved(schema)
-        if "const" in schema:
-            return schema["const"]
-        if isinstance(options := schema.get("enum"), list) and options:
-            return self.choice(options, name)
-        for key in ("anyOf", "oneOf"):
-            if isinstance(branches := schema.get(key), list) and branches:
-                rest = {part: value for part, value in schema.items() if part != key}
-                return self.value({**rest, **self.resolved(self.branch(branches, depth))}, name, depth)
-        return self.typed(schema, self.kind(schema, depth), name, depth)
+        """One value. Branches are followed here, and only so often, since they may lead back to themselves."""
+        plain = self.schemas.resolved(schema)
+        for _ in range(DEEPEST):
+            if "const" in plain:
+                return self.copied(plain["const"])
+            if options := plain.get("enum"):
+                return self.copied(self.choice(options, name))
+            branches = plain.pop("anyOf", None) or plain.pop("oneOf", None)
+            if not branches:
+                break
+            plain |= self.branch(branches, depth)
+        return self.typed(plain, self.kind(plain, depth), name, depth)
 
-    def branch(self, branches: list[Any], depth: int) -> Any:
+    def copied(self, value: Any) -> Any:
+        """A value that the schema gives, as long as there is room for it."""
+        if isinstance(value, str | list | dict):
+            if self.room <= 0:
+                return None
+            self.room -= len(value) if isinstance(value, str) else len(repr(value))
+        return value
+
+    def branch(self, branches: list[Any], depth: int) -> Schema:
         """Any branch; deep down the one that ends soonest."""
         if depth < SHALLOW:
-            return self.chance.pick(branches)
-        return min(branches, key=lambda branch: _weight(self.resolved(branch)))
+            return self.schemas.resolved(self.chance.pick(branches))
+        return min(map(self.schemas.resolved, branches), key=_weight)
 
     def kind(self, schema: Schema, depth: int) -> str:
         kind = schema.get("type")
@@ -140,49 +137,56 @@ class _Filler:
 
     def object(self, schema: Schema, depth: int) -> dict[str, Any]:
         """All that is required, and most of the rest while it is not too deep."""
-        properties = schema.get("properties")
-        properties = properties if isinstance(properties, dict) else {}
-        required = [key for key in schema.get("required") or () if isinstance(key, str)]
-        if depth > DEEPEST:
-            return {}
+        properties = schema.get("properties", {})
+        required = dict.fromkeys(schema.get("required", ()))
         made: dict[str, Any] = {}
+        if depth > DEEPEST:
+            return made
+        self.schemas.left -= len(properties)
         for key, inner in properties.items():
-            if key in required or (depth < SHALLOW and self.chance.flip(0.8)):
+            if self.schemas.left > 0 and (key in required or (depth < SHALLOW and self.chance.flip(0.8))):
                 made[key] = self.value(inner, key, depth + 1)
-        open_ended = schema.get("additionalProperties", True)
+        others = schema.get("additionalProperties", True)
         for key in required:
-            if key not in made:
-                made[key] = self.value(open_ended, key, depth + 1)
-        least = int(
-            schema.get("minProperties") or (not properties and not required and open_ended is True and depth == 0)
-        )
+            if key not in made and self.schemas.left > 0:
+                made[key] = self.value(others, key, depth + 1)
+        anything = not properties and not required and others is True and depth == 0
+        least = int(schema.get("minProperties") or anything)
         for word in WORDS[: max(0, least - len(made))]:
-            made["answer" if not properties and least == 1 else word] = self.value(open_ended, word, depth + 1)
+            made["answer" if not properties and least == 1 else word] = self.value(others, word, depth + 1)
         return made
 
     def array(self, schema: Schema, name: str, depth: int) -> list[Any]:
-        first = schema.get("prefixItems")
-        made = [self.value(one, name, depth + 1) for one in first] if isinstance(first, list) else []
-        low = int(schema.get("minItems") or 0)
-        high = int(schema.get("maxItems", max(low, MOST_ITEMS)))
-        wanted = low if depth >= SHALLOW else low + self.chance.below(max(0, min(high, max(low, MOST_ITEMS)) - low) + 1)
-        if low == 0 and high > 0 and depth < SHALLOW:
-            wanted = max(wanted, 1)
+        if depth > DEEPEST:
+            return []
+        made = [self.value(one, name, depth + 1) for one in schema.get("prefixItems", ()) if self.schemas.left > 0]
         items = schema.get("items", {})
-        if items is False or depth > DEEPEST:
+        if items is False:
             return made
-        free = (
-            self.resolved(items).keys() <= {"type", "title", "description"}
-            and self.kind(self.resolved(items), 0) == "string"
-        )
-        guesses = list(self.knowledge.guesses) if free else []
+        wanted = self.size(schema, depth)
+        guesses = list(self.knowledge.guesses) if self.free(items) else []
         tries = 0
-        while len(made) < min(wanted, 1000) and tries < 20 * wanted:
+        while len(made) < wanted and tries < wanted + 400 and self.schemas.left > 0:
             tries += 1
             one = guesses.pop(0) if guesses else self.value(items, _singular(name), depth + 1)
-            if not (schema.get("uniqueItems") and one in made):
+            if not (schema.get("uniqueItems") is True and one in made):
                 made.append(one)
         return made
+
+    def size(self, schema: Schema, depth: int) -> int:
+        """How many items to make: at least one where that is allowed and not too deep."""
+        low = int(schema.get("minItems", 0))
+        usual = max(low, MOST_ITEMS)
+        high = min(int(schema.get("maxItems", usual)), usual)
+        if depth >= SHALLOW:
+            return min(low, LONGEST_LIST)
+        wanted = low + self.chance.below(max(0, high - low) + 1)
+        return min(max(wanted, min(1, high)), LONGEST_LIST)
+
+    def free(self, items: Any) -> bool:
+        """Whether items may be any text."""
+        plain = self.schemas.resolved(items)
+        return plain.keys() <= {"type", "title", "description"} and self.kind(plain, 0) == "string"
 
     def number(self, schema: Schema, name: str, *, whole: bool) -> int | float:
         """Within the bounds; a judgement takes its place on the scale, an answer is the number worked out."""
@@ -194,7 +198,8 @@ class _Filler:
             drawn = low = high = float(known.number)
         else:
             drawn = low + self.chance.share() * (high - low)
-        if (step := schema.get("multipleOf")) and step > 0:
+        step = schema.get("multipleOf")
+        if step is not None and max(abs(low), abs(high)) / step <= GREATEST:
             least = ceil(low / step)
             drawn = step * min(max(round(drawn / step), least), max(floor(high / step), least))
         return min(max(round(drawn), ceil(low)), floor(high)) if whole else _rounded(drawn, low, high, step)
@@ -206,7 +211,9 @@ class _Filler:
                 return found
         if (form := schema.get("format")) in FORMATS:
             return FORMATS[form]
-        return _fitted(self.words(name), schema)
+        text = _fitted(self.words(name), schema)[: max(0, self.room)]
+        self.room -= len(text)
+        return text
 
     def words(self, name: str) -> str:
         known = self.knowledge
@@ -218,22 +225,14 @@ class _Filler:
             return known.guesses[0]
         if _SPEECH.search(name) or not name:
             return known.say()
-        bank = NAMES if _NAME.search(name) else WORDS
-        return self.chance.pick([word for word in bank if known.secret is None or not carries(known.secret, word)])
+        if free := self.harmless(known.mentioned):
+            return free[0]
+        return self.chance.pick(self.harmless(NAMES if _NAME.search(name) else WORDS))
 
-
-def _merged(schema: Schema, parts: list[Schema]) -> Schema:
-    """The parts of an `allOf` and what stands beside it, as one schema."""
-    whole: Schema = {}
-    for part in [*parts, {key: value for key, value in schema.items() if key != "allOf"}]:
-        properties = {**(whole.get("properties") or {}), **(part.get("properties") or {})}
-        required = [*(whole.get("required") or ()), *(part.get("required") or ())]
-        whole = {**whole, **part}
-        if properties:
-            whole["properties"] = properties
-        if required:
-            whole["required"] = required
-    return whole
+    def harmless(self, words: Sequence[str]) -> list[str]:
+        """Those of some words that do not give the secret away."""
+        secret = self.knowledge.secret
+        return [word for word in words if secret is None or not carries(secret, word)]
 
 
 def _weight(schema: Schema) -> int:
@@ -241,21 +240,18 @@ def _weight(schema: Schema) -> int:
     if schema.get("type") == "null" or "const" in schema:
         return 0
     if "properties" in schema or schema.get("type") == "object":
-        return 2 + len(schema.get("required") or ())
+        return 2 + len(schema.get("required", ()))
     return 2 if "items" in schema or schema.get("type") == "array" or "anyOf" in schema else 1
 
 
 def _bounds(schema: Schema, whole: bool) -> tuple[float, float]:
     """The least and the greatest number allowed; ten apart where only one is given."""
     nudge = 1.0 if whole else 1e-6
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if isinstance(over := schema.get("exclusiveMinimum"), int | float) and not isinstance(over, bool):
-        low = over + nudge if low is None else max(low, over + nudge)
-    if isinstance(under := schema.get("exclusiveMaximum"), int | float) and not isinstance(under, bool):
-        high = under - nudge if high is None else min(high, under - nudge)
-    if low is None:
-        low = 0 if high is None or high >= 0 else high - 10
-    return low, max(low, high if high is not None else low + max(10.0, float(schema.get("multipleOf") or 0)))
+    lows = [schema[key] + more for key, more in (("minimum", 0), ("exclusiveMinimum", nudge)) if key in schema]
+    highs = [schema[key] - less for key, less in (("maximum", 0), ("exclusiveMaximum", nudge)) if key in schema]
+    high = min(highs) if highs else None
+    low = max(lows) if lows else 0 if high is None or high >= 0 else high - 10
+    return low, max(low, high if high is not None else low + max(10.0, schema.get("multipleOf", 0)))
 
 
 def _allows(schema: Schema, number: float) -> bool:
@@ -274,7 +270,7 @@ def _rounded(drawn: float, low: float, high: float, step: Any) -> float:
 
 def _fitted(text: str, schema: Schema) -> str:
     """A text of the length allowed."""
-    low, high = int(schema.get("minLength") or 0), schema.get("maxLength")
+    low, high = min(int(schema.get("minLength", 0)), MOST_TEXT), schema.get("maxLength")
     while len(text) < low:
         text = f"{text} {text}" if text else "word"
     return text[: int(high)] if high is not None else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from groundswell.emulator.skills.chance import Chance
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills.lines import fresh
 from groundswell.emulator.skills.scene import Scene
 from groundswell.emulator.skills.topics import keyword
@@ -60,9 +60,9 @@ def chat(scene: Scene, chance: Chance) -> str:
     """An answer to whatever was said last."""
     last = scene.last
     recent = "\n".join(scene.mine[-2:])
-    if _GREETING.match(last) and len(last) < 60:
+    if len(last) < 60 and _GREETING.match(last):
         return fresh(GREETINGS, recent, chance)
-    if _THANKS.search(last) and len(last) < 80:
+    if len(last) < 80 and _THANKS.search(last):
         return f"{fresh(WELCOMES, recent, chance)} {fresh(TURNS, recent, chance)}"
     bank = ANSWERS if "?" in last else REMARKS
     said = [fresh(bank, recent, chance, keyword(last)), fresh(MORE, recent, chance)]

@@ -26,7 +26,7 @@ _DULL_WORDS = (
     " many like want know think please hello thanks should must shall might into over under than each every other"
     " another such yesterday today tomorrow always never again"
 )
-_DULL = frozenset(_DULL_WORDS.split())
+_DULL = frozenset(_DULL_WORDS.split()) | COMMON | FILLERS | VERBS
 DEFAULT = "all this"
 
 
@@ -42,9 +42,10 @@ def topic_in(brief: str, said: Sequence[str]) -> str:
 
 def keyword(text: str) -> str:
     """The longest of the last words of a text that mean something."""
-    words = [word for word in _WORD.findall(text[-600:]) if not _dull(word.casefold())]
+    words = [word for word in _WORD.findall(text[-600:]) if word.casefold() not in _DULL]
     return max(words[-12:], key=len) if words else DEFAULT
 
 
-def _dull(word: str) -> bool:
-    return word in COMMON or word in _DULL or word in FILLERS or word in VERBS
+def is_dull(word: str) -> bool:
+    """Whether a word, in small letters, says nothing of what a text is about."""
+    return word in _DULL

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from groundswell.dialects.anthropic import EFFORTS
 from groundswell.dialects.schemas import looseness
+from groundswell.emulator.schemas import flaw_in
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire.pieces import dump
 from groundswell.program.request import Chat, Image, Message, Role, Text, Tool, ToolCall
@@ -278,7 +279,19 @@ def _tool(given: dict[str, Any], path: str) -> Tool:
     name = _string(given.get("name"), f"{path}.custom.name")
     described = given.get("description")
     description = "" if described is None else _string(described, f"{path}.custom.description")
-    return Tool(name, description, _object(given.get("input_schema"), f"{path}.custom.input_schema"))
+    schema = _sound(given.get("input_schema"), f"{path}.custom.input_schema")
+    if schema.get("type", "object") != "object":
+        refuse(f"{path}.custom.input_schema.type: Input should be 'object'")
+    return Tool(name, description, schema)
+
+
+def _sound(given: object, path: str) -> dict[str, Any]:
+    """A schema that makes sense."""
+    schema = _object(given, path)
+    if flaw_in(schema) is not None:
+        draft = "JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12)"
+        refuse(f"{path}: JSON schema is invalid. It must match {draft}.")
+    return schema
 
 
 def _tool_choice(given: object) -> str:
@@ -302,7 +315,7 @@ def _output(body: dict[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
         return None, effort
     given = _object(wanted, path)
     _choice(given.get("type"), f"{path}.type", ("json_schema",))
-    schema = _object(given.get("schema"), f"{path}.schema")
+    schema = _sound(given.get("schema"), f"{path}.schema")
     if looseness(schema, all_required=False):
         refuse(f"{path}.schema: For 'object' type, 'additionalProperties' must be explicitly set to false")
     return schema, effort

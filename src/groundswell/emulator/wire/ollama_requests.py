@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from groundswell.dialects.schemas import ANY_OBJECT
+from groundswell.emulator.embedding import WIDEST
+from groundswell.emulator.schemas import flaw_in
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire.pieces import dump
 from groundswell.program.request import Chat, Embed, Image, Message, Role, Text, Tool, ToolCall
@@ -175,10 +177,15 @@ def _tool_call(given: object, at: int) -> ToolCall:
 def _tool(given: object) -> Tool:
     tool = _object(given, "ChatRequest.tools", "api.Tool")
     function = _object(tool.get("function"), "Tool.tools.function", "api.ToolFunction")
+    where = "ToolFunction.tools.function.parameters"
+    parameters = _object(function.get("parameters"), where, "api.ToolFunctionParameters")
+    _object(parameters.get("properties"), f"{where}.properties", "map[string]api.ToolProperty")
+    for one in _list(parameters.get("required"), f"{where}.required", "[]string"):
+        _string(one, f"{where}.required")
     return Tool(
         _string(function.get("name"), "ToolFunction.tools.function.name"),
         _string(function.get("description"), "ToolFunction.tools.function.description"),
-        _object(function.get("parameters"), "ToolFunction.tools.function.parameters", "api.ToolFunctionParameters"),
+        parameters,
     )
 
 
@@ -189,6 +196,8 @@ def _schema(given: object) -> dict[str, Any] | None:
         return dict(ANY_OBJECT)
     if type(given) is not dict:
         refuse(f'invalid format: {dump(given).decode()}; expected "json" or a JSON schema')
+    if flaw_in(given) is not None:
+        refuse("invalid JSON schema in format")
     return given
 
 
@@ -219,5 +228,7 @@ def read_embed(data: object) -> Incoming:
     if texts is not None and (type(texts) is not list or not all(type(one) is str for one in texts)):
         refuse("invalid input type")
     extra = {key: body[key] for key in body.keys() - EMBED_KEYS if body[key] is not None}
-    width = _whole(body.get("dimensions"), "EmbedRequest.dimensions")
+    width = _whole(body.get("dimensions"), "EmbedRequest.dimensions") or 0
+    if not 0 <= width <= WIDEST:
+        refuse(f"dimensions must be between 0 and {WIDEST}")
     return Incoming(Embed(model, tuple(texts or ()), width or None, extra or None))

@@ -10,6 +10,8 @@ from typing import Any
 
 from groundswell.dialects.openai import REASONING_LEVELS, wants_completion_tokens
 from groundswell.dialects.schemas import ANY_OBJECT, looseness
+from groundswell.emulator.embedding import WIDEST
+from groundswell.emulator.schemas import flaw_in
 from groundswell.emulator.wire import Incoming
 from groundswell.emulator.wire.openai_checks import (
     a_decimal,
@@ -197,8 +199,19 @@ def _tool(given: dict[str, Any], path: str) -> Tool:
     return Tool(
         name,
         "" if description is None else a_string(description, f"{path}.function.description"),
-        {} if parameters is None else an_object(parameters, f"{path}.function.parameters"),
+        {} if parameters is None else _parameters(parameters, name, f"{path}.function.parameters"),
     )
+
+
+def _parameters(given: object, name: str, path: str) -> dict[str, Any]:
+    schema = an_object(given, path)
+    kind, flaw = schema.get("type", "object"), flaw_in(schema)
+    problem = f"In context={flaw.at}, {flaw.problem}." if flaw else None
+    if kind != "object":
+        problem = f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
+    if problem:
+        refuse(f"Invalid schema for function '{name}': {problem}", path, "invalid_function_parameters")
+    return schema
 
 
 def _pattern(name: str, path: str) -> str:
@@ -266,7 +279,8 @@ def _named_schema(given: dict[str, Any]) -> dict[str, Any]:
     path = "response_format.json_schema"
     name = _pattern(a_string(given.get("name"), f"{path}.name"), f"{path}.name")
     schema = an_object(given.get("schema"), f"{path}.schema")
-    problem = looseness(schema) if given.get("strict") else None
+    flaw = flaw_in(schema)
+    problem = f"In context={flaw.at}, {flaw.problem}." if flaw else looseness(schema) if given.get("strict") else None
     if problem:
         refuse(f"Invalid schema for response_format '{name}': {problem}", "response_format", "invalid_json_schema")
     return schema
@@ -306,7 +320,7 @@ def read_embed(data: object) -> Incoming:
     coding = body.get("encoding_format")
     if coding not in (None, "float", "base64"):
         unsupported("encoding_format", coding, ["float", "base64"])
-    return Incoming(Embed(model, texts, an_integer(body, "dimensions", 1), extra), base64=coding == "base64")
+    return Incoming(Embed(model, texts, an_integer(body, "dimensions", 1, WIDEST), extra), base64=coding == "base64")
 
 
 def _inputs(given: object) -> tuple[str, ...]:

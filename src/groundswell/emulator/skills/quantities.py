@@ -101,7 +101,7 @@ PRONOUNS = frozenset(
 )
 
 
-class Ledger:
+class Quantities:
     """Reads clauses one by one. Every number must find its place, or the problem is not understood."""
 
     def __init__(self) -> None:

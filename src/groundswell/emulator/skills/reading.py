@@ -1,9 +1,18 @@
-"""Where the material of a prompt stands: in tags, in a fence, in quotes, after a heading, a colon or a blank line."""
+"""Reading prompts: patterns that stay cheap on any input, and where the material of a prompt stands.
+
+Material stands in tags, in a fence, in quotes, after a heading, a colon or a blank line.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import islice
+
+WINDOW = 2000
+LONGEST_KEPT = 4000
+
+_LETTERS = re.compile(r"[a-z]+")
 
 _OPENED = re.compile(r"<([A-Za-z_][\w-]{0,30})>")
 MOST_TAGS = 40
@@ -16,6 +25,26 @@ _HEADED = re.compile(
     r"|instruction)s?(?:\s+[A-Z0-9])?(?:\*\*)?[ \t]*:(?:\*\*)?\s*",
     re.I,
 )
+
+
+def pattern(text: str, flags: int = re.I) -> re.Pattern[str]:
+    """A pattern in which blanks between words are at most three, so that long runs of them cost nothing."""
+    return re.compile(text.replace(r"\s+", r"\s{1,3}").replace(r"\s*", r"\s{0,3}"), flags)
+
+
+def window(text: str) -> str:
+    """The beginning and the end of a text, where instructions stand."""
+    return text if len(text) <= 2 * WINDOW else f"{text[:WINDOW]}\n{text[-WINDOW:]}"
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The words of a text in small letters: what a pattern needs and a text lacks is not searched for."""
+    return _words_kept(text) if len(text) <= LONGEST_KEPT else frozenset(_LETTERS.findall(text.lower()))
+
+
+@lru_cache(maxsize=512)
+def _words_kept(text: str) -> frozenset[str]:
+    return frozenset(_LETTERS.findall(text.lower()))
 
 
 def _tags(text: str) -> list[tuple[str, str]]:

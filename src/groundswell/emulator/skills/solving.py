@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills import landscape, problems
-from groundswell.emulator.skills.chance import Chance
 from groundswell.emulator.skills.problems import Solution
 from groundswell.emulator.skills.scene import Scene
 
