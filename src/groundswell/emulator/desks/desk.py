@@ -314,7 +314,7 @@ def decode_body(body: bytes) -> Any:
     """The JSON of a body; None where it is none."""
     try:
         return _decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):  # what is not UTF-8 is a ValueError too, but none of msgspec's
         return None
 
 
