@@ -13,6 +13,7 @@ from groundswell.emulator.wire import Rejected
 from groundswell.emulator.world import Account
 
 LARGEST = 200 * 1024 * 1024
+SHORTEST_LIFE, LONGEST_LIFE = 3600, 2_592_000
 MOST_LISTED = 10_000
 OCTETS = b"application/octet-stream"
 _PARAMETER = re.compile(r';\s*(\w+)=(?:"([^"]*)"|([^;\s]*))')
@@ -129,7 +130,12 @@ def _missing(name: str) -> Rejected:
 def _lifetime(fields: dict[str, tuple[str, bytes]]) -> float | None:
     """`expires_after[seconds]`, where it is given."""
     _, seconds = fields.get("expires_after[seconds]", ("", b""))
-    return float(seconds) if seconds.isdigit() else None
+    if not seconds:
+        return None
+    if not seconds.isdigit() or len(seconds) > 10 or not SHORTEST_LIFE <= int(seconds) <= LONGEST_LIFE:
+        message = f"Invalid 'expires_after.seconds': expected {SHORTEST_LIFE} to {LONGEST_LIFE}."
+        raise Rejected(400, message, kind=INVALID, param="expires_after.seconds", code="invalid_value")
+    return float(seconds)
 
 
 def read_form(http: HttpRequest) -> dict[str, tuple[str, bytes]]:
