@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from groundswell.emulator.http import Answer
 from tests.emulator.desk_scene import Scene, openai_line
 
 NOT_UTF8 = b'{"model": "gpt-\xff", "messages": []}'
@@ -62,3 +63,22 @@ def test_a_lifetime_that_no_file_can_have_is_refused(scene: Scene, seconds: str)
     form = MultiPart({"purpose": b"batch", "expires_after[seconds]": seconds.encode()}, b"{}\n")
     error = scene.ask("POST", "/v1/files", form.body, headers=form.headers, status=400)["error"]
     assert error["param"] == "expires_after.seconds"
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("boundary=X; charset=utf-8", b"{}\n"),
+        ('charset=utf-8; Boundary="X"', b"{}\n"),
+        ("boundary=X", b'{"said": "--X"}\n'),
+        ("boundary=X", b"{}\r\n\r\n"),
+        ("boundary=X", b""),
+    ],
+    ids=["parameter after", "quoted", "boundary in the content", "ends in empty lines", "empty"],
+)
+def test_a_file_is_kept_as_it_was_sent(scene: Scene, kind: str, content: bytes) -> None:
+    form = MultiPart({"purpose": b"batch"}, content, kind=kind)
+    file = scene.ask("POST", "/v1/files", form.body, headers=form.headers)["id"]
+    answer = scene.call("GET", f"/v1/files/{file}/content")
+    assert isinstance(answer, Answer)
+    assert answer.body == content

@@ -140,12 +140,17 @@ def _lifetime(fields: dict[str, tuple[str, bytes]]) -> float | None:
 
 def read_form(http: HttpRequest) -> dict[str, tuple[str, bytes]]:
     """The fields of a multipart form: name -> file name and content."""
-    _, _, boundary = http.headers.get("content-type", "").partition("boundary=")
+    boundary = _parameters(http.headers.get("content-type", "")).get("boundary")
     if not boundary:
         raise Rejected(400, "Could not parse multipart form: no boundary.", kind=INVALID)
     fields: dict[str, tuple[str, bytes]] = {}
-    for part in http.body.split(b"--" + boundary.strip('"').encode("latin-1"))[1:-1]:
+    # A boundary stands at the beginning of a line; elsewhere the same letters are content.
+    for part in (b"\r\n" + http.body).split(b"\r\n--" + boundary.encode("latin-1"))[1:-1]:
         head, _, content = part.partition(b"\r\n\r\n")
-        told = {key: quoted or plain for key, quoted, plain in _PARAMETER.findall(head.decode("utf-8", "replace"))}
-        fields[told.get("name", "")] = (told.get("filename", ""), content.removesuffix(b"\r\n"))
+        told = _parameters(head.decode("utf-8", "replace"))
+        fields[told.get("name", "")] = (told.get("filename", ""), content)
     return fields
+
+
+def _parameters(header: str) -> dict[str, str]:
+    return {key.lower(): quoted or plain for key, quoted, plain in _PARAMETER.findall(header)}
