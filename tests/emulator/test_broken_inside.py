@@ -71,3 +71,20 @@ def test_the_clock_does_not_go_where_times_cannot_be_written(calls: Calls, secon
     answer = calls.openai("POST", "/emulator/clock", json.dumps({"advance": seconds}).encode())
     assert answer.status == 400
     assert calls.anthropic("GET", "/v1/models").status == 200
+
+
+@pytest.mark.parametrize(
+    ("broken", "path", "paid"),
+    [
+        ("groundswell.emulator.desks.anthropic_batches.timestamp", "/v1/messages/batches", 0),
+        ("groundswell.emulator.wire.anthropic.write_message", "/v1/messages", 1),
+    ],
+    ids=["an errand", "a reply that is paid for"],
+)
+def test_the_books_still_add_up(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, broken: str, path: str, paid: int
+) -> None:
+    monkeypatch.setattr(broken, lambda *about, **more: 1 / 0)
+    assert calls.anthropic("POST", path, message() | {"requests": [request("a")]}).status == 500
+    totals = calls.books()
+    assert (totals["received"], totals["requests"], totals["free"], totals["refused"]) == (1, paid, 0, 1 - paid)

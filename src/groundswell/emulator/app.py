@@ -184,7 +184,7 @@ class App:
     def _set_faults(self, http: HttpRequest) -> Answer:
         try:
             self.set_faults(read_rules(http.body))
-        except (msgspec.DecodeError, SettingsError) as error:
+        except (ValueError, SettingsError) as error:
             return _wrong(error)
         return _json({"rules": self.world.faults.show()})
 
@@ -196,7 +196,7 @@ class App:
         try:
             wanted = msgspec.json.decode(http.body, type=_ClockBody)
             _check_clock(wanted, self.world.clock.now())
-        except (msgspec.DecodeError, SettingsError) as error:
+        except (ValueError, SettingsError) as error:
             return _wrong(error)
         if wanted.speed is not None:
             self.world.clock.run_at(wanted.speed)

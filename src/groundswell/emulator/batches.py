@@ -295,7 +295,8 @@ def listing(data: list[dict[str, Any]], more: bool) -> dict[str, Any]:
 
 
 def _limit(text: str, most: int) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= most:
+    # A number too long to be read is too large anyway; and what Unicode calls a digit need not be a number.
+    if not text.isdecimal() or len(text) > 10 or not 1 <= int(text) <= most:
         message = f"Invalid 'limit': expected a value between 1 and {most}, but got {text!r} instead."
         raise Rejected(400, message, kind="invalid_request_error", param="limit", code="integer_out_of_range")
     return int(text)

@@ -69,6 +69,12 @@ class Entry:
         self.paid[print_] = times + 1
         self.paid_again += times > 0
 
+    def break_off(self) -> None:
+        """The emulator itself failed: the server answers 500. What was paid for by then stays paid for."""
+        settled = self.requests + self.free + self.refused.total() + self.unanswered
+        if settled < self.received:
+            self.refused[500] += 1
+
     def enter(self) -> None:
         """A reply is on its way."""
         self.in_flight += 1

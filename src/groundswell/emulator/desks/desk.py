@@ -161,7 +161,7 @@ class Desk(ABC):
             self.failed(account, visit.model)
             return self._refuse(rejected, visit.entry, self.headers(account, visit.model))
         except Exception:
-            visit.entry.refused[500] += 1  # which is what the server answers when we fail
+            visit.entry.break_off()
             raise
 
     def _account(self, http: HttpRequest) -> Account | Answer:
@@ -298,23 +298,26 @@ class Desk(ABC):
         if isinstance(account, Answer):
             return account
         visit = self._enter(account, "", http.path)
-        headers = self.headers(account, "")
         try:
             struck = self.strike(visit, Stage.REQUEST, Stage.REPLY, *stages)
             if struck is not None and struck.kind.stage is Stage.REQUEST:
                 return self._fail(struck, visit)
             given = do(Errand(account, http, id, struck))
+            answer = whole(given, struck.name if struck is not None else "", self.headers(account, ""))
         except Rejected as rejected:
-            return self._refuse(rejected, visit.entry, headers)
+            return self._refuse(rejected, visit.entry, self.headers(account, ""))
+        except Exception:
+            visit.entry.break_off()
+            raise
         visit.entry.free += 1
-        return whole(given, struck.name if struck is not None else "", headers)
+        return answer
 
 
 def decode_body(body: bytes) -> Any:
     """The JSON of a body; None where it is none."""
     try:
         return _decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):  # what is not UTF-8 is a ValueError too, but none of msgspec's
         return None
 
 

@@ -13,6 +13,7 @@ from groundswell.emulator.wire import Rejected
 from groundswell.emulator.world import Account
 
 LARGEST = 200 * 1024 * 1024
+SHORTEST_LIFE, LONGEST_LIFE = 3600, 2_592_000
 MOST_LISTED = 10_000
 OCTETS = b"application/octet-stream"
 _PARAMETER = re.compile(r';\s*(\w+)=(?:"([^"]*)"|([^;\s]*))')
@@ -129,17 +130,27 @@ def _missing(name: str) -> Rejected:
 def _lifetime(fields: dict[str, tuple[str, bytes]]) -> float | None:
     """`expires_after[seconds]`, where it is given."""
     _, seconds = fields.get("expires_after[seconds]", ("", b""))
-    return float(seconds) if seconds.isdigit() else None
+    if not seconds:
+        return None
+    if not seconds.isdigit() or len(seconds) > 10 or not SHORTEST_LIFE <= int(seconds) <= LONGEST_LIFE:
+        message = f"Invalid 'expires_after.seconds': expected {SHORTEST_LIFE} to {LONGEST_LIFE}."
+        raise Rejected(400, message, kind=INVALID, param="expires_after.seconds", code="invalid_value")
+    return float(seconds)
 
 
 def read_form(http: HttpRequest) -> dict[str, tuple[str, bytes]]:
     """The fields of a multipart form: name -> file name and content."""
-    _, _, boundary = http.headers.get("content-type", "").partition("boundary=")
+    boundary = _parameters(http.headers.get("content-type", "")).get("boundary")
     if not boundary:
         raise Rejected(400, "Could not parse multipart form: no boundary.", kind=INVALID)
     fields: dict[str, tuple[str, bytes]] = {}
-    for part in http.body.split(b"--" + boundary.strip('"').encode("latin-1"))[1:-1]:
+    # A boundary stands at the beginning of a line; elsewhere the same letters are content.
+    for part in (b"\r\n" + http.body).split(b"\r\n--" + boundary.encode("latin-1"))[1:-1]:
         head, _, content = part.partition(b"\r\n\r\n")
-        told = {key: quoted or plain for key, quoted, plain in _PARAMETER.findall(head.decode("utf-8", "replace"))}
-        fields[told.get("name", "")] = (told.get("filename", ""), content.removesuffix(b"\r\n"))
+        told = _parameters(head.decode("utf-8", "replace"))
+        fields[told.get("name", "")] = (told.get("filename", ""), content)
     return fields
+
+
+def _parameters(header: str) -> dict[str, str]:
+    return {key.lower(): quoted or plain for key, quoted, plain in _PARAMETER.findall(header)}

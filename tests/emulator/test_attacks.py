@@ -1,0 +1,84 @@
+"""What broke the emulator once: odd bytes, odd moments and odd settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from groundswell.emulator.http import Answer
+from tests.emulator.desk_scene import Scene, openai_line
+
+NOT_UTF8 = b'{"model": "gpt-\xff", "messages": []}'
+
+
+class MultiPart:
+    """A form with some fields and a file."""
+
+    def __init__(self, fields: dict[str, bytes], content: bytes, boundary: str = "X", kind: str = "boundary=X") -> None:
+        line = f'--{boundary}\r\ncontent-disposition: form-data; name="'.encode()
+        parts = [line + name.encode() + b'"\r\n\r\n' + value + b"\r\n" for name, value in fields.items()]
+        file = line + b'file"; filename="in.jsonl"\r\n\r\n' + content
+        self.body = b"".join(parts) + file + f"\r\n--{boundary}--\r\n".encode()
+        self.headers = {"content-type": f"multipart/form-data; {kind}"}
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = Scene()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/v1/chat/completions", "/v1/embeddings", "/v1/batches", "/v1/messages", "/v1/messages/count_tokens"),
+        *("/v1/messages/batches", "/api/chat", "/api/generate", "/api/embed", "/api/show"),
+        *("/emulator/faults", "/emulator/clock"),
+    ],
+)
+def test_a_body_that_is_not_utf8_is_a_bad_request(scene: Scene, path: str) -> None:
+    assert "error" in scene.ask("POST", path, NOT_UTF8, status=400)
+
+
+def test_a_line_that_is_not_utf8_fails_its_batch_and_no_other(scene: Scene) -> None:
+    bad, good = scene.submit([NOT_UTF8 + b"\n"]), scene.submit([openai_line(1)])
+    scene.advance(700)
+    (problem,) = scene.batch(bad)["errors"]["data"]
+    assert (problem["code"], problem["line"]) == ("invalid_json_line", 1)
+    assert scene.batch(good)["status"] == "completed"
+
+
+@pytest.mark.parametrize(
+    "limit", ["²", "٣٣٣٣٣٣٣٣٣٣٣", "9" * 5000, "-1", "1e3"], ids=["power", "arabic", "long", "-1", "1e3"]
+)
+@pytest.mark.parametrize("path", ["/v1/files", "/v1/batches", "/v1/messages/batches"])
+def test_a_limit_that_is_no_number_is_refused(scene: Scene, path: str, limit: str) -> None:
+    assert "limit" in scene.ask("GET", path, status=400, limit=limit)["error"]["message"]
+
+
+@pytest.mark.parametrize("seconds", ["1", "9" * 400, "soon", "-3600", "3600.5"])
+def test_a_lifetime_that_no_file_can_have_is_refused(scene: Scene, seconds: str) -> None:
+    form = MultiPart({"purpose": b"batch", "expires_after[seconds]": seconds.encode()}, b"{}\n")
+    error = scene.ask("POST", "/v1/files", form.body, headers=form.headers, status=400)["error"]
+    assert error["param"] == "expires_after.seconds"
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("boundary=X; charset=utf-8", b"{}\n"),
+        ('charset=utf-8; Boundary="X"', b"{}\n"),
+        ("boundary=X", b'{"said": "--X"}\n'),
+        ("boundary=X", b"{}\r\n\r\n"),
+        ("boundary=X", b""),
+    ],
+    ids=["parameter after", "quoted", "boundary in the content", "ends in empty lines", "empty"],
+)
+def test_a_file_is_kept_as_it_was_sent(scene: Scene, kind: str, content: bytes) -> None:
+    form = MultiPart({"purpose": b"batch"}, content, kind=kind)
+    file = scene.ask("POST", "/v1/files", form.body, headers=form.headers)["id"]
+    answer = scene.call("GET", f"/v1/files/{file}/content")
+    assert isinstance(answer, Answer)
+    assert answer.body == content
