@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from http.client import HTTPConnection
 from typing import Any, NamedTuple
@@ -34,11 +35,22 @@ class Answered(NamedTuple):
         return [json.loads(line) for line in self.body.splitlines() if line]
 
 
+class Stopped:
+    """A real clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.at = time.time()
+
+    def __call__(self) -> float:
+        return self.at
+
+
 class Calls:
     """One emulator, called as the clients of the three providers do."""
 
-    def __init__(self, emulator: Threaded) -> None:
+    def __init__(self, emulator: Threaded, clock: Stopped | None = None) -> None:
         self.emulator = emulator
+        self._clock = clock
         self.address = urlsplit(emulator.url).netloc
 
     def send(self, method: str, path: str, body: object, headers: Mapping[str, str]) -> Answered:
@@ -52,6 +64,11 @@ class Calls:
             return Answered(answer.status, told, answer.read())
         finally:
             connection.close()
+
+    def later(self, seconds: float) -> None:
+        """Let real time pass, where it stands still."""
+        assert self._clock is not None
+        self._clock.at += seconds
 
     def openai(self, method: str, path: str, body: object = None, **headers: str) -> Answered:
         """As a client of OpenAI."""

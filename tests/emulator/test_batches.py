@@ -194,14 +194,20 @@ STALLS = st.sampled_from([None, "batch-stalls", "batch-stuck"])
 CANCEL = st.none() | st.floats(0, 700)
 
 
+LONG = [{"type": "text", "text": "x" * 5_000, "cache_control": {"type": "ephemeral"}}]
+"""A prompt that is cached for five minutes."""
+
+
 def played(steps: list[float], faults: list[str], stall: str | None, cancel: float | None) -> tuple[Any, ...]:
     """Both providers' batches of six, at the end; the clock is moved in the given steps."""
     rules = [Rule(fault=fault, rate=0.4) for fault in faults]
     rules += [Rule(fault=stall, path="/v1/*")] if stall else []
     scene = scene_with(*rules, batch=BatchTimes(working=500))
     try:
-        openai = scene.submit([openai_line(number) for number in range(6)])
-        anthropic = scene.submit_messages([anthropic_request(number) for number in range(6)])["id"]
+        said = [{"role": "system", "content": "x" * 5_000}, {"role": "user", "content": "Well?"}]
+        openai = scene.submit([openai_line(number, messages=said, user=str(number)) for number in range(6)])
+        requests = [anthropic_request(number, system=LONG) for number in range(6)]
+        anthropic = scene.submit_messages(requests)["id"]
         now = 0.0
         for step in [*steps, DAY * 2]:
             if cancel is not None and now <= cancel < now + step:
@@ -214,14 +220,18 @@ def played(steps: list[float], faults: list[str], stall: str | None, cancel: flo
         output, errors = scene.results(openai)
         results = scene.lines(f"/v1/messages/batches/{anthropic}/results")
         batch, messages = scene.batch(openai), scene.message_batch(anthropic)
-        paid = scene.ask("GET", "/emulator/ledger")["totals"]["batch_requests"]
+        totals = scene.ask("GET", "/emulator/ledger")["totals"]
+        files = scene.ask("GET", "/v1/files")["data"]
     finally:
         scene.close()
     ended = (batch["status"], messages["processing_status"])
     kinds = sorted((line["custom_id"], line["result"]["type"]) for line in results)
     codes = sorted((line["custom_id"], (line["response"] or {}).get("status_code")) for line in output + errors)
     counts = (batch["request_counts"], messages["request_counts"])
-    return ended, codes, kinds, counts, paid, len(output)
+    told = sorted((line["custom_id"], str(line["response"]["body"]["usage"])) for line in output)
+    times = sorted((file["created_at"], file["expires_at"]) for file in files)
+    paid = {name: totals[name] for name in ("batch_requests", "input_tokens", "output_tokens", "dollars")}
+    return ended, codes, kinds, counts, paid, told, times
 
 
 @hypothesis_settings(max_examples=40)
@@ -229,7 +239,7 @@ def played(steps: list[float], faults: list[str], stall: str | None, cancel: flo
 def test_every_line_ends_exactly_once_and_only_replies_are_paid(
     faults: list[str], stall: str | None, cancel: float | None
 ) -> None:
-    (status, ended), codes, kinds, (_, counts), paid, replies = played([], faults, stall, cancel)
+    (status, ended), codes, kinds, (_, counts), paid, told, _ = played([], faults, stall, cancel)
     assert ended == "ended"
     everything = [f"r{number}" for number in range(6)]
     if status == "cancelled" and not codes:
@@ -239,7 +249,7 @@ def test_every_line_ends_exactly_once_and_only_replies_are_paid(
         assert [custom_id for custom_id, _ in codes] == everything
     assert [custom_id for custom_id, _ in kinds] == everything
     assert sum(counts.values()) == 6
-    assert paid == replies + counts["succeeded"]
+    assert paid["batch_requests"] == len(told) + counts["succeeded"]
     assert status in ({"cancelled", "completed"} if cancel is not None else {"completed", "expired"}) or stall
 
 
@@ -249,3 +259,9 @@ def test_it_does_not_matter_in_which_steps_time_passes(
     steps: list[float], faults: list[str], stall: str | None, cancel: float | None
 ) -> None:
     assert played(steps, faults, stall, cancel) == played([], faults, stall, cancel)
+
+
+def test_a_prompt_cache_forgets_while_a_batch_is_worked_on() -> None:
+    """So that the test above can tell."""
+    *_, told, _ = played([], [], None, None)
+    assert {"'cached_tokens': 0" in usage for _, usage in told} == {True, False}

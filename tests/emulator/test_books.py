@@ -32,6 +32,8 @@ def test_writing_to_the_cache_costs_more_and_reading_less() -> None:
 def test_a_given_price_comes_first() -> None:
     assert price_of("gpt-4o-mini-2024", {}) == Price(0.15, 0.60)
     assert price_of("gpt-4o-mini", dict([parse_price("gpt-*=1/2")])) == Price(1, 2)
+    listed = price_of("claude-sonnet-5", {})
+    assert price_of("claude-sonnet-5", dict([parse_price("claude-*=3/15")])) == listed, "what the cache costs is kept"
     assert price_of("llama3.2", {}, FREE) == FREE
 
 
@@ -100,3 +102,17 @@ def test_anthropics_cache_reads_the_longest_marked_prefix_and_writes_the_rest() 
     assert cache.marked([long], 3_000) == CacheUse(4_000, 0), "an hour is longer than five minutes"
     assert cache.marked([short], 3_000) == CacheUse(0, 1_500)
     assert cache.marked([CachePoint(b"c", 100, "5m")], 0) == CacheUse(), "too short to be cached"
+
+
+def test_each_part_is_kept_for_as_long_as_its_own_marker_says() -> None:
+    points = [CachePoint(b"a", 2_000, "1h"), CachePoint(b"b", 3_000, "5m")]
+    assert PromptCache().marked(points, 0) == CacheUse(0, 3_000, hour=2_000)
+
+
+def test_the_prefixes_that_were_used_longest_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groundswell.emulator.prompt_cache.MOST", 2)
+    cache = PromptCache()
+    a, b, c = (CachePoint(name, 2_000, "1h") for name in (b"a", b"b", b"c"))
+    for point in (a, b, a, c):
+        cache.marked([point], 0)
+    assert [cache.marked([point], 0).read for point in (a, c, b)] == [2_000, 2_000, 0]

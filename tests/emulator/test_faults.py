@@ -6,16 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.emulator.faults import KINDS, Faults, Rule, Stage, Subject, parse_fault
+from groundswell.emulator.faults import (
+    ANTHROPIC_BATCH,
+    EMBED,
+    ERRAND,
+    KINDS,
+    LINE,
+    OPENAI_BATCH,
+    RESULTS,
+    Faults,
+    Rule,
+    Subject,
+    parse_fault,
+)
+from groundswell.emulator.faults import CHAT as ALL_CHAT
 from groundswell.errors import SettingsError
 
 CHAT = Subject("/v1/chat/completions", "gpt-4o-mini", "alice")
-LIVE = (Stage.REQUEST, Stage.REPLY)
 
 
-def struck(faults: Faults, count: int, subject: Subject = CHAT, *stages: Stage) -> list[str]:
+def struck(faults: Faults, count: int, subject: Subject = CHAT, able: frozenset[str] = ALL_CHAT) -> list[str]:
     """The faults that so many requests meet."""
-    found = [faults.strike(subject, *(stages or LIVE)) for _ in range(count)]
+    found = [faults.strike(subject, able) for _ in range(count)]
     return [hit.name if hit else "ok" for hit in found]
 
 
@@ -58,22 +70,31 @@ def test_the_first_rule_that_strikes_wins_and_others_do_not_see_the_request() ->
 def test_a_script_waits_for_a_request_that_can_meet_its_next() -> None:
     faults = Faults([Rule(script=("batch-stalls", "500"))])
     assert struck(faults, 2) == ["ok", "ok"], "the next is for a batch"
-    assert struck(faults, 1, CHAT, *LIVE, Stage.BATCH) == ["batch-stalls"]
+    assert struck(faults, 1, CHAT, OPENAI_BATCH) == ["batch-stalls"]
     assert struck(faults, 1) == ["500"]
 
 
 def test_faults_of_lines_do_not_count_requests() -> None:
     faults = Faults([Rule(script=("ok", "line-500"))])
     assert struck(faults, 3) == ["ok"] * 3
-    assert struck(faults, 2, CHAT, Stage.LINE) == ["ok", "line-500"]
+    assert struck(faults, 2, CHAT, LINE) == ["ok", "line-500"]
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_fault_can_strike_at_its_stage_and_at_no_other(name: str) -> None:
-    stage = KINDS[name].stage
-    assert struck(Faults([Rule(fault=name)]), 1, CHAT, stage) == [name]
-    others = [other for other in Stage if other is not stage]
-    assert struck(Faults([Rule(fault=name)]), 1, CHAT, *others) == ["ok"]
+def test_every_fault_can_strike_somebody_and_nobody_who_cannot_meet_it(name: str) -> None:
+    able = [each for each in (ALL_CHAT, EMBED, ERRAND, OPENAI_BATCH, ANTHROPIC_BATCH, RESULTS, LINE) if name in each]
+    assert able
+    for each in able:
+        assert struck(Faults([Rule(fault=name)]), 1, CHAT, each) == [name]
+        assert struck(Faults([Rule(fault=name)]), 1, CHAT, each - {name}) == ["ok"]
+
+
+def test_what_a_request_cannot_meet_is_left_for_one_that_can() -> None:
+    rules = Faults([Rule(script=("refusal", "empty"))])
+    assert struck(rules, 3, CHAT, ERRAND) == ["ok"] * 3
+    assert struck(rules, 1, CHAT, EMBED) == ["ok"], "a vector cannot refuse"
+    assert struck(rules, 1) == ["refusal"]
+    assert struck(rules, 1, CHAT, EMBED) == ["empty"]
 
 
 def test_rules_are_shown_with_how_often_they_struck() -> None:

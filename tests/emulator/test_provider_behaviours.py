@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from groundswell.emulator.server import running
 from tests.emulator.behaviours import Row, anthropic_batches, limits, ollama, openai_batches, shapes, webhooks
-from tests.emulator.calls import Calls
+from tests.emulator.calls import Calls, Stopped
 
 TABLES = (
     *(openai_batches.TABLE, webhooks.TABLE, anthropic_batches.TABLE),
@@ -18,8 +20,9 @@ ROWS = [row for table in TABLES for row in table.rows]
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.claim for row in ROWS])
 def test_the_emulator_behaves_like_the_provider(row: Row) -> None:
-    with running(row.settings) as emulator:
-        row.proof(Calls(emulator))
+    clock = Stopped()
+    with running(row.settings, real=clock if row.frozen else time.time) as emulator:
+        row.proof(Calls(emulator, clock))
 
 
 def test_each_claim_is_made_once() -> None:

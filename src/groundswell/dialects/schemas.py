@@ -44,19 +44,21 @@ def strict(schema: dict[str, Any]) -> dict[str, Any] | None:
     return None if looseness(tight) else tight
 
 
-def _rebuilt(schema: dict[str, Any], strict: bool) -> dict[str, Any]:
+def _rebuilt(schema: dict[str, Any], strict: bool, depth: int = 0) -> dict[str, Any]:
+    if depth > DEEPEST:
+        return schema
     made = {key: value for key, value in schema.items() if not (strict and key == "default")}
     for key, place, child in _children(schema):
         if not isinstance(child, dict):
             continue
-        inner = _rebuilt(child, strict)
+        inner = _rebuilt(child, strict, depth + 1)
         if place is None:
             made[key] = inner
             continue
         if made[key] is schema[key]:
             made[key] = schema[key].copy()
         made[key][place] = inner
-    if _is_object(schema) and schema.get("properties") is not None:
+    if _is_object(schema) and isinstance(schema.get("properties"), dict):
         made.setdefault("additionalProperties", False)
         if strict:
             made["required"] = list(schema["properties"])

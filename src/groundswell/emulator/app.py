@@ -18,7 +18,7 @@ from groundswell.emulator.desks.files import Files
 from groundswell.emulator.desks.ollama import VERSION, OllamaDesk
 from groundswell.emulator.desks.openai import INVALID, OpenAIDesk
 from groundswell.emulator.desks.openai_batches import OpenAIBatches
-from groundswell.emulator.faults import KINDS, Faults, RetryForm, Rule, Stage
+from groundswell.emulator.faults import ANTHROPIC_BATCH, ERRAND, KINDS, OPENAI_BATCH, RESULTS, Faults, RetryForm, Rule
 from groundswell.emulator.http import Answer, HttpRequest, Silence
 from groundswell.emulator.webhooks import Webhooks
 from groundswell.emulator.wire import Rejected
@@ -71,9 +71,9 @@ class App:
             ("GET", "/v1/models"): self._models,
             ("POST", "/v1/files"): self._free(openai, self.files.upload),
             ("GET", "/v1/files"): self._free(openai, self.files.list),
-            ("POST", "/v1/batches"): self._free(openai, self.openai_batches.create, Stage.BATCH),
+            ("POST", "/v1/batches"): self._free(openai, self.openai_batches.create, OPENAI_BATCH),
             ("GET", "/v1/batches"): self._free(openai, self.openai_batches.list),
-            ("POST", "/v1/messages/batches"): self._free(anthropic, self.anthropic_batches.create, Stage.BATCH),
+            ("POST", "/v1/messages/batches"): self._free(anthropic, self.anthropic_batches.create, ANTHROPIC_BATCH),
             ("GET", "/v1/messages/batches"): self._free(anthropic, self.anthropic_batches.list),
             ("GET", "/api/tags"): self._free(ollama, ollama.tags),
             ("GET", "/api/ps"): self._free(ollama, ollama.running),
@@ -97,22 +97,22 @@ class App:
         return {
             ("GET", "/v1/models/", ""): self._model,
             ("GET", "/v1/files/", ""): self._free(openai, files.retrieve),
-            ("GET", "/v1/files/", "/content"): self._free(openai, files.content, Stage.RESULTS),
+            ("GET", "/v1/files/", "/content"): self._free(openai, files.content, RESULTS),
             ("DELETE", "/v1/files/", ""): self._free(openai, files.delete),
             ("GET", "/v1/batches/", ""): self._free(openai, batches.retrieve),
             ("POST", "/v1/batches/", "/cancel"): self._free(openai, batches.stop),
             ("GET", "/v1/messages/batches/", ""): self._free(anthropic, messages.retrieve),
-            ("GET", "/v1/messages/batches/", "/results"): self._free(anthropic, messages.results, Stage.RESULTS),
+            ("GET", "/v1/messages/batches/", "/results"): self._free(anthropic, messages.results, RESULTS),
             ("POST", "/v1/messages/batches/", "/cancel"): self._free(anthropic, messages.stop),
             ("DELETE", "/v1/messages/batches/", ""): self._free(anthropic, messages.delete),
         }
 
-    def _free(self, desk: Desk, do: Do, *stages: Stage) -> Errands:
+    def _free(self, desk: Desk, do: Do, able: frozenset[str] = ERRAND) -> Errands:
         """A handler of requests that cost nothing. What is due by the clock is done before anybody looks."""
 
         async def answer(http: HttpRequest, id: str = "") -> Answer | Silence:
             await self.agenda.catch_up()
-            return desk.run(http, id, do, *stages)
+            return desk.run(http, id, do, able)
 
         return answer
 
@@ -165,6 +165,7 @@ class App:
         """Forget accounts, books, files and batches; rules, clock and settings stay."""
         self.world.forget()
         self.agenda.forget()
+        self.webhooks.forget()
         self.files.forget()
         self.openai_batches.batches.clear()
         self.anthropic_batches.batches.clear()

@@ -8,6 +8,7 @@ of its times, so a clock that is moved on by a day gives the same batches as one
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 from groundswell.emulator.chance import draw
 from groundswell.emulator.clock import EmulatedClock
 from groundswell.emulator.desks.desk import Desk, Made, Visit
-from groundswell.emulator.faults import Stage, Struck
+from groundswell.emulator.faults import LINE, Struck
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.world import Account
 
@@ -69,10 +70,18 @@ class Agenda:
             now, done = self._clock.now(), 0
             while self._entries and self._entries[0][0] <= now:
                 when, _, action = heappop(self._entries)
-                action(when)
+                self._do(action, when)
                 done += 1
                 if done % SLICE == 0:
                     await asyncio.sleep(0)
+
+    def _do(self, action: Action, when: float) -> None:
+        """Do one thing as of its time, whenever that is done."""
+        try:
+            with self._clock.as_of(when):
+                action(when)
+        except Exception:  # noqa: BLE001  # the outer edge: one batch that breaks must not end all others
+            _log.exception("something of a batch could not be done")
 
     async def keep(self) -> None:
         """Catch up whenever something is due, until cancelled."""
@@ -80,10 +89,9 @@ class Agenda:
             self._changed.clear()
             await self.catch_up()
             wait = self._clock.real_seconds_until(self._entries[0][0]) if self._entries else None
-            try:
-                await asyncio.wait_for(self._changed.wait(), wait)
-            except TimeoutError:
-                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):  # wait_for of Python 3.11 may swallow being cancelled
+                    await self._changed.wait()
 
 
 class Line:
@@ -207,7 +215,7 @@ class Clerk(ABC):
         """Work on one line: it ends as a reply, or as an error, and is written down accordingly."""
         name = line.incoming.request.model if line.incoming else ""
         visit = Visit(batch.account, name, self.path_of(batch), self.world.ledger.entry(batch.account.name, name))
-        struck = self.desk.strike(visit, Stage.LINE)
+        struck = self.desk.strike(visit, LINE)
         fault = struck.name if struck else ""
         if fault in FAILING:
             self._fail(batch, line, self.fault_of_line(fault))
@@ -245,11 +253,15 @@ class Clerk(ABC):
         if batch.status == "in_progress":
             batch.become("finalizing", when)
             finalizing = self.world.settings.batch.finalizing
-            self.agenda.at(when + finalizing, lambda at: self._close(batch, "completed", at))
+            self.agenda.at(when + finalizing, lambda at: self._complete(batch, at))
+
+    def _complete(self, batch: Batch, when: float) -> None:
+        if batch.status == "finalizing":
+            self._close(batch, "completed", when)
 
     def cancel(self, batch: Batch, when: float) -> None:
         """Stop working on a batch; it ends a while later."""
-        if batch.status in ("validating", "in_progress"):
+        if batch.status in ("validating", "in_progress", "finalizing"):
             batch.become("cancelling", when)
             cancelling = self.world.settings.batch.cancelling
             self.agenda.at(when + cancelling, lambda at: self._close(batch, "cancelled", at))
@@ -263,6 +275,7 @@ class Clerk(ABC):
             return
         for line in batch.left:
             self.put(batch, self.write_left(batch, line, status), failed=True)
+            line.data = line.incoming = None
         batch.count(status, len(batch.left))
         batch.become(status, when)
         self.closed(batch, status, when)
@@ -289,9 +302,9 @@ def page(
 
 
 def listing(data: list[dict[str, Any]], more: bool) -> dict[str, Any]:
-    """A page of a list, as both providers write it; OpenAI's says that it is one, too."""
+    """A page of a list, as both providers write it."""
     first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
-    return {"object": "list", "data": data, "first_id": first, "last_id": last, "has_more": more}
+    return {"data": data, "first_id": first, "last_id": last, "has_more": more}
 
 
 def _limit(text: str, most: int) -> int:

@@ -7,7 +7,8 @@ not live by this clock.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 LATEST = 190_000_000_000.0
 """Here it stands still, in the year 7990: times beyond 9999 cannot be written, and batches need some after it."""
@@ -21,6 +22,7 @@ class EmulatedClock:
         self._since = real()
         self._at = self._since
         self._speed = speed
+        self._as_of: float | None = None
 
     @property
     def speed(self) -> float:
@@ -29,6 +31,8 @@ class EmulatedClock:
 
     def now(self) -> float:
         """The time here."""
+        if self._as_of is not None:
+            return self._as_of
         real = self._real()
         self._at = min(LATEST, self._at + max(0.0, real - self._since) * self._speed)
         self._since = real
@@ -36,7 +40,16 @@ class EmulatedClock:
 
     def advance(self, seconds: float) -> None:
         """Move the clock on."""
-        self._at = self.now() + seconds
+        self._at = min(LATEST, self.now() + max(0.0, seconds))
+
+    @contextmanager
+    def as_of(self, when: float) -> Iterator[None]:
+        """Within the block it is another time: that of something that is done late."""
+        self._as_of = when
+        try:
+            yield
+        finally:
+            self._as_of = None
 
     def run_at(self, speed: float) -> None:
         """Let time pass at another speed from now on; at 0 it stands still."""

@@ -89,6 +89,20 @@ KINDS: dict[str, Kind] = {
 }
 
 
+def _of(*stages: Stage) -> frozenset[str]:
+    return frozenset(name for name, kind in KINDS.items() if kind.stage in stages)
+
+
+CHAT = _of(Stage.REQUEST, Stage.REPLY)
+"""What a chat can meet; and so on for the others."""
+EMBED = CHAT - {"refusal", "filter", "stream-error"}
+ERRAND = EMBED - {"empty", "context"}
+OPENAI_BATCH = ERRAND | _of(Stage.BATCH)
+ANTHROPIC_BATCH = OPENAI_BATCH - {"batch-failed", "enqueued"}
+RESULTS = ERRAND | _of(Stage.RESULTS)
+LINE = _of(Stage.LINE)
+
+
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Which fault strikes whom, and how often: by `rate`, or in the order of a `script` (`ok` lets one through).
 
@@ -153,18 +167,18 @@ class Faults:
     def __init__(self, rules: Sequence[Rule] = (), seed: int = 0) -> None:
         self.rules = tuple(rule.check() for rule in rules)
         self._seed = seed
-        self._stages = [frozenset(KINDS[name].stage for name in rule.names) for rule in self.rules]
+        self._names = [frozenset(rule.names) for rule in self.rules]
         self._seen = [0] * len(self.rules)
         self._struck = [0] * len(self.rules)
 
-    def strike(self, subject: Subject, *stages: Stage) -> Struck | None:
-        """The fault that a request meets, if any, out of those for the stages that it passes through."""
+    def strike(self, subject: Subject, able: frozenset[str]) -> Struck | None:
+        """The fault that a request meets, if any, out of those that it can meet."""
         for number, rule in enumerate(self.rules):
-            if self._stages[number].isdisjoint(stages) or not _matches(rule, subject):
+            if self._names[number].isdisjoint(able) or not _matches(rule, subject):
                 continue
             if rule.times is not None and self._struck[number] >= rule.times:
                 continue
-            name = self._by_rate(number, rule) if rule.fault is not None else self._by_script(number, rule, stages)
+            name = self._by_rate(number, rule) if rule.fault is not None else self._by_script(number, rule, able)
             if name is not None:
                 self._struck[number] += 1
                 return Struck(name, KINDS[name], rule)
@@ -175,13 +189,13 @@ class Faults:
         strikes = rule.rate is None or draw(self._seed, "fault", number, self._seen[number]) < rule.rate
         return rule.fault if strikes else None
 
-    def _by_script(self, number: int, rule: Rule, stages: tuple[Stage, ...]) -> str | None:
+    def _by_script(self, number: int, rule: Rule, able: frozenset[str]) -> str | None:
         """The next of a script. It waits for a request that can meet it."""
         at = self._seen[number]
         if at >= len(rule.script):
             return None
         name = rule.script[at]
-        if name != OK and KINDS[name].stage not in stages:
+        if name != OK and name not in able:
             return None
         self._seen[number] += 1
         return None if name == OK else name

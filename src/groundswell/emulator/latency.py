@@ -11,6 +11,7 @@ from groundswell.emulator.chance import draw
 from groundswell.errors import SettingsError
 
 _NORMAL = NormalDist()
+WIDEST = 5.0
 EXAMPLES = "0.05 | lognormal:0.8,0.5 | lognormal:0.8,0.5,0.01x20 | any of them +0.002/char"
 
 
@@ -31,10 +32,6 @@ class Latency(msgspec.Struct, frozen=True):
         slow = self.factor if self.stragglers and draw("straggler", *about) < self.stragglers else 1.0
         return self.median * spread * slow
 
-    def whole(self, length: int, *about: object) -> float:
-        """Seconds until a reply of so many characters is there."""
-        return self.first(*about) + self.per_char * length
-
 
 def parse_latency(text: str) -> Latency:
     """Read `SECONDS` or `lognormal:MEDIAN,SIGMA[,SHARExFACTOR]`, with `+SECONDS/char` after either."""
@@ -45,6 +42,8 @@ def parse_latency(text: str) -> Latency:
         raise SettingsError(f"latency {text!r}: write it as {EXAMPLES}") from None
     if not all(math.isfinite(number) and number >= 0 for number in msgspec.structs.astuple(found)):
         raise SettingsError(f"latency {text!r}: the numbers must be finite and not negative")
+    if found.sigma > WIDEST:
+        raise SettingsError(f"latency {text!r}: a sigma above {WIDEST:g} makes no sense (0.5 is a usual one)")
     if found.stragglers > 1:
         raise SettingsError(f"latency {text!r}: {found.stragglers:g} is not a share of stragglers (0 to 1)")
     return found

@@ -73,4 +73,4 @@ def parse_price(text: str) -> tuple[str, Price]:
         ) from None
     if not (0 <= into < float("inf") and 0 <= out < float("inf")):
         raise SettingsError(f"price {text!r}: a price is a finite number that is not negative")
-    return model, Price(into, out)
+    return model, msgspec.structs.replace(_listed(model), input=into, output=out)

@@ -46,12 +46,19 @@ class PromptCache:
         if not points:
             return NOT_CACHED
         read = max((point.tokens for point in points if self._until.get(point.digest, 0.0) > now), default=0)
-        if len(self._until) > MOST:
-            self._until = {digest: until for digest, until in self._until.items() if until > now}
         for point in points:
-            self._until[point.digest] = max(self._until.get(point.digest, 0.0), now + LIFETIMES[point.ttl])
-        written = points[-1].tokens - read
-        return CacheUse(read, written, written if points[-1].ttl == "1h" else 0)
+            self._keep(point, now)
+        ends = [max(read, point.tokens) for point in points]
+        parts = [end - start for start, end in zip([read, *ends], ends, strict=False)]
+        hour = sum(part for part, point in zip(parts, points, strict=True) if point.ttl == "1h")
+        return CacheUse(read, ends[-1] - read, hour)
+
+    def _keep(self, point: CachePoint, now: float) -> None:
+        """Remember a prefix from now on; the one that was used longest ago is forgotten when there are too many."""
+        until = max(self._until.pop(point.digest, 0.0), now + LIFETIMES[point.ttl])
+        self._until[point.digest] = until
+        if len(self._until) > MOST:
+            del self._until[next(iter(self._until))]
 
     def automatic(self, chat: Chat, tokens: int, now: float) -> CacheUse:
         """Use every prefix of whole messages of a prompt that has so many tokens."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -23,8 +24,15 @@ T = TypeVar("T")
 class Emulator:
     """A running emulator. Use it as `async with Emulator(settings) as emulator`, then `emulator.url`."""
 
-    def __init__(self, settings: Settings | None = None, *, host: str = "127.0.0.1", port: int = 0) -> None:
-        self.world = World(settings or Settings())
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        real: Callable[[], float] = time.time,
+    ) -> None:
+        self.world = World(settings or Settings(), real)
         self.app = App(self.world)
         self._server = HttpServer(self.app)
         self._host, self._port = host, port
@@ -106,12 +114,18 @@ class Threaded:
 
 
 @contextmanager
-def running(settings: Settings | None = None, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[Threaded]:
-    """An emulator that runs while the block does."""
+def running(
+    settings: Settings | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    real: Callable[[], float] = time.time,
+) -> Iterator[Threaded]:
+    """An emulator that runs while the block does. `real` is the clock that rate limits go by."""
+    emulator = Emulator(settings, host=host, port=port, real=real)
     loop = new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="groundswell-emulator", daemon=True)
     thread.start()
-    emulator = Emulator(settings, host=host, port=port)
     try:
         asyncio.run_coroutine_threadsafe(emulator.__aenter__(), loop).result()
         try:

@@ -11,28 +11,39 @@ from urllib.parse import urlsplit
 from groundswell.emulator.desks.delivery import encode
 from groundswell.emulator.world import World
 
+MOST_WAITING = 10_000
+
 
 class Webhooks:
     """Sends events, in the order in which they happen; one that cannot be delivered is dropped, and counted."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._waiting: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
-        self.delivered = 0
-        self.failed = 0
+        self._waiting: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue(MOST_WAITING)
+        self.forget()
+
+    def forget(self) -> None:
+        """Send nothing of what has happened, and begin to count again."""
+        self.delivered = self.failed = 0
+        while not self._waiting.empty():
+            self._waiting.get_nowait()
 
     def tell(self, event: str, batch: str) -> None:
         """A batch has ended."""
-        if self._world.settings.webhook is not None:
-            self._waiting.put_nowait((event, batch))
+        if self._world.settings.webhook is None:
+            return
+        if self._waiting.full():
+            self.failed += 1
+        else:
+            self._waiting.put_nowait(self._event(event, batch))
 
     async def keep(self) -> None:
         """Deliver what there is, until cancelled."""
         while True:
-            event, batch = await self._waiting.get()
+            id, body = await self._waiting.get()
             try:
                 async with asyncio.timeout(5):
-                    status = await self._post(event, batch)
+                    status = await self._post(id, body)
             except (OSError, TimeoutError, EOFError, ValueError):
                 status = 0
             if 200 <= status < 300:
@@ -40,10 +51,9 @@ class Webhooks:
             else:
                 self.failed += 1
 
-    async def _post(self, event: str, batch: str) -> int:
+    async def _post(self, id: str, body: bytes) -> int:
         """POST one event; returns the status."""
         address = urlsplit(self._world.settings.webhook or "")
-        id, body = self._event(event, batch)
         headers = {"host": address.netloc, "content-type": "application/json", "content-length": str(len(body))}
         headers |= self._signature(id, body) | {"connection": "close"}
         target = (address.path or "/") + (f"?{address.query}" if address.query else "")

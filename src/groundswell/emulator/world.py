@@ -13,7 +13,7 @@ from groundswell.emulator import characters
 from groundswell.emulator.clock import EmulatedClock
 from groundswell.emulator.faults import Faults
 from groundswell.emulator.ledger import Ledger
-from groundswell.emulator.limits import INPUT, OUTPUT, REQUESTS, TOKENS, Meter, Slots
+from groundswell.emulator.limits import INPUT, OUTPUT, REQUESTS, TOKENS, Meter, Slots, Standing
 from groundswell.emulator.prompt_cache import PromptCache
 from groundswell.emulator.settings import FAMILIES, LISTED, Settings
 from groundswell.errors import SettingsError
@@ -82,6 +82,11 @@ class World:
                 rates |= {TOKENS: limits.tokens_per_minute}
             meter = account.meters[provider, model] = Meter(rates, limits.burst, self.real())
         return meter
+
+    def standings(self, account: Account, provider: str, model: str) -> list[Standing]:
+        """How an account stands with a model that it has asked."""
+        meter = account.meters.get((provider, model))
+        return [] if meter is None else meter.standings(self.real())
 
     def knows(self, provider: str, model: str) -> bool:
         """Whether a provider has this model."""

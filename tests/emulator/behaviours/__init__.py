@@ -22,20 +22,23 @@ class Row(NamedTuple):
     claim: str
     proof: Proof
     settings: Settings
+    frozen: bool
+    """Whether time stands still unless the proof moves it."""
 
 
 class Table:
     """The rows about one subject."""
 
-    def __init__(self, subject: str) -> None:
+    def __init__(self, subject: str, *, frozen: bool = False) -> None:
         self._subject = subject
+        self._frozen = frozen
         self.rows: list[Row] = []
 
     def claim(self, words: str, settings: Settings | None = None) -> Callable[[Proof], Proof]:
         """Marks the function that proves a claim."""
 
         def add(proof: Proof) -> Proof:
-            self.rows.append(Row(f"{self._subject}: {words}", proof, settings or Settings()))
+            self.rows.append(Row(f"{self._subject}: {words}", proof, settings or Settings(), self._frozen))
             return proof
 
         return add

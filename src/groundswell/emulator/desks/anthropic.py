@@ -98,7 +98,7 @@ class AnthropicDesk(Desk):
     def headers(self, account: Account, name: str) -> Headers:
         headers = [(b"request-id", self.world.new_id("req_").encode())]
         now = self.world.real()
-        standings = self.world.meter(account, self.provider, name).standings(now)
+        standings = self.world.standings(account, self.provider, name)
         for standing in standings:
             headers += _ratelimit(HEADER_NAMES[standing.name], standing, now)
         of_tokens = [standing for standing in standings if standing.name != REQUESTS]

@@ -101,7 +101,8 @@ class AnthropicBatches(Clerk):
         batch.results.append(written)
 
     def closed(self, batch: AnthropicBatch, status: str, when: float) -> None:
-        pass
+        """The results are kept for a while."""
+        self.agenda.at(batch.created + KEPT, lambda at: batch.results.clear())
 
     def fault_of_line(self, name: str) -> Rejected | None:
         if name == "low-balance":
@@ -113,6 +114,8 @@ class AnthropicBatches(Clerk):
 
     def create(self, errand: Errand) -> dict[str, Any]:
         """POST /v1/messages/batches"""
+        if errand.struck is not None and errand.struck.name == "enqueued-at-create":
+            raise self._queue_full(0)
         if len(errand.http.body) > LARGEST:
             too_large(errand.http.body)
         lines = _read_create(decode_body(errand.http.body))
@@ -126,11 +129,16 @@ class AnthropicBatches(Clerk):
 
     def _check_queue(self, account: Account, new: int) -> None:
         limit = self.world.settings.limits.queued_requests
-        waiting = sum(len(batch.left) for batch in self.batches.values() if batch.open and batch.account is account)
+        waiting = sum(
+            len(batch.left) for batch in self.batches.values() if batch.open and batch.account.name == account.name
+        )
         if limit is not None and waiting + new > limit:
             self.world.ledger.entry(account.name, "").limits_broken["queued_requests"] += 1
-            message = f"This request would exceed your organization's limit of {limit:,} batch requests in the queue."
-            raise Rejected(429, message, kind="rate_limit_error")
+            raise self._queue_full(limit)
+
+    def _queue_full(self, limit: int) -> Rejected:
+        message = f"This request would exceed your organization's limit of {limit:,} batch requests in the queue."
+        return Rejected(429, message, kind="rate_limit_error")
 
     def list(self, errand: Errand) -> dict[str, Any]:
         """GET /v1/messages/batches"""

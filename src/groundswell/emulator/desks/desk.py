@@ -19,7 +19,7 @@ import msgspec
 
 from groundswell.emulator import model
 from groundswell.emulator.desks.delivery import advice, encode, page, streamed, whole
-from groundswell.emulator.faults import Stage, Struck, Subject
+from groundswell.emulator.faults import CHAT, ERRAND, Stage, Struck, Subject
 from groundswell.emulator.http import Answer, Headers, HttpRequest, Silence
 from groundswell.emulator.ledger import Entry
 from groundswell.emulator.limits import Over
@@ -141,15 +141,17 @@ class Desk(ABC):
 
     # The way of a request to the model.
 
-    def serve(self, http: HttpRequest, read: Callable[[Any], Incoming], write: Write) -> Answer | Silence:
-        """Answer a request to a model."""
+    def serve(
+        self, http: HttpRequest, read: Callable[[Any], Incoming], write: Write, able: frozenset[str] = CHAT
+    ) -> Answer | Silence:
+        """Answer a request to a model; `able` are the faults that it can meet."""
         account = self._account(http)
         if isinstance(account, Answer):
             return account
         data = decode_body(http.body)
         visit = self._enter(account, named(data), http.path)
         try:
-            struck = self.strike(visit, Stage.REQUEST, Stage.REPLY)
+            struck = self.strike(visit, able)
             if struck is not None and struck.kind.stage is Stage.REQUEST:
                 return self._fail(struck, visit)
             incoming = read(data)
@@ -179,9 +181,9 @@ class Desk(ABC):
         entry.received += 1
         return Visit(account, name, path, entry)
 
-    def strike(self, visit: Visit, *stages: Stage) -> Struck | None:
+    def strike(self, visit: Visit, able: frozenset[str]) -> Struck | None:
         """The fault that this request meets, if any."""
-        struck = self.world.faults.strike(Subject(visit.path, visit.model, visit.account.name), *stages)
+        struck = self.world.faults.strike(Subject(visit.path, visit.model, visit.account.name), able)
         if struck is not None:
             visit.entry.faults[struck.name] += 1
         return struck
@@ -292,14 +294,14 @@ class Desk(ABC):
 
     # The way of a request that costs nothing.
 
-    def run(self, http: HttpRequest, id: str, do: Do, *stages: Stage) -> Answer | Silence:
+    def run(self, http: HttpRequest, id: str, do: Do, able: frozenset[str] = ERRAND) -> Answer | Silence:
         """Do an errand: of files, batches and lists. `id` is what the path names."""
         account = self._account(http)
         if isinstance(account, Answer):
             return account
         visit = self._enter(account, "", http.path)
         try:
-            struck = self.strike(visit, Stage.REQUEST, Stage.REPLY, *stages)
+            struck = self.strike(visit, able)
             if struck is not None and struck.kind.stage is Stage.REQUEST:
                 return self._fail(struck, visit)
             given = do(Errand(account, http, id, struck))

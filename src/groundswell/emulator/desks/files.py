@@ -32,6 +32,10 @@ class File:
         self.created = created
         self.expires: float | None = None
 
+    def expired(self, now: float) -> bool:
+        """Whether its time is over."""
+        return self.expires is not None and self.expires <= now
+
     def show(self) -> dict[str, Any]:
         """The file object."""
         return {
@@ -63,6 +67,7 @@ class Files:
         world = self._desk.world
         file = File(world.new_id("file-"), account.name, name, purpose, content, world.clock.now())
         file.expires = None if lifetime is None else file.created + lifetime
+        self._files = {id: kept for id, kept in self._files.items() if not kept.expired(file.created)}
         self._files[file.id] = file
         return file
 
@@ -71,7 +76,7 @@ class Files:
         file = self._files.get(id)
         if file is None or file.account != account.name:
             return None
-        return file if file.expires is None or file.expires > self._desk.world.clock.now() else None
+        return None if file.expired(self._desk.world.clock.now()) else file
 
     def _get(self, account: Account, id: str) -> File:
         file = self.find(account, id)
@@ -106,7 +111,7 @@ class Files:
         kept = [file for file in own if wanted in (None, file.purpose)]
         ordered = kept if query.get("order") == "asc" else kept[::-1]
         found, more = page(ordered, query, MOST_LISTED, "after", unless_told=MOST_LISTED)
-        return listing([file.show() for file in found], more)
+        return {"object": "list", **listing([file.show() for file in found], more)}
 
     def retrieve(self, errand: Errand) -> dict[str, Any]:
         """GET /v1/files/{id}"""

@@ -7,7 +7,7 @@ from typing import Any
 
 from groundswell.emulator.desks.delivery import encode
 from groundswell.emulator.desks.desk import Desk, Errand, Made, Visit, decode_body, named
-from groundswell.emulator.faults import Struck
+from groundswell.emulator.faults import EMBED, Struck
 from groundswell.emulator.http import Answer, HttpRequest, Silence
 from groundswell.emulator.limits import REQUESTS, TOKENS, Over
 from groundswell.emulator.prices import FREE, Price, price_of
@@ -114,7 +114,7 @@ class OllamaDesk(Desk):
 
     def embed(self, http: HttpRequest) -> Answer | Silence:
         """POST /api/embed"""
-        return self.serve(http, wire.read_embed, self.write_embeddings)
+        return self.serve(http, wire.read_embed, self.write_embeddings, EMBED)
 
     def check(self, incoming: Incoming) -> int:
         tokens = super().check(incoming)

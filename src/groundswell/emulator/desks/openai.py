@@ -7,7 +7,7 @@ from typing import Any
 
 from groundswell.emulator.desks.delivery import encode
 from groundswell.emulator.desks.desk import Desk, Errand, Made
-from groundswell.emulator.faults import Struck
+from groundswell.emulator.faults import EMBED, Struck
 from groundswell.emulator.http import Answer, Headers, HttpRequest, Silence
 from groundswell.emulator.limits import REQUESTS, TOKENS, Over
 from groundswell.emulator.prompt_cache import NOT_CACHED, CacheUse
@@ -88,7 +88,8 @@ class OpenAIDesk(Desk):
 
     def failed(self, account: Account, name: str) -> None:
         """Failed requests count as well, but they never empty the bucket below zero: a client that waits gets in."""
-        self.world.meter(account, self.provider, name).admit({REQUESTS: 1}, self.world.real())
+        if self.world.knows(self.provider, name):
+            self.world.meter(account, self.provider, name).admit({REQUESTS: 1}, self.world.real())
 
     def cached(self, account: Account, incoming: Incoming, tokens: int, data: Any) -> CacheUse:
         if not isinstance(incoming.request, Chat):
@@ -97,8 +98,7 @@ class OpenAIDesk(Desk):
 
     def headers(self, account: Account, name: str) -> Headers:
         headers = [(b"x-request-id", self.world.new_id("req_").encode())]
-        now = self.world.real()
-        for standing in self.world.meter(account, self.provider, name).standings(now):
+        for standing in self.world.standings(account, self.provider, name):
             for of in HEADER_NAMES[standing.name]:
                 headers += (
                     (b"x-ratelimit-limit-" + of, b"%d" % standing.limit),
@@ -123,7 +123,7 @@ class OpenAIDesk(Desk):
 
     def embeddings(self, http: HttpRequest) -> Answer | Silence:
         """POST /v1/embeddings"""
-        return self.serve(http, wire.read_embed, self.write_embeddings)
+        return self.serve(http, wire.read_embed, self.write_embeddings, EMBED)
 
     def write_chat(self, made: Made) -> dict[str, Any] | Iterable[bytes]:
         """A reply, whole or as a stream."""

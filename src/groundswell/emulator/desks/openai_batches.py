@@ -31,7 +31,8 @@ class OpenAIBatch(Batch):
     endpoint: str
     input_file: str
     metadata: dict[str, str] | None
-    lifetime: float | None = None
+    lifetime: float = 30 * 86_400.0
+    """Seconds for which its results are kept."""
     model: str | None = None
     output_file: str | None = None
     error_file: str | None = None
@@ -213,14 +214,15 @@ class OpenAIBatches(Clerk):
         batch.endpoint = wanted.endpoint
         batch.input_file = wanted.input_file_id
         batch.metadata = wanted.metadata
-        batch.lifetime = wanted.output_expires_after.seconds if wanted.output_expires_after else None
+        if wanted.output_expires_after is not None:
+            batch.lifetime = wanted.output_expires_after.seconds
         return batch
 
     def list(self, errand: Errand) -> dict[str, Any]:
         """GET /v1/batches"""
         own = [batch for batch in reversed(self.batches.values()) if batch.account.name == errand.account.name]
         found, more = page(own, errand.http.query, 100, "after")
-        return listing([_shown(batch) for batch in found], more)
+        return {"object": "list", **listing([_shown(batch) for batch in found], more)}
 
     def retrieve(self, errand: Errand) -> dict[str, Any]:
         """GET /v1/batches/{id}"""
