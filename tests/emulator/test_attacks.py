@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from groundswell.emulator.faults import LONGEST_WAIT, Rule
 from groundswell.emulator.http import Answer
-from tests.emulator.desk_scene import Scene, openai_line
+from groundswell.emulator.latency import LONGEST, WIDEST, Latency
+from groundswell.emulator.limits import RateLimits
+from groundswell.emulator.prices import Price
+from groundswell.emulator.settings import AGES, DEAREST, FASTEST, SLOWEST, BatchTimes, Settings
+from groundswell.errors import SettingsError
+from tests.emulator.desk_scene import Scene, anthropic_request, openai_line
 
 NOT_UTF8 = b'{"model": "gpt-\xff", "messages": []}'
 
@@ -82,3 +88,48 @@ def test_a_file_is_kept_as_it_was_sent(scene: Scene, kind: str, content: bytes) 
     answer = scene.call("GET", f"/v1/files/{file}/content")
     assert isinstance(answer, Answer)
     assert answer.body == content
+
+
+EXTREMES: dict[str, Callable[[], Settings]] = {
+    "a limit of next to nothing": lambda: Settings(limits=RateLimits(requests_per_minute=1e-300)),
+    "a burst without end": lambda: Settings(limits=RateLimits(tokens_per_minute=1, burst=1e300)),
+    "more slots than memory": lambda: Settings(limits=RateLimits(ollama_parallel=10**12)),
+    "a queue below zero": lambda: Settings(limits=RateLimits(ollama_queue=-1)),
+    "a window beyond all dates": lambda: Settings(batch=BatchTimes(window=1e300)),
+    "a price beyond all numbers": lambda: Settings(prices={"*": Price(1e308, 0)}),
+    "a price below zero": lambda: Settings(prices={"*": Price(-1, 0)}),
+    "a spread beyond all numbers": lambda: Settings(latency=Latency(median=1, sigma=1e4)),
+    "a latency below zero": lambda: Settings(latency=Latency(median=-1)),
+    "an answer that never comes": lambda: Settings(latency=Latency(per_char=1e300)),
+    "a date that there is not": lambda: Settings(faults=(Rule(fault="429", retry_after=1e300, retry_as="date"),)),
+    "no number at all": lambda: Settings(faults=(Rule(fault="429", retry_after=float("nan")),)),
+}
+
+
+@pytest.mark.parametrize("settings", EXTREMES.values(), ids=EXTREMES.keys())
+def test_settings_that_nothing_could_be_computed_with_are_refused(settings: Callable[[], Settings]) -> None:
+    with pytest.raises(SettingsError):
+        settings().check()
+
+
+SLOW = RateLimits(requests_per_minute=SLOWEST, tokens_per_minute=SLOWEST, output_tokens_per_minute=SLOWEST, burst=AGES)
+AT_THE_EDGE: dict[str, Settings] = {
+    "slow": Settings(limits=SLOW, batch=BatchTimes(window=AGES), prices={"*": Price(DEAREST, DEAREST)}),
+    "fast": Settings(limits=RateLimits(FASTEST, FASTEST, FASTEST, burst=AGES), speed=1e9),
+    "late": Settings(latency=Latency(median=LONGEST, sigma=WIDEST, stragglers=1, factor=LONGEST, per_char=LONGEST)),
+    "wait": Settings(faults=(Rule(fault="429", retry_after=LONGEST_WAIT, retry_as="date"),)),
+}
+
+
+@pytest.mark.parametrize("settings", AT_THE_EDGE.values(), ids=AT_THE_EDGE.keys())
+def test_settings_at_the_edge_of_what_is_allowed_can_be_worked_with(settings: Settings) -> None:
+    scene = Scene(settings)
+    said = {"messages": [{"role": "user", "content": "Hello there"}], "max_tokens": 10}
+    for path, model in (("/v1/chat/completions", "gpt-4o"), ("/v1/messages", "claude-x"), ("/api/chat", "llama3")):
+        for _ in range(2):
+            scene.call("POST", path, {**said, "model": model, "stream": False})
+    scene.call("POST", "/v1/messages/batches", {"requests": [anthropic_request(1)]})
+    scene.submit([openai_line(1)]) if not settings.faults else None
+    totals = scene.ask("GET", "/emulator/ledger")["totals"]
+    scene.close()
+    assert totals["received"] == totals["requests"] + totals["free"] + totals["refused"]
