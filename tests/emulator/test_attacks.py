@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from groundswell.emulator.clock import LATEST, EmulatedClock
 from groundswell.emulator.faults import LONGEST_WAIT, Rule
 from groundswell.emulator.http import Answer
 from groundswell.emulator.latency import LONGEST, WIDEST, Latency
@@ -133,3 +134,10 @@ def test_settings_at_the_edge_of_what_is_allowed_can_be_worked_with(settings: Se
     totals = scene.ask("GET", "/emulator/ledger")["totals"]
     scene.close()
     assert totals["received"] == totals["requests"] + totals["free"] + totals["refused"]
+
+
+def test_nobody_waits_for_a_time_after_the_end_of_the_clock() -> None:
+    clock = EmulatedClock(1e9, lambda: 0.0)
+    clock.advance(LATEST)
+    assert clock.real_seconds_until(LATEST) == 0.0
+    assert clock.real_seconds_until(LATEST + 1) is None, "the agenda would look again and again"
