@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable, Iterator
+from urllib.parse import urlsplit
 
 import pytest
 
+from groundswell.emulator import prompt_cache
 from groundswell.emulator.clock import LATEST, EmulatedClock
 from groundswell.emulator.faults import LONGEST_WAIT, Rule
 from groundswell.emulator.http import Answer
 from groundswell.emulator.latency import LONGEST, WIDEST, Latency
 from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.prices import Price
+from groundswell.emulator.server import Emulator
 from groundswell.emulator.settings import AGES, DEAREST, FASTEST, SLOWEST, BatchTimes, Settings
+from groundswell.emulator.wire.prompt_cache import CachePoint
 from groundswell.errors import SettingsError
 from tests.emulator.desk_scene import Scene, anthropic_request, openai_line
 
@@ -141,3 +147,35 @@ def test_nobody_waits_for_a_time_after_the_end_of_the_clock() -> None:
     clock.advance(LATEST)
     assert clock.real_seconds_until(LATEST) == 0.0
     assert clock.real_seconds_until(LATEST + 1) is None, "the agenda would look again and again"
+
+
+def test_a_full_prompt_cache_forgets_the_oldest_and_is_seldom_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_cache, "MOST", 100)
+    cache = prompt_cache.PromptCache()
+    points = [CachePoint(number.to_bytes(4, "big"), 2000, "5m") for number in range(1000)]
+    held: set[int] = set()
+    for point in points:
+        cache.marked([point], 0.0)
+        held.add(id(cache._until))
+    assert len(cache._until) <= 101
+    assert len(held) < 100, "a table that is made anew for every request"
+    assert cache.marked([points[-1]], 1.0).read == 2000
+    assert cache.marked([points[0]], 1.0).read == 0
+
+
+def test_a_stream_of_one_piece_can_be_cut_off_too() -> None:
+    cut = (Rule(fault="truncated"),)
+    body = json.dumps({"model": "llama3.2", "messages": []}).encode()
+
+    async def ask() -> bytes:
+        async with asyncio.timeout(10), Emulator(Settings(faults=cut)) as emulator:
+            address = urlsplit(emulator.url)
+            reader, writer = await asyncio.open_connection(address.hostname, address.port)
+            writer.write(b"POST /api/chat HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+            raw = await reader.read()
+            writer.close()
+            return raw
+
+    raw = asyncio.run(ask())
+    assert b"chunked" in raw
+    assert not raw.endswith(b"0\r\n\r\n")

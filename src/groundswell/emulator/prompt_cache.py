@@ -47,11 +47,16 @@ class PromptCache:
             return NOT_CACHED
         read = max((point.tokens for point in points if self._until.get(point.digest, 0.0) > now), default=0)
         if len(self._until) > MOST:
-            self._until = {digest: until for digest, until in self._until.items() if until > now}
+            self._forget(now)
         for point in points:
-            self._until[point.digest] = max(self._until.get(point.digest, 0.0), now + LIFETIMES[point.ttl])
+            self._until[point.digest] = max(self._until.pop(point.digest, 0.0), now + LIFETIMES[point.ttl])
         written = points[-1].tokens - read
         return CacheUse(read, written, written if points[-1].ttl == "1h" else 0)
+
+    def _forget(self, now: float) -> None:
+        """Drop what has expired, and of the rest what was used least lately, so that it is seldom done."""
+        alive = [(digest, until) for digest, until in self._until.items() if until > now]
+        self._until = dict(alive[-MOST // 2 :])
 
     def automatic(self, chat: Chat, tokens: int, now: float) -> CacheUse:
         """Use every prefix of whole messages of a prompt that has so many tokens."""
