@@ -225,7 +225,9 @@ class Connection(asyncio.Protocol):
             sent += len(chunk)
             self._transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
         else:
-            self._transport.write(b"0\r\n\r\n")
+            keep = keep and answer.cut is None
+            if answer.cut is None:
+                self._transport.write(b"0\r\n\r\n")
         self._task = None
         self._end(keep)
         self._next()
