@@ -192,3 +192,23 @@ def test_what_is_not_http_is_refused(serve: Any, junk: bytes) -> None:
     head, body = split(serve(echo, lambda port: exchange(port, junk)))
     assert head.startswith(b"HTTP/1.1 400 Bad Request")
     assert b"HTTP/1.1" in body
+
+
+OFFER = b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n"
+
+
+def test_an_offer_of_another_protocol_is_declined_and_the_request_answered(serve: Any) -> None:
+    post = b"POST /p HTTP/1.1\r\nhost: x\r\n" + OFFER + b"content-length: 6\r\n\r\n"
+    get = KEPT.replace(b"host: x\r\n", b"host: x\r\n" + OFFER)
+    raw = serve(echo, lambda port: exchange(port, post + b"abc", b"def" + get + GET))
+    assert raw.count(b"HTTP/1.1 200 OK") == raw.count(b"HTTP/1.1") == 3
+    assert raw.index(b"POST /p {} 6") < raw.index(b"GET /kept {} 0") < raw.index(b"GET /a {'b': 'c'} 0")
+
+
+def test_it_is_no_proxy_but_understands_clients_that_take_it_for_one(serve: Any) -> None:
+    whole = GET.replace(b"/a?b=c", b"http://x:80/a?b=c")
+    _, body = split(serve(echo, lambda port: exchange(port, whole)))
+    assert body == b"GET /a {'b': 'c'} 0"
+    raw = serve(echo, lambda port: exchange(port, b"CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n"))
+    assert raw.startswith(b"HTTP/1.1 400 Bad Request")
+    assert raw.count(b"HTTP/1.1 ") == 1

@@ -7,9 +7,9 @@ from itertools import takewhile
 from typing import Any, Literal
 
 from groundswell.dialects import Call
-from groundswell.dialects.bodies import call, counted, name_of, object_of, opened, refused, tool_call
+from groundswell.dialects.bodies import call, counted, name_of, object_of, odd_number, opened, refused, tool_call
 from groundswell.dialects.faults import garbled
-from groundswell.dialects.schemas import closed, looseness
+from groundswell.dialects.schemas import closed, looseness, too_deep
 from groundswell.program.request import (
     Chat,
     Embed,
@@ -59,6 +59,9 @@ def encode(request: Request, model: str, *, cache: Cache | None = "5m") -> Call 
 
 def _unfit(chat: Chat) -> str | None:
     """The first setting that Anthropic has no equivalent for."""
+    problem = odd_number(chat) or too_deep(chat.schema)
+    if problem:
+        return problem
     if chat.temperature is not None and not 0 <= chat.temperature <= 1:
         return f"temperature={chat.temperature:g}: Anthropic takes 0 to 1"
     if chat.logprobs is not None:

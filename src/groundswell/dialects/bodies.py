@@ -12,7 +12,7 @@ import msgspec
 
 from groundswell.dialects import Call
 from groundswell.dialects.faults import complained, complaint, failed, garbled, load
-from groundswell.program.request import UNSENDABLE, Embedding, Fault, FaultKind, ToolCall, Usage
+from groundswell.program.request import UNSENDABLE, Chat, Embedding, Fault, FaultKind, ToolCall, Usage
 
 LARGEST_COUNT = 2**53
 
@@ -22,6 +22,14 @@ _dump = msgspec.json.Encoder().encode
 def refused(problem: str) -> Fault:
     """A request that this provider cannot be sent; the message names the setting and says what to do."""
     return Fault(FaultKind.BAD_REQUEST, problem)
+
+
+def odd_number(chat: Chat) -> str | None:
+    """The setting that is not a number that JSON can hold: it would be sent as null, which is the default."""
+    for name, value in (("temperature", chat.temperature), ("top_p", chat.top_p)):
+        if value is not None and not math.isfinite(value):
+            return f"{name}={value}: give a finite number"
+    return None
 
 
 def call(path: str, body: dict[str, Any], extra: Mapping[str, Any] | None) -> Call | Fault:

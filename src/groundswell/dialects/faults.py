@@ -72,7 +72,15 @@ TELLING_WORDS = (
 )
 """The same for errors that only their message tells apart."""
 
-_SECRET = re.compile(r"(?i)\b(bearer\s+\S+|(sk|key|gsk|xai|pk)[-_][\w*.\-]{6,})")
+_SECRET = re.compile(
+    r"(?i)\b(?:"
+    r"bearer\s+\S+"
+    r"|(?:sk|key|gsk|xai|pk|hf|r8|pplx|nvapi|fw|csk)[-_][\w*.\-]{6,}"
+    r"|AIza[\w*.\-]{6,}"
+    r"|(?P<named>(?:(?:x-)?api[-_ ]?key|authorization)[\"']?\s*[:=]\s*[\"']?)(?:(?:basic|bearer)\s+)?[\w*.+/=\-]{6,}"
+    r")"
+)
+"""What keys look like, and what stands where a key is named."""
 _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
 _BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
 
@@ -185,7 +193,7 @@ def _message(kind: FaultKind, status: int, said: Complaint) -> str:
         # In the provider's own words there may be a piece of the key; its name for the error holds none.
         named = next((name for name in (said.code, said.kind) if _NAME.fullmatch(name)), "no reason given")
         return f"HTTP {status}: the provider did not accept the key, or the key may not do this ({named})"
-    words = " ".join(_SECRET.sub("[key]", said.message).split())
+    words = " ".join(_SECRET.sub(lambda found: (found["named"] or "") + "[key]", said.message).split())
     if len(words) > LONGEST_MESSAGE:
         words = words[: LONGEST_MESSAGE - 1] + "…"
     return f"HTTP {status}: {words or 'no reason given'}"

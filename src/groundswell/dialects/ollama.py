@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from groundswell.dialects import Call
-from groundswell.dialects.bodies import call, counted, embedded, name_of, object_of, opened, refused, tool_call
+from groundswell.dialects.bodies import (
+    call,
+    counted,
+    embedded,
+    name_of,
+    object_of,
+    odd_number,
+    opened,
+    refused,
+    tool_call,
+)
 from groundswell.dialects.faults import complained, complaint, garbled, load
 from groundswell.program.request import (
     Chat,
@@ -56,6 +66,9 @@ def encode(request: Request, model: str) -> Call | Fault:
 
 def _unfit(chat: Chat) -> str | None:
     """The first setting that Ollama has no equivalent for."""
+    problem = odd_number(chat)
+    if problem:
+        return problem
     if chat.tool_choice not in (None, "auto"):
         return f"tool_choice={chat.tool_choice!r}: Ollama lets the model choose; leave it out, or offer that tool alone"
     if chat.reasoning not in (None, "none", *LEVELS):

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from groundswell.dialects import Call
-from groundswell.dialects.bodies import call, counted, embedded, name_of, opened, refused, tool_call
+from groundswell.dialects.bodies import call, counted, embedded, name_of, odd_number, opened, refused, tool_call
 from groundswell.dialects.faults import garbled
-from groundswell.dialects.schemas import ANY_OBJECT, strict
+from groundswell.dialects.schemas import ANY_OBJECT, strict, too_deep
 from groundswell.program.request import (
     Chat,
     Embed,
@@ -57,7 +57,8 @@ def encode(request: Request, model: str) -> Call | Fault:
     if request.reasoning is not None and request.reasoning not in REASONING_LEVELS:
         levels = ", ".join(REASONING_LEVELS)
         return refused(f"reasoning={request.reasoning!r}: OpenAI knows {levels}; for others use extra")
-    return call(CHAT_PATH, _chat(request, model), request.extra)
+    problem = odd_number(request) or too_deep(request.schema)
+    return refused(problem) if problem else call(CHAT_PATH, _chat(request, model), request.extra)
 
 
 def _chat(chat: Chat, model: str) -> dict[str, Any]:

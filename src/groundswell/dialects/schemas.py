@@ -9,6 +9,7 @@ ANY_OBJECT: dict[str, Any] = {"type": "object"}
 """The schema that says no more than "a JSON object": what the providers call JSON mode."""
 
 DEEPEST = 100
+MOST_SCHEMAS = 10_000
 
 _NESTED = ("properties", "$defs", "definitions", "patternProperties")
 _LISTED = ("anyOf", "allOf", "oneOf", "prefixItems")
@@ -26,6 +27,18 @@ def _children(schema: dict[str, Any]) -> Iterator[tuple[str, str | int | None, A
     for key in _SINGLE:
         if isinstance(schema.get(key), dict):
             yield key, None, schema[key]
+
+
+def too_deep(schema: dict[str, Any] | None) -> str | None:
+    """What is wrong with a schema that has more levels than anyone takes, or that holds itself."""
+    level = [] if schema is None else [schema]
+    for _ in range(DEEPEST):
+        level = [child for outer in level for _, _, child in _children(outer) if isinstance(child, dict)]
+        if not level:
+            return None
+        if len(level) > MOST_SCHEMAS:
+            break
+    return "schema: it is nested too deeply, or holds itself; write what it repeats as a $ref"
 
 
 def _is_object(schema: dict[str, Any]) -> bool:

@@ -61,4 +61,6 @@ class EmulatedClock:
         left = when - self.now()
         if left <= 0:
             return 0.0
+        if when > LATEST:
+            return None
         return left / self._speed if self._speed else None

@@ -18,6 +18,8 @@ from groundswell.emulator.chance import draw
 from groundswell.errors import SettingsError
 
 OK = "ok"
+LONGEST_WAIT = 1e9
+"""Seconds that a rule may ask a client to wait: any more, and there is no date for it."""
 RetryForm = Literal["seconds", "milliseconds", "date"]
 
 
@@ -140,8 +142,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
             raise SettingsError("a fault rule with a `script` has no `rate`")
         if self.rate is not None and not 0 <= self.rate <= 1:
             raise SettingsError(f"fault {self.fault!r}: rate {self.rate} is not between 0 and 1")
-        if self.retry_after < 0:
-            raise SettingsError(f"fault {self.fault or self.script!r}: retry_after {self.retry_after} is negative")
+        if not 0 <= self.retry_after <= LONGEST_WAIT:
+            told = f"retry_after {self.retry_after} is not between 0 and {LONGEST_WAIT:g} seconds"
+            raise SettingsError(f"fault {self.fault or self.script!r}: {told}")
         return self
 
 

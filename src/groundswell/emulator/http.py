@@ -71,6 +71,14 @@ def _head(answer: Answer, length: int | None, *, keep: bool) -> bytes:
     return b"".join(parts)
 
 
+def _target(url: bytes) -> bytes:
+    """The path and query of a URL: clients that are told to use a proxy send all of it."""
+    if url.startswith(b"/"):
+        return url
+    _, scheme, rest = url.partition(b"://")
+    return b"/" + rest.partition(b"/")[2] if scheme else url
+
+
 def _broken(request: HttpRequest) -> Answer:
     """What a client is told when the application raised; the log says what it was."""
     _log.exception("%s %s could not be answered", request.method, request.path)
@@ -119,8 +127,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self._refuse(400, "this server speaks HTTP/1.1 only")
+        except httptools.HttpParserUpgrade as upgrade:
+            self._decline(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
             self._refuse(400, f"this is not HTTP/1.1: {error}")
 
@@ -150,7 +158,9 @@ class Connection(asyncio.Protocol):
             self._body.append(body)
 
     def on_message_complete(self) -> None:
-        path, _, query = self._url.decode("latin-1").partition("?")
+        if self._parser.should_upgrade():
+            return  # see _decline
+        path, _, query = _target(self._url).decode("latin-1").partition("?")
         request = HttpRequest(
             self._parser.get_method().decode(),
             unquote(path) if "%" in path else path,
@@ -164,6 +174,22 @@ class Connection(asyncio.Protocol):
             self._next()
 
     # What we do about it.
+
+    def _decline(self, rest: bytes) -> None:
+        """Go on with HTTP/1.1 where a client offered another protocol, as those do that prefer HTTP/2.
+
+        The parser would take what follows for that other protocol, and so it reads the head again without the offer.
+        """
+        method = self._parser.get_method()
+        if method == b"CONNECT":
+            self._refuse(400, "this server is no proxy")
+            return
+        kept = {name: value for name, value in self._headers.items() if name not in ("upgrade", "connection")}
+        lines = [f"{name}: {value}\r\n".encode("latin-1") for name, value in kept.items()]
+        head = b"".join([method, b" ", self._url, b" HTTP/1.1\r\n", *lines, b"\r\n"])
+        self._parser = httptools.HttpRequestParser(self)
+        self._begin()
+        self.data_received(head + rest)
 
     def _next(self) -> None:
         """Begin the next request of this connection. Each is begun from the end of the one before."""
@@ -225,7 +251,9 @@ class Connection(asyncio.Protocol):
             sent += len(chunk)
             self._transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
         else:
-            self._transport.write(b"0\r\n\r\n")
+            keep = keep and answer.cut is None
+            if answer.cut is None:
+                self._transport.write(b"0\r\n\r\n")
         self._task = None
         self._end(keep)
         self._next()

@@ -11,7 +11,9 @@ from groundswell.emulator.chance import draw
 from groundswell.errors import SettingsError
 
 _NORMAL = NormalDist()
-WIDEST = 5.0
+LONGEST = 1e6
+WIDEST = 10.0
+"""Of a spread: one standard deviation is more than four orders of magnitude then."""
 EXAMPLES = "0.05 | lognormal:0.8,0.5 | lognormal:0.8,0.5,0.01x20 | any of them +0.002/char"
 
 
@@ -23,6 +25,14 @@ class Latency(msgspec.Struct, frozen=True):
     stragglers: float = 0.0
     factor: float = 10.0
     per_char: float = 0.0
+
+    def check(self) -> Latency:
+        """The same, or a SettingsError that names the number that is wrong."""
+        for name, value in msgspec.structs.asdict(self).items():
+            most = {"sigma": WIDEST, "stragglers": 1.0}.get(name, LONGEST)
+            if not 0 <= value <= most:
+                raise SettingsError(f"latency: {name} {value:g} is not between 0 and {most:g}")
+        return self
 
     def first(self, *about: object) -> float:
         """Seconds until the reply begins; `about` is what chance is drawn for."""
@@ -42,11 +52,9 @@ def parse_latency(text: str) -> Latency:
         raise SettingsError(f"latency {text!r}: write it as {EXAMPLES}") from None
     if not all(math.isfinite(number) and number >= 0 for number in msgspec.structs.astuple(found)):
         raise SettingsError(f"latency {text!r}: the numbers must be finite and not negative")
-    if found.sigma > WIDEST:
-        raise SettingsError(f"latency {text!r}: a sigma above {WIDEST:g} makes no sense (0.5 is a usual one)")
     if found.stragglers > 1:
         raise SettingsError(f"latency {text!r}: {found.stragglers:g} is not a share of stragglers (0 to 1)")
-    return found
+    return found.check()
 
 
 def _parse_base(base: str) -> dict[str, float]:

@@ -28,6 +28,14 @@ LISTED: dict[str, tuple[str, ...]] = {
 """What the lists of models show of them."""
 
 
+SLOWEST, FASTEST = 1e-3, 1e15
+"""Of limits, per minute."""
+AGES = 1e9
+"""Seconds; from any time on the emulator's clock, a time that can still be written down."""
+DEAREST = 1e9
+MOST_SLOTS = 10_000
+
+
 class BatchTimes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long the parts of a batch's life take, in seconds of the emulator's clock."""
 
@@ -62,23 +70,33 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """The same settings, or a SettingsError that names what is wrong."""
         for rule in self.faults:
             rule.check()
+        self.latency.check()
+        self._check_limits()
+        for name in BatchTimes.__struct_fields__:
+            _within(f"batch {name}", getattr(self.batch, name), 0, AGES)
+        for model, price in self.prices.items():
+            for part, value in msgspec.structs.asdict(price).items():
+                _within(f"price of {model!r}, {part}", value, 0, DEAREST)
         if not 0 <= self.speed <= 1e9:
             raise SettingsError(f"speed {self.speed}: it must be between 0 and 1e9")
         if self.context < 1:
             raise SettingsError(f"context {self.context}: a model needs room for at least one token")
-        for name in ("requests_per_minute", "tokens_per_minute", "output_tokens_per_minute", "burst"):
-            value = getattr(self.limits, name)
-            if value is not None and not 0 < value < float("inf"):
-                raise SettingsError(f"{name} {value}: it must be above zero")
-        for name in ("enqueued_tokens", "queued_requests", "ollama_parallel"):
-            value = getattr(self.limits, name)
-            if value is not None and value < 1:
-                raise SettingsError(f"{name} {value}: it must be at least 1")
-        for name in BatchTimes.__struct_fields__:
-            if not 0 <= getattr(self.batch, name) < float("inf"):
-                raise SettingsError(f"batch {name} {getattr(self.batch, name)}: it must be zero or more seconds")
         if self.webhook_secret is not None and self.webhook is None:
             raise SettingsError("webhook_secret: there is no webhook to sign for")
         if self.webhook is not None and not self.webhook.startswith("http://"):
             raise SettingsError(f"webhook {self.webhook!r}: give an http:// address")
         return self
+
+    def _check_limits(self) -> None:
+        for name in ("requests_per_minute", "tokens_per_minute", "output_tokens_per_minute"):
+            _within(name, getattr(self.limits, name), SLOWEST, FASTEST)
+        _within("burst", self.limits.burst, SLOWEST, AGES)
+        for name in ("enqueued_tokens", "queued_requests"):
+            _within(name, getattr(self.limits, name), 1, FASTEST)
+        _within("ollama_parallel", self.limits.ollama_parallel, 1, MOST_SLOTS)
+        _within("ollama_queue", self.limits.ollama_queue, 0, FASTEST)
+
+
+def _within(name: str, value: float | None, least: float, most: float) -> None:
+    if value is not None and not least <= value <= most:
+        raise SettingsError(f"{name} {value}: it must be between {least:g} and {most:g}")
