@@ -162,6 +162,7 @@ class App:
         """Forget accounts, books, files and batches; rules, clock and settings stay."""
         self.world.forget()
         self.agenda.forget()
+        self.webhooks.forget()
         self.files.forget()
         self.openai_batches.batches.clear()
         self.anthropic_batches.batches.clear()
@@ -198,8 +199,8 @@ class App:
         if wanted.speed is not None:
             self.world.clock.run_at(wanted.speed)
         self.world.clock.advance(wanted.advance)
+        self.agenda.moved()  # first: whoever asked for it may be gone before all is done
         await self.agenda.catch_up()
-        self.agenda.moved()
         return self._show_clock(http)
 
 

@@ -21,6 +21,12 @@ class Webhooks:
         self.delivered = 0
         self.failed = 0
 
+    def forget(self) -> None:
+        """Tell nobody of the batches so far, and count from nothing."""
+        while not self._waiting.empty():
+            self._waiting.get_nowait()
+        self.delivered = self.failed = 0
+
     def tell(self, event: str, batch: str) -> None:
         """A batch has ended."""
         if self._world.settings.webhook is not None:
