@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from groundswell.emulator import prompt_cache
 from groundswell.emulator.clock import LATEST, EmulatedClock
+from groundswell.emulator.desks.openai_batches import OpenAIBatch, OpenAIBatches
 from groundswell.emulator.faults import LONGEST_WAIT, Rule
 from groundswell.emulator.http import Answer
 from groundswell.emulator.latency import LONGEST, WIDEST, Latency
@@ -206,3 +208,31 @@ def test_a_reset_takes_back_what_was_still_to_be_told() -> None:
     assert scene.app.webhooks._waiting.empty()
     assert scene.ask("GET", "/emulator/ledger")["webhooks"] == {"delivered": 0, "failed": 0}
     scene.close()
+
+
+def test_a_batch_that_breaks_the_emulator_holds_up_no_other(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    check = OpenAIBatches._check
+
+    def fragile(self: OpenAIBatches, batch: OpenAIBatch) -> list[dict[str, Any]]:
+        if batch.metadata is not None:
+            raise ZeroDivisionError
+        return check(self, batch)
+
+    monkeypatch.setattr(OpenAIBatches, "_check", fragile)
+    broken = scene.submit([openai_line(1)], metadata={"break": "it"})
+    good = scene.submit([openai_line(2)])
+    scene.advance(700)
+    assert (scene.batch(broken)["status"], scene.batch(good)["status"]) == ("validating", "completed")
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_batch_does_not_expire_before_it_was_begun() -> None:
+    scene = Scene(Settings(batch=BatchTimes(validating=10, window=1)))
+    id = scene.submit([openai_line(1)])
+    scene.advance(20)
+    batch = scene.batch(id)
+    scene.close()
+    assert batch["status"] == "expired"
+    assert batch["created_at"] < batch["in_progress_at"] <= batch["expired_at"]

@@ -69,7 +69,10 @@ class Agenda:
             now, done = self._clock.now(), 0
             while self._entries and self._entries[0][0] <= now:
                 when, _, action = heappop(self._entries)
-                action(when)
+                try:
+                    action(when)
+                except Exception:  # noqa: BLE001  # the outer edge: one batch must not hold up all others
+                    _log.exception("what was due at %s could not be done", when)
                 done += 1
                 if done % SLICE == 0:
                     await asyncio.sleep(0)
@@ -185,7 +188,7 @@ class Clerk(ABC):
         never = {"batch-stalls": len(batch.lines) // 2, "batch-stuck": 0}.get(name, len(batch.lines))
         for line in batch.lines[never:]:
             line.due = inf
-        self.agenda.at(batch.expires, lambda at: self._expire(batch, at))
+        self.agenda.at(max(when, batch.expires), lambda at: self._expire(batch, at))
         self._go_on(batch, when)
 
     def _go_on(self, batch: Batch, when: float) -> None:
