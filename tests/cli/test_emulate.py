@@ -14,7 +14,11 @@ from typing import Any
 
 import pytest
 
+from groundswell.cli.emulating import print_books
 from groundswell.emulator.faults import KINDS
+from groundswell.emulator.ledger import Entry
+from groundswell.emulator.prices import FREE
+from groundswell.program.request import Usage
 from tests.cli.conftest import CommandLine
 
 COMMAND = [sys.executable, "-m", "groundswell", "emulate", "--port", "0"]
@@ -99,3 +103,13 @@ def test_a_port_that_is_taken(cli: CommandLine) -> None:
         port = taken.getsockname()[1]
         told = cli("emulate", "--port", str(port), "--for", "0", status=2).stderr
     assert f"port {port} of 127.0.0.1 is taken" in told
+
+
+def test_names_from_outside_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = Entry()
+    entry.pay(b"x", Usage(1, 1), FREE)
+    print_books({"accounts": {"a": {"[/x]\x1b[2J": {**entry.show(), "refused": {"404": 2}}}}})
+    shown = capsys.readouterr().out
+    assert "[/x]?[2J" in shown
+    assert "\x1b[2J" not in shown
+    assert "refused 2 with 404" in shown

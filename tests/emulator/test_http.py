@@ -212,3 +212,73 @@ def test_it_is_no_proxy_but_understands_clients_that_take_it_for_one(serve: Any)
     raw = serve(echo, lambda port: exchange(port, b"CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n"))
     assert raw.startswith(b"HTTP/1.1 400 Bad Request")
     assert raw.count(b"HTTP/1.1 ") == 1
+
+
+def test_work_is_finished_for_a_client_that_has_gone(serve: Any) -> None:
+    begun, let_go, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow(http: HttpRequest) -> Answer:
+        begun.set()
+        await let_go.wait()
+        done.set()
+        return echo(http)
+
+    async def play(port: int) -> None:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(KEPT)
+        await begun.wait()
+        writer.close()
+        await writer.wait_closed()
+        let_go.set()
+        await done.wait()
+
+    serve(slow, play)
+
+
+def test_junk_is_refused_after_what_came_before_it_is_answered(serve: Any) -> None:
+    def late(http: HttpRequest) -> Answer:
+        return Answer(body=b"first", delay=0.01)
+
+    raw = serve(late, lambda port: exchange(port, KEPT + b"junk\r\n\r\n"))
+    assert raw.index(b"first") < raw.index(b"400 Bad Request")
+
+
+def test_a_client_that_does_not_read_is_not_written_to_for_ever(serve: Any) -> None:
+    answered: list[str] = []
+    full = asyncio.Event()
+
+    def large(http: HttpRequest) -> Answer:
+        answered.append(http.path)
+        full.set()
+        return Answer(body=b"x" * 1_000_000)
+
+    async def play(port: int) -> tuple[int, int]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+        writer.write(KEPT * 60 + GET)
+        await full.wait()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        before = len(answered)
+        received = 0
+        while data := await reader.read(1 << 20):
+            received += len(data)
+        writer.close()
+        return before, received
+
+    before, received = serve(large, play)
+    assert before < 61, "the rest waits until the client reads"
+    assert len(answered) == 61
+    assert received > 61_000_000
+
+
+def test_a_head_without_end_is_refused(serve: Any) -> None:
+    endless = b"GET / HTTP/1.1\r\n" + b"x-filler: " + b"y" * 300_000 + b"\r\n\r\n"
+    head, _ = split(serve(echo, lambda port: exchange(port, endless)))
+    assert head.startswith(b"HTTP/1.1 431 ")
+
+
+def test_an_old_client_gets_its_stream_without_chunks(serve: Any) -> None:
+    old = b"GET / HTTP/1.0\r\nhost: x\r\n\r\n"
+    head, body = split(serve(lambda http: Answer(chunks=words(b"ab", b"cde")), lambda port: exchange(port, old)))
+    assert b"chunked" not in head
+    assert body == b"abcde"

@@ -103,14 +103,21 @@ def print_books(books: dict[str, Any]) -> None:
             tokens = entry["input_tokens"], entry["output_tokens"]
             if paid:
                 counts = (entry["requests"], entry["batch_requests"], entry["paid_again"], *tokens)
-                table.add_row(account, model, *(f"{count:,}" for count in counts), f"{entry['dollars']:.6f}")
-            notes += [f"{account} {model}: {note}".replace(" :", ":") for note in _notes(entry)]
+                table.add_row(
+                    _plain(account), _plain(model), *(f"{count:,}" for count in counts), f"{entry['dollars']:.6f}"
+                )
+            notes += [f"{_plain(account)} {_plain(model)}: {note}".replace(" :", ":") for note in _notes(entry)]
     if table.row_count:
         output.print_table(table)
     for note in notes:
         output.line(note)
     if not table.row_count and not notes:
         output.say("nothing was asked")
+
+
+def _plain(name: str) -> Text:
+    """A name that came from outside, as nothing but letters: no markup, no escape sequences."""
+    return Text("".join(letter if letter.isprintable() else "?" for letter in name))
 
 
 def _notes(entry: dict[str, Any]) -> list[str]:

@@ -80,7 +80,6 @@ class App:
             ("POST", "/api/show"): self._free(ollama, ollama.show),
             ("GET", "/api/version"): lambda http: _json({"version": VERSION}),
             ("GET", "/"): lambda http: Answer(body=b"Ollama is running", content_type=TEXT),
-            ("HEAD", "/"): lambda http: Answer(content_type=TEXT),
             ("GET", "/health"): lambda http: _json({"status": "ok"}),
             ("GET", "/emulator/ledger"): self._ledger,
             ("POST", "/emulator/reset"): self._reset,
@@ -126,11 +125,12 @@ class App:
 
     def __call__(self, http: HttpRequest) -> Given:
         """Answer a request."""
-        handler = self.exact.get((http.method, http.path))
+        method = "GET" if http.method == "HEAD" else http.method
+        handler = self.exact.get((method, http.path))
         if handler is not None:
             return handler(http)
-        for (method, before, after), named in self.named.items():
-            if method == http.method and http.path.startswith(before) and http.path.endswith(after):
+        for (wanted, before, after), named in self.named.items():
+            if wanted == method and http.path.startswith(before) and http.path.endswith(after):
                 name = http.path[len(before) : len(http.path) - len(after)]
                 if name and ("/" not in name or before == "/v1/models/"):
                     return named(http, name)
@@ -202,8 +202,8 @@ class App:
         if wanted.speed is not None:
             self.world.clock.run_at(wanted.speed)
         self.world.clock.advance(wanted.advance)
+        self.agenda.moved()  # first: whoever asked for it may be gone before all is done
         await self.agenda.catch_up()
-        self.agenda.moved()
         return self._show_clock(http)
 
 

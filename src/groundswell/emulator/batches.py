@@ -81,7 +81,7 @@ class Agenda:
             with self._clock.as_of(when):
                 action(when)
         except Exception:  # noqa: BLE001  # the outer edge: one batch that breaks must not end all others
-            _log.exception("something of a batch could not be done")
+            _log.exception("what was due at %s could not be done", when)
 
     async def keep(self) -> None:
         """Catch up whenever something is due, until cancelled."""
@@ -193,7 +193,7 @@ class Clerk(ABC):
         never = {"batch-stalls": len(batch.lines) // 2, "batch-stuck": 0}.get(name, len(batch.lines))
         for line in batch.lines[never:]:
             line.due = inf
-        self.agenda.at(batch.expires, lambda at: self._expire(batch, at))
+        self.agenda.at(max(when, batch.expires), lambda at: self._expire(batch, at))
         self._go_on(batch, when)
 
     def _go_on(self, batch: Batch, when: float) -> None:

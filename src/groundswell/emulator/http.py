@@ -18,6 +18,10 @@ import httptools
 import msgspec
 
 MAX_BODY = 600 * 1024 * 1024
+MAX_HEAD = 256 * 1024
+MOST_WAITING = 100
+REFUSED = "refused"
+"""Stands for the method of what is no request, so that its answer waits its turn."""
 JSON = b"application/json"
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -30,6 +34,7 @@ class HttpRequest(NamedTuple):
     query: dict[str, str]
     headers: dict[str, str]
     body: bytes
+    version: str = "1.1"
 
 
 class Answer(NamedTuple):
@@ -61,10 +66,13 @@ Application = Callable[[HttpRequest], "Answer | Silence | Awaitable[Answer | Sil
 _STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 
 
-def _head(answer: Answer, length: int | None, *, keep: bool) -> bytes:
+def _head(answer: Answer, length: int | None, *, keep: bool, chunked: bool = False) -> bytes:
     line = _STATUS_LINES.get(answer.status) or b"HTTP/1.1 %d Other\r\n" % answer.status
     parts = [line, b"content-type: ", answer.content_type]
-    parts.append(b"\r\ntransfer-encoding: chunked" if length is None else b"\r\ncontent-length: %d" % length)
+    if length is not None:
+        parts.append(b"\r\ncontent-length: %d" % length)
+    elif chunked:
+        parts.append(b"\r\ntransfer-encoding: chunked")
     for name, value in answer.headers:
         parts += (b"\r\n", name, b": ", value)
     parts.append(b"\r\n\r\n" if keep else b"\r\nconnection: close\r\n\r\n")
@@ -77,6 +85,12 @@ def _target(url: bytes) -> bytes:
         return url
     _, scheme, rest = url.partition(b"://")
     return b"/" + rest.partition(b"/")[2] if scheme else url
+
+
+def _refusal(request: HttpRequest) -> Answer:
+    """What is said to something that is no request."""
+    body = msgspec.json.encode({"error": {"message": request.path, "type": "invalid_request_error"}})
+    return Answer(int(request.body), body)
 
 
 def _broken(request: HttpRequest) -> Answer:
@@ -97,7 +111,10 @@ class Connection(asyncio.Protocol):
         self._busy = False
         self._ended: Callable[[bool], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._working: asyncio.Task[None] | None = None
+        self._streaming: asyncio.Task[None] | None = None
+        self._lost = self._paused = False
+        self._refused = False
         self._writable = asyncio.Event()
         self._writable.set()
         self._begin()
@@ -106,7 +123,7 @@ class Connection(asyncio.Protocol):
         self._url = b""
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
-        self._size = 0
+        self._size = self._head_size = 0
 
     # What asyncio tells us.
 
@@ -115,22 +132,29 @@ class Connection(asyncio.Protocol):
         self._connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
+        """What is being worked on is finished all the same, as a provider would; only its answer is dropped."""
+        self._lost = True
         self._connections.discard(self)
         self._waiting.clear()
         self._writable.set()
         if self._timer is not None:
             self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
+        if self._streaming is not None:
+            self._streaming.cancel()
         self._finish(sent=False)
 
     def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._decline(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
             self._refuse(400, f"this is not HTTP/1.1: {error}")
+        if len(self._waiting) > MOST_WAITING and not self._paused:
+            self._paused = True
+            self._transport.pause_reading()  # until _next has got through them
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -142,9 +166,16 @@ class Connection(asyncio.Protocol):
 
     def on_url(self, url: bytes) -> None:
         self._url += url
+        self._count_head(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        self._count_head(len(name) + len(value))
+
+    def _count_head(self, size: int) -> None:
+        self._head_size += size
+        if self._head_size > MAX_HEAD:
+            self._refuse(431, f"the head is larger than {MAX_HEAD} bytes")
 
     def on_headers_complete(self) -> None:
         if self._headers.get("expect", "").lower() == "100-continue":
@@ -154,12 +185,12 @@ class Connection(asyncio.Protocol):
         self._size += len(body)
         if self._size > MAX_BODY:
             self._refuse(413, f"the body is larger than {MAX_BODY} bytes")
-        else:
+        elif not self._refused:
             self._body.append(body)
 
     def on_message_complete(self) -> None:
-        if self._parser.should_upgrade():
-            return  # see _decline
+        if self._refused or self._parser.should_upgrade():
+            return  # see _refuse, and _decline
         path, _, query = _target(self._url).decode("latin-1").partition("?")
         request = HttpRequest(
             self._parser.get_method().decode(),
@@ -167,6 +198,7 @@ class Connection(asyncio.Protocol):
             dict(parse_qsl(query)) if query else {},
             self._headers,
             self._body[0] if len(self._body) == 1 else b"".join(self._body),
+            self._parser.get_http_version(),
         )
         self._waiting.append((request, self._parser.should_keep_alive()))
         self._begin()
@@ -197,21 +229,31 @@ class Connection(asyncio.Protocol):
             self._busy = True
             request, keep = self._waiting.popleft()
             try:
-                answer = self._application(request)
+                answer = _refusal(request) if request.method is REFUSED else self._application(request)
             except Exception:  # noqa: BLE001  # the outer edge: a client must not wait for an answer that never comes
                 answer = _broken(request)
-            if isinstance(answer, Answer | Silence):
+            if isinstance(answer, Answer | Silence) and self._writable.is_set():
                 self._give(answer, request, keep)
             else:
-                self._task = asyncio.ensure_future(self._wait_for(answer, request, keep))
+                self._working = asyncio.ensure_future(self._wait_for(answer, request, keep))
+        if self._paused and not self._waiting and not self._transport.is_closing():
+            self._paused = False
+            self._transport.resume_reading()
 
-    async def _wait_for(self, answer: Awaitable[Answer | Silence], request: HttpRequest, keep: bool) -> None:
+    async def _wait_for(
+        self, answer: Answer | Silence | Awaitable[Answer | Silence], request: HttpRequest, keep: bool
+    ) -> None:
+        """Wait for an answer, and for a client that is slow to read the ones before."""
         try:
-            given = await answer
+            given = answer if isinstance(answer, Answer | Silence) else await answer
         except Exception:  # noqa: BLE001  # the same edge
             given = _broken(request)
-        self._task = None
-        self._give(given, request, keep)
+        await self._writable.wait()
+        self._working = None
+        if not self._lost:
+            self._give(given, request, keep)
+        elif isinstance(given, Answer) and given.ended is not None:
+            given.ended(False)
         self._next()
 
     def _give(self, answer: Answer | Silence, request: HttpRequest, keep: bool) -> None:
@@ -233,28 +275,28 @@ class Connection(asyncio.Protocol):
 
     def _send(self, answer: Answer, request: HttpRequest, keep: bool) -> None:
         if answer.chunks is not None and request.method != "HEAD":
-            self._task = asyncio.ensure_future(self._stream(answer, answer.chunks, keep))
+            self._streaming = asyncio.ensure_future(self._stream(answer, answer.chunks, request, keep))
             return
         keep = keep and answer.cut is None
         head = _head(answer, len(answer.body), keep=keep)
         self._transport.write(head if request.method == "HEAD" else head + answer.body[: answer.cut])
         self._end(keep)
 
-    async def _stream(self, answer: Answer, chunks: AsyncIterator[bytes], keep: bool) -> None:
-        self._transport.write(_head(answer, None, keep=keep))
+    async def _stream(self, answer: Answer, chunks: AsyncIterator[bytes], request: HttpRequest, keep: bool) -> None:
+        chunked = request.version != "1.0"
+        keep = keep and chunked and answer.cut is None
+        self._transport.write(_head(answer, None, keep=keep, chunked=chunked))
         sent = 0
         async for chunk in chunks:
             await self._writable.wait()
             if answer.cut is not None and sent + len(chunk) > answer.cut:
-                keep = False
                 break
             sent += len(chunk)
-            self._transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+            self._transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if chunked else chunk)
         else:
-            keep = keep and answer.cut is None
-            if answer.cut is None:
+            if chunked and answer.cut is None:
                 self._transport.write(b"0\r\n\r\n")
-        self._task = None
+        self._streaming = None
         self._end(keep)
         self._next()
 
@@ -270,9 +312,13 @@ class Connection(asyncio.Protocol):
             ended(sent)
 
     def _refuse(self, status: int, message: str) -> None:
-        body = msgspec.json.encode({"error": {"message": message, "type": "invalid_request_error"}})
-        self._transport.write(_head(Answer(status), len(body), keep=False) + body)
-        self._transport.close()
+        """Say that this is no request, after what is still to be answered, and read no more."""
+        if self._refused:
+            return
+        self._refused = True
+        self._waiting.append((HttpRequest(REFUSED, message, {}, {}, b"%d" % status), False))
+        if not self._busy:
+            self._next()
 
     def close(self) -> None:
         """Close the connection, whatever it is waiting for."""

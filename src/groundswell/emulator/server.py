@@ -71,8 +71,8 @@ class Emulator:
     async def advance(self, seconds: float) -> None:
         """Move the clock on, and do everything that was due by then."""
         self.world.clock.advance(seconds)
-        await self.app.agenda.catch_up()
         self.app.agenda.moved()
+        await self.app.agenda.catch_up()
 
 
 def _cannot_listen(host: str, port: int, error: Exception) -> str:

@@ -23,10 +23,10 @@ class Webhooks:
         self.forget()
 
     def forget(self) -> None:
-        """Send nothing of what has happened, and begin to count again."""
-        self.delivered = self.failed = 0
+        """Tell nobody of the batches so far, and count from nothing."""
         while not self._waiting.empty():
             self._waiting.get_nowait()
+        self.delivered = self.failed = 0
 
     def tell(self, event: str, batch: str) -> None:
         """A batch has ended."""

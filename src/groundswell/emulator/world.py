@@ -56,12 +56,12 @@ class World:
         return f"{prefix}{self._salt}{self._made:012x}"
 
     def account(self, key: str) -> Account | None:
-        """Whose key it is; None if it is nobody's."""
-        keys = self.settings.keys
+        """Whose key it is; None if it is nobody's. A header's letters stand for the bytes that came."""
+        keys, sent = self.settings.keys, key.encode("latin-1")
         if keys:
-            known = [name for name, own in keys.items() if compare_digest(own.encode(), key.encode())]
+            known = [name for name, own in keys.items() if compare_digest(own.encode(), sent)]
             return self.named(known[0]) if known else None
-        return self.named("key-" + blake2b(key.encode(), digest_size=4).hexdigest())
+        return self.named("key-" + blake2b(sent, digest_size=4).hexdigest())
 
     def named(self, name: str) -> Account:
         """The account of that name."""

@@ -21,6 +21,8 @@ INVALID = "invalid_request_error"
 HEADER_NAMES = {REQUESTS: b"requests", INPUT: b"input-tokens", OUTPUT: b"output-tokens"}
 UNITS = {REQUESTS: "requests", INPUT: "input tokens", OUTPUT: "output tokens"}
 MAX_BODY = 32 * 1024 * 1024
+MOST_RESERVED = 2**53
+"""Tokens of output; a larger max_tokens is the same to every limit, and no number to compute with."""
 
 FAULTS: dict[str, tuple[str, str]] = {
     "400": (INVALID, "Your request was malformed."),
@@ -84,7 +86,7 @@ class AnthropicDesk(Desk):
 
     def charges(self, tokens: int, incoming: Incoming) -> dict[str, int]:
         asked = incoming.request.max_tokens if isinstance(incoming.request, Chat) else None
-        return {REQUESTS: 1, INPUT: tokens, OUTPUT: asked or 0}
+        return {REQUESTS: 1, INPUT: tokens, OUTPUT: min(asked or 0, MOST_RESERVED)}
 
     def settle(self, account: Account, name: str, charged: dict[str, int], usage: Usage) -> None:
         """Output was reserved by max_tokens, and cached input does not count."""

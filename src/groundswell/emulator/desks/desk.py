@@ -331,7 +331,11 @@ def named(data: Any) -> str:
 
 def fingerprint(data: Any) -> bytes:
     """The same for requests that ask the same, whether streamed or not."""
-    return blake2b(_canonical({key: data[key] for key in data if key not in _FORM}), digest_size=16).digest()
+    try:
+        plain = _canonical({key: data[key] for key in data if key not in _FORM})
+    except RecursionError:  # what can be read a little deeper than it can be written
+        raise Rejected(400, "The JSON body is nested too deeply.", kind="invalid_request_error") from None
+    return blake2b(plain, digest_size=16).digest()
 
 
 def ended(reply: Reply | Embedding, fault: str) -> Reply | Embedding:

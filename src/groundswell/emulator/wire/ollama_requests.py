@@ -20,6 +20,9 @@ OPTIONS = frozenset({"temperature", "top_p", "seed", "num_predict", "stop"})
 ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 THOUGHTS = ("low", "medium", "high")
 
+LARGEST = 3.4e38
+"""Of what Ollama keeps in 32 bits."""
+
 
 def refuse(message: str) -> NoReturn:
     raise Rejected(400, message, kind="invalid_request_error")
@@ -130,6 +133,8 @@ def _option(options: dict[str, Any], name: str, wanted: str, kinds: tuple[type, 
 
 def _decimal(options: dict[str, Any], name: str) -> float | None:
     value = _option(options, name, "float32", (float, int))
+    if value is not None and not -LARGEST <= value <= LARGEST:
+        refuse(f'option "{name}" must be of type float32')
     return None if value is None else float(value)
 
 
