@@ -71,6 +71,14 @@ def test_for_people_it_says_what_to_set_and_shows_a_table() -> None:
     assert "nothing was asked" in done.stderr
 
 
+def test_given_keys_are_named_and_not_shown() -> None:
+    done = subprocess.run(
+        [*COMMAND, "--for", "0", "--key", "alice=sk-1"], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert "OPENAI_API_KEY='<the key of alice>'" in done.stdout
+    assert "sk-1" not in done.stdout + done.stderr
+
+
 def test_the_faults_there_are(cli: CommandLine) -> None:
     assert set(cli.json("emulate", "--faults")) == set(KINDS)
     listed = cli("emulate", "--faults").stdout

@@ -194,3 +194,35 @@ def test_limits_are_kept_and_what_breaks_them_is_counted() -> None:
     assert (entry["requests"], entry["refused"]) == (statuses[200], {"429": statuses[429]})
     assert entry["limits_broken"] == {"requests": statuses[429]}
     assert statuses[429] > 0
+
+
+def test_clients_that_go_before_their_reply_have_paid_for_it() -> None:
+    """Two accounts; every client lets every second of its requests go."""
+    settings = Settings(latency=Latency(median=0.3))
+
+    async def ask(emulator: Emulator, key: str, number: int, *, stay: bool) -> None:
+        host, _, port = emulator.url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        data = json.dumps(request_of("openai", number)[1]).encode()
+        head = (
+            f"POST /v1/chat/completions HTTP/1.1\r\nauthorization: Bearer {key}\r\ncontent-length: {len(data)}\r\n\r\n"
+        )
+        writer.write(head.encode() + data)
+        await writer.drain()
+        if stay:
+            await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+        await writer.wait_closed()
+
+    async def main() -> dict[str, Any]:
+        async with asyncio.timeout(60), Emulator(settings) as emulator:
+            asks = [ask(emulator, f"key{n % 2}", n, stay=stay) for n in range(40) for stay in (True, False)]
+            await asyncio.gather(*asks)
+            return await emulator.ledger()
+
+    accounts = asyncio.run(main())["accounts"]
+    assert len(accounts) == 2
+    for models in accounts.values():
+        entry = models["gpt-4o-mini"]
+        assert (entry["received"], entry["requests"], entry["abandoned"]) == (40, 40, 20)
+        assert (entry["distinct_requests"], entry["paid_again"]) == (20, 20)

@@ -40,7 +40,7 @@ async def _serve(emulator: Emulator, seconds: float | None, *, json: bool) -> di
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
     async with emulator:
-        _say_ready(emulator.url, json=json)
+        _say_ready(emulator, json=json)
         watching = asyncio.create_task(_watch(emulator)) if output.err.is_terminal else None
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), seconds)
@@ -50,7 +50,9 @@ async def _serve(emulator: Emulator, seconds: float | None, *, json: bool) -> di
         return await emulator.ledger()
 
 
-def _say_ready(url: str, *, json: bool) -> None:
+def _say_ready(emulator: Emulator, *, json: bool) -> None:
+    url, named = emulator.url, emulator.world.settings.keys
+    key = f"'<the key of {' or '.join(named)}>'" if named else "emulated"
     if json:
         output.print_json({"url": url, "pid": os.getpid()})
         return
@@ -58,8 +60,8 @@ def _say_ready(url: str, *, json: bool) -> None:
     if not re.match(r"http://(127\.|localhost|\[::1\])", url):
         output.say("warning: others can reach this address; the emulator has no secrets, but anybody may use it")
     output.say("Point clients here:")
-    output.line(f"export OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=emulated")
-    output.line(f"export ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=emulated")
+    output.line(f"export OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY={key}")
+    output.line(f"export ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY={key}")
     output.line(f"export OLLAMA_HOST={url}")
     output.say(f"books: {url}/emulator/ledger    faults: {url}/emulator/faults    Ctrl-C ends it")
 
