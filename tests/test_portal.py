@@ -23,8 +23,10 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _no_thread_is_left() -> Iterator[None]:
+    before = set(threading.enumerate())
     yield
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("groundswell")] == []
+    left = [thread.name for thread in threading.enumerate() if thread not in before]
+    assert [name for name in left if name.startswith("groundswell")] == []
 
 
 def test_map_and_submit(store: Path) -> None:
