@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import importlib.util
 import json
 import os
 import resource
@@ -237,9 +238,7 @@ def open_connections(count: int) -> dict[str, float]:
 
 def granian_command(folder: str) -> list[str] | None:
     """A server of granian's with one worker, if it is installed."""
-    try:
-        import granian  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("granian") is None:
         return None
     Path(folder, "fixed_app.py").write_text(GRANIAN)
     with socket.socket() as free:
