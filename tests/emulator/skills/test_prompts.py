@@ -77,6 +77,42 @@ def test_hints_narrow_the_guesses_down() -> None:
     assert all(word[0] == "a" and len(word) == 6 for word in found)
 
 
+FIRST_LETTERS = {
+    'It begins with "T".': "t",
+    "It begins with T.": "t",
+    "The first letter is t.": "t",
+    "It starts with the letter T, I think.": "t",
+    "It begins with a T and has a friend.": "t",
+    "It starts with A and goes on.": "a",
+    "The first letter is a": "a",
+    "Think of 'T' and go on from there.": "t",
+}
+NO_FIRST_LETTERS = [
+    "It starts with a bang.",
+    "The first letter is a vowel.",
+    "Think of a thing you like.",
+    "It begins with tea.",
+    "It starts with I think so.",
+    "Does yours begin with T?",
+    "It does not start with T.",
+    "It doesn't begin with 't'.",
+    "It starts with 3 strokes.",
+    "It begins with T-shirts.",
+]
+
+
+@pytest.mark.parametrize(("hint", "letter"), FIRST_LETTERS.items(), ids=list(FIRST_LETTERS))
+def test_a_first_letter_narrows_the_guesses_down(hint: str, letter: str) -> None:
+    found = guesses(hint, "I see.", "Your 4 best guesses at my secret?")
+    assert [word[0] for word in found] == [letter] * 4
+
+
+@pytest.mark.parametrize("hint", NO_FIRST_LETTERS)
+def test_what_names_no_first_letter_leaves_all_guesses_open(hint: str) -> None:
+    found = guesses(hint, "I see.", "Your 10 best guesses at my secret?")
+    assert len({word[0] for word in found}) > 3
+
+
 def test_ones_own_secret_is_no_guess() -> None:
     assert "lantern" not in guesses("My secret is lantern.", "I see.", "Your best guesses at my secret?")
 
