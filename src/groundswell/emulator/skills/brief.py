@@ -16,6 +16,7 @@ _TASK_WORDS = (
     " transform replace swap substitute synonyms judge rate evaluate assess grade score classify decide determine"
     " evaluator grader rater assessor classifier referee reveal reveals revealed leak leaks leaked disclose disclosed"
     " discloses mention mentions mentioned refuse refused refuses refusal away occur occurs appear appears yes"
+    " answer reply respond output return transcript conversation dialogue response talk"
 )
 TASK_WORDS = frozenset(_TASK_WORDS.split())
 """Without one of these words a text asks for none of the tasks, and is not looked at further."""
@@ -68,4 +69,4 @@ def task_in(text: str) -> str | None:
         return "improving"
     if rewording.REWORDING.search(seen):
         return "rewording"
-    return "judging" if judging.JUDGING.search(seen) else None
+    return "judging" if judging.ordered(seen) else None
