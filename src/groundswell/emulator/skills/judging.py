@@ -42,9 +42,7 @@ _LABELS = pattern(
     r"|classify[^.\n:]{0,60}? as)\s*(?:one of)?\s*:?\s*([^.\n]{3,200})",
     re.I,
 )
-_CHOICE = pattern(
-    rf"{_ANSWER}{_WITH}(?:({_BY_NAME})|(?<=with\s)(\w+(?:,\s+\w+)*,?\s+or\s+\w+)\s*(?:[.!\n]|\Z))", re.I
-)
+_CHOICE = pattern(rf"{_ANSWER}{_WITH}(?:({_BY_NAME})|(?<=with\s)(\w+(?:,\s+\w+)*,?\s+or\s+\w+)\s*(?:[.!\n]|\Z))", re.I)
 """Labels in the order itself: "Answer LEAKED or SAFE", "reply with leaked or safe"."""
 _LABEL = re.compile(r"[\"'`*\[\]()]*\s*(?:,|/|\||;|\bor\b|\band\b)\s*(?:or\s+)?[\"'`*\[\]()]*")
 _ABOUT_REFUSAL = re.compile(r"\brefus\w+|\bdeclin\w+", re.I)
