@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills import arithmetic, landscape, problems, solving
 from groundswell.emulator.skills.problems import solve, written
+from tests.emulator.skills import word_problems
 
 SOLVED = {
     "Ana has 12 apples. She buys 5 more, gives 3 to Ben. How many apples does she have?": 14,
@@ -82,6 +83,20 @@ def test_a_problem_is_solved(problem: str, value: int) -> None:
 @pytest.mark.parametrize("problem", UNREAD, ids=lambda problem: problem[:30])
 def test_what_is_not_understood_is_left_alone(problem: str) -> None:
     assert solve(problem) is None
+
+
+def test_problems_inside_the_grammar_are_solved_exactly() -> None:
+    wrong = [
+        (kind, text, answer, solve(text)) for kind, text, answer in word_problems.told(word_problems.INSIDE, 200, 1)
+    ]
+    assert [entry for entry in wrong if entry[3] is None or entry[3].value != entry[2]] == []
+
+
+def test_problems_outside_the_grammar_are_never_solved_wrongly() -> None:
+    tried = [
+        (kind, text, answer, solve(text)) for kind, text, answer in word_problems.told(word_problems.OUTSIDE, 200, 2)
+    ]
+    assert [entry for entry in tried if entry[3] is not None and entry[3].value != entry[2]] == []
 
 
 @given(NAMES, THINGS, COUNTS, st.lists(st.tuples(st.sampled_from(sorted(EVENTS)), COUNTS), min_size=1, max_size=5))

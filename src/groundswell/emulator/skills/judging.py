@@ -61,7 +61,8 @@ _SECRET = pattern(
 
 _SHOWN = re.compile(
     r"<(transcript|conversation|dialogue|response|reply|talk)>.*?</\1>"
-    r"|(?:^|\n)[ \t]*(?:#+[ \t]*|\*\*)?(?:the\s)?(?:transcript|conversation|dialogue|response|reply|talk)(?:\*\*)?[ \t]*:",
+    r"|(?:^|\n)[ \t]*(?:#+[ \t]*|\*\*)?(?:the\s)?"
+    r"(?:transcript|conversation|dialogue|response|reply|talk)(?:\*\*)?[ \t]*:",
     re.I | re.S,
 )
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 
 _STOPS = (
-    "a an the to of on in at for from with by into among between and or but then than as each every apiece per off away back"
-    " more fewer less now left today yesterday tomorrow later again altogether together total there here it them him her"
-    " he she they we i you who that which if when while after before during until is are was were be do does did has"
-    " have had can could will would must should may might cost costs get gets got go goes come comes came leave leaves"
-    " fly flew arrive arrived join joined remain remains stay stays need needs weigh weighs hold holds contain contains"
-    " sit sits fit fits make makes made give gives gave eat eats ate sell sells sold buy buys bought lose loses lost find"
-    " finds found break breaks broke spend spends spent pay pays paid earn earns save saves use uses travel travels run"
-    " runs drive drives work works read reads monday tuesday wednesday thursday friday saturday sunday additional extra"
-    " another other new out up down around about share shares split splits"
+    "a an the to of on in at for from with by into among between and or but then than as each every apiece per"
+    " off away back more fewer less now left today yesterday tomorrow later again altogether together total there"
+    " here it them him her he she they we i you who that which if when while after before during until is are was"
+    " were be do does did has have had can could will would must should may might cost costs get gets got go goes"
+    " come comes came leave leaves fly flew arrive arrived join joined remain remains stay stays need needs weigh"
+    " weighs hold holds contain contains sit sits fit fits make makes made give gives gave eat eats ate sell sells"
+    " sold buy buys bought lose loses lost find finds found break breaks broke spend spends spent pay pays paid"
+    " earn earns save saves use uses travel travels run runs drive drives work works read reads monday tuesday"
+    " wednesday thursday friday saturday sunday additional extra another other new out up down around about share"
+    " shares split splits"
 )
 STOPS = frozenset(_STOPS.split())
 _AFTER = re.compile(r"%?\s*((?:[A-Za-z'’-]+\s*){0,6})")

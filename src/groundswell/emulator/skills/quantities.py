@@ -8,122 +8,47 @@ from fractions import Fraction
 from groundswell.emulator.skills.arithmetic import apply
 from groundswell.emulator.skills.clauses import Clause
 from groundswell.emulator.skills.nouns import counted, is_money, phrase, stem
-
-_N = r"(\d{1,15}(?:\.\d{1,9})?)"
-_THING = r"(?:[A-Za-z'-]+\s+){0,4}?"
-
-GAIN = re.compile(
-    r"\b(?:buys?|bought|gets?|got|finds?|found|receives?|received|picks?|picked|collects?|collected|earns?|earned|wins?|won"
-    r"|gains?|gained|adds?|added|bakes?|baked|makes?|made|(?:is|are|was|were) given|joins?|joined|arrives?"
-    r"|arrived|come|came|saves?|saved"
-    r"|harvests?|catch(?:es)?|caught|grows?|grew|more)\b",
-    re.I,
-)
-LOSS = re.compile(
-    r"\b(?:gives?|gave|eats?|ate|sells?|sold|loses?|lost|spends?|spent|uses?|used|donates?|donated|breaks?|broke|throws?|threw"
-    r"|drops?|dropped|removes?|removed|leaves?|left|lends?|lent|pays?|paid|drinks?|drank|reads?|sends?|sent|hands?|handed|fewer"
-    r"|(?:get|got) off|fly|flew|burn(?:s|ed)?)\b",
-    re.I,
-)
-SELLS = re.compile(r"\b(?:sells?|sold|earns?|earned)\b", re.I)
-GROUPS = re.compile(
-    rf"{_N}\s+{_THING}(?:with|of|containing|holding|that (?:each )?(?:hold|have|contain)|full of|has|have"
-    rf"|each with|each (?:holding|containing))"
-    rf"\s+{_N}\s*{_THING}(?:each)?\s*[.!]?",
-    re.I,
-)
-PRICES = re.compile(
-    rf"{_N}\s+{_THING}(?:at|for|costing|that cost|which cost|priced at)\s+{_N}\s*(?:dollars?|cents?|euros?|pounds?"
-    rf"|coins?)?\s*(?:each|apiece|a piece|per\s+\w+)",
-    re.I,
-)
-EACH = re.compile(
-    rf"\b(?:each|every)\s+(?:\w+\s+)?(\w+)\s+(?:has|holds?|contains?|costs?|weighs?|gets?|needs?)\s+{_N}"
-    rf"|\ban?\s+(?:\w+\s+)?(\w+)\s+(?:holds?|contains?|costs?|weighs?|needs?)\s+{_N}",
-    re.I,
-)
-PER = re.compile(rf"{_N}\s+{_THING}(?:an?|per|each|every)\s+(second|minute|hour|day|week|month|year)\b", re.I)
-RATE = re.compile(
-    rf"{_N}\s+(?:{_THING})(?:an?|per|each|every)\s+(second|minute|hour|day|week|month|year)\b.*?\bfor\s+{_N}\s+\2s?\b"
-    rf"|(?:for\s+)?{_N}\s+(second|minute|hour|day|week|month|year)s?\s+at\s+{_N}\s+{_THING}(?:an?|per|each|every)\s+\5\b",
-    re.I,
-)
-PERCENT_OF = re.compile(rf"{_N}\s?%\s+of\s+{_N}", re.I)
-PERCENT = re.compile(rf"{_N}\s?%", re.I)
-LESS = re.compile(
-    r"\b(?:off|discount|less|reduc\w+|falls?|fell|drops?|dropped|decreas\w+|shrinks?|cheaper|sale)\b", re.I
-)
-MORE = re.compile(r"\b(?:increas\w+|rises?|rose|grows?|grew|more|tax|tip|interest|extra|raised?|adds?|added)\b", re.I)
-SHARE = re.compile(
-    rf"\b(?:shares?|shared|splits?|split|divides?|divided|distributes?|distributed|packs?|packed|puts?)\b.*?"
-    rf"\b(?:among|amongst|between|into|by|in|to)\s+(?:(?:her|his|their|the)\s+)?{_N}",
-    re.I,
-)
-PACKS = re.compile(rf"\b(?:into|in)\s+{_THING}of\s+{_N}", re.I)
-TIMES = re.compile(rf"\b(?:(twice|doubles?|doubled)|(triples?|tripled|thrice)|{_N}\s+times)\b", re.I)
-PART = re.compile(r"\b(?:(half)|(?:a|one|1)\s+(third|quarter|fourth|fifth))\b", re.I)
-PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5}
-_DEGREE = r"(more|older|taller|heavier|longer|fewer|less|younger|shorter|lighter)"
-THAN = re.compile(rf"{_N}\s+(?!times\b)(?:[a-z]+\s+){{0,2}}?{_DEGREE}\b(?:.*?\bthan\s+([A-Z]\w*))?")
-AS_MANY = re.compile(r"\bas\s+(?:many|much|old|tall|far|long|heavy)\b(?:.*?\bas\s+([A-Z]\w*))?")
-_MORE = frozenset({"more", "older", "taller", "heavier", "longer"})
-_HAS = re.compile(r"\A(?:And\s+|But\s+)?[A-Z]\w*\s+(?:has|have|had|is|was)\b")
-_COMPARED = re.compile(r"\bthan\b|\bas\s+(?:many|much|old|tall|far|long|heavy)\b", re.I)
-_DOUBLES = re.compile(r"\b(?:doubles?|doubled|triples?|tripled)\b", re.I)
-_KEEPS = re.compile(r"\b(?:keeps?|kept)\b", re.I)
-_SUBSET = re.compile(
-    r"\b(?:of\s+(?:them|the\s+\w+)\s+)?(?:are|is|were|was)\s+(?!on\b|sold\b|off\b)(\w+)\s*[.!]?\Z", re.I
-)
-_EVERY = re.compile(r"\b(?:each|every|per|apiece)\b", re.I)
-_TRAPS = re.compile(
-    r"\b(?:not|never|no|without|neither|nor|except|instead|some|several|few|another|at least|at most|about|only"
-    r"|until|unless|would|could|wants?|needs?|all but|half an?|and a half|times (?:a|per|an|each|every)|twice (?:a|per|an))\b"
-    r"|n['’]t\b|\b\d+ of (?:them|these|those|the \w+) (?:is|are|was|were)\b|\b(?:is|are|was|were|has|have|had)\b.*\bleft\b"
-    r"|\bfrom \d+ .*\bto \d|\b(?:fell|falls|rose|rises|drops|dropped|grows|grew) to \d",
-    re.I,
-)
-"""Words that turn a clause into something that the grammar does not have."""
-_VAGUE = re.compile(r"\b(?:some|all|rest|several|few|many|most|an?|others?|everything|nothing|remaining)\b", re.I)
-_STRANGER = re.compile(r"(?:and\s+)?(?:an?|the|her|his|their|my|our|another|some\w*|both|every\w*)\s", re.I)
-_PRONOUN = re.compile(r"(?:and\s+|then\s+)*(?:he|she|it|they|we|i)\b", re.I)
-_FROM = re.compile(r"\bfrom\s+([A-Z]\w*)")
-_SPENT_ON = re.compile(r"\b(?:buys?|bought|gets?|got)\b", re.I)
-STATE = re.compile(
-    r"\b(?:has|have|had|there (?:are|is|were|was)|starts?(?: out)? with|started(?: out)? with|begins? with|costs?"
-    r"|cost|weighs?|holds?"
-    r"|contains?|owns?|keeps?|is|are|was|were|seats?|sits?|with|at first)\b",
-    re.I,
-)
-_NAME = re.compile(
-    r"(?:\A|\b)(?:(?:If|Then|Later|Now|After|When|Meanwhile|Today|Yesterday|And|But|So)\s+)?([A-Z][a-z]+)\b"
-)
-_TO = re.compile(r"\b(?:to|gives?|gave)\s+([A-Z]\w*)")
-_ELLIPTIC = re.compile(r"(?:and\s+)?\d")
-PRONOUNS = frozenset(
-    {
-        "He",
-        "She",
-        "They",
-        "It",
-        "There",
-        "The",
-        "A",
-        "An",
-        "Her",
-        "His",
-        "Each",
-        "Every",
-        "In",
-        "On",
-        "At",
-        "If",
-        "I",
-        "We",
-        *(
-            "Then Later Now After When Meanwhile Today Yesterday And But So First Next Finally Afterwards Both Some My".split()
-        ),
-        *("Their Our This That These Those Another During Before Last One".split()),
-    }
+from groundswell.emulator.skills.wording import (
+    AS_MANY,
+    COMPARED,
+    COUNTS_MORE,
+    DOUBLES,
+    EACH,
+    ELLIPTIC,
+    EVERY,
+    FROM,
+    GAIN,
+    GROUPS,
+    HAS,
+    HELD,
+    INVERSE,
+    KEEPS,
+    LESS,
+    LOSS,
+    MORE,
+    MORE_IN_DEGREE,
+    NAME,
+    PACKS,
+    PART,
+    PARTS,
+    PER,
+    PERCENT,
+    PERCENT_OF,
+    PRICES,
+    PRONOUN,
+    PRONOUNS,
+    RATE,
+    SELLS,
+    SHARE,
+    SPENT_ON,
+    STATE,
+    STRANGER,
+    SUBSET,
+    THAN,
+    TIMES,
+    TO,
+    TRAPS,
+    VAGUE,
 )
 
 
@@ -163,7 +88,7 @@ class Quantities:
         if not clause.numbers and not TIMES.search(clause.text) and not PART.search(clause.text):
             return clause.question or not self._vague(clause.text)
         parts = len(TIMES.findall(clause.text)) + len(PART.findall(clause.text))
-        if parts > 1 or (not clause.question and _TRAPS.search(clause.text)) or self.subset:
+        if parts > 1 or (not clause.question and TRAPS.search(clause.text)) or self.subset:
             return False
         for reader in (self._rate, self._percent, self._compare, self._groups, self._each, self._share, self._scale):
             taken = reader(clause)
@@ -173,7 +98,7 @@ class Quantities:
 
     def _vague(self, text: str) -> bool:
         """Whether something is done with an unknown quantity."""
-        return _VAGUE.search(text) is not None and (LOSS.search(text) or GAIN.search(text)) is not None
+        return VAGUE.search(text) is not None and (LOSS.search(text) or GAIN.search(text)) is not None
 
     def do(self, left: Fraction, sign: str, right: Fraction) -> Fraction:
         value = apply(left, sign, right)
@@ -182,7 +107,7 @@ class Quantities:
 
     def _subject(self, text: str) -> str:
         """Who a clause is about: the name it starts with, or whoever it was before."""
-        match = _NAME.match(text)
+        match = NAME.match(text)
         return self.who if match is None or match[1] in PRONOUNS else match[1]
 
     def _start(self, text: str, value: Fraction, noun: tuple[str, ...] = (), *, deed: bool = False) -> None:
@@ -200,9 +125,10 @@ class Quantities:
                 continue
             del self.waiting[at]
             known, other = (whom, who) if whom in self.held else (who, whom)
-            self.held[other] = self.do(self.held[known], sign if known == whom else _INVERSE[sign], amount)
+            self.held[other] = self.do(self.held[known], sign if known == whom else INVERSE[sign], amount)
             self.things[other] = self.things.get(other) or list(self.things[known])
-            return self._resolve()
+            self._resolve()
+            return
 
     def _name_kind(self, who: str, noun: tuple[str, ...], sign: str) -> bool:
         """Note what a change counts; False where it cannot belong to the account."""
@@ -222,7 +148,7 @@ class Quantities:
         if who not in self.held and self.who in self.held:
             who = self.who
         self.who = who
-        partner = (_TO if sign == "-" else _FROM).search(clause.text)
+        partner = (TO if sign == "-" else FROM).search(clause.text)
         others = {name for name in self.held if name and name != who and re.search(rf"\b{name}\b", clause.text)}
         if others - {partner[1] if partner is not None else ""} or (self.bill and sign == "-"):
             return False
@@ -255,7 +181,7 @@ class Quantities:
             return None
         pair = (match[1], match[3]) if match[1] else (match[4], match[6])
         noun = counted(clause.text, pair[0])
-        if self.each is not None or len(_EVERY.findall(clause.text)) > 1:
+        if self.each is not None or len(EVERY.findall(clause.text)) > 1:
             return -1
         return 2 if self._amount(clause, self.do(Fraction(pair[0]), "*", Fraction(pair[1])), noun) else -1
 
@@ -275,7 +201,7 @@ class Quantities:
             self._start(clause.text, rest[0])
         if self._current is None:
             return -1
-        percent, part = Fraction(match[1]), _SUBSET.search(clause.text)
+        percent, part = Fraction(match[1]), SUBSET.search(clause.text)
         if LESS.search(clause.text) or LOSS.search(clause.text):
             percent = 100 - percent
         elif MORE.search(clause.text):
@@ -292,13 +218,13 @@ class Quantities:
         if clause.question:
             return None
         than, many = THAN.search(clause.text), AS_MANY.search(clause.text)
-        plain = _HAS.match(clause.text) is not None
+        plain = HAS.match(clause.text) is not None
         if many is not None:
             (sign, amount, used), whom = _factor(clause.text), many[1]
         elif than is not None and (plain or than[3]):
-            sign, amount, used, whom = "+" if than[2] in _MORE else "-", Fraction(than[1]), 1, than[3]
+            sign, amount, used, whom = "+" if than[2] in MORE_IN_DEGREE else "-", Fraction(than[1]), 1, than[3]
         else:
-            return -1 if _COMPARED.search(clause.text) else None
+            return -1 if COMPARED.search(clause.text) else None
         who = self._subject(clause.text)
         others = [name for name in self.held if name != who]
         whom = whom or (others[0] if len(others) == 1 and not self.waiting else None)
@@ -317,7 +243,7 @@ class Quantities:
         if match is None:
             return None
         holder, noun = counted(clause.text, match[1]), counted(clause.text[match.start(2) :], match[2])
-        if not holder or (match[0].split()[1:] and _HELD.search(match[0]) and not _EVERY.search(clause.text)):
+        if not holder or (match[0].split()[1:] and HELD.search(match[0]) and not EVERY.search(clause.text)):
             return -1
         product = self.do(Fraction(match[1]), "*", Fraction(match[2]))
         noun = ("dollar",) if price is not None else noun
@@ -332,7 +258,7 @@ class Quantities:
         found = match or per
         rest = clause.text.replace(found[0], "") if found is not None else ""
         amount, noun = Fraction(number), counted(clause.text, number)
-        if _EVERY.search(rest) or len(clause.numbers) > 1:
+        if EVERY.search(rest) or len(clause.numbers) > 1:
             return -1
         known = self.things.get(self.who, [])
         if self._current is not None and match is not None and [other[-1] for other in known] == [stem(piece)]:
@@ -348,7 +274,7 @@ class Quantities:
         """The number of pieces that `each` has waited for."""
         assert self.each is not None
         (per, piece), noun = self.each, counted(clause.text, _written(clause.numbers[0]))
-        if not noun or noun[-1] != stem(piece) or _EVERY.search(clause.text):
+        if not noun or noun[-1] != stem(piece) or EVERY.search(clause.text):
             return False
         self.each = None
         product = self.do(per, "*", clause.numbers[0])
@@ -370,7 +296,7 @@ class Quantities:
         if self._current is None and len(clause.numbers) == 2:
             self._start(clause.text, clause.numbers[0], counted(clause.text, _written(clause.numbers[0])))
             used = 2
-        if self._current is None or self.division or len(self.held) > 1 or _EVERY.search(clause.text):
+        if self._current is None or self.division or len(self.held) > 1 or EVERY.search(clause.text):
             return -1
         self.held[self.who] = self.do(self.held[self.who], "/", Fraction(found[1]))
         self.division = "shared" if pack is None else "packed"
@@ -383,17 +309,17 @@ class Quantities:
         sign, factor, used = _factor(clause.text)
         if not sign:
             return None
-        part = _SUBSET.search(clause.text)
+        part = SUBSET.search(clause.text)
         if self._current is None or clause.question or self.division or self._unclear(clause.text):
             return -1
         if sign == "*":
-            if not _DOUBLES.search(clause.text):
+            if not DOUBLES.search(clause.text):
                 return -1
             self.held[self.who] = self.do(self.held[self.who], "*", factor)
         elif LOSS.search(clause.text):
             taken = self.do(self.held[self.who], "/", factor)
             return used if self._change(clause, "-", taken) else -1
-        elif _KEEPS.search(clause.text) or part is not None:
+        elif KEEPS.search(clause.text) or part is not None:
             self.held[self.who] = self.do(self.held[self.who], "/", factor)
             self.subset = part[1].lower() if part is not None else ""
         else:
@@ -402,8 +328,8 @@ class Quantities:
 
     def _unclear(self, text: str) -> bool:
         """Whether it is open whose account a clause is about."""
-        stranger = self.who != "" and _STRANGER.match(text) is not None and PART.match(text) is None
-        return stranger or (len(self.held) > 1 and _PRONOUN.match(text) is not None)
+        stranger = self.who != "" and STRANGER.match(text) is not None and PART.match(text) is None
+        return stranger or (len(self.held) > 1 and PRONOUN.match(text) is not None)
 
     def _event(self, clause: Clause) -> bool:
         """One number: pieces counted, a gain, a loss or a state."""
@@ -411,30 +337,25 @@ class Quantities:
             return False
         if self.each is not None:
             return self._counted(clause)
-        if clause.question or self.division or _EVERY.search(clause.text):
+        if clause.question or self.division or EVERY.search(clause.text):
             return False
         subject, amount = self._subject(clause.text), clause.numbers[0]
         noun = counted(clause.text, _written(amount))
         lost, gained = LOSS.search(clause.text), GAIN.search(clause.text)
-        elliptic = _ELLIPTIC.match(clause.text) and not lost and not gained
+        elliptic = ELLIPTIC.match(clause.text) and not lost and not gained
         if subject in self.held and (lost or gained or elliptic):
             if self._unclear(clause.text) or (gained and not lost and STATE.match(clause.text.partition(" ")[2])):
                 return False
-            paid = bool(noun) and is_money(noun[-1]) and _SPENT_ON.search(clause.text) is not None
+            paid = bool(noun) and is_money(noun[-1]) and SPENT_ON.search(clause.text) is not None
             self.sign = self.sign if elliptic else "-" if lost or paid else "+"
             return self._name_kind(subject, noun, self.sign) and self._change(clause, self.sign, amount)
         if subject not in self.held and (gained or STATE.search(clause.text)):
-            if _COUNTS_MORE.search(clause.text):
+            if COUNTS_MORE.search(clause.text):
                 return False
             self._start(clause.text, amount, noun, deed=STATE.search(clause.text) is None)
             self.sign = "+"
             return True
         return False
-
-
-_INVERSE = {"+": "-", "-": "+", "*": "/", "/": "*"}
-_HELD = re.compile(r"\b(?:has|have)\b", re.I)
-_COUNTS_MORE = re.compile(r"\b(?:more|fewer|less)\b", re.I)
 
 
 def _written(number: Fraction) -> str:

@@ -29,7 +29,8 @@ _ONE_OF_MANY = re.compile(r"\b(?:each|every|per|apiece|(?:in|on|for|to) (?:one|1
 _WHAT = re.compile(r"\b(?:price|costs?|total|sum|it|now|result|value|worth|amount|[\d.]+)\b", re.I)
 _IS_LONG = re.compile(r"\bhow long (?:is|are|was|were)\b(?!.*\w(?:ing|s) to\b)", re.I)
 _NAME = re.compile(r"(?<=\s)([A-Z][a-z]+)\b")
-_DAYS = frozenset("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
+_DAYS = frozenset({"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"})
+_PERCENT_ASKED = re.compile(r"\bwhat is [\d.]+\s?%", re.I)
 _PLAIN = frozenset({"money", "change", "time", "distance"})
 
 
@@ -38,16 +39,12 @@ def ask(account: Quantities, question: Clause) -> bool:
     text = question.text
     if not account.held or account.waiting or account.each is not None:
         return False
-    taken = PERCENT_ASKED.search(text) is not None
-    if not taken and (_FOREIGN.search(text) or not _about(account, text)):
+    if not _PERCENT_ASKED.search(text) and (_FOREIGN.search(text) or not _about(account, text)):
         return False
     named = [name for name in dict.fromkeys(_NAME.findall(text)) if name not in _DAYS]
     if any(name not in account.held for name in named):
         return False
     return _brought(account, text, named) and bool(account.steps)
-
-
-PERCENT_ASKED = re.compile(r"\bwhat is [\d.]+\s?%", re.I)
 
 
 def _brought(account: Quantities, text: str, named: list[str]) -> bool:
