@@ -87,6 +87,10 @@ INSIDE: dict[str, Told] = {
         f"{{A}} has {2 * a} {{T}}. {{A}} loses half of them. How many {{T}} are left?",
         a,
     ),
+    "half given to a holder": lambda a, b, c: (
+        f"{{A}} has {2 * a} {{T}}. {{B}} has {b} {{T}}. {{A}} gives half of them to {{B}}. How many {{T}} does {{B}} have?",
+        a + b,
+    ),
     "prices": lambda a, b, c: (
         f"{{A}} has {a * b + c} dollars. {{A}} buys {a} pens at {b} dollars each. How much money is left?",
         c,
@@ -223,6 +227,23 @@ OUTSIDE: dict[str, Told] = {
     ),
     "fell to": lambda a, b, c: (f"The price was {a + b} dollars. It fell to {a} dollars. What is it now?", a),
     "dealt": lambda a, b, c: (f"{{A}} deals {a} cards to {b} players each. How many cards are dealt?", a * b),
+    "taken seats": lambda a, b, c: (f"A bus has {a + b} seats. {b} are taken. How many are free?", a),
+    "a receiver who holds": lambda a, b, c: (
+        f"{{A}} has {2 * a} {{T}}. {{A}} gives half to {{B}}. {{B}} has {b} {{T}}. How many {{T}} does {{B}} have now?",
+        a + b,
+    ),
+    "eggs in cakes": lambda a, b, c: (
+        f"{{A}} has {a * b + c} eggs. {{A}} bakes {a} cakes with {b} eggs each. How many eggs are left?",
+        c,
+    ),
+    "friends who come": lambda a, b, c: (
+        f"{{A}} has {a} {{T}}. {b} of her friends come. How many {{T}} does {{A}} have?",
+        a,
+    ),
+    "another's purse": lambda a, b, c: (
+        f"{{A}} has {a} dollars. {{B}} buys {b} pens at {c} dollars each. How much money does {{A}} have?",
+        a,
+    ),
     "a second question": lambda a, b, c: (
         f"{{A}} has {a} {{T}}. How many does {{A}} have? {{A}} buys {b}. How many {{T}} did {{A}} buy?",
         b,

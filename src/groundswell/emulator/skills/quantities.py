@@ -25,6 +25,7 @@ from groundswell.emulator.skills.wording import (
     KEEPS,
     LESS,
     LOSS,
+    MAKES,
     MORE,
     MORE_IN_DEGREE,
     NAME,
@@ -78,6 +79,8 @@ class Quantities:
         """How the account was last divided: shared among many, or packed into pieces of a size."""
         self.subset = ""
         """What the part that is left in the account was said to be: "40% are girls"."""
+        self.receivers: set[str] = set()
+        """Who was given something without an account: what they hold is not known, then or later."""
         self.waiting: list[tuple[str, str, Fraction, str]] = []
         """Comparisons with somebody of whom nothing is known yet: who, sign, by how much, with whom."""
 
@@ -90,6 +93,9 @@ class Quantities:
         parts = len(TIMES.findall(clause.text)) + len(PART.findall(clause.text))
         if parts > 1 or (not clause.question and TRAPS.search(clause.text)) or self.subset:
             return False
+        subject = self._subject(clause.text)
+        if subject in self.held and not clause.question:
+            self.who = subject
         for reader in (self._rate, self._percent, self._compare, self._groups, self._each, self._share, self._scale):
             taken = reader(clause)
             if taken is not None:
@@ -145,13 +151,15 @@ class Quantities:
     def _change(self, clause: Clause, sign: str, amount: Fraction) -> bool:
         """Add to, or take from, what the subject holds; a named receiver gets what is given. False where unclear."""
         who = self._subject(clause.text)
-        if who not in self.held and self.who in self.held:
-            who = self.who
+        if who not in self.held:
+            return False
         self.who = who
         partner = (TO if sign == "-" else FROM).search(clause.text)
         others = {name for name in self.held if name and name != who and re.search(rf"\b{name}\b", clause.text)}
         if others - {partner[1] if partner is not None else ""} or (self.bill and sign == "-"):
             return False
+        if partner is not None and not others:
+            self.receivers.add(partner[1])
         if others and partner is not None:
             self.held[partner[1]] = self.do(self.held[partner[1]], "+" if sign == "-" else "-", amount)
         self.held[who] = self.do(self.held[who], sign, amount)
@@ -164,7 +172,9 @@ class Quantities:
 
     def _amount(self, clause: Clause, amount: Fraction, noun: tuple[str, ...], *, money: bool = False) -> bool:
         """A worked-out amount starts the account, or changes it as the verb says; money spent goes out."""
-        if self._current is None:
+        if self._subject(clause.text) not in self.held:
+            if money and self.held:
+                return False
             self._start(clause.text, amount, noun, deed=STATE.search(clause.text) is None or money)
             self.bill = money
             return True
@@ -199,7 +209,7 @@ class Quantities:
         rest = [number for number in clause.numbers if number != Fraction(match[1])]
         if len(rest) == 1 and self._current is None:
             self._start(clause.text, rest[0])
-        if self._current is None:
+        if self._current is None or self._unclear(clause.text):
             return -1
         percent, part = Fraction(match[1]), SUBSET.search(clause.text)
         if LESS.search(clause.text) or LOSS.search(clause.text):
@@ -245,6 +255,8 @@ class Quantities:
         holder, noun = counted(clause.text, match[1]), counted(clause.text[match.start(2) :], match[2])
         if not holder or (match[0].split()[1:] and HELD.search(match[0]) and not EVERY.search(clause.text)):
             return -1
+        if self._current is not None and MAKES.search(clause.text):
+            return -1  # what is made may use up what is held
         product = self.do(Fraction(match[1]), "*", Fraction(match[2]))
         noun = ("dollar",) if price is not None else noun
         return 2 if self._amount(clause, product, noun, money=price is not None) else -1
@@ -296,7 +308,13 @@ class Quantities:
         if self._current is None and len(clause.numbers) == 2:
             self._start(clause.text, clause.numbers[0], counted(clause.text, _written(clause.numbers[0])))
             used = 2
-        if self._current is None or self.division or len(self.held) > 1 or EVERY.search(clause.text):
+        if (
+            self._current is None
+            or self.division
+            or self._unclear(clause.text)
+            or len(self.held) > 1
+            or EVERY.search(clause.text)
+        ):
             return -1
         self.held[self.who] = self.do(self.held[self.who], "/", Fraction(found[1]))
         self.division = "shared" if pack is None else "packed"
@@ -329,7 +347,8 @@ class Quantities:
     def _unclear(self, text: str) -> bool:
         """Whether it is open whose account a clause is about."""
         stranger = self.who != "" and STRANGER.match(text) is not None and PART.match(text) is None
-        return stranger or (len(self.held) > 1 and PRONOUN.match(text) is not None)
+        unknown = bool(self.held) and self._subject(text) not in self.held
+        return stranger or unknown or (len(self.held) > 1 and PRONOUN.match(text) is not None)
 
     def _event(self, clause: Clause) -> bool:
         """One number: pieces counted, a gain, a loss or a state."""
@@ -342,7 +361,7 @@ class Quantities:
         subject, amount = self._subject(clause.text), clause.numbers[0]
         noun = counted(clause.text, _written(amount))
         lost, gained = LOSS.search(clause.text), GAIN.search(clause.text)
-        elliptic = ELLIPTIC.match(clause.text) and not lost and not gained
+        elliptic = ELLIPTIC.match(clause.text) and not lost and not gained and not STATE.search(clause.text)
         if subject in self.held and (lost or gained or elliptic):
             if self._unclear(clause.text) or (gained and not lost and STATE.match(clause.text.partition(" ")[2])):
                 return False
@@ -350,7 +369,7 @@ class Quantities:
             self.sign = self.sign if elliptic else "-" if lost or paid else "+"
             return self._name_kind(subject, noun, self.sign) and self._change(clause, self.sign, amount)
         if subject not in self.held and (gained or STATE.search(clause.text)):
-            if COUNTS_MORE.search(clause.text):
+            if COUNTS_MORE.search(clause.text) or subject in self.receivers:
                 return False
             self._start(clause.text, amount, noun, deed=STATE.search(clause.text) is None)
             self.sign = "+"

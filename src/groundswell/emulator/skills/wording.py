@@ -84,6 +84,7 @@ VAGUE = re.compile(r"\b(?:some|all|rest|several|few|many|most|an?|others?|everyt
 STRANGER = re.compile(r"(?:and\s+)?(?:an?|the|her|his|their|my|our|another|some\w*|both|every\w*)\s", re.I)
 PRONOUN = re.compile(r"(?:and\s+|then\s+)*(?:he|she|it|they|we|i)\b", re.I)
 FROM = re.compile(r"\bfrom\s+([A-Z]\w*)")
+MAKES = re.compile(r"\b(?:bakes?|baked|makes?|made|cooks?|cooked|builds?|built)\b", re.I)
 SPENT_ON = re.compile(r"\b(?:buys?|bought|gets?|got)\b", re.I)
 STATE = re.compile(
     r"\b(?:has|have|had|there (?:are|is|were|was)|starts?(?: out)? with|started(?: out)? with|begins? with|costs?"
@@ -96,51 +97,13 @@ NAME = re.compile(
 )
 TO = re.compile(r"\b(?:to|gives?|gave)\s+([A-Z]\w*)")
 ELLIPTIC = re.compile(r"(?:and\s+)?\d")
-PRONOUNS = frozenset(
-    {
-        "He",
-        "She",
-        "They",
-        "It",
-        "There",
-        "The",
-        "A",
-        "An",
-        "Her",
-        "His",
-        "Each",
-        "Every",
-        "In",
-        "On",
-        "At",
-        "If",
-        "I",
-        "We",
-        *(
-            [
-                "Then",
-                "Later",
-                "Now",
-                "After",
-                "When",
-                "Meanwhile",
-                "Today",
-                "Yesterday",
-                "And",
-                "But",
-                "So",
-                "First",
-                "Next",
-                "Finally",
-                "Afterwards",
-                "Both",
-                "Some",
-                "My",
-            ]
-        ),
-        *(["Their", "Our", "This", "That", "These", "Those", "Another", "During", "Before", "Last", "One"]),
-    }
+_NO_NAMES = (
+    "He She They It There The A An Her His Each Every In On At If I We Then Later Now After When Meanwhile"
+    " Today Yesterday And But So First Next Finally Afterwards Both Some My Their Our This That These Those"
+    " Another During Before Last One How What"
 )
+PRONOUNS = frozenset(_NO_NAMES.split())
+"""Words that begin a clause with a capital and are nobody's name."""
 INVERSE = {"+": "-", "-": "+", "*": "/", "/": "*"}
 HELD = re.compile(r"\b(?:has|have)\b", re.I)
 COUNTS_MORE = re.compile(r"\b(?:more|fewer|less)\b", re.I)
