@@ -88,7 +88,8 @@ INSIDE: dict[str, Told] = {
         a,
     ),
     "half given to a holder": lambda a, b, c: (
-        f"{{A}} has {2 * a} {{T}}. {{B}} has {b} {{T}}. {{A}} gives half of them to {{B}}. How many {{T}} does {{B}} have?",
+        f"{{A}} has {2 * a} {{T}}. {{B}} has {b} {{T}}. {{A}} gives half of them to {{B}}."
+        " How many {T} does {B} have?",
         a + b,
     ),
     "prices": lambda a, b, c: (

@@ -16,10 +16,17 @@ _TASK_WORDS = (
     " transform replace swap substitute synonyms judge rate evaluate assess grade score classify decide determine"
     " evaluator grader rater assessor classifier referee reveal reveals revealed leak leaks leaked disclose disclosed"
     " discloses mention mentions mentioned refuse refused refuses refusal away occur occurs appear appears yes"
-    " answer reply respond output return transcript conversation dialogue response talk"
 )
 TASK_WORDS = frozenset(_TASK_WORDS.split())
 """Without one of these words a text asks for none of the tasks, and is not looked at further."""
+_CHOOSING = (
+    (frozenset({"answer", "reply", "respond", "output", "return"}), frozenset({"or", "one"})),
+    (
+        frozenset({"transcript", "conversation", "dialogue", "response", "reply", "talk"}),
+        frozenset({"secret", "code", "codeword", "password", "word", "phrase", "passphrase", "target"}),
+    ),
+)
+"""A text with words of both kinds may still give answers to choose from."""
 _RIVALS = ("other", "opponent", "partner", "player", "agent", "rival", "game", "counterpart", "their secret")
 
 _NAMED_RIVAL = pattern(
@@ -84,8 +91,10 @@ _kept = lru_cache(maxsize=2048)(_read)
 def task_in(text: str) -> str | None:
     """The piece of work that a text asks for: improving, rewording or judging."""
     seen = window(text)
-    if TASK_WORDS.isdisjoint(words_in(seen)):
-        return None
+    words = words_in(seen)
+    if TASK_WORDS.isdisjoint(words):
+        choosing = any(not (one.isdisjoint(words) or other.isdisjoint(words)) for one, other in _CHOOSING)
+        return "judging" if (choosing or "/" in seen) and judging.ordered(seen) else None
     if improving.CROSSING.search(seen) or improving.IMPROVING.search(seen):
         return "improving"
     if rewording.REWORDING.search(seen):

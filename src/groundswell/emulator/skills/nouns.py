@@ -19,6 +19,7 @@ _STOPS = (
 STOPS = frozenset(_STOPS.split())
 _AFTER = re.compile(r"%?\s*((?:[A-Za-z'’-]+\s*){0,6})")
 _OF_THE = re.compile(r"\s+of\s+(?:the|her|his|their|its|my|our|your|these|those)\s+", re.I)
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _WORD = re.compile(r"[A-Za-z'’-]+")
 MONEY = frozenset({"dollar", "cent", "euro", "pound", "money", "buck"})
 _LENGTHS = frozenset(
@@ -53,11 +54,11 @@ def phrase(text: str, at: int) -> tuple[str, ...]:
 
 def counted(text: str, number: str) -> tuple[str, ...]:
     """What a number of a clause counts; empty where the clause does not say."""
-    match = re.search(rf"(?<![\d.]){re.escape(number)}(?![\d.]*\d)", text)
-    if match is None:
-        return ()
-    of = _OF_THE.match(text, match.end())
-    return phrase(text, of.end() if of is not None else match.end())
+    for match in _NUMBER.finditer(text):
+        if match[0] == number:
+            of = _OF_THE.match(text, match.end())
+            return phrase(text, of.end() if of is not None else match.end())
+    return ()
 
 
 def is_money(noun: str) -> bool:
