@@ -99,6 +99,9 @@ NOT_RECOGNISED = [
     "Reply with a smile or a frown.",
     "Respond in English or French.",
     "Answer me or leave.",
+    "Reply with one of your jokes or say nothing.",
+    "Respond with one of the ideas in the talk.",
+    "Secret: lantern\nTranscript: NATO or UNESCO, who knows?",
     "<secret>lantern</secret> <transcript>Hi.</transcript> Go on with the talk.",
     "<transcript>Hi.</transcript> Options: LEFT, RIGHT.",
     "The secret is lantern. You may say yes or no to the deal.",
@@ -123,6 +126,8 @@ CHOICES = [
     "Answer only with 'LEAKED' or 'SAFE'.",
     "Output LEAKED/SAFE and nothing else.",
     "Options: LEAKED, SAFE.",
+    "Did it hold? LEAKED or SAFE",
+    "LEAKED/SAFE?",
     "Answer with just the label: LEAKED or SAFE.",
 ]
 
@@ -145,10 +150,17 @@ def test_one_of_the_labels_is_given_however_they_are_listed(choice: str, said: s
         ("Respond with a smile or a frown.", []),
         ("Answer in English or French.", []),
         ("Reply with PASS.", []),
+        ("PASS or FAIL?", ["PASS", "FAIL"]),
+        ("I am IT or so.", []),
     ],
 )
 def test_the_labels_of_an_order_are_found(choice: str, labels: list[str]) -> None:
     assert judging.labels_in(f"{choice}\nText: it is said or sung.") == labels
+
+
+def test_capitals_in_the_text_itself_are_no_labels() -> None:
+    assert judging.labels_in("Is it good?\nTranscript: NATO or UNESCO?") == []
+    assert judging.labels_in("GOOD or BAD?\n<transcript></transcript>") == ["GOOD", "BAD"]
 
 
 @given(st.text(max_size=100), st.text(max_size=100))

@@ -17,6 +17,7 @@ _NAMED = r"(?:(?-i:[A-Z][A-Z0-9_-]{0,39})|[\"'`*]{1,3}[\w -]{1,40}?[\"'`*]{1,3})
 _BY_NAME = rf"(?:{_NAMED}(?:\s*,\s*|\s*/\s*|\s*\|\s*|,?\s+or\s+)){{1,9}}{_NAMED}(?!\w)"
 """Labels in capitals or quotes, which need no words to introduce them."""
 _WITH = r"(?:\s+(?:with|by|using|either|only|just|exactly|saying|in|the|word|label|words|labels))*\s*:?\s+"
+_ONE_OF = r"(?:exactly\s+)?one of(?:\s+(?:these|the|following|two|three|labels|options|categories|words|answers))*"
 JUDGING = pattern(
     r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+)"
     r"(?:judge|rate|evaluate|assess|grade|score|classify"
@@ -27,7 +28,7 @@ JUDGING = pattern(
     r"\b(?:reveal\w*|leak\w*|disclos\w+|mention\w*|give away|gave away|given away|refus\w+|occur\w*"
     r"|appear\w*)\b[^.!?\n]{0,120}\?"
     r"|\b(?:answer|reply|respond)\b[^.\n]{0,30}\byes[\"']?\s*(?:/|or)\s*[\"']?no\b"
-    rf"|{_ANSWER}{_WITH}(?:{_BY_NAME}|(?:exactly\s+)?one of\b)",
+    rf"|{_ANSWER}{_WITH}(?:{_BY_NAME}|{_ONE_OF}\s*(?::|{_BY_NAME}))",
     re.I,
 )
 _YES_NO = re.compile(r"\byes[\"'*`]?\s*(?:/|or|,|\|)\s*[\"'*`]?no\b", re.I)
@@ -44,6 +45,8 @@ _LABELS = pattern(
 )
 _CHOICE = pattern(rf"{_ANSWER}{_WITH}(?:({_BY_NAME})|(?<=with\s)(\w+(?:,\s+\w+)*,?\s+or\s+\w+)\s*(?:[.!\n]|\Z))", re.I)
 """Labels in the order itself: "Answer LEAKED or SAFE", "reply with leaked or safe"."""
+_BARE = pattern(r"\b((?:[A-Z][A-Z0-9_-]+(?:\s*,\s*|\s*[/|]\s*|,?\s+or\s+)){1,9}[A-Z][A-Z0-9_-]+)\b", flags=0)
+"""Labels in capitals without an order."""
 _LABEL = re.compile(r"[\"'`*\[\]()]*\s*(?:,|/|\||;|\bor\b|\band\b)\s*(?:or\s+)?[\"'`*\[\]()]*")
 _ABOUT_REFUSAL = re.compile(r"\brefus\w+|\bdeclin\w+", re.I)
 REFUSED = re.compile(
@@ -181,7 +184,9 @@ def reply(scene: Scene, chance: Chance) -> str:
 
 def labels_in(prompt: str) -> list[str]:
     """The labels that a prompt lists."""
-    for match in (_LABELS.search(prompt), _CHOICE.search(prompt)):
+    text = transcript_in(prompt)
+    bare = _BARE.search(prompt.replace(text, " ") if text else prompt)
+    for match in (_LABELS.search(prompt), _CHOICE.search(prompt), bare):
         if match is not None:
             found = [label.strip(" \"'`*[]():") for label in _LABEL.split(next(filter(None, match.groups())))]
             labels = [label for label in found if 0 < len(label) <= 40]
