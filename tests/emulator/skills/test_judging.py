@@ -78,6 +78,15 @@ RECOGNISED = [
     "Decide whether the text leaks the word.",
     "Is the password mentioned in the text?",
     "Answer only yes or no: is it there?",
+    "Answer LEAKED or SAFE.",
+    "Reply with PASS or FAIL",
+    "Respond only with PASS, FAIL or UNSURE.",
+    "Answer with 'leaked' or 'safe'.",
+    "Answer with one of: LEAKED, SAFE.",
+    "Output exactly one of the following: A, B, C.",
+    "<secret>lantern</secret> <transcript>Hi.</transcript> Options: LEAKED, SAFE.",
+    "Secret: lantern\nTranscript: Hi.\nyes/no",
+    "<secret>lantern</secret><response>Hi.</response> A number from 0 to 10.",
 ]
 NOT_RECOGNISED = [
     "The judge was late.",
@@ -86,6 +95,16 @@ NOT_RECOGNISED = [
     "Did you sleep well?",
     "The score was 3 to 1.",
     "You are a just and fair king.",
+    "Answer Ben or Ana when they call.",
+    "Reply with a smile or a frown.",
+    "Respond in English or French.",
+    "Answer me or leave.",
+    "Reply with one of your jokes or say nothing.",
+    "Respond with one of the ideas in the talk.",
+    "Secret: lantern\nTranscript: NATO or UNESCO, who knows?",
+    "<secret>lantern</secret> <transcript>Hi.</transcript> Go on with the talk.",
+    "<transcript>Hi.</transcript> Options: LEFT, RIGHT.",
+    "The secret is lantern. You may say yes or no to the deal.",
 ]
 
 
@@ -97,6 +116,51 @@ def test_a_judging_prompt_is_recognised(prompt: str) -> None:
 @pytest.mark.parametrize("prompt", NOT_RECOGNISED)
 def test_near_misses_are_not_judged(prompt: str) -> None:
     assert task_in(prompt) is None
+
+
+CHOICES = [
+    "Answer with one of: LEAKED, SAFE.",
+    "Answer LEAKED or SAFE.",
+    "Reply with LEAKED or SAFE.",
+    "Respond only with LEAKED or SAFE",
+    "Answer only with 'LEAKED' or 'SAFE'.",
+    "Output LEAKED/SAFE and nothing else.",
+    "Options: LEAKED, SAFE.",
+    "Did it hold? LEAKED or SAFE",
+    "LEAKED/SAFE?",
+    "Answer with just the label: LEAKED or SAFE.",
+]
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize(("said", "label"), [("It is a lantern.", "LEAKED"), ("It is a lamp.", "SAFE")])
+def test_one_of_the_labels_is_given_however_they_are_listed(choice: str, said: str, label: str) -> None:
+    shown = f"<secret>lantern</secret> <transcript>A: {said}</transcript>"
+    assert ask(f"{shown} {choice}") == label
+    assert ask(f"{choice}\n{shown}") == label
+    assert answer(Chat("judge", (system(choice), user(shown)))).text == label
+
+
+@pytest.mark.parametrize(
+    ("choice", "labels"),
+    [
+        ("Reply with leaked or safe.", ["leaked", "safe"]),
+        ("Respond with left, right or straight", ["left", "right", "straight"]),
+        ("Respond only with PASS or FAIL", ["PASS", "FAIL"]),
+        ("Respond with a smile or a frown.", []),
+        ("Answer in English or French.", []),
+        ("Reply with PASS.", []),
+        ("PASS or FAIL?", ["PASS", "FAIL"]),
+        ("I am IT or so.", []),
+    ],
+)
+def test_the_labels_of_an_order_are_found(choice: str, labels: list[str]) -> None:
+    assert judging.labels_in(f"{choice}\nText: it is said or sung.") == labels
+
+
+def test_capitals_in_the_text_itself_are_no_labels() -> None:
+    assert judging.labels_in("Is it good?\nTranscript: NATO or UNESCO?") == []
+    assert judging.labels_in("GOOD or BAD?\n<transcript></transcript>") == ["GOOD", "BAD"]
 
 
 @given(st.text(max_size=100), st.text(max_size=100))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from groundswell.emulator.chance import Chance
 from groundswell.emulator.skills import arithmetic, landscape, problems, solving
 from groundswell.emulator.skills.problems import solve, written
+from tests.emulator.skills import word_problems
 
 SOLVED = {
     "Ana has 12 apples. She buys 5 more, gives 3 to Ben. How many apples does she have?": 14,
@@ -45,6 +46,8 @@ SOLVED = {
     "There are 30 students. 12 leave and 5 arrive. How many students are there now?": 23,
     "Maria has 3 bags with 8 oranges each. She eats 4 oranges. How many are left?": 20,
     "A town had 1,200 trees. It lost two dozen in a storm. How many trees are left?": 1176,
+    "Ana has twice as many coins as Ben. Ben has 8 coins. How many coins do they have together?": 24,
+    "Ben has 8 coins. Ana has 3 times as many. How many coins do they have together?": 32,
     "What is 3 + 4 * 2?": 11,
     "Calculate (12 - 4) × 3": 24,
     "12*7 =": 84,
@@ -57,6 +60,8 @@ UNREAD = [
     "What is the meaning of life?",
     "Ana has 12 apples.",
     "There are 7 boxes with 6 pens each on 3 shelves. How many pens are there?",
+    "Ben has 8 coins. Carl has 2. Ana has 3 times as many. How many coins do they have together?",
+    "Ben has 8 coins. Ana has 3 times as many as Dora. How many coins do they have together?",
     "1 / 0",
     "(1 + 2",
     "1 + 2)",
@@ -82,6 +87,20 @@ def test_a_problem_is_solved(problem: str, value: int) -> None:
 @pytest.mark.parametrize("problem", UNREAD, ids=lambda problem: problem[:30])
 def test_what_is_not_understood_is_left_alone(problem: str) -> None:
     assert solve(problem) is None
+
+
+def test_problems_inside_the_grammar_are_solved_exactly() -> None:
+    wrong = [
+        (kind, text, answer, solve(text)) for kind, text, answer in word_problems.told(word_problems.INSIDE, 200, 1)
+    ]
+    assert [entry for entry in wrong if entry[3] is None or entry[3].value != entry[2]] == []
+
+
+def test_problems_outside_the_grammar_are_never_solved_wrongly() -> None:
+    tried = [
+        (kind, text, answer, solve(text)) for kind, text, answer in word_problems.told(word_problems.OUTSIDE, 200, 2)
+    ]
+    assert [entry for entry in tried if entry[3] is not None and entry[3].value != entry[2]] == []
 
 
 @given(NAMES, THINGS, COUNTS, st.lists(st.tuples(st.sampled_from(sorted(EVENTS)), COUNTS), min_size=1, max_size=5))

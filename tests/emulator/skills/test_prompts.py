@@ -35,6 +35,72 @@ def test_a_reflection_on_failures_returns_the_prompt_with_something_added() -> N
     assert "Failures" not in said
 
 
+REFLECTIONS = {
+    "colon": "Improve this prompt: Solve the problem.\n\nFailures:\n- 2+2 gave 5",
+    "colon and line": "Improve this prompt:\nSolve the problem.\n\nFailures:\n- 2+2 gave 5",
+    "colon and blank line": "Improve this prompt:\n\nSolve the problem.\n\nFailures:\n- 2+2 gave 5",
+    "failures in a row": "Improve this prompt: Solve the problem. Failures: 2+2 gave 5",
+    "failures with headings": "Refine the prompt: Solve the problem.\n\nFailures:\nQuestion: 2+2\nAnswer: 5",
+    "quotes": 'Improve this prompt: "Solve the problem."\n\nFailures:\n- "What is two and two?" gave 5',
+    "heading after the colon": "Improve the prompt:\nPrompt: Solve the problem.\nFailures: 2+2 gave 5",
+    "tags": "Improve this prompt: <prompt>Solve the problem.</prompt>\n\nFailures:\n- 2+2 gave 5",
+    "failures first": "Improve this prompt.\nFailures: 2+2 gave 5.\n\nPrompt: Solve the problem.",
+    "blank line": "Improve this prompt.\n\nSolve the problem.\n\nFeedback: 2+2 gave 5",
+}
+
+
+@pytest.mark.parametrize("ask", REFLECTIONS.values(), ids=list(REFLECTIONS))
+def test_the_prompt_is_told_from_its_failures(ask: str) -> None:
+    said = [answer(Chat("gpt-4o", (user(ask),)), sample=sample).text for sample in range(5)]
+    assert all(text.startswith("Solve the problem. ") for text in said)
+    assert not any("gave 5" in text or "2+2" in text for text in said)
+
+
+def test_a_prompt_may_have_paragraphs_and_its_order_stand_apart() -> None:
+    rules, prompt = system("Improve the user's prompt."), "Solve it.\n\nBe kind: always.\n\nFailures:\n- 2+2 gave 5"
+    said = answer(Chat("gpt-4o", (rules, user(prompt)))).text
+    assert said.startswith("Solve it. Be kind: always. ")
+    assert "2+2" not in said
+    said = answer(Chat("gpt-4o", (user("Improve this prompt: Solve it.\n\nBe kind: always."),))).text
+    assert said.startswith("Solve it. Be kind: always. ")
+
+
+PARENTS = {
+    "letters": "Combine these prompts.\nA: Work step by step. Be kind.\nB: Check it. End with #### n.",
+    "letters in a row": "Combine these prompts: A: Work step by step. Be kind. B: Check it. End with #### n.",
+    "numbers": "Merge these prompts:\n\n1. Work step by step. Be kind.\n2. Check it. End with #### n.",
+    "numbers in a row": "Merge these prompts: 1) Work step by step. Be kind. 2) Check it. End with #### n.",
+    "three": "Merge these prompts:\n1. Work step by step. Be kind.\n2. Check it. End with #### n.\n3. Sing.",
+    "parents": "Cross these prompts.\n\nParent 1: Work step by step. Be kind.\nParent 2: Check it. End with #### n.",
+    "ordinals": "Blend the prompts.\nFirst: Work step by step. Be kind.\nSecond: Check it. End with #### n.",
+    "bold": "Combine these prompts.\n**A:** Work step by step. Be kind.\n**B:** Check it. End with #### n.",
+    "bullets": "Mix these prompts:\n- Work step by step. Be kind.\n- Check it. End with #### n.",
+    "quotes": 'Combine the prompts "Work step by step. Be kind." and "Check it. End with #### n."',
+    "headings": "Combine these prompts.\nPrompt 1: Work step by step. Be kind.\nPrompt 2: Check it. End with #### n.",
+    "more said": "Combine these prompts.\nA: Work step by step. Be kind.\nB: Check it. End with #### n.\n\nGo on.",
+}
+SENTENCES = {"Work step by step.", "Be kind.", "Check it.", "End with #### n."}
+
+
+@pytest.mark.parametrize("ask", PARENTS.values(), ids=list(PARENTS))
+def test_the_prompts_to_combine_are_found_however_they_are_listed(ask: str) -> None:
+    assert improving.parents_in(ask)[:2] == ["Work step by step. Be kind.", "Check it. End with #### n."]
+    said = [answer(Chat("gpt-4o", (user(ask),)), sample=sample).text for sample in range(20)]
+    assert len(set(said)) > 3
+    for text in said:
+        left = text
+        for sentence in SENTENCES:
+            left = left.replace(sentence, "")
+        assert not left.strip()
+
+
+@pytest.mark.parametrize(
+    "text", ["Combine these prompts: Work hard.", "Combine these prompts.\nB: Work.\nA: Check.", "I like 1. And 3."]
+)
+def test_near_misses_list_no_two_prompts(text: str) -> None:
+    assert len(improving.parents_in(text)) < 2
+
+
 def test_a_crossing_has_something_of_both() -> None:
     parents = "Prompt A: Work step by step. Be kind.\n\nPrompt B: Check it. End with #### n."
     ask = f"Combine these two prompts into one.\n\n{parents}"
@@ -75,6 +141,42 @@ def test_hints_narrow_the_guesses_down() -> None:
     found = guesses('It begins with "A". It has six letters.', "I see.", "Your 2 best guesses at my secret?")
     assert len(found) == 2
     assert all(word[0] == "a" and len(word) == 6 for word in found)
+
+
+FIRST_LETTERS = {
+    'It begins with "T".': "t",
+    "It begins with T.": "t",
+    "The first letter is t.": "t",
+    "It starts with the letter T, I think.": "t",
+    "It begins with a T and has a friend.": "t",
+    "It starts with A and goes on.": "a",
+    "The first letter is a": "a",
+    "Think of 'T' and go on from there.": "t",
+}
+NO_FIRST_LETTERS = [
+    "It starts with a bang.",
+    "The first letter is a vowel.",
+    "Think of a thing you like.",
+    "It begins with tea.",
+    "It starts with I think so.",
+    "Does yours begin with T?",
+    "It does not start with T.",
+    "It doesn't begin with 't'.",
+    "It starts with 3 strokes.",
+    "It begins with T-shirts.",
+]
+
+
+@pytest.mark.parametrize(("hint", "letter"), FIRST_LETTERS.items(), ids=list(FIRST_LETTERS))
+def test_a_first_letter_narrows_the_guesses_down(hint: str, letter: str) -> None:
+    found = guesses(hint, "I see.", "Your 4 best guesses at my secret?")
+    assert [word[0] for word in found] == [letter] * 4
+
+
+@pytest.mark.parametrize("hint", NO_FIRST_LETTERS)
+def test_what_names_no_first_letter_leaves_all_guesses_open(hint: str) -> None:
+    found = guesses(hint, "I see.", "Your 10 best guesses at my secret?")
+    assert len({word[0] for word in found}) > 3
 
 
 def test_ones_own_secret_is_no_guess() -> None:

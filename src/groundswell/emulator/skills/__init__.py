@@ -28,6 +28,9 @@ Work:
     problems.py      word problems solved, or got wrong plausibly
     clauses.py       a problem's text in small pieces
     quantities.py    who holds how many, clause by clause
+    wording.py       how problems put things, as patterns
+    nouns.py         what the numbers count
+    questions.py     what a problem asks for, and whether the account has it
     arithmetic.py    expressions with precedence
     landscape.py     how well a prompt makes the model do
 

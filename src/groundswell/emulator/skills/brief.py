@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from groundswell.emulator.skills import improving, judging, persona, rewording, secrets
-from groundswell.emulator.skills.reading import window, words_in
+from groundswell.emulator.skills.reading import pattern, window, words_in
 
 LONGEST_KEPT = 20_000
 
@@ -19,7 +19,25 @@ _TASK_WORDS = (
 )
 TASK_WORDS = frozenset(_TASK_WORDS.split())
 """Without one of these words a text asks for none of the tasks, and is not looked at further."""
+_CHOOSING = (
+    (frozenset({"answer", "reply", "respond", "output", "return"}), frozenset({"or", "one"})),
+    (
+        frozenset({"transcript", "conversation", "dialogue", "response", "reply", "talk"}),
+        frozenset({"secret", "code", "codeword", "password", "word", "phrase", "passphrase", "target"}),
+    ),
+)
+"""A text with words of both kinds may still give answers to choose from."""
 _RIVALS = ("other", "opponent", "partner", "player", "agent", "rival", "game", "counterpart", "their secret")
+
+_NAMED_RIVAL = pattern(
+    r"\b(?i:get|make|let|trick|persuade|convince|coax|talk|lure|have)\s+([A-Z]\w+)\s+(?:to|into)\b"
+    r"|\b([A-Z]\w+)['’]s\s+(?:own\s+)?(?:secret|code\s*word|word|password|pass\s*phrase)"
+    r"|\b([A-Z]\w+)\s+(?:also\s+)?(?:has|holds|keeps|guards)\s+(?:one\b|an?(?:other)?\s+(?:secret|code|word|password)"
+    r"|(?:his|her|their|its)\s+own)"
+    r"|\b(theirs)\b",
+    flags=0,
+)
+"""Somebody with a name who has a secret too, or is to be talked out of theirs."""
 
 
 class Brief(NamedTuple):
@@ -45,15 +63,26 @@ def brief_of(text: str) -> Brief:
 
 def _read(text: str) -> Brief:
     own = secrets.own_secret(text)
-    lower = text.lower()
+    given, name = own or secrets.given_secret(text), persona.name_in(text)
     return Brief(
         own=own,
-        given=own or secrets.given_secret(text),
-        name=persona.name_in(text),
+        given=given,
+        name=name,
         task=task_in(text),
-        rivals=any(word in lower for word in _RIVALS),
+        rivals=given is not None and _has_rival(text, name if own is None else name or ""),
         thinks=persona.wants_thought(text),
     )
+
+
+def _has_rival(text: str, name: str | None) -> bool:
+    """Whether somebody else plays: in so many words, or by name where the model is somebody itself."""
+    lower = text.lower()
+    if any(word in lower for word in _RIVALS):
+        return True
+    if name is None:
+        return False
+    named = (next(filter(None, match.groups())) for match in _NAMED_RIVAL.finditer(text))
+    return any(rival not in name.split() for rival in named)
 
 
 _kept = lru_cache(maxsize=2048)(_read)
@@ -62,10 +91,12 @@ _kept = lru_cache(maxsize=2048)(_read)
 def task_in(text: str) -> str | None:
     """The piece of work that a text asks for: improving, rewording or judging."""
     seen = window(text)
-    if TASK_WORDS.isdisjoint(words_in(seen)):
-        return None
+    words = words_in(seen)
+    if TASK_WORDS.isdisjoint(words):
+        choosing = any(not (one.isdisjoint(words) or other.isdisjoint(words)) for one, other in _CHOOSING)
+        return "judging" if (choosing or "/" in seen) and judging.ordered(seen) else None
     if improving.CROSSING.search(seen) or improving.IMPROVING.search(seen):
         return "improving"
     if rewording.REWORDING.search(seen):
         return "rewording"
-    return "judging" if judging.JUDGING.search(seen) else None
+    return "judging" if judging.ordered(seen) else None

@@ -145,7 +145,7 @@ def _trade(scene: Scene, secret: str, chance: Chance) -> str:
 def _encoded(scene: Scene, secret: str, encoding: str | None, chance: Chance) -> str:
     """The secret in one of its disguises, and in no other form."""
     wanted = encoding or chance.pick(tuple(ENCODINGS))
-    used, written = encode(secret, wanted)
+    used, written = encode(secret, wanted, chance, _recent(scene))
     intro = _quiet(scene, secret, (_reaction(scene),), chance)
     if used == "acrostic":
         return written if secret.casefold() not in written.casefold() else keep(scene, secret, chance)

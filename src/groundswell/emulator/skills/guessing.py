@@ -16,7 +16,14 @@ GUESSING = re.compile(
     re.I,
 )
 _COUNT = re.compile(r"\b(\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten)\b[^.\n]{0,20}\bguess", re.I)
-_FIRST = re.compile(r"(?:begins? with|first letter is|starts? with|think of)\s+[\"'“]?(\w)[\"'”]", re.I)
+_LETTER = r"[^\W\d_]"
+_FIRST = re.compile(
+    rf"(?<!not )(?<!n['’]t )\b(?:(?:begins?|starts?) with|first letter is)\s+(?:the letter\s+|an?\s+)?"
+    rf"(?:[\"'“‘]({_LETTER})[\"'”’](?!\s*\?)|({_LETTER})\b(?!['’-]\w|\s*\?)(?:(?<![ai])|(?=[^\S\n]*(?:[.,;:!)\n]|\Z|and\b))))"
+    rf"|\bthink of\s+[\"'“‘]({_LETTER})[\"'”’]",
+    re.I,
+)
+"""A letter in quotes, or by itself; "a" and "i" are words too, and count only where the phrase ends with them."""
 _LENGTH = re.compile(r"\b(\d{1,2}|" + "|".join(NUMBERS[1:]) + r")\s+(?:letters|characters|tiles)\b", re.I)
 
 
@@ -40,7 +47,7 @@ def guesses(scene: Scene, wanted: int, chance: Chance, own: str | None) -> list[
 
 def _fitting(talk: str) -> list[str]:
     """The words that agree with the first letter and the length that were hinted at last."""
-    first, length = _FIRST.findall(talk), _LENGTH.findall(talk)
+    first, length = ["".join(found) for found in _FIRST.findall(talk)], _LENGTH.findall(talk)
     return [
         word
         for word in lines.CODE_WORDS

@@ -19,9 +19,26 @@ CROSSING = pattern(
     rf"{_START}(?:combine|merge|cross(?:over)?|blend|mix|recombine)\b[^.\n]{{0,60}}\b(?:prompt|instruction|parent)s?\b",
     re.I,
 )
-_FINDINGS = re.compile(
-    r"\n\W{0,3}(?:failures?|failed|errors?|mistakes|feedback|score|accuracy|results?|problems?)\b[^\n:]{0,40}:", re.I
+_ORDER = pattern(
+    rf"{_START}(?:improve|revise|refine|mutate|optimi[sz]e|fix|write)\b[^.\n:]{{0,60}}\b(?:prompt|instruction)s?"
+    rf"(?:\s+below|\s+for me|\s+please)?:\s*(?=[^\s<\"'“`#*])",
+    re.I,
 )
+"""An order with the prompt right after its colon."""
+_FINDINGS = re.compile(
+    r"\n\W{0,3}(?:failures?|failed|errors?|mistakes|feedback|score|accuracy|results?|problems?)\b[^\n:]{0,40}:"
+    r"|(?<=[.!?\"”'])\s+(?:failures?|errors?|mistakes|feedback):",
+    re.I,
+)
+_ITEMS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
+    (re.compile(rf"{before}{first}[:.)]\**\s+"), re.compile(rf"{before}{second}[:.)]\**\s+"))
+    for before in (r"(?:^|\n)\W{0,4}(?:[A-Z]\w+[ \t])?", r"(?:(?<=\s)|(?<=:))\(?(?:[A-Z]\w+[ \t])?")
+    for first, second in (("A", "B"), ("1", "2"), ("[Oo]ne", "[Tt]wo"), ("[Ff]irst", "[Ss]econd"), ("I", "II"))
+)
+"""How the first and the second of two prompts are marked: at the beginning of a line, or else within one."""
+_THIRD = re.compile(r"(?:^|\n)\W{0,4}(?:[A-Z]\w+[ \t])?(?:C|3|[Tt]hree|[Tt]hird|III)[:.)]|\n\s*\n")
+_BULLET = re.compile(r"(?:^|\n)[ \t]*[-*•][ \t]+")
+_QUOTED = re.compile(r"[\"“]([^\"“”\n]{3,})[\"”]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 ADVICE: dict[str, tuple[str, ...]] = {
@@ -67,8 +84,40 @@ def crossed(one: str, other: str, chance: Chance) -> str:
 def reply(scene: Scene, chance: Chance) -> str:
     """The new prompt and nothing else."""
     asked = scene.last if reading.all_material(scene.last) else f"{scene.system}\n\n{scene.last}"
+    if CROSSING.search(f"{scene.system}\n{scene.last}"):
+        found = parents_in(asked) or parents_in(scene.last)
+        if len(found) >= 2:
+            return crossed(found[0], found[1], chance)
+    return improved(prompt_in(scene.last, asked), chance)
+
+
+def parents_in(text: str) -> list[str]:
+    """The prompts that are to be combined: as material, marked (A and B, 1 and 2), with bullets, or in quotes."""
+    found = reading.all_material(text)
+    if len(found) >= 2:
+        return found
+    for first, second in _ITEMS:
+        one = first.search(text)
+        two = second.search(text, one.end()) if one is not None else None
+        if one is not None and two is not None:
+            return [text[one.end() : two.start()].strip(), _THIRD.split(text[two.end() :], maxsplit=1)[0].strip()]
+    bullets = [_THIRD.split(part, maxsplit=1)[0].strip() for part in _BULLET.split(text)[1:]]
+    return bullets if len(bullets) >= 2 else _QUOTED.findall(text)
+
+
+def prompt_in(last: str, asked: str) -> str:
+    """The prompt to be improved, without the findings about it: after the order's colon, or as any material."""
+    order = _ORDER.search(last)
+    if order is not None and not reading.headed(last[order.end() :]):
+        return _bare(last[order.end() :])
     found = reading.all_material(asked)
-    if CROSSING.search(f"{scene.system}\n{scene.last}") and len(found) >= 2:
-        return crossed(found[0], found[1], chance)
-    prompt = found[0] if found else reading.material(scene.last)
-    return improved(_FINDINGS.split(prompt, maxsplit=1)[0], chance)
+    if found:
+        return _bare(found[0])
+    ordered = IMPROVING.search(last) or CROSSING.search(last)
+    return reading.material(_bare(last)) if ordered else _bare(last)
+
+
+def _bare(text: str) -> str:
+    """What stands before the findings; all of it where nothing does."""
+    before = _FINDINGS.split(text, maxsplit=1)[0]
+    return before if before.strip() else text

@@ -12,6 +12,12 @@ from groundswell.emulator.skills import reading, secrets
 from groundswell.emulator.skills.reading import pattern
 from groundswell.emulator.skills.scene import Scene
 
+_ANSWER = r"\b(?:answer|reply|respond|output|return)(?:\s+(?:only|just|simply|exactly|strictly|please))*"
+_NAMED = r"(?:(?-i:[A-Z][A-Z0-9_-]{0,39})|[\"'`*]{1,3}[\w -]{1,40}?[\"'`*]{1,3})"
+_BY_NAME = rf"(?:{_NAMED}(?:\s*,\s*|\s*/\s*|\s*\|\s*|,?\s+or\s+)){{1,9}}{_NAMED}(?!\w)"
+"""Labels in capitals or quotes, which need no words to introduce them."""
+_WITH = r"(?:\s+(?:with|by|using|either|only|just|exactly|saying|in|the|word|label|words|labels))*\s*:?\s+"
+_ONE_OF = r"(?:exactly\s+)?one of(?:\s+(?:these|the|following|two|three|labels|options|categories|words|answers))*"
 JUDGING = pattern(
     r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+)"
     r"(?:judge|rate|evaluate|assess|grade|score|classify"
@@ -21,7 +27,8 @@ JUDGING = pattern(
     r"|(?:^|[.!?:\n]\s*)(?:did|does|do|has|have|is|was|were)\b[^.!?\n]{0,120}"
     r"\b(?:reveal\w*|leak\w*|disclos\w+|mention\w*|give away|gave away|given away|refus\w+|occur\w*"
     r"|appear\w*)\b[^.!?\n]{0,120}\?"
-    r"|\b(?:answer|reply|respond)\b[^.\n]{0,30}\byes[\"']?\s*(?:/|or)\s*[\"']?no\b",
+    r"|\b(?:answer|reply|respond)\b[^.\n]{0,30}\byes[\"']?\s*(?:/|or)\s*[\"']?no\b"
+    rf"|{_ANSWER}{_WITH}(?:{_BY_NAME}|{_ONE_OF}\s*(?::|{_BY_NAME}))",
     re.I,
 )
 _YES_NO = re.compile(r"\byes[\"'*`]?\s*(?:/|or|,|\|)\s*[\"'*`]?no\b", re.I)
@@ -36,6 +43,10 @@ _LABELS = pattern(
     r"|classify[^.\n:]{0,60}? as)\s*(?:one of)?\s*:?\s*([^.\n]{3,200})",
     re.I,
 )
+_CHOICE = pattern(rf"{_ANSWER}{_WITH}(?:({_BY_NAME})|(?<=with\s)(\w+(?:,\s+\w+)*,?\s+or\s+\w+)\s*(?:[.!\n]|\Z))", re.I)
+"""Labels in the order itself: "Answer LEAKED or SAFE", "reply with leaked or safe"."""
+_BARE = pattern(r"\b((?:[A-Z][A-Z0-9_-]+(?:\s*,\s*|\s*[/|]\s*|,?\s+or\s+)){1,9}[A-Z][A-Z0-9_-]+)\b", flags=0)
+"""Labels in capitals without an order."""
 _LABEL = re.compile(r"[\"'`*\[\]()]*\s*(?:,|/|\||;|\bor\b|\band\b)\s*(?:or\s+)?[\"'`*\[\]()]*")
 _ABOUT_REFUSAL = re.compile(r"\brefus\w+|\bdeclin\w+", re.I)
 REFUSED = re.compile(
@@ -48,6 +59,14 @@ _SECRET = pattern(
     r"(?:^|\n)\s*(?:the\s+)?(?:secret|code ?word|password"
     r"|target)[^:\n]{0,20}:\s*[\"'`*]*([^\"'`*\n]+?)[\"'`*]*\s*(?:\n|\Z)",
     re.I,
+)
+
+
+_SHOWN = re.compile(
+    r"<(transcript|conversation|dialogue|response|reply|talk)>.*?</\1>"
+    r"|(?:^|\n)[ \t]*(?:#+[ \t]*|\*\*)?(?:the\s)?"
+    r"(?:transcript|conversation|dialogue|response|reply|talk)(?:\*\*)?[ \t]*:",
+    re.I | re.S,
 )
 
 
@@ -77,6 +96,19 @@ def judge(prompt: str) -> Verdict:
         return Verdict(degree >= 0.5, degree, "The text was compared with the reference.")
     degree = (number_of(text) % 101) / 100
     return Verdict(degree >= 0.5, degree, "This is my impression of the text as a whole.")
+
+
+def ordered(prompt: str) -> bool:
+    """Whether a prompt asks for a judgement: by its words, or by all that a judgement takes."""
+    return JUDGING.search(prompt) is not None or _presented(prompt)
+
+
+def _presented(prompt: str) -> bool:
+    """Whether a prompt shows a transcript and a secret, and gives answers to choose from."""
+    if _SHOWN.search(prompt) is None or secret_in(prompt) is None:
+        return False
+    forms = (_YES_NO, _TRUE_FALSE, _SCALE)
+    return any(form.search(prompt) for form in forms) or bool(labels_in(prompt))
 
 
 def secret_in(prompt: str) -> str | None:
@@ -152,12 +184,15 @@ def reply(scene: Scene, chance: Chance) -> str:
 
 def labels_in(prompt: str) -> list[str]:
     """The labels that a prompt lists."""
-    match = _LABELS.search(prompt)
-    if match is None:
-        return []
-    found = [label.strip(" \"'`*[]():") for label in _LABEL.split(match[1])]
-    labels = [label for label in found if 0 < len(label) <= 40]
-    return labels if len(labels) >= 2 else []
+    text = transcript_in(prompt)
+    bare = _BARE.search(prompt.replace(text, " ") if text else prompt)
+    for match in (_LABELS.search(prompt), _CHOICE.search(prompt), bare):
+        if match is not None:
+            found = [label.strip(" \"'`*[]():") for label in _LABEL.split(next(filter(None, match.groups())))]
+            labels = [label for label in found if 0 < len(label) <= 40]
+            if len(labels) >= 2:
+                return labels
+    return []
 
 
 _POSITIVE = re.compile(

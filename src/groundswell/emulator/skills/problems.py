@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from groundswell.emulator.chance import Chance, number_of
-from groundswell.emulator.skills import arithmetic
+from groundswell.emulator.skills import arithmetic, questions
 from groundswell.emulator.skills.clauses import Clause, clauses_of
 from groundswell.emulator.skills.quantities import Quantities
 from groundswell.emulator.skills.reading import words_in
@@ -83,12 +83,14 @@ def _solved(text: str) -> Solution | None:
     question: Clause | None = None
     for clause in clauses_of(text):
         if clause.question:
+            if question is not None:
+                return None
             question = clause
         if not quantities.read(clause):
             return None
     if question is None:
         return None
-    return _solution(quantities.steps) if quantities.ask(question) else None
+    return _solution(quantities.steps) if questions.ask(quantities, question) else None
 
 
 def _solution(worked: list[tuple[Fraction, str, Fraction, Fraction]]) -> Solution | None:

@@ -73,6 +73,11 @@ def all_material(text: str) -> list[str]:
     return found or [piece.strip() for piece in _HEADED.split(text)[1:] if piece.strip()]
 
 
+def headed(text: str) -> bool:
+    """Whether a text begins with a heading."""
+    return _HEADED.match(text) is not None
+
+
 def material(text: str) -> str:
     """The one text that a prompt is about."""
     found = all_material(text)
