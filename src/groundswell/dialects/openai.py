@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from groundswell.dialects import Call
@@ -35,6 +36,7 @@ _REASONERS = re.compile(r"(?:.*/)?(o\d|gpt-5)")
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
+@lru_cache(maxsize=1024)
 def wants_completion_tokens(model: str) -> bool:
     """Whether a model takes `max_completion_tokens` and rejects the older `max_tokens`."""
     return _REASONERS.match(model) is not None

@@ -87,6 +87,11 @@ class Meter:
     def __init__(self, per_minute: dict[str, float | None], burst: float, now: float) -> None:
         self._buckets = {name: Bucket(rate, burst, now) for name, rate in per_minute.items() if rate is not None}
 
+    @property
+    def unlimited(self) -> bool:
+        """Whether there is no limit at all."""
+        return not self._buckets
+
     def admit(self, amounts: dict[str, int], now: float) -> Over | None:
         """Take from all buckets, or from none and say which one is too low (the one that needs longest)."""
         worst: Over | None = None

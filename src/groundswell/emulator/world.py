@@ -47,6 +47,7 @@ class World:
         """Begin with empty books and fresh limits; rules, clock and settings stay."""
         self.ledger = Ledger()
         self._accounts: dict[str, Account] = {}
+        self._by_key: dict[str, Account] = {}
         limits = self.settings.limits
         self.slots = Slots(limits.ollama_parallel, limits.ollama_queue)
 
@@ -56,7 +57,16 @@ class World:
         return f"{prefix}{self._salt}{self._made:012x}"
 
     def account(self, key: str) -> Account | None:
-        """Whose key it is; None if it is nobody's. A header's letters stand for the bytes that came."""
+        """Whose key it is; None if it is nobody's."""
+        account = self._by_key.get(key)
+        if account is None:
+            account = self._owner(key)
+            if account is not None and len(self._by_key) < MOST_KNOWN:
+                self._by_key[key] = account
+        return account
+
+    def _owner(self, key: str) -> Account | None:
+        """A header's letters stand for the bytes that came."""
         keys, sent = self.settings.keys, key.encode("latin-1")
         if keys:
             known = [name for name, own in keys.items() if compare_digest(own.encode(), sent)]
@@ -86,7 +96,7 @@ class World:
     def standings(self, account: Account, provider: str, model: str) -> list[Standing]:
         """How an account stands with a model that it has asked."""
         meter = account.meters.get((provider, model))
-        return [] if meter is None else meter.standings(self.real())
+        return [] if meter is None or meter.unlimited else meter.standings(self.real())
 
     def knows(self, provider: str, model: str) -> bool:
         """Whether a provider has this model."""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from groundswell.emulator.faults import Struck
-from groundswell.emulator.http import Answer, Headers, Silence
+from groundswell.emulator.http import JSON, Answer, Headers, Silence
 
 HTML = b"text/html; charset=utf-8"
 PAGE = b"<html><head><title>%d</title></head><body><h1>%d Gateway</h1></body></html>"
@@ -43,9 +43,10 @@ def advice(struck: Struck, now: float) -> Headers:
 
 def whole(given: dict[str, Any] | Answer, fault: str, headers: Headers) -> Answer | Silence:
     """An answer in one piece."""
-    answer = given if isinstance(given, Answer) else Answer(body=encode(given))
-    answer = answer._replace(headers=headers)
+    answer = given._replace(headers=headers) if isinstance(given, Answer) else Answer(200, encode(given), JSON, headers)
     match fault:
+        case "":
+            return answer
         case "drop-after":
             return Silence()
         case "malformed":
