@@ -38,3 +38,8 @@ def test_every_field_of_the_books_is_explained() -> None:
 def test_the_examples_run(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(code, "docs/emulator.md", "exec"), {})
     assert len(capsys.readouterr().out.splitlines()) >= 2
+
+
+def test_every_section_is_written() -> None:
+    sections = re.split(r"\n## .*\n", GUIDE)
+    assert all(len(section.split()) > 30 for section in sections)
