@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVa
 import typer
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from groundswell.engine.run import RunOptions
 
 P = ParamSpec("P")
-F = TypeVar("F", bound="StoreFlags")
+F = TypeVar("F", bound="DataclassInstance")
 
 VERBOSE = "groundswell.verbose"
 DEFAULT_STORE = "groundswell.db"
@@ -164,7 +166,7 @@ def _own_parameters(command: Callable[..., None]) -> list[inspect.Parameter]:
     ]
 
 
-def _shared_parameters(flags: type[StoreFlags]) -> list[inspect.Parameter]:
+def _shared_parameters(flags: type[Any]) -> list[inspect.Parameter]:
     hints = get_type_hints(flags, include_extras=True)
     return [
         inspect.Parameter(
