@@ -9,6 +9,7 @@ not needed for anything else). What is measured, with latency 0:
   providers  Anthropic messages, Ollama chats and embeddings
   limits     chats with rate limits kept and a fault rule in force
   open       2,000 connections at once, every reply after 1 s: how late the last one is
+  model      microseconds per answer of the emulated model alone, in this process; no request comes twice
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import uvloop
+
+from groundswell import Chat, Embed, assistant, system, user
+from groundswell.emulator import model
 
 OUT = Path(__file__).parent / "out"
 CORES = sorted(os.sched_getaffinity(0))
@@ -239,6 +243,28 @@ def open_connections(count: int) -> dict[str, float]:
     return {"connections": count, "slowest_s": tally.slowest, "wall_s": wall, "peak_mb": peak}
 
 
+def model_costs(count: int) -> dict[str, float]:
+    """Microseconds per answer, by what is asked; instructions recur, as they do in experiments."""
+    rules = system('You are Ana in a game with Ben. Your secret code word is "harbour".')
+    past = [user("Well?"), assistant("I would rather wait a little.")] * 9
+    solve = system("Solve the problem step by step. End with #### number.")
+    asked: dict[str, Callable[[int], Chat | Embed]] = {
+        "a turn of the game": lambda n: Chat(MODEL, (rules, user(f"Tell me more, for the time {n}."))),
+        "a turn after 20 messages": lambda n: Chat(MODEL, (rules, *past, user(f"And now, for the time {n}?"))),
+        "talk": lambda n: Chat("gpt-4o-mini", (user(f"Tell me about harbour {n}."),)),
+        "a word problem": lambda n: Chat("solver", (solve, user(f"Ana has {n} pens and buys 5. How many has she?"))),
+        "an embedding, 1536 wide": lambda n: Embed("text-embedding-3-small", (f"some twenty words or so {n} " * 4,)),
+    }
+    costs = {}
+    for name, make in asked.items():
+        requests = [make(number) for number in range(count)]
+        start = time.perf_counter()
+        for request in requests:
+            model.answer(request)
+        costs[name] = (time.perf_counter() - start) / count * 1e6
+    return costs
+
+
 def granian_command(folder: str) -> list[str] | None:
     """A server of granian's with one worker, if it is installed."""
     if importlib.util.find_spec("granian") is None:
@@ -286,8 +312,11 @@ def main() -> None:
         f"{held['connections']:,.0f} connections, replies after 1 s: the slowest took {held['slowest_s']:.2f} s, "
         f"all of it {held['wall_s']:.2f} s, peak {held['peak_mb']:.0f} MB"
     )
+    costs = model_costs(400 if seconds < 5 else 4000)
+    for name, cost in costs.items():
+        print(f"the model alone: {name:28} {cost:6.0f} us")
     OUT.mkdir(exist_ok=True)
-    (OUT / "emulator.json").write_text(json.dumps({"rates": found, "open": held}, indent=1))
+    (OUT / "emulator.json").write_text(json.dumps({"rates": found, "open": held, "model": costs}, indent=1))
 
 
 if __name__ == "__main__":

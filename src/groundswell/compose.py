@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from groundswell.engine.clock import LoopClock
@@ -54,7 +53,6 @@ class ByProvider:
         return next((route.transport for route in self._routes.values() if route.transport.name == name), None)
 
 
-@lru_cache(maxsize=1024)
 def _check_emulated(model: str) -> None:
     """Find out about a wrong name before anything is sent."""
     from groundswell.emulator import in_process

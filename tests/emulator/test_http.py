@@ -282,3 +282,30 @@ def test_an_old_client_gets_its_stream_without_chunks(serve: Any) -> None:
     head, body = split(serve(lambda http: Answer(chunks=words(b"ab", b"cde")), lambda port: exchange(port, old)))
     assert b"chunked" not in head
     assert body == b"abcde"
+
+
+def test_closing_ends_what_is_still_worked_on_for_clients_that_have_gone() -> None:
+    async def main() -> bool:
+        begun, given_up = asyncio.Event(), asyncio.Event()
+
+        async def endless(http: HttpRequest) -> Answer:
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                given_up.set()
+            return echo(http)
+
+        server = HttpServer(endless)
+        port = await server.listen("127.0.0.1", 0)
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(KEPT)
+        await begun.wait()
+        writer.close()
+        await writer.wait_closed()
+        await server.close()
+        async with asyncio.timeout(10):
+            await given_up.wait()
+        return given_up.is_set()
+
+    assert asyncio.run(main())

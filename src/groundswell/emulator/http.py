@@ -20,8 +20,6 @@ import msgspec
 MAX_BODY = 600 * 1024 * 1024
 MAX_HEAD = 256 * 1024
 MOST_WAITING = 100
-REFUSED = "refused"
-"""Stands for the method of what is no request, so that its answer waits its turn."""
 JSON = b"application/json"
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -87,17 +85,25 @@ def _target(url: bytes) -> bytes:
     return b"/" + rest.partition(b"/")[2] if scheme else url
 
 
-def _refusal(request: HttpRequest) -> Answer:
-    """What is said to something that is no request."""
-    body = msgspec.json.encode({"error": {"message": request.path, "type": "invalid_request_error"}})
-    return Answer(int(request.body), body)
+def _error(status: int, message: str, kind: str) -> Answer:
+    return Answer(status, msgspec.json.encode({"error": {"message": message, "type": kind}}))
 
 
 def _broken(request: HttpRequest) -> Answer:
     """What a client is told when the application raised; the log says what it was."""
     _log.exception("%s %s could not be answered", request.method, request.path)
-    message = "The emulator itself failed; its log says how."
-    return Answer(500, msgspec.json.encode({"error": {"message": message, "type": "emulator_error"}}))
+    return _error(500, "The emulator itself failed; its log says how.", "emulator_error")
+
+
+class Waiting(NamedTuple):
+    """A request whose turn has not come; what cannot be read as one has its answer already."""
+
+    request: HttpRequest
+    keep: bool
+    answer: Answer | None = None
+
+
+UNREADABLE = HttpRequest("", "", {}, {}, b"")
 
 
 class Connection(asyncio.Protocol):
@@ -107,7 +113,7 @@ class Connection(asyncio.Protocol):
         self._application = application
         self._connections = connections
         self._parser = httptools.HttpRequestParser(self)
-        self._waiting: deque[tuple[HttpRequest, bool]] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._busy = False
         self._ended: Callable[[bool], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -134,7 +140,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """What is being worked on is finished all the same, as a provider would; only its answer is dropped."""
         self._lost = True
-        self._connections.discard(self)
+        if self._working is None:
+            self._connections.discard(self)
         self._waiting.clear()
         self._writable.set()
         if self._timer is not None:
@@ -200,7 +207,7 @@ class Connection(asyncio.Protocol):
             self._body[0] if len(self._body) == 1 else b"".join(self._body),
             self._parser.get_http_version(),
         )
-        self._waiting.append((request, self._parser.should_keep_alive()))
+        self._waiting.append(Waiting(request, self._parser.should_keep_alive()))
         self._begin()
         if not self._busy:
             self._next()
@@ -227,9 +234,9 @@ class Connection(asyncio.Protocol):
         """Begin the next request of this connection. Each is begun from the end of the one before."""
         while self._waiting and not self._busy and not self._transport.is_closing():
             self._busy = True
-            request, keep = self._waiting.popleft()
+            request, keep, refusal = self._waiting.popleft()
             try:
-                answer = _refusal(request) if request.method is REFUSED else self._application(request)
+                answer = refusal or self._application(request)
             except Exception:  # noqa: BLE001  # the outer edge: a client must not wait for an answer that never comes
                 answer = _broken(request)
             if isinstance(answer, Answer | Silence) and self._writable.is_set():
@@ -252,8 +259,10 @@ class Connection(asyncio.Protocol):
         self._working = None
         if not self._lost:
             self._give(given, request, keep)
-        elif isinstance(given, Answer) and given.ended is not None:
-            given.ended(False)
+        else:
+            self._connections.discard(self)
+            if isinstance(given, Answer) and given.ended is not None:
+                given.ended(False)
         self._next()
 
     def _give(self, answer: Answer | Silence, request: HttpRequest, keep: bool) -> None:
@@ -316,12 +325,14 @@ class Connection(asyncio.Protocol):
         if self._refused:
             return
         self._refused = True
-        self._waiting.append((HttpRequest(REFUSED, message, {}, {}, b"%d" % status), False))
+        self._waiting.append(Waiting(UNREADABLE, False, _error(status, message, "invalid_request_error")))
         if not self._busy:
             self._next()
 
     def close(self) -> None:
-        """Close the connection, whatever it is waiting for."""
+        """Close the connection, whatever it is waiting for or working on."""
+        if self._working is not None:
+            self._working.cancel()
         self._transport.abort()
 
 
@@ -335,7 +346,7 @@ class HttpServer:
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """How many connections are open, or still worked for."""
         return len(self._connections)
 
     async def listen(self, host: str, port: int) -> int:
