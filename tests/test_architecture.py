@@ -18,13 +18,14 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "loop": set(),
     "program": {"errors", "program"},
+    "accounts": {"errors", "accounts"},
     "dialects": {"errors", "program", "dialects"},
     "engine": {"errors", "program", "engine"},
     "emulator": {"errors", "loop", "program", "dialects", "emulator"},
-    "transports": {"errors", "program", "dialects", "transports", *PORTS},
+    "transports": {"errors", "program", "accounts", "dialects", "transports", *PORTS},
     "store": {"errors", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
-    "compose": {"errors", "program", "engine", "transports", "store", "emulator"},
+    "compose": {"errors", "program", "accounts", "engine", "transports", "store", "emulator"},
     "portal": {"errors", "loop", "program", "engine", "compose"},
 }
 EVERYTHING = {"cli", "__init__", "__main__"}

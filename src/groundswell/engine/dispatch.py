@@ -245,7 +245,7 @@ class Dispatch:
             receipt = await lane.transport.dispatch(wave)
             if receipt.data:
                 run.journal.add_receipt(wave.id, receipt)
-            async for ask, settlement in lane.transport.collect(wave, receipt):
+            async for ask, settlement, _ in lane.transport.collect(wave, receipt):
                 pending = flying.pop(ask, None)
                 if pending is not None:
                     self.arrived(lane, pending, wave.id, settlement)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from groundswell.program.request import Request, Settlement
+from groundswell.program.request import Request, Settlement, Standing
 
 RUN_SHIFT = 32
 
@@ -67,10 +67,11 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 class Settled(NamedTuple):
-    """The end of one ask."""
+    """The end of one ask, and what the provider said of its limits with it."""
 
     ask: AskId
     settlement: Settlement
+    standings: tuple[Standing, ...] = ()
 
 
 class Found(msgspec.Struct, frozen=True):

@@ -122,7 +122,7 @@ class HeldWaves:
                 run.journal.add_receipt(intent.id, found.receipt)
         if transport is not None and wave.prints and wave.receipt is not None:
             try:
-                async for ask, settlement in transport.collect(intent, wave.receipt):
+                async for ask, settlement, _ in transport.collect(intent, wave.receipt):
                     self._regained(wave, ask, settlement)
             except WaveFailed:
                 pass  # what is left of the wave is sent again

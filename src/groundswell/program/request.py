@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Sequence
 from enum import StrEnum
 from hashlib import blake2b
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import msgspec
 
@@ -191,6 +191,7 @@ class FaultKind(StrEnum):
     CONNECTION = "connection"
     GARBLED = "garbled"
     EXPIRED = "expired"
+    UNREACHABLE = "unreachable"
     AUTH = "auth"
     QUOTA = "quota"
     BAD_REQUEST = "bad_request"
@@ -213,6 +214,16 @@ class Fault(Data, frozen=True, tag="fault"):
 
 
 Settlement = Reply | Embedding | Returned | Fault
+
+
+class Standing(NamedTuple):
+    """What a provider says of one of its rate limits: how much it allows, what is left, and seconds until all is."""
+
+    resource: Literal["requests", "tokens", "input_tokens", "output_tokens", "project_tokens"]
+    limit: float
+    remaining: float
+    reset: float | None = None
+
 
 UNSENDABLE = Fault(FaultKind.BAD_REQUEST, "the request holds text that is not valid Unicode")
 """What an ask gets that cannot be written down. It is not journalled: a replay comes to the same."""

@@ -39,7 +39,7 @@ def intent_of(wave: Wave) -> Intent:
 async def gather(transport: Transport, intent: Intent, receipt: Receipt) -> dict[AskId, Settlement]:
     """All results of a wave; none may come twice."""
     found: dict[AskId, Settlement] = {}
-    async for ask, settlement in transport.collect(intent, receipt):
+    async for ask, settlement, _ in transport.collect(intent, receipt):
         assert ask not in found, f"{ask} settled twice"
         found[ask] = settlement
     return found

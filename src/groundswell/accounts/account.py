@@ -1,0 +1,71 @@
+"""An account: a provider's endpoints with the credentials and limits that go with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, NoReturn
+
+import msgspec
+
+Dialect = Literal["openai", "anthropic", "ollama"]
+
+
+class Key:
+    """A credential. It can be revealed to a transport, and shows itself in no other way."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text, for the header that carries it."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "Key(…)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Key) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a key is not written anywhere")
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """One provider's endpoints, all of them good for the same models.
+
+    `official` says that the endpoints are the provider's own. `headers` go along with every request; like the key
+    and the proxy, which may name a password, they are shown nowhere. None for a limit means that it is not known:
+    then it is learnt from what the provider says.
+    """
+
+    name: str
+    dialect: Dialect
+    endpoints: tuple[str, ...]
+    key: Key | None = None
+    official: bool = False
+    max_concurrent_requests: int | None = None
+    rate_limit_per_minute: float | None = None
+    token_limit_per_minute: float | None = None
+    output_token_limit_per_minute: float | None = None
+    timeout: float = 600.0
+    connect_timeout: float = 10.0
+    proxy: Key | None = None
+    headers: Mapping[str, Key] = {}
+    prompt_cache: Literal["5m", "1h"] | None = None
+
+    @property
+    def origin(self) -> str:
+        """Whose replies these are. A stand-in at another address is not the provider it stands in for."""
+        return self.name if self.official else " ".join(sorted(self.endpoints))
+
+
+class Target(NamedTuple):
+    """Where a model string leads: an account, and the provider's own name for the model."""
+
+    account: Account
+    model: str
