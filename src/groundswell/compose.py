@@ -8,6 +8,7 @@ from pathlib import Path
 from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Listener
+from groundswell.engine.pace import PaceLimits
 from groundswell.engine.ports import Clock, Prices, Route, Router, Transport
 from groundswell.engine.retry import RetryPolicy
 from groundswell.engine.run import RunOptions
@@ -16,11 +17,16 @@ from groundswell.program.request import Embedding, Reply, Request
 from groundswell.transports.scripted import Script, Scripted, registered
 
 
+def at_once(most: int) -> PaceLimits:
+    """The limits of something that may be asked as much as it can bear from the start."""
+    return PaceLimits(max_concurrent=most, start=most)
+
+
 class OneWay:
     """A router that sends everything the same way."""
 
     def __init__(self, transport: Transport, max_concurrent: int) -> None:
-        self._route = Route(transport.name, transport, max_concurrent)
+        self._route = Route(transport.name, transport, at_once(max_concurrent))
 
     def route(self, request: Request) -> Route:
         return self._route
@@ -28,14 +34,17 @@ class OneWay:
     def transport(self, name: str, account: str) -> Transport | None:
         return self._route.transport if name == self._route.transport.name else None
 
+    async def close(self) -> None:
+        return
+
 
 class ByProvider:
     """A router that goes by the part of a model string before the slash."""
 
     def __init__(self, max_concurrent: int) -> None:
         self._routes = {
-            "scripted": Route("scripted", Scripted(registered), max_concurrent),
-            "emulated": Route("emulated", Scripted(_emulated, name="emulated"), max_concurrent),
+            "scripted": Route("scripted", Scripted(registered), at_once(max_concurrent)),
+            "emulated": Route("emulated", Scripted(_emulated, name="emulated"), at_once(max_concurrent)),
         }
 
     def route(self, request: Request) -> Route:
@@ -51,6 +60,9 @@ class ByProvider:
 
     def transport(self, name: str, account: str) -> Transport | None:
         return next((route.transport for route in self._routes.values() if route.transport.name == name), None)
+
+    async def close(self) -> None:
+        return
 
 
 def _check_emulated(model: str) -> None:
@@ -89,7 +101,7 @@ def open(
         raise SettingsError(f"max_concurrent {max_concurrent}: at least one ask must be in flight")
     if script is not None:
         transport = Scripted(script)
-        options = options or RunOptions(retry=RetryPolicy(first_wait=0.0))
+        options = options or RunOptions(retry=RetryPolicy(first_wait=0.0, patience=0.0))
     if transport is not None:
         router = OneWay(transport, max_concurrent)
     return Engine(

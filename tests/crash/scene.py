@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from groundswell import Outcome
+from groundswell.engine import plan
 from groundswell.engine.records import AskId, Counters
 from groundswell.store.journal import Store
 from groundswell.testing.batch import ProviderBooks
@@ -76,8 +77,9 @@ class Scene:
         if self.kind == "batch":
             assert (extra, counters.resent) == (0, 0), "a batch ask was paid for twice"
         else:
-            assert extra <= CAP * self.kills
-            assert extra <= counters.resent <= CAP * self.kills + counters.retried
+            ahead = plan.ahead(CAP)
+            assert extra <= (CAP + ahead) * self.kills
+            assert extra <= counters.resent <= (CAP + 2 * ahead) * self.kills + counters.retried
 
     def journalled(self) -> dict[AskId, str]:
         """Every settlement in the store; each is there once."""

@@ -166,6 +166,8 @@ class Ticking:
         self.name = "scripted"
         self.barrier = barrier
         self.max_wave = 3
+        self.vectorised = False
+        self.ready = True
         self.cached = cached
         self.answered: Counter[AskId] = Counter()
         self.dispatched = 0

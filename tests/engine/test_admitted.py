@@ -124,6 +124,9 @@ class Switch:
     def transport(self, name: str, account: str) -> Transport | None:
         return self._by_name.get(name)
 
+    async def close(self) -> None:
+        return
+
 
 def test_a_wave_that_was_in_flight_costs_what_its_own_way_costs(store: Path) -> None:
     clock, books = FakeClock(), ProviderBooks(store.with_suffix(".books"))

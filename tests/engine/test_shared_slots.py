@@ -25,6 +25,7 @@ from groundswell import (
     program,
 )
 from groundswell.compose import OneWay
+from groundswell.engine import plan
 from groundswell.engine.clock import LoopClock
 from groundswell.store.journal import Store
 from groundswell.testing.clock import FakeClock
@@ -81,15 +82,15 @@ async def carry_on(task: asyncio.Task[groundswell.Summary], clock: FakeClock) ->
     return await task
 
 
-@pytest.mark.parametrize("refused", [1, 10, 40])
-def test_a_cancelled_run_sends_nothing_from_its_back_off_timers(store: Path, refused: int) -> None:
-    clock = FakeClock()
+@pytest.mark.parametrize("slots", [1, 10, 40])
+def test_a_cancelled_run_sends_nothing_from_its_back_off_timers(store: Path, slots: int) -> None:
+    clock, refused = FakeClock(), min(slots, plan.ahead(slots))
     model = Flaky(*[Fault(FaultKind.RATE_LIMITED, "wait", retry_after=60.0)] * refused)
 
     async def main() -> None:
         options = RunOptions(window=60)
         async with groundswell.open(
-            store, script=model, clock=clock, max_concurrent=refused, options=options
+            store, script=model, clock=clock, max_concurrent=slots, options=options
         ) as engine:
             task = asyncio.create_task(engine.drive(ask_all, 60, name="story"))
             await in_time(lambda: engine.runs and engine.runs[0].counters.retried == refused)
@@ -105,16 +106,16 @@ def test_a_cancelled_run_sends_nothing_from_its_back_off_timers(store: Path, ref
     run_async(main())
 
 
-@pytest.mark.parametrize("refused", [1, 10, 40])
-def test_a_run_that_was_cancelled_in_a_back_off_is_resumed_at_once(store: Path, refused: int) -> None:
+@pytest.mark.parametrize("slots", [1, 10, 40])
+def test_a_run_that_was_cancelled_in_a_back_off_is_resumed_at_once(store: Path, slots: int) -> None:
     """Its old timers fire while the new session is at work."""
-    clock = FakeClock()
+    clock, refused = FakeClock(), min(slots, plan.ahead(slots))
     model = Flaky(*[Fault(FaultKind.RATE_LIMITED, "wait", retry_after=60.0)] * refused)
 
     async def main() -> None:
         options = RunOptions(window=60)
         async with groundswell.open(
-            store, script=model, clock=clock, max_concurrent=refused, options=options
+            store, script=model, clock=clock, max_concurrent=slots, options=options
         ) as engine:
             task = asyncio.create_task(engine.drive(ask_all, 60, name="story"))
             await in_time(lambda: engine.runs and engine.runs[0].counters.retried == refused)
@@ -212,7 +213,7 @@ def test_a_wave_that_is_recalled_wakes_the_runs_that_wait_for_its_slot(store: Pa
             await until(lambda: second.open)
             for _ in range(3):
                 await asyncio.sleep(0)  # it looks for a slot, and there is none
-            assert not second.dispatch.flying
+            assert not gate.asked
             first.stop("interrupted", "enough")
             held.gate.set()
             with pytest.raises(RunStopped, match="enough"):

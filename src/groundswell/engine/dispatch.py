@@ -1,10 +1,12 @@
 """From a pending ask to its settlement: queue, wave, transport, retry. Read `Dispatch` from top to bottom.
 
-take       an ask that the journal does not hold: was it sent before a crash? does the cache have it?
+take       an ask that the journal does not hold: was it sent before a crash? does somebody have the reply? (reuse.py)
 _enqueue   it waits in the queue of its lane
-_flush     which queued asks leave now (plan.py, pace.py, budget.py)
+_flush     which queued asks leave now (plan.py, budget.py)
 _send      the intent of a wave is committed ...
-_travel    ... before it is dispatched; its replies are collected as they come
+_launch    ... and only then does it wait for the pace of its account (pace.py), so that no slot is idle meanwhile
+_depart    what may leave does, all of a wave or some of it
+_travel    it is dispatched; its replies are collected as they come
 arrived    retry (retry.py), or hand the settlement back to the run
 """
 
@@ -12,9 +14,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable, Iterable
 from functools import partial
-from hashlib import blake2b
 from itertools import islice
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -23,56 +26,75 @@ import msgspec
 from groundswell.engine import plan
 from groundswell.engine.budget import Budget, Limits, Spending, expected_usage
 from groundswell.engine.events import AskRetried, WaveEnded, WaveSent
-from groundswell.engine.keys import sample_number
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending
+from groundswell.engine.pace import Demand, Mark
 from groundswell.engine.ports import Prices
 from groundswell.engine.records import Item, Wave
 from groundswell.engine.recovery import HeldWaves
-from groundswell.engine.retry import GiveUp, RetryAt, decide
+from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Tried, decide
+from groundswell.engine.reuse import Reuse
 from groundswell.errors import WaveFailed
-from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, Request, Settlement
+from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Request, Settlement, Standing
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
 LOST = Fault(FaultKind.GARBLED, "the transport gave no result for this ask")
+ANY = Demand()
+LOOK_AGAIN = 0.05
+
+
+class Journey:
+    """A wave on its way. `left` counts those of its asks that have not come back."""
+
+    __slots__ = ("left", "started", "wave")
+
+    def __init__(self, wave: Wave, started: float) -> None:
+        self.wave = wave
+        self.started = started
+        self.left = len(wave.items)
 
 
 class Queue:
-    """What waits for one lane, and how much is in flight on it.
+    """What waits for one lane, from first to last.
 
-    `released` counts the asks of a barrier wave that have not all left yet.
+    asks       no wave has them yet; `released` counts those of a barrier wave that have not all left
+    committing how many belong to waves whose intents are being committed
+    ready      the pace may let them go at any time
+    flying     how many the pace counts as in flight; `calls` how many waves are, where a wave is one call
     """
 
-    __slots__ = ("asks", "flying", "released")
+    __slots__ = ("asks", "calls", "committing", "flying", "ready", "released")
 
     def __init__(self) -> None:
         self.asks: deque[Pending] = deque()
+        self.ready: deque[tuple[Pending, Journey]] = deque()
         self.released = 0
+        self.committing = 0
         self.flying = 0
+        self.calls = 0
 
 
 class Dispatch:
     """Sends the asks of one run.
 
-    `flying` counts the asks in flight; `landing` those of them that must be waited for, because what a live
-    connection brings is lost with it. A batch can be collected by another process.
+    `flying` counts the asks whose waves are under way; `landing` those of them that must be waited for, because
+    what a live connection brings is lost with it. A batch can be collected by another process.
     """
 
     def __init__(self, run: Run, last_wave: int, prices: Prices | None) -> None:
         self._run = run
         self._wave = last_wave
         self._prices = prices
-        self._salt = run.record.id if run.record.cut is not None else ""
         self._jitter = Random(run.record.id)
         self._queues: dict[Lane, Queue] = {}
-        self._unlooked: list[Pending] = []
-        self._looking = 0
         self._retrying = 0
         self._flush_due = False
+        self._alarm: tuple[float, Callable[[], None]] | None = None
         self._caching = run.options.cache
         self._closed = False
+        self.reuse = Reuse(run, run.lanes.asked, self._enqueue)
         self.held = HeldWaves(run)
         self.flying = 0
         self.landing = 0
@@ -90,8 +112,11 @@ class Dispatch:
         self._closed = True
         self._run.lanes.leave(self.schedule)
         for lane, queue in self._queues.items():
-            lane.pace.correct_in_flight(-queue.flying)
+            for _ in range(queue.flying):
+                lane.pace.recall()
         self._queues.clear()
+        self._silence()
+        self.reuse.close()
         self._run.lanes.freed()
         self._run.counters.seconds = self._seconds_before + self._run.clock.now() - self._started
 
@@ -103,31 +128,15 @@ class Dispatch:
             return
         lane = self._run.lanes.of(request_of(pending))
         if lane.cached and self._caching:
-            self._unlooked.append(pending)
-            if len(self._unlooked) == 1:
-                self._run.loop.call_soon(lambda: self._run.spawn(self._look_up()))
+            self.reuse.look(pending)
         else:
             self._enqueue(lane, pending)
-
-    async def _look_up(self) -> None:
-        """Ask the cache for everything that came up in this tick."""
-        looking, self._unlooked = self._unlooked, []
-        self._looking += 1
-        keys = [self._cache_key(pending) for pending in looking]
-        found = await self._run.journal.cached(keys)
-        for key, pending in zip(keys, looking, strict=True):
-            settlement = found.get(key)
-            if settlement is None:
-                self._enqueue(self._run.lanes.of(request_of(pending)), pending)
-            else:
-                self._run.counters.cached += 1
-                self._run.write(pending, settlement, None)
-        self._looking -= 1
-        self.schedule()
 
     def _enqueue(self, lane: Lane, pending: Pending) -> None:
         if pending.trial.conductor is not None:
             self._queue(lane).asks.append(pending)
+        else:
+            self.reuse.failed(pending, None)
         self.schedule()
 
     def schedule(self) -> None:
@@ -143,6 +152,7 @@ class Dispatch:
         if self._closed:
             return
         if run.over is not None:
+            self._recall_ready()
             run.halt_when_still()
             return
         try:
@@ -155,13 +165,16 @@ class Dispatch:
         now = run.clock.now()
         run.counters.seconds = self._seconds_before + now - self._started
         for lane, queue in self._queues.items():
+            if queue.ready:
+                self._depart(lane, queue, now)
             if queue.asks:
-                grant = lane.pace.grant(self._afford(lane, queue, self._sendable(lane, queue), now), 0.0, now)
-                queue.released = max(0, queue.released - grant.leave)
-                for size in plan.cut(grant.leave, lane.transport.max_wave):
-                    self._send(lane, [queue.asks.popleft() for _ in range(size)])
-                if grant.again_at is not None:
-                    run.clock.call_at(grant.again_at, self.schedule)
+                wanted = min(self._sendable(lane, queue), self._ahead(lane, queue))
+                count = self._afford(lane, queue, wanted, now)
+                queue.released = max(0, queue.released - count)
+                for size in plan.cut(count, lane.transport.max_wave):
+                    self._send(lane, queue, [queue.asks.popleft() for _ in range(size)])
+            if lane.pace.latency is not None:
+                run.journal.linger(lane.pace.latency / 10)
 
     def _sendable(self, lane: Lane, queue: Queue) -> int:
         barrier = lane.barrier or self._run.options.schedule == "waves"
@@ -170,8 +183,16 @@ class Dispatch:
             queue.released = wanted
         return wanted
 
+    def _ahead(self, lane: Lane, queue: Queue) -> int:
+        """How many asks may be made ready to leave, so that there are always some when a slot frees."""
+        if lane.barrier:
+            return len(queue.asks)
+        if lane.together:
+            return len(queue.asks) if queue.calls < plan.CALLS_AT_ONCE else 0
+        return max(0, plan.ahead(lane.pace.cap) - queue.committing - len(queue.ready))
+
     def _quiet(self) -> bool:
-        return not (self.flying or self._retrying or self._looking or self._unlooked) and self._run.quiet()
+        return not (self.flying or self._retrying or self.reuse.busy) and self._run.quiet()
 
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
         """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
@@ -189,8 +210,8 @@ class Dispatch:
             allowed += 1
         return allowed
 
-    def _send(self, lane: Lane, pendings: list[Pending]) -> None:
-        """Commit the intent of a wave, then let it go."""
+    def _send(self, lane: Lane, queue: Queue, pendings: list[Pending]) -> None:
+        """Commit the intent of a wave."""
         run = self._run
         self._wave += 1
         wave = Wave(
@@ -200,8 +221,10 @@ class Dispatch:
             lane.transport.name,
             tuple([pending.ask for pending in pendings]),
             run.clock.wall(),
-            items=tuple([Item(p.ask, request_of(p), partial(self._sample, p)) for p in pendings]),
+            items=tuple([Item(p.ask, request_of(p), partial(self.reuse.sample, p)) for p in pendings]),
         )
+        queue.committing += len(pendings)
+        queue.calls += 1
         self._count_flying(lane, len(pendings))
         run.counters.sent += len(pendings)
         run.counters.waves += 1
@@ -210,45 +233,94 @@ class Dispatch:
         run.journal.add_wave(wave, [pending.print for pending in pendings], self._launch, lane, wave, pendings)
 
     def _launch(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
+        """The intent of a wave is durable: its asks may leave."""
         if self._closed:
             return
-        if self._run.over is None:
-            self._run.spawn(self._travel(lane, wave, pendings))
+        queue = self._queue(lane)
+        queue.committing -= len(pendings)
+        journey = Journey(wave, self._run.clock.now())
+        if self._run.over is not None:
+            self._recall(lane, queue, [(pending, journey) for pending in pendings])
+            self._run.halt_when_still()
+        elif lane.barrier:
+            self._run.spawn(self._travel(lane, journey, pendings))
         else:
-            self._recall(lane, wave, pendings)
+            queue.ready.extend([(pending, journey) for pending in pendings])
+            self._depart(lane, queue, journey.started)
+            if queue.asks:
+                self.schedule()
 
-    def _recall(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
-        """The run was stopped while the intent of a wave was being committed: it does not leave."""
-        count = len(pendings)
-        self._count_flying(lane, -count)
-        lane.pace.correct_in_flight(-count)
-        self._run.counters.sent -= count
-        self._run.counters.waves -= 1
-        self._queue(lane).asks.extendleft(reversed(pendings))
-        self._run.journal.end_wave(wave.id)
-        self._run.lanes.freed()
-        self._run.halt_when_still()
+    def _depart(self, lane: Lane, queue: Queue, now: float) -> None:
+        """Let go what the pace allows."""
+        if not lane.transport.ready:
+            self._look_again(now + LOOK_AGAIN)
+            return
+        ready = queue.ready
+        while ready:
+            journey = ready[0][1]
+            leaving: list[Pending] = []
+            while ready and ready[0][1] is journey and self._leaves(lane, queue, journey, now):
+                leaving.append(ready.popleft()[0])
+            if not leaving:
+                return
+            self._run.spawn(self._travel(lane, journey, leaving))
+
+    def _leaves(self, lane: Lane, queue: Queue, journey: Journey, now: float) -> bool:
+        """Whether the pace lets the next ask go. Where a wave is one call, all of it goes with its first ask."""
+        pending = queue.ready[0][0]
+        if lane.together and pending.ask != journey.wave.asks[0]:
+            return True
+        given = lane.pace.leave(_demand(lane, journey, pending), now)
+        if isinstance(given, Mark):
+            pending.mark = given
+            queue.flying += 1
+            return True
+        if given < inf or not queue.flying:  # slots that other engines hold free themselves without a word
+            self._look_again(min(given, now + LOOK_AGAIN) if given == inf else given)
+        return False
+
+    def _recall_ready(self) -> None:
+        """The run was stopped: what has not left does not leave."""
+        for lane, queue in self._queues.items():
+            ready, queue.ready = queue.ready, deque()
+            self._recall(lane, queue, ready)
+
+    def _recall(self, lane: Lane, queue: Queue, ready: Iterable[tuple[Pending, Journey]]) -> None:
+        """Put asks back into the queue."""
+        back = list(ready)
+        queue.asks.extendleft(pending for pending, _ in reversed(back))
+        for _, journey in back:
+            self._unsend(lane, queue, journey)
+
+    def _unsend(self, lane: Lane, queue: Queue, journey: Journey) -> None:
+        """An ask of a wave does not leave."""
+        self._count_flying(lane, -1)
+        self._run.counters.sent -= 1
+        journey.left -= 1
+        if not journey.left:
+            queue.calls -= 1
+            self._run.journal.end_wave(journey.wave.id)
 
     def _count_flying(self, lane: Lane, count: int) -> None:
         self.flying += count
         self.landing += 0 if lane.barrier else count
-        self._queue(lane).flying += count
 
-    async def _travel(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
-        """Dispatch a wave and take in its replies."""
-        run = self._run
+    async def _travel(self, lane: Lane, journey: Journey, pendings: list[Pending]) -> None:
+        """Dispatch a wave, or some of it, and take in the replies."""
+        run, wave = self._run, journey.wave
+        if len(pendings) < len(wave.items):
+            wave = _part(wave, pendings)
         self._announce(wave, pendings)
-        started = run.clock.now()
         flying = {pending.ask: pending for pending in pendings}
         lost = LOST
         try:
             receipt = await lane.transport.dispatch(wave)
             if receipt.data:
                 run.journal.add_receipt(wave.id, receipt)
-            async for ask, settlement, _ in lane.transport.collect(wave, receipt):
+            async for ask, settlement, standings in lane.transport.collect(wave, receipt):
                 pending = flying.pop(ask, None)
                 if pending is not None:
-                    self.arrived(lane, pending, wave.id, settlement)
+                    self.arrived(lane, pending, wave.id, settlement, standings)
         except WaveFailed as failed:
             lost = failed.fault
         except asyncio.CancelledError:
@@ -256,60 +328,93 @@ class Dispatch:
                 raise
             lost = Fault(FaultKind.CONNECTION, "the transport cancelled the request")
         except Exception as error:  # noqa: BLE001  a transport that breaks: what became of the rest is not known
-            self._count_flying(lane, -len(flying))
-            lane.pace.correct_in_flight(-len(flying))
+            for pending in flying.values():
+                self._give_up(lane, pending)
             run.abort(error)
             return
         for pending in flying.values():
             self.arrived(lane, pending, wave.id, lost)
-        run.journal.end_wave(wave.id)
+        journey.left -= len(pendings)
+        if not journey.left:
+            self._end(lane, journey)
+
+    def _end(self, lane: Lane, journey: Journey) -> None:
+        """Everything of a wave has come back."""
+        run = self._run
+        self._queue(lane).calls -= 1
+        run.journal.end_wave(journey.wave.id)
         run.emit(
             lambda: WaveEnded(
                 run=run.record.id,
                 at=run.clock.wall(),
-                wave=wave.id,
-                account=wave.account,
-                size=len(pendings),
-                seconds=run.clock.now() - started,
+                wave=journey.wave.id,
+                account=journey.wave.account,
+                size=len(journey.wave.asks),
+                seconds=run.clock.now() - journey.started,
             )
         )
 
-    def arrived(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
+    def arrived(
+        self,
+        lane: Lane,
+        pending: Pending,
+        wave: int,
+        settlement: Settlement,
+        standings: tuple[Standing, ...] = (),
+    ) -> None:
         """An attempt ended: retry it, or hand its settlement to the run."""
+        now = self._run.clock.now()
         self._count_flying(lane, -1)
         self._spend(lane, pending, settlement)
+        self._tell_pace(lane, pending, settlement, standings, now)
         if type(settlement) is Fault:
-            now = self._run.clock.now()
-            lane.pace.failed(settlement.kind, settlement.retry_after, now)
             if self._failed(lane, pending, settlement, now):
                 self._run.lanes.freed()
                 return
             self._run.counters.failed += 1
             settlement = msgspec.structs.replace(settlement, attempts=pending.attempts)
-        else:
-            lane.pace.done()
-            if lane.cached and self._caching:
-                self._keep(pending, settlement)
+            self.reuse.failed(pending, settlement)
+        elif lane.cached and self._caching:
+            self.reuse.replied(pending, settlement)
         self._run.write(pending, settlement, wave)
         self._run.lanes.freed()
 
+    def _tell_pace(
+        self, lane: Lane, pending: Pending, settlement: Settlement, standings: tuple[Standing, ...], now: float
+    ) -> None:
+        """Free the slot of an ask, and let the pace learn from what came."""
+        mark, pending.mark = pending.mark, None
+        if mark is None:
+            return
+        self._queue(lane).flying -= 1
+        if standings:
+            lane.pace.heard(standings, mark, now)
+        if type(settlement) is Fault:
+            lane.pace.failed(mark, settlement.kind, settlement.retry_after, now)
+        elif lane.together or type(settlement) is not Reply:
+            lane.pace.done(mark, mark.demand, now)
+        else:
+            lane.pace.done(mark, Demand(settlement.usage.input_tokens, settlement.usage.output_tokens), now)
+
+    def _give_up(self, lane: Lane, pending: Pending) -> None:
+        """What became of an ask is not known."""
+        self._count_flying(lane, -1)
+        if pending.mark is not None:
+            pending.mark = None
+            self._queue(lane).flying -= 1
+            lane.pace.recall()
+
     def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
         """An ask of an earlier session, which counts as flying already, ended."""
-        lane.pace.correct_in_flight(1)
         self.flying -= 1
         self._count_flying(lane, 1)
         self.arrived(lane, pending, wave, settlement)
 
-    def _keep(self, pending: Pending, settlement: Settlement) -> None:
-        """Let other runs have a reply; one that cannot be written is a fault when it is journalled."""
-        try:
-            self._run.journal.add_cached(self._cache_key(pending), settlement)
-        except UnicodeEncodeError:
-            return
-
     def _failed(self, lane: Lane, pending: Pending, fault: Fault, now: float) -> bool:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
-        decision = decide(fault, pending.attempts, now, self._run.options.retry, self._jitter.random())
+        decision = decide(
+            fault, _tried(lane, pending, fault, now), now, self._run.options.retry, self._jitter.random()
+        )
         if isinstance(decision, GiveUp):
             return False
         if isinstance(decision, RetryAt):
@@ -360,27 +465,42 @@ class Dispatch:
 
     def forget_dropped(self) -> None:
         """Take the asks of trials that were given up out of the queues."""
-        for queue in self._queues.values():
-            queue.asks = deque(pending for pending in queue.asks if pending.trial.conductor is not None)
-            queue.released = min(queue.released, len(queue.asks))
+        for lane, queue in self._queues.items():
+            dropped = [pending for pending in queue.asks if pending.trial.conductor is None]
+            if dropped:
+                queue.asks = deque(pending for pending in queue.asks if pending.trial.conductor is not None)
+                queue.released = min(queue.released, len(queue.asks))
+            unsent = [one for one in queue.ready if one[0].trial.conductor is None]
+            if unsent and not lane.together:
+                queue.ready = deque(one for one in queue.ready if one[0].trial.conductor is not None)
+                for pending, journey in unsent:
+                    self._unsend(lane, queue, journey)
+                    dropped.append(pending)
+            for pending in dropped:
+                self.reuse.failed(pending, None)
+
+    def _look_again(self, when: float) -> None:
+        """See to it that what may leave is looked at again by then."""
+        if self._alarm is not None:
+            if self._alarm[0] <= when:
+                return
+            self._alarm[1]()
+        self._alarm = (when, self._run.clock.call_at(when, self._ring))
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self.schedule()
+
+    def _silence(self) -> None:
+        if self._alarm is not None:
+            self._alarm[1]()
+            self._alarm = None
 
     def _queue(self, lane: Lane) -> Queue:
         queue = self._queues.get(lane)
         if queue is None:
             queue = self._queues[lane] = Queue()
         return queue
-
-    def _sample(self, pending: Pending) -> int:
-        trial, record = pending.trial, self._run.record
-        salt = f"{self._salt}~{trial.attempt}" if trial.attempt else self._salt  # a new attempt wants other replies
-        return sample_number(record.seed, salt, trial.program.name, trial.key, pending.wait.path)
-
-    def _cache_key(self, pending: Pending) -> bytes:
-        """The request's content and, unless an explicit temperature of 0 makes it moot, its sample number."""
-        request = pending.wait.request
-        shared = type(request) is Embed or (type(request) is Chat and request.temperature == 0)
-        number = 0 if shared else self._sample(pending)
-        return blake2b(pending.print + number.to_bytes(8), digest_size=16).digest()
 
     def _estimate(self, lane: Lane, pending: Pending) -> None:
         """What an ask may use at most, as far as can be told; reserved while it is in flight."""
@@ -426,6 +546,34 @@ class Dispatch:
                 trials=tuple(pending.trial.key for pending in pendings),
             )
         )
+
+
+def _part(wave: Wave, pendings: list[Pending]) -> Wave:
+    """Some of a wave, as a wave of the same number."""
+    asks = {pending.ask for pending in pendings}
+    items = tuple([item for item in wave.items if item.ask in asks])
+    return msgspec.structs.replace(wave, asks=tuple([item.ask for item in items]), items=items)
+
+
+def _demand(lane: Lane, journey: Journey, pending: Pending) -> Demand:
+    """What the tokens of an ask, or of the whole wave where that is one call, may come to."""
+    if not lane.pace.counts_tokens:
+        return ANY
+    requests = [item.request for item in journey.wave.items] if lane.together else [request_of(pending)]
+    usages = [expected_usage(request) for request in requests]
+    return Demand(sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages))
+
+
+def _tried(lane: Lane, pending: Pending, fault: Fault, now: float) -> Tried:
+    """What became of an ask so far, this fault counted."""
+    if fault.kind in LOAD:
+        if not pending.refusals:
+            pending.refused_since = now
+        pending.refusals += 1
+    since = pending.refused_since
+    failures = pending.attempts - pending.refusals
+    silent = lane.pace.accepted_at <= since
+    return Tried(failures, pending.refusals, now - since if pending.refusals else 0.0, silent)
 
 
 def cancelled_by_us() -> bool:

@@ -12,6 +12,7 @@ import msgspec
 from groundswell.engine.driver import Driver, decode_settings, driver_name, load_driver, settings_type
 from groundswell.engine.events import Listener, RunEnded, RunOpened, tell
 from groundswell.engine.lanes import Lanes
+from groundswell.engine.pace import Paces
 from groundswell.engine.ports import Clock, Journal, Lock, Prices, Router, Store
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.run import Run, RunOptions
@@ -43,10 +44,12 @@ class Engine:
         options: RunOptions | None = None,
         prices: Prices | None = None,
         listeners: Sequence[Listener] = (),
+        paces: Paces | None = None,
     ) -> None:
         self.store = store
         self._options = options
-        self._lanes = Lanes(router, clock)
+        self._router = router
+        self._lanes = Lanes(router, clock, paces or Paces())
         self._clock = clock
         self._prices = prices
         self._listeners = listeners
@@ -61,7 +64,10 @@ class Engine:
             for run, _, _ in list(self._running.values()):
                 await self._end(run, error)
         finally:
-            await self.store.close()
+            try:
+                await self._router.close()
+            finally:
+                await self.store.close()
 
     @property
     def runs(self) -> list[Run]:

@@ -1,38 +1,48 @@
-"""The ways out: one lane per account and transport, shared by all runs of an engine."""
+"""The ways out: one lane per account, transport and model, shared by all runs of an engine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from groundswell.engine.pace import Pace, PaceLimits
+from groundswell.engine.pace import Pace, Paces
 from groundswell.engine.ports import Clock, Route, Router, Transport
-from groundswell.program.request import Request
+from groundswell.program.request import Embed, Request
 
-UNLIMITED = 1 << 40
+if TYPE_CHECKING:
+    from groundswell.engine.reuse import Asks
 
 
 class Lane:
-    """An account, how it is reached, and its limiter."""
+    """An account's model, how it is reached, and its limiter.
 
-    __slots__ = ("account", "barrier", "cached", "pace", "transport")
+    `together`: the asks of a wave leave as one call.
+    """
 
-    def __init__(self, account: str, transport: Transport, pace: Pace) -> None:
-        self.account = account
-        self.transport = transport
-        self.barrier = transport.barrier
-        self.cached = transport.cached
+    __slots__ = ("account", "barrier", "cached", "origin", "pace", "together", "transport")
+
+    def __init__(self, route: Route, pace: Pace, *, together: bool) -> None:
+        self.account = route.account
+        self.transport: Transport = route.transport
+        self.barrier = route.transport.barrier
+        self.cached = route.transport.cached
+        self.origin = b"" if route.origin is None else f"{route.origin}\0{route.model}".encode()
         self.pace = pace
+        self.together = together
 
 
 class Lanes:
     """Finds the lane of a request, and tells every run when a lane has room again."""
 
-    def __init__(self, router: Router, clock: Clock) -> None:
+    def __init__(self, router: Router, clock: Clock, paces: Paces) -> None:
         self.router = router
         self._clock = clock
+        self._paces = paces
+        self._own_paces = Paces()
         self._by_model: dict[tuple[type, str], Lane] = {}
-        self._by_route: dict[tuple[str, str], Lane] = {}
+        self._by_route: dict[tuple[str, str, str, bool], Lane] = {}
         self._runs: list[Callable[[], None]] = []
+        self.asked: Asks = {}
 
     def of(self, request: Request) -> Lane:
         """The lane of a request."""
@@ -40,26 +50,24 @@ class Lanes:
         lane = self._by_model.get(by_model)
         if lane is None:
             route = self.router.route(request)
-            lane = self._lane(route)
-            self._by_model[by_model] = lane
+            together = isinstance(request, Embed) and route.transport.vectorised
+            lane = self._by_model[by_model] = self._lane(route, together)
         return lane
 
     def that_carried(self, account: str, transport: str) -> Lane:
         """The lane of a wave that was sent earlier, whatever way its requests would go now."""
-        lane = self._by_route.get((account, transport))
-        if lane is None:
-            way = self.router.transport(transport, account)
-            assert way is not None, "recovery has asked for it"
-            lane = self._lane(Route(account, way))
-        return lane
+        way = self.router.transport(transport, account)
+        assert way is not None, "recovery has asked for it"
+        return self._lane(Route(account, way), together=False)
 
-    def _lane(self, route: Route) -> Lane:
-        key = (route.account, route.transport.name)
+    def _lane(self, route: Route, together: bool) -> Lane:
+        key = (route.account, route.transport.name, route.model, together)
         lane = self._by_route.get(key)
         if lane is None:
-            limit = UNLIMITED if route.transport.barrier else route.max_concurrent
-            pace = Pace(PaceLimits(max_concurrent=limit), self._clock.now())
-            lane = self._by_route[key] = Lane(route.account, route.transport, pace)
+            paces = self._own_paces if route.limiter is None else self._paces
+            limiter = (route.account, route.transport.name) if route.limiter is None else route.limiter
+            pace = paces.of(limiter, (route.model, together), route.limits, self._clock.now())
+            lane = self._by_route[key] = Lane(route, pace, together=together)
         return lane
 
     @property

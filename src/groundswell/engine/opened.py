@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from groundswell.engine.outcome import Outcome
+from groundswell.engine.pace import Mark
 from groundswell.engine.records import AskId, Recorded, TrialRow
 from groundswell.errors import SettingsError
 from groundswell.program.conductor import Conductor, Wait
@@ -76,9 +77,26 @@ class OpenTrial:
 
 
 class Pending:
-    """One ask of an open trial, from the moment it is made until its settlement is durable."""
+    """One ask of an open trial, from the moment it is made until its settlement is durable.
 
-    __slots__ = ("ask", "attempts", "print", "tokens", "trial", "usd", "wait")
+    key       what its reply is kept under, once that was worked out
+    mark      when it left, as the pace has it, while it is in flight
+    attempts  how often it was sent, `refusals` how often that came to nothing because there was too much to do
+    """
+
+    __slots__ = (
+        "ask",
+        "attempts",
+        "key",
+        "mark",
+        "print",
+        "refusals",
+        "refused_since",
+        "tokens",
+        "trial",
+        "usd",
+        "wait",
+    )
 
     def __init__(self, trial: OpenTrial, wait: Wait) -> None:
         self.trial = trial
@@ -91,6 +109,10 @@ class Pending:
         except (TypeError, ValueError) as error:
             problem = f"trial {trial.key!r}, ask {wait.path}: the request cannot be stored as JSON: {error}"
             raise SettingsError(problem) from error
+        self.key: bytes | None = None
+        self.mark: Mark | None = None
         self.attempts = 1
+        self.refusals = 0
+        self.refused_since = 0.0
         self.tokens = 0
         self.usd = 0.0

@@ -1,130 +1,310 @@
-"""How many requests may leave now: buckets for requests and tokens under a concurrency cap. Pure.
+"""Whether a request may leave now: buckets for requests and tokens under a concurrency cap. Pure.
 
-One pace per account. Time is passed in; nothing here waits. The cap finds its own level: it doubles while
-every slot is used and nothing is refused, is cut once per rate-limit episode, and then grows by one per
-round of successes.
+Time is passed in; nothing here waits. An account has one `Allowance`, what its settings let it do, and a `Pace` for
+each of its models, since providers count by model. A pace learns:
+
+- from what a provider says of its limits with a reply. The bucket then holds what the provider said was left, what
+  has come in since, and less what was sent since: close to the limit, and not over it.
+- from being refused. The cap doubles every round while every slot is used and nothing is refused, is cut once per
+  episode, and grows again: fast up to where it was cut, then by one a round. After a server error it does not grow
+  for a few replies, so that it stands still where many requests fail.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Hashable, Sequence
+from math import inf
 from typing import NamedTuple
 
 import msgspec
 
-from groundswell.program.request import FaultKind
+from groundswell.program.request import FaultKind, Standing
+
+START = 32
+SMOOTH = 0.1
+SHY = 0.25
+SPARE = 0.05
+QUIET_AFTER_ERROR = 8
+
+LOAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
+TROUBLE = frozenset({FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.CONNECTION})
 
 
 class PaceLimits(msgspec.Struct, frozen=True):
-    """What an account allows. None means unknown: then the cap alone finds the limit."""
+    """What an account is allowed by its settings. None means unknown: then it is learnt."""
 
-    max_concurrent: int = 64
+    max_concurrent: int = 256
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
-    start: int | None = None
+    output_tokens_per_minute: float | None = None
+    start: int = START
 
 
-class Grant(NamedTuple):
-    """How many may leave now, and when to ask again if fewer than were wanted (None: when a slot frees)."""
+class Demand(NamedTuple):
+    """The tokens that a request may use."""
 
-    leave: int
-    again_at: float | None
+    input: int = 0
+    output: int = 0
+
+
+class Mark(NamedTuple):
+    """When a request left, what it may use, and how much had left by then."""
+
+    at: float
+    demand: Demand
+    requests: int
+    input: int
+    output: int
+
+
+def _share(resource: str, requests: float, input_: float, output: float) -> float:
+    """How much of a resource so many requests and tokens take."""
+    if resource == "requests":
+        return requests
+    if resource == "input_tokens":
+        return input_
+    return output if resource == "output_tokens" else input_ + output
 
 
 class Bucket:
-    """A token bucket that holds a few seconds' worth."""
+    """Fills at a rate, up to a size. What is taken may bring it below zero, and then has to be waited for.
 
-    __slots__ = ("_at", "_level", "_rate", "_size")
+    `margin` is left in it, since the other side's clock and order of arrival are not ours.
+    """
 
-    def __init__(self, per_minute: float, now: float, seconds: float = 1.0) -> None:
-        self._rate = per_minute / 60
-        self._size = max(1.0, self._rate * seconds)
-        self._level = self._size
+    __slots__ = ("_at", "_level", "_shy", "margin", "rate", "resource", "size")
+
+    def __init__(self, resource: str, rate: float, size: float, now: float) -> None:
+        self.resource = resource
+        self.rate = rate
+        self.size = max(1.0, size)
+        self.margin = 0.0
+        self._level = self.size
         self._at = now
+        self._shy = False
+
+    @classmethod
+    def smooth(cls, resource: str, per_minute: float, now: float) -> Bucket:
+        """A bucket for a limit that is all we know of: it holds so little that no minute sees more than the limit."""
+        rate = 0.995 * per_minute / 60
+        return cls(resource, rate, rate * SMOOTH, now)
 
     def level(self, now: float) -> float:
-        """What is in it now; negative after an overdraft."""
-        self._level = min(self._size, self._level + (now - self._at) * self._rate)
-        self._at = now
+        """What is in it now."""
+        if now > self._at:
+            self._level = min(self.size, self._level + (now - self._at) * self.rate)
+            self._at = now
         return self._level
 
     def take(self, amount: float, now: float) -> None:
-        """Take some; the level may go below zero and then has to be waited for."""
-        self.level(now)
-        self._level -= amount
+        """Take some, or, below zero, put some back."""
+        self._level = min(self.size, self.level(now) - amount)
 
     def ready_at(self, amount: float, now: float) -> float:
-        """When `amount`, or a full bucket if that is less, will be there."""
-        lacking = min(amount, self._size) - self.level(now)
-        return now if lacking <= 0 else now + lacking / self._rate
+        """When `amount` and the margin, or a full bucket if that is less, will be there."""
+        lacking = min(amount + self.margin, self.size) - self.level(now)
+        return now if lacking <= 1e-9 else now + lacking / self.rate
+
+    def learn(self, said: Standing, sent_since: float, elapsed: float, now: float) -> None:
+        """Take over what the provider said `elapsed` seconds ago, when so much had not been sent yet."""
+        self.rate = _rate(said)
+        self.size = max(1.0, self.rate * SHY) if self._shy else min(said.limit, max(self.size, said.remaining, 1.0))
+        self.margin = min(max(1.0, self.rate * SPARE, said.limit * 0.005), self.size / 4)
+        self._level = min(self.size, said.remaining + elapsed * self.rate) - sent_since
+        self._at = now
+
+    def be_shy(self, now: float) -> None:
+        """The provider refused what it said was left: it counts by shorter times than it says. Hold little."""
+        self._shy = True
+        self.size = max(1.0, self.rate * SHY)
+        self._level = min(0.0, self.level(now))
+
+
+def _rate(said: Standing) -> float:
+    """Units per second. Limits are per minute, unless the time to a full bucket shows that they are per day."""
+    rate = max(said.limit, 1.0) / 60
+    used = said.limit - said.remaining
+    if said.reset and used > 0:
+        implied = used / said.reset
+        return implied if implied < rate / 2 else rate
+    return rate
+
+
+class Allowance:
+    """What the settings let an account do, whichever of its models is asked."""
+
+    def __init__(self, limits: PaceLimits, now: float) -> None:
+        self.lock = threading.Lock()
+        self.in_flight = 0
+        self.adopt(limits, now)
+
+    def adopt(self, limits: PaceLimits, now: float) -> None:
+        """Go by these settings from now on."""
+        per_minute = {
+            "requests": limits.requests_per_minute,
+            "tokens" if limits.output_tokens_per_minute is None else "input_tokens": limits.tokens_per_minute,
+            "output_tokens": limits.output_tokens_per_minute,
+        }
+        self.limits = limits
+        self.buckets = [Bucket.smooth(name, rate, now) for name, rate in per_minute.items() if rate is not None]
 
 
 class Pace:
-    """The limiter of one account."""
+    """The limiter of one model of an account. May be used by several threads."""
 
-    def __init__(self, limits: PaceLimits, now: float) -> None:
-        self.limits = limits
+    def __init__(self, allowance: Allowance, now: float) -> None:
+        self.allowance = allowance
         self.in_flight = 0
-        self.cap = min(limits.start or limits.max_concurrent, limits.max_concurrent)
         self.not_before = now
-        self._requests = Bucket(limits.requests_per_minute, now) if limits.requests_per_minute else None
-        self._tokens = Bucket(limits.tokens_per_minute, now) if limits.tokens_per_minute else None
-        self._slow_start = True
-        self._successes = 0
-        self._episode_until = now
+        self.latency: float | None = None
+        self.accepted_at = now
+        self._cap: float = min(allowance.limits.start, allowance.limits.max_concurrent)
+        self._steep_to = inf
+        self._cut_at = now
+        self._accepted_since_cut = True
+        self._quiet = 0
+        self._learnt: dict[str, Bucket] = {}
+        self._configured = allowance.buckets
+        self._buckets: list[Bucket] = list(allowance.buckets)
+        self._heard = now
+        self._requests = self._input = self._output = 0
 
-    def grant(self, wanted: int, tokens_each: float, now: float) -> Grant:
-        """Let up to `wanted` requests leave; they count as in flight until `done`."""
-        if now < self.not_before:
-            return Grant(0, self.not_before)
-        count = min(wanted, self.cap - self.in_flight)
-        buckets = [
-            (bucket, each)
-            for bucket, each in ((self._requests, 1.0), (self._tokens, tokens_each))
-            if bucket is not None and each > 0 and count > 0
-        ]
-        short = False
-        for bucket, each in buckets:
-            fits = 0 if bucket.ready_at(each, now) > now else max(1, int(bucket.level(now) // each))
-            if fits < count:
-                count, short = fits, True
-        count = max(count, 0)
-        self.in_flight += count
-        for bucket, each in buckets:
-            bucket.take(count * each, now)
-        return Grant(count, max(bucket.ready_at(each, now) for bucket, each in buckets) if short else None)
+    @classmethod
+    def alone(cls, limits: PaceLimits, now: float) -> Pace:
+        """The pace of an account's only model."""
+        return cls(Allowance(limits, now), now)
 
-    def correct_in_flight(self, count: int) -> None:
-        """So many more requests are in flight than were granted here, or, if negative, never left or were given up."""
-        self.in_flight += count
+    @property
+    def cap(self) -> int:
+        """How many requests may be in flight."""
+        return min(int(self._cap), self.allowance.limits.max_concurrent)
 
-    def done(self) -> None:
-        """One request was answered: grow if every slot was in use."""
-        if self.in_flight >= self.cap < self.limits.max_concurrent:
-            self._grow()
-        self.in_flight -= 1
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether it matters what a request may use."""
+        return any(bucket.resource != "requests" for bucket in self._buckets)
 
-    def failed(self, kind: FaultKind, retry_after: float | None, now: float) -> None:
-        """One request failed: back off if that was because there were too many."""
-        self.in_flight -= 1
-        if kind is FaultKind.RATE_LIMITED or kind is FaultKind.OVERLOADED:
-            self._back_off(retry_after, now)
+    def leave(self, demand: Demand, now: float) -> Mark | float:
+        """Let a request leave, or say when to ask again: at a time, or (infinity) when something has come back."""
+        allowance = self.allowance
+        with allowance.lock:
+            if now < self.not_before:
+                return self.not_before
+            most = allowance.limits.max_concurrent
+            if self.in_flight >= min(int(self._cap), most) or allowance.in_flight >= most:
+                return inf
+            if self._configured is not allowance.buckets:
+                self._gather()
+            for bucket in self._buckets:
+                ready = bucket.ready_at(_share(bucket.resource, 1, demand.input, demand.output), now)
+                if ready > now:
+                    return ready
+            for bucket in self._buckets:
+                bucket.take(_share(bucket.resource, 1, demand.input, demand.output), now)
+            self.in_flight += 1
+            allowance.in_flight += 1
+            self._requests += 1
+            self._input += demand.input
+            self._output += demand.output
+            return Mark(now, demand, self._requests, self._input, self._output)
 
-    def correct(self, tokens: float, now: float) -> None:
-        """Take the difference between what was reserved and what a reply really used."""
-        if self._tokens is not None:
-            self._tokens.take(tokens, now)
+    def recall(self) -> None:
+        """A request that had left is given up, or never really left."""
+        with self.allowance.lock:
+            self.in_flight -= 1
+            self.allowance.in_flight -= 1
 
-    def _back_off(self, retry_after: float | None, now: float) -> None:
+    def done(self, mark: Mark, used: Demand, now: float) -> None:
+        """A request was answered: put right what it used, and grow if every slot was in use."""
+        with self.allowance.lock:
+            saturated = self.in_flight >= min(int(self._cap), self.allowance.limits.max_concurrent)
+            self.in_flight -= 1
+            self.allowance.in_flight -= 1
+            self.accepted_at = now
+            self._accepted_since_cut = self._accepted_since_cut or mark.at >= self._cut_at
+            took = now - mark.at
+            self.latency = took if self.latency is None else self.latency + 0.1 * (took - self.latency)
+            if self._buckets and mark.demand != used:
+                self._correct(used.input - mark.demand.input, used.output - mark.demand.output, now)
+            if self._quiet:
+                self._quiet -= 1
+            elif saturated:
+                self._cap += 1 if self._cap < self._steep_to else 1 / self._cap
+                self._cap = min(self._cap, self.allowance.limits.max_concurrent)
+
+    def failed(self, mark: Mark, kind: FaultKind, retry_after: float | None, now: float) -> None:
+        """A request failed: back off if that was because there were too many."""
+        with self.allowance.lock:
+            self.in_flight -= 1
+            self.allowance.in_flight -= 1
+            if kind in LOAD:
+                self._back_off(mark, kind, retry_after, now)
+            elif kind in TROUBLE:
+                self._quiet = QUIET_AFTER_ERROR
+
+    def heard(self, standings: Sequence[Standing], mark: Mark, now: float) -> None:
+        """Learn what the provider said of its limits when it took in a request that left then."""
+        with self.allowance.lock:
+            if mark.at < self._heard:
+                return  # a later one has told already
+            self._heard = mark.at
+            sent = (self._requests - mark.requests, self._input - mark.input, self._output - mark.output)
+            for said in standings:
+                bucket = self._learnt.get(said.resource)
+                if bucket is None:
+                    bucket = self._learnt[said.resource] = Bucket(said.resource, _rate(said), 1.0, now)
+                    self._gather()
+                bucket.learn(said, _share(said.resource, *sent), now - mark.at, now)
+
+    def _gather(self) -> None:
+        """All buckets that a request takes from: those learnt, and those of the settings as they are now."""
+        self._configured = self.allowance.buckets
+        self._buckets = [*self._learnt.values(), *self._configured]
+
+    def _correct(self, input_: int, output: int, now: float) -> None:
+        for bucket in self._buckets:
+            bucket.take(_share(bucket.resource, 0, input_, output), now)
+
+    def _back_off(self, mark: Mark, kind: FaultKind, retry_after: float | None, now: float) -> None:
         if retry_after is not None:
             self.not_before = max(self.not_before, now + retry_after)
-        if now >= self._episode_until:
-            self.cap = max(1, int(self.cap * 0.7))
-            self._slow_start = False
-            self._successes = 0
-            self._episode_until = now + max(1.0, retry_after or 0.0)
+        if mark.at < self._cut_at:
+            return  # it left before the cap was cut: the same episode
+        fresh = self._accepted_since_cut
+        if fresh:
+            self._steep_to = max(1.0, self._cap * 0.7)
+        self._cap = max(1.0, self._cap * (0.7 if fresh else 0.5))
+        self._cut_at = now
+        self._accepted_since_cut = False
+        if kind is FaultKind.RATE_LIMITED:
+            self._doubt(mark, now)
 
-    def _grow(self) -> None:
-        self._successes += 1
-        if self._slow_start or self._successes >= self.cap:
-            self._successes = 0
-            self.cap += 1
+    def _doubt(self, mark: Mark, now: float) -> None:
+        """Refused although everything that we know of had room: then the provider counts by shorter times."""
+        learnt = self._learnt.values()
+        if learnt and all(b.level(now) >= _share(b.resource, 1, mark.demand.input, mark.demand.output) for b in learnt):
+            for bucket in learnt:
+                bucket.be_shy(now)
+
+
+class Paces:
+    """The paces of a process: one for each account and model, whichever engine asks."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._allowances: dict[Hashable, Allowance] = {}
+        self._paces: dict[tuple[Hashable, Hashable], Pace] = {}
+
+    def of(self, account: Hashable, model: Hashable, limits: PaceLimits, now: float) -> Pace:
+        """The pace of a model; the account's settings are these from now on."""
+        with self._lock:
+            allowance = self._allowances.get(account)
+            if allowance is None:
+                allowance = self._allowances[account] = Allowance(limits, now)
+            elif allowance.limits != limits:
+                allowance.adopt(limits, now)
+            pace = self._paces.get((account, model))
+            if pace is None:
+                pace = self._paces[account, model] = Pace(allowance, now)
+            return pace

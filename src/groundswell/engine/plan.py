@@ -7,6 +7,8 @@ from typing import Literal
 
 Schedule = Literal["stream", "waves"]
 WHOLE_WAVE = 50_000
+CALLS_AT_ONCE = 4
+"""Where a wave is one call: how many may be under way, so that the next one gathers what comes up meanwhile."""
 
 
 def sendable(queued: int, released: int, *, barrier: bool, quiet: bool) -> int:
@@ -25,6 +27,11 @@ def cut(count: int, max_wave: int) -> list[int]:
     """Split asks into the fewest waves of nearly equal size."""
     waves = ceil(count / max_wave)
     return [count * (index + 1) // waves - count * index // waves for index in range(waves)]
+
+
+def ahead(cap: int) -> int:
+    """How many asks to make ready beyond those in flight, so that a slot that frees is filled without a commit."""
+    return cap // 4 + 2
 
 
 def window(slots: int, *, barrier: bool) -> int:

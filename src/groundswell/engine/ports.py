@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from groundswell.engine.pace import PaceLimits
 from groundswell.engine.records import (
     Absent,
     AskId,
@@ -60,6 +61,16 @@ class Transport(Protocol):
         """Whether replies are worth keeping for other runs."""
         ...
 
+    @property
+    def vectorised(self) -> bool:
+        """Whether the embeddings of a wave travel in one call, so that they should wait for each other."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """Whether anything can be sent now. While nothing can, asks stay where they are, and this is asked again."""
+        ...
+
     async def dispatch(self, wave: Wave) -> Receipt:
         """Send a wave; raises `WaveFailed` if it could not be sent."""
         ...
@@ -74,11 +85,21 @@ class Transport(Protocol):
 
 
 class Route(NamedTuple):
-    """Where requests to a model go: an account, how they travel, and how many may be in flight."""
+    """Where requests to a model go.
+
+    account   what people call the account
+    limits    what its settings allow
+    model     what the provider counts by; requests of one account and model share a queue
+    origin    whose replies these are, for the cache; None: the model string says it
+    limiter   who shares the limits, across the engines of a process; None: the runs of this engine
+    """
 
     account: str
     transport: Transport
-    max_concurrent: int = 64
+    limits: PaceLimits = PaceLimits()
+    model: str = ""
+    origin: str | None = None
+    limiter: Hashable = None
 
 
 class Router(Protocol):
@@ -90,6 +111,10 @@ class Router(Protocol):
 
     def transport(self, name: str, account: str) -> Transport | None:
         """The transport of a wave that was sent earlier."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
         ...
 
 
@@ -144,6 +169,10 @@ class Journal(Protocol):
 
     def add_cached(self, key: bytes, settlement: Settlement) -> None:
         """A reply that other runs may use."""
+        ...
+
+    def linger(self, seconds: float) -> None:
+        """Commit at least so far apart, if that is what a reply takes anyway to make more of each commit."""
         ...
 
     async def flush(self) -> None:

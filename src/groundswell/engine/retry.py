@@ -10,11 +10,16 @@ from groundswell.program.request import Fault, FaultKind
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """How often and how patiently to retry."""
+    """How often and how patiently to retry.
+
+    An ask that fails `attempts` times has failed. Being refused because there was too much to do is no failure of
+    the ask: it is sent again until it was refused as often as that, and `patience` seconds have passed.
+    """
 
     attempts: int = 8
     first_wait: float = 0.5
     longest_wait: float = 60.0
+    patience: float = 900.0
 
 
 class RetryAt(NamedTuple):
@@ -28,15 +33,14 @@ class GiveUp(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Nothing sent to this account can succeed: end the run, so that it can be resumed once this is mended."""
+    """Nothing sent to this account succeeds: end the run, so that it can be resumed once this is mended."""
 
 
 Decision = RetryAt | GiveUp | Stop
 
+LOAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
 PASSING = frozenset(
     {
-        FaultKind.RATE_LIMITED,
-        FaultKind.OVERLOADED,
         FaultKind.SERVER,
         FaultKind.TIMEOUT,
         FaultKind.CONNECTION,
@@ -44,16 +48,34 @@ PASSING = frozenset(
         FaultKind.EXPIRED,
     }
 )
-HOPELESS = frozenset({FaultKind.AUTH, FaultKind.QUOTA})
+HOPELESS = frozenset({FaultKind.AUTH, FaultKind.QUOTA, FaultKind.UNREACHABLE})
 
 
-def decide(fault: Fault, attempt: int, now: float, policy: RetryPolicy, jitter: float) -> Decision:
-    """Decide about the fault of the given attempt (the first is 1); `jitter` is a random number in [0, 1)."""
+class Tried(NamedTuple):
+    """What became of an ask so far: how often it failed, how often and for how long it was refused.
+
+    `silent` says that its account has accepted nothing else since then either.
+    """
+
+    failures: int = 0
+    refusals: int = 0
+    refused_for: float = 0.0
+    silent: bool = False
+
+
+def decide(fault: Fault, tried: Tried, now: float, policy: RetryPolicy, jitter: float) -> Decision:
+    """Decide about a fault, which `tried` counts already; `jitter` is a random number in [0, 1)."""
     if fault.kind in HOPELESS:
         return Stop()
-    if fault.kind not in PASSING or attempt >= policy.attempts:
+    if fault.kind in LOAD:
+        if tried.refusals >= policy.attempts and tried.refused_for >= policy.patience:
+            return Stop() if tried.silent else GiveUp()
+        times = tried.refusals
+    elif fault.kind in PASSING and tried.failures < policy.attempts:
+        times = tried.failures
+    else:
         return GiveUp()
     if fault.retry_after is not None:
         return RetryAt(now + fault.retry_after * (1 + 0.1 * jitter))
-    ceiling = min(policy.longest_wait, policy.first_wait * 2 ** (attempt - 1))
+    ceiling = min(policy.longest_wait, policy.first_wait * 2 ** min(times - 1, 30))
     return RetryAt(now + ceiling * (0.5 + 0.5 * jitter))

@@ -140,6 +140,7 @@ class Run:
         if self.stopping is None:
             self.stopping = RunStopped(reason, why)
             self.emit(lambda: RunStopping(run=self.record.id, at=self.clock.wall(), reason=reason, why=why))
+        self.dispatch.schedule()
         self.halt_when_still()
 
     def abort(self, error: Exception) -> None:
@@ -151,6 +152,7 @@ class Run:
                     task.cancel()
                 self._tell(error)
             else:
+                self.dispatch.schedule()
                 self.halt_when_still()
 
     async def opened(self) -> None:
@@ -163,6 +165,7 @@ class Run:
         """Send nothing more, and wait for the replies that would be paid for and lost."""
         if not isinstance(self.error, StoreError):
             self.stopping = self.stopping or RunStopped("ended", f"run {self.record.title!r} has ended")
+            self.dispatch.schedule()
             self._landed = self.loop.create_future()
             self.halt_when_still()
             await self._landed
@@ -302,6 +305,8 @@ class Run:
     def _settled(self, pending: Pending, settlement: Settlement) -> None:
         """A settlement is durable: the program goes on."""
         self._committing -= 1
+        if pending.key is not None:
+            self.dispatch.reuse.settled(pending)
         conductor = pending.trial.conductor
         if conductor is not None and self.error is None:
             conductor.settle(pending.wait, settlement)

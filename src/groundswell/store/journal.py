@@ -58,6 +58,7 @@ class Store:
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="groundswell-reader")
         self._reading: sqlite3.Connection | None = None
         self._held: sa.Connection | None = None
+        self._beside: sa.Connection | None = None
 
     def journal(self, record: RunRecord, failed: Callable[[Exception], None]) -> StoreJournal:
         """The journal of a run; must be called on the event loop that will use it."""
@@ -95,6 +96,17 @@ class Store:
 
         return await asyncio.get_running_loop().run_in_executor(self._reader, work)
 
+    def read_here(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a quick query on the event loop itself: to hand it to a thread would take longer than the query."""
+        if self._beside is None:
+            self._beside = self._engine.connect()
+        driver = self._beside.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        try:
+            return query(driver)
+        except sqlite3.Error as error:
+            raise store_error(error, self.path) from error
+
     async def close(self) -> None:
         """Write what is left and let go of the file."""
         try:
@@ -105,6 +117,8 @@ class Store:
 
     def close_reading(self) -> None:
         """Close what reads, for a store that was never written to on a loop."""
+        if self._beside is not None:
+            self._beside.close()
         if self._held is not None:
             self._reader.submit(self._held.close).result()
         self._reader.shutdown()
@@ -169,6 +183,9 @@ class StoreJournal:
     def add_cached(self, key: bytes, settlement: Settlement) -> None:
         self._batch().rows["cache"].extend((key, encode_settlement(settlement), time.time()))
 
+    def linger(self, seconds: float) -> None:
+        self._writer.linger(seconds)
+
     async def flush(self) -> None:
         await self._writer.flush()
 
@@ -198,7 +215,7 @@ class StoreJournal:
                 found.update((key, decode_settlement(text)) for key, text in reading.execute(sql, some))
             return found
 
-        return await self._store.read(look)
+        return self._store.read_here(look)
 
     async def cancelled(self) -> bool:
         sql = "SELECT cancel FROM runs WHERE id = ?"

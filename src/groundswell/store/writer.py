@@ -22,6 +22,7 @@ Around = Callable[[Callable[[], None]], None]
 """Is given each commit, on the writing thread, and makes it; raises `sqlite3.Error` if it cannot."""
 
 CHUNK = 256
+SHORTEST, LONGEST = 0.002, 0.01
 
 
 class Batch:
@@ -73,8 +74,8 @@ class Writer:
     """The one thread that writes to a store.
 
     Rows are buffered on the event loop and handed over once per tick, or when the commit before them is
-    done, but not more often than every `linger` seconds: the busier a run, the larger its commits. When a
-    commit fails, everyone in `failed` is told, and nothing is written after that.
+    done, but not more often than every `linger` seconds: the busier a run, and the longer replies take anyway,
+    the larger its commits. When a commit fails, everyone in `failed` is told, and nothing is written after that.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Writer:
         path: Path,
         inserts: dict[str, Insert],
         *,
-        linger: float = 0.002,
+        linger: float = SHORTEST,
         around: Around = plainly,
     ) -> None:
         self._path = path
@@ -116,6 +117,10 @@ class Writer:
         if not self._scheduled:
             self._schedule()
         return self._batch
+
+    def linger(self, seconds: float) -> None:
+        """Commit about so far apart, within bounds."""
+        self._linger = min(max(seconds, SHORTEST), LONGEST)
 
     async def flush(self) -> None:
         """Wait until everything added so far is durable; raises if it cannot be."""

@@ -138,6 +138,8 @@ class ScriptedBatch:
     ) -> None:
         self.name = name
         self.max_wave = max_wave
+        self.vectorised = False
+        self.ready = True
         self._books = books
         self._script = script
         self._clock = clock
@@ -189,6 +191,8 @@ class ScriptedLive:
     ) -> None:
         self.name = name
         self.max_wave = max_wave
+        self.vectorised = False
+        self.ready = True
         self._books = books
         self._script = script
         self._clock = clock

@@ -66,17 +66,19 @@ class Scripted:
         self.barrier = barrier
         self.max_wave = max_wave
         self.cached = cached
+        self.vectorised = False
+        self.ready = True
         self._script = script
         self._wants_sample = _wants_sample(script)
-        self._sent: dict[int, tuple[Item, ...]] = {}
+        self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
 
     async def dispatch(self, wave: Wave) -> Receipt:
-        self._sent[wave.id] = wave.items
+        self._sent[wave.id, wave.asks] = wave.items
         return Receipt()
 
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         waiting: list[asyncio.Task[Settled]] = []
-        for item in self._sent.pop(intent.id):
+        for item in self._sent.pop((intent.id, intent.asks)):
             answer = self._script(item.request, item.sample) if self._wants_sample else self._script(item.request)
             if not isinstance(answer, Answer) and inspect.isawaitable(answer):
                 waiting.append(asyncio.create_task(_later(item.ask, answer)))

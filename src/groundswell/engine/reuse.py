@@ -1,0 +1,163 @@
+"""Replies that need not be paid for: those that some run has, and those that an equal ask in flight will bring.
+
+look       an ask comes up; at the end of the tick ...
+_look_up   ... all that came up are looked for: does an equal one wait already? does the cache have it?
+replied    a reply came: it is kept, and everyone who waits for it gets it
+settled    it is durable: from now on the cache has it
+failed     no reply came: those who wait for it fail too where another try could only fail, and are asked for elsewhere
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from groundswell.engine.keys import sample_number
+from groundswell.engine.lanes import Lane
+from groundswell.engine.opened import Pending
+from groundswell.program.request import Chat, Embed, Fault, FaultKind, Settlement
+
+if TYPE_CHECKING:
+    from groundswell.engine.run import Run
+
+FOR_EVERYONE = frozenset({FaultKind.BAD_REQUEST, FaultKind.NOT_FOUND, FaultKind.CONTEXT, FaultKind.FILTERED})
+"""Faults that every equal ask would meet."""
+
+
+class Asked:
+    """One ask that others wait for as well."""
+
+    __slots__ = ("leader", "reuse", "settlement", "waiting")
+
+    def __init__(self, reuse: Reuse, leader: Pending) -> None:
+        self.reuse = reuse
+        self.leader = leader
+        self.settlement: Settlement | None = None
+        self.waiting: list[tuple[Reuse, Pending]] = []
+
+
+Asks = dict[bytes, Asked]
+"""What is being asked for, by cache key; shared by the runs of an engine."""
+
+
+class Reuse:
+    """Saves one run's asks from being paid for again."""
+
+    def __init__(self, run: Run, asked: Asks, send: Callable[[Lane, Pending], None]) -> None:
+        self._run = run
+        self._asked = asked
+        self._send = send
+        self._salt = run.record.id if run.record.cut is not None else ""
+        self._unlooked: list[Pending] = []
+        self._looking = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether asks are being looked for."""
+        return bool(self._unlooked or self._looking)
+
+    def look(self, pending: Pending) -> None:
+        """Find a reply for an ask, or send it."""
+        self._unlooked.append(pending)
+        if len(self._unlooked) == 1:
+            self._run.loop.call_soon(lambda: self._run.spawn(self._look_up()))
+
+    async def _look_up(self) -> None:
+        looking, self._unlooked = self._unlooked, []
+        self._looking += 1
+        missing: list[tuple[bytes, Pending]] = []
+        for pending in looking:
+            key = pending.key = self._key(pending)
+            if not self._join(key, pending):
+                missing.append((key, pending))
+        found = await self._run.journal.cached([key for key, _ in missing]) if missing else {}
+        for key, pending in missing:
+            settlement = found.get(key)
+            if settlement is not None:
+                self._give(pending, settlement)
+            elif not self._join(key, pending):
+                self._asked[key] = Asked(self, pending)
+                self._send(self._run.lanes.of(pending.wait.request), pending)  # type: ignore[arg-type]  # no call
+        self._looking -= 1
+        self._run.dispatch.schedule()
+
+    def _join(self, key: bytes, pending: Pending) -> bool:
+        """Wait for an equal ask, if there is one."""
+        asked = self._asked.get(key)
+        if asked is None:
+            return False
+        if asked.settlement is not None:
+            self._give(pending, asked.settlement)
+        else:
+            asked.waiting.append((self, pending))
+        return True
+
+    def _give(self, pending: Pending, settlement: Settlement) -> None:
+        if pending.trial.conductor is not None:
+            self._run.counters.cached += 1
+            self._run.write(pending, settlement, None)
+
+    def replied(self, pending: Pending, settlement: Settlement) -> None:
+        """A reply came: keep it, and let everyone who waits for it have it."""
+        key = pending.key
+        if key is None:
+            key = pending.key = self._key(pending)
+        try:
+            self._run.journal.add_cached(key, settlement)
+        except UnicodeEncodeError:  # it cannot be written, and is a fault when it is journalled
+            self.failed(pending, None)
+            return
+        asked = self._led(pending)
+        if asked is not None:
+            asked.settlement = settlement
+            waiting, asked.waiting = asked.waiting, []
+            for reuse, other in waiting:
+                reuse._give(other, settlement)
+
+    def settled(self, pending: Pending) -> None:
+        """A settlement is durable: the cache has it."""
+        asked = self._led(pending)
+        if asked is not None:
+            del self._asked[asked.leader.key]  # type: ignore[arg-type]  # a leader has one
+
+    def failed(self, pending: Pending, fault: Fault | None) -> None:
+        """No reply will come of an ask: it failed, or was given up."""
+        asked = self._led(pending)
+        if asked is None:
+            return
+        del self._asked[asked.leader.key]  # type: ignore[arg-type]  # a leader has one
+        for reuse, other in asked.waiting:
+            if other.trial.conductor is None:
+                continue
+            if fault is not None and fault.kind in FOR_EVERYONE:
+                reuse._run.counters.failed += 1
+                reuse._run.write(other, fault, None)
+            else:
+                reuse.look(other)
+
+    def close(self) -> None:
+        """The run has ended: what others wait for is asked for by them, and it waits for nothing more."""
+        for asked in [asked for asked in self._asked.values() if asked.reuse is self]:
+            self.failed(asked.leader, None)
+        for asked in self._asked.values():
+            asked.waiting = [(reuse, other) for reuse, other in asked.waiting if reuse is not self]
+
+    def sample(self, pending: Pending) -> int:
+        """The sample number of an ask."""
+        trial, record = pending.trial, self._run.record
+        salt = f"{self._salt}~{trial.attempt}" if trial.attempt else self._salt  # a new attempt wants other replies
+        return sample_number(record.seed, salt, trial.program.name, trial.key, pending.wait.path)
+
+    def _led(self, pending: Pending) -> Asked | None:
+        """What others wait for in an ask, if it is the one that was sent for them."""
+        asked = None if pending.key is None else self._asked.get(pending.key)
+        return asked if asked is not None and asked.leader is pending else None
+
+    def _key(self, pending: Pending) -> bytes:
+        """Whose reply, to what and, unless an explicit temperature of 0 makes it moot, which sample."""
+        request = pending.wait.request
+        shared = type(request) is Embed or (type(request) is Chat and request.temperature == 0)
+        number = 0 if shared else self.sample(pending)
+        origin = self._run.lanes.of(request).origin  # type: ignore[arg-type]  # calls never get here
+        return blake2b(pending.print + number.to_bytes(8) + origin, digest_size=16).digest()
