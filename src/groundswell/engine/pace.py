@@ -26,6 +26,7 @@ SMOOTH = 0.1
 SHY = 0.25
 SPARE = 0.05
 QUIET_AFTER_ERROR = 8
+FAR = 1 << 30
 
 LOAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
 TROUBLE = frozenset({FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.CONNECTION})
@@ -163,6 +164,7 @@ class Pace:
         self._steep_to = inf
         self._cut_at = now
         self._accepted_since_cut = True
+        self._since_refusal = FAR
         self._quiet = 0
         self._learnt: dict[str, Bucket] = {}
         self._configured = allowance.buckets
@@ -222,6 +224,7 @@ class Pace:
             self.in_flight -= 1
             self.allowance.in_flight -= 1
             self.accepted_at = now
+            self._since_refusal += 1
             self._accepted_since_cut = self._accepted_since_cut or mark.at >= self._cut_at
             took = now - mark.at
             self.latency = took if self.latency is None else self.latency + 0.1 * (took - self.latency)
@@ -267,6 +270,11 @@ class Pace:
             bucket.take(_share(bucket.resource, 0, input_, output), now)
 
     def _back_off(self, mark: Mark, kind: FaultKind, retry_after: float | None, now: float) -> None:
+        """One refusal among many replies is an accident, and waits by itself. Two are a limit: everyone waits."""
+        alone = self._since_refusal > max(10, self._cap)
+        self._since_refusal = 0
+        if alone:
+            return
         if retry_after is not None:
             self.not_before = max(self.not_before, now + retry_after)
         if mark.at < self._cut_at:

@@ -1,0 +1,166 @@
+"""Which of an account's endpoints a request goes to, and which of them work. Pure: time is passed in.
+
+A request goes where it will be answered first: where the fewest are outstanding, weighed by how long each of them has
+been taking there. An endpoint that fails is avoided for a moment while another one works. One that goes on failing is
+taken out (the circuit is broken) until a health check finds it again; then it gets one request, and with that one's
+reply all its share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from groundswell.program.request import FaultKind
+
+State = Literal["up", "down", "trying"]
+
+BREAKS_AFTER = {FaultKind.CONNECTION: 3, FaultKind.TIMEOUT: 3, FaultKind.SERVER: 8}
+"""After how many failures in a row an endpoint is taken out, by the kind of the last one."""
+COOLS = frozenset({*BREAKS_AFTER, FaultKind.OVERLOADED, FaultKind.RATE_LIMITED, FaultKind.GARBLED})
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
+FORGETS = 10.0
+
+
+class EndpointFigures(NamedTuple):
+    """How an endpoint has done: requests sent, failed and outstanding, and seconds per answer of late."""
+
+    url: str
+    state: State
+    sent: int
+    failed: int
+    outstanding: int
+    seconds: float | None
+
+
+class Endpoint:
+    """One address of an account."""
+
+    __slots__ = (
+        "_cool_until",
+        "_each",
+        "_each_at",
+        "failed",
+        "misses",
+        "name",
+        "outstanding",
+        "pause",
+        "seconds",
+        "sent",
+        "state",
+        "url",
+    )
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.name = shown(url)
+        self.state: State = "up"
+        self.outstanding = 0
+        self.sent = 0
+        self.failed = 0
+        self.misses = 0
+        self.pause = FIRST_PAUSE
+        self.seconds: float | None = None
+        self._each: float | None = None
+        self._each_at = 0.0
+        self._cool_until = 0.0
+
+    @property
+    def figures(self) -> EndpointFigures:
+        """How it has done."""
+        return EndpointFigures(self.name, self.state, self.sent, self.failed, self.outstanding, self.seconds)
+
+    @property
+    def open(self) -> bool:
+        """Whether it takes a request now."""
+        return self.state == "up" or (self.state == "trying" and not self.outstanding)
+
+    def each(self, now: float) -> float | None:
+        """Seconds that each outstanding request takes there; old news counts for less and less."""
+        return None if self._each is None else self._each * 0.5 ** ((now - self._each_at) / FORGETS)
+
+    def cools(self, now: float) -> bool:
+        """Whether it failed a moment ago."""
+        return now < self._cool_until
+
+    def take(self) -> int:
+        """One more request goes there; how many were there before it."""
+        before = self.outstanding
+        self.outstanding += 1
+        self.sent += 1
+        return before
+
+    def answered(self, before: int, seconds: float, now: float) -> None:
+        """A request was answered after so many seconds; `before` is what `take` said."""
+        self.outstanding -= 1
+        self.misses = 0
+        self.pause = FIRST_PAUSE
+        self.state = "up"
+        self.seconds = seconds if self.seconds is None else self.seconds + 0.2 * (seconds - self.seconds)
+        each, known = seconds / (before + 1), self.each(now)
+        self._each = each if known is None else known + 0.2 * (each - known)
+        self._each_at = now
+
+    def missed(self, kind: FaultKind, now: float) -> bool:
+        """A request failed. Whether that takes the endpoint out."""
+        self.outstanding -= 1
+        self.failed += 1
+        if kind not in COOLS:
+            return False
+        self.misses += 1
+        self._cool_until = now + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self.misses - 1, 10))
+        broken = kind in BREAKS_AFTER and (self.state == "trying" or self.misses >= BREAKS_AFTER[kind])
+        if not broken or self.state == "down":
+            return False
+        self.state = "down"
+        return True
+
+    def given_up(self) -> None:
+        """A request was cancelled."""
+        self.outstanding -= 1
+
+    def next_pause(self) -> float:
+        """Seconds until the next health check; each is longer than the one before, until an answer comes."""
+        pause, self.pause = self.pause, min(LONGEST_PAUSE, self.pause * 2)
+        return pause
+
+
+class Endpoints:
+    """The addresses of one account."""
+
+    def __init__(self, urls: Sequence[str]) -> None:
+        self.all = [Endpoint(url) for url in urls]
+
+    @property
+    def open(self) -> bool:
+        """Whether any of them takes a request now."""
+        return any(endpoint.open for endpoint in self.all)
+
+    @property
+    def working(self) -> int:
+        """How many of them work."""
+        return sum(endpoint.state == "up" for endpoint in self.all)
+
+    def choose(self, now: float) -> Endpoint | None:
+        """Where the next request goes."""
+        if len(self.all) == 1:
+            only = self.all[0]
+            return only if only.open else None
+        able = [endpoint for endpoint in self.all if endpoint.open]
+        able = [endpoint for endpoint in able if not endpoint.cools(now)] or able
+        known = [each for endpoint in able if (each := endpoint.each(now)) is not None]
+        guess = min(known, default=1.0)
+
+        def wait(endpoint: Endpoint) -> tuple[float, int]:
+            each = endpoint.each(now)
+            return (endpoint.outstanding + 1) * (guess if each is None else each), endpoint.sent
+
+        return min(able, key=wait, default=None)
+
+
+def shown(url: str) -> str:
+    """A URL as people may see it: without credentials and query."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}".rstrip("/")

@@ -1,0 +1,233 @@
+"""Live requests to one account. Read `Live` from top to bottom.
+
+collect    the asks of a wave, each in a call of its own; embeddings together
+_call      encode (dialects), choose an endpoint (endpoints.py), post (http.py), decode
+_missed    an endpoint that goes on failing is taken out, and watched ...
+_watch     ... until a health check finds it again; when all are out for long, asks fail and the run stops
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from types import ModuleType
+from typing import Any
+
+from groundswell.accounts.account import Account
+from groundswell.dialects import address, anthropic, ollama, openai
+from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
+from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
+from groundswell.transports.endpoints import Endpoint, EndpointFigures, Endpoints
+from groundswell.transports.http import Http, NoAnswer
+from groundswell.transports.vectors import gathered, merged, parted
+
+DIALECTS: dict[str, ModuleType] = {"openai": openai, "anthropic": anthropic, "ollama": ollama}
+HEARS_EVERY = 0.02
+NEVER_ANSWERED, ANSWERED_BEFORE = 10.0, 900.0
+"""Seconds for which an account that cannot be reached is waited for."""
+PARTS = frozenset({FaultKind.BAD_REQUEST, FaultKind.CONTEXT, FaultKind.FILTERED})
+"""Faults of a call for many that may be the fault of one."""
+
+Notice = Callable[[str, str, str], None]
+"""Is told account, endpoint and what happened to it."""
+
+
+class Live:
+    """The transport of one account: a call for every ask, on connections that are kept."""
+
+    name = "live"
+    barrier = False
+    max_wave = 256
+    cached = True
+    vectorised = True
+
+    def __init__(self, account: Account, notice: Notice | None = None) -> None:
+        self.account = account
+        self.models: dict[str, str] = {}
+        self._notice = notice or (lambda account, endpoint, what: None)
+        self._dialect = DIALECTS[account.dialect]
+        self._endpoints = Endpoints(account.endpoints)
+        self._http: Http | None = None
+        self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
+        self._watching: set[asyncio.Task[None]] = set()
+        self._urls: dict[tuple[str, str], str] = {}
+        self._heard_at = 0.0
+        self._last_answer: float | None = None
+        self._first_try: float | None = None
+        self._why_unreachable: str | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether some endpoint takes requests. Once all were given up, asks are taken, and fail."""
+        return self._endpoints.open or self._why_unreachable is not None
+
+    @property
+    def figures(self) -> list[EndpointFigures]:
+        """How each endpoint has done."""
+        return [endpoint.figures for endpoint in self._endpoints.all]
+
+    async def dispatch(self, wave: Wave) -> Receipt:
+        self._sent[wave.id, wave.asks] = wave.items
+        return Receipt()
+
+    async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
+        items = self._sent.pop((intent.id, intent.asks))
+        if len(items) == 1:
+            for settled in await self._single(items[0]):
+                yield settled
+            return
+        embeds = [item for item in items if type(item.request) is Embed]
+        work = [self._single(item) for item in items if type(item.request) is not Embed]
+        work += [self._together(group) for group in gathered(embeds, self._endpoints.working)]
+        async for several in _as_they_come(work):
+            for settled in several:
+                yield settled
+
+    async def adopt(self, intent: Intent) -> Found | Absent | Undecided:
+        return Absent(perhaps_paid=True)
+
+    async def close(self) -> None:
+        """Close the connections, and stop looking for endpoints that are out."""
+        for task in self._watching:
+            task.cancel()
+        await asyncio.gather(*self._watching, return_exceptions=True)
+        if self._http is not None:
+            await self._http.close()
+
+    async def _single(self, item: Item) -> list[Settled]:
+        settlement, standings = await self._call(item.request)
+        return [Settled(item.ask, settlement, standings)]
+
+    async def _together(self, items: list[Item]) -> list[Settled]:
+        """One call for the embeddings of several asks. If one of them may be to blame for a failure, they part."""
+        if len(items) == 1:
+            return await self._single(items[0])
+        whole, standings = await self._call(merged(items))
+        if isinstance(whole, Embedding):
+            parts = parted(items, whole)
+            return [Settled(item.ask, part, standings) for item, part in zip(items, parts, strict=True)]
+        if isinstance(whole, Fault) and whole.kind in PARTS:
+            middle = len(items) // 2
+            return [*await self._together(items[:middle]), *await self._together(items[middle:])]
+        return [Settled(item.ask, whole, standings) for item in items]
+
+    async def _call(self, request: Request) -> tuple[Reply | Embedding | Fault, tuple[Standing, ...]]:
+        """Make one attempt."""
+        call = self._encode(request)
+        if isinstance(call, Fault):
+            return call, ()
+        path, body = call
+        started = time.monotonic()
+        endpoint = self._endpoints.choose(started)
+        if endpoint is None:
+            why = self._why_unreachable
+            kind = FaultKind.CONNECTION if why is None else FaultKind.UNREACHABLE
+            return Fault(kind, why or "no endpoint works at the moment"), ()
+        before = endpoint.take()
+        try:
+            status, headers, content = await self._connected().post(self._url(endpoint, path), body)
+        except NoAnswer as error:
+            self._missed(endpoint, error.fault, time.monotonic())
+            return error.fault, ()
+        except BaseException:
+            endpoint.given_up()
+            raise
+        now = time.monotonic()
+        settlement = self._dialect.decode(request, status, headers, content, time.time())
+        if type(settlement) is Fault and (status >= 500 or settlement.kind in LOADED):
+            self._missed(endpoint, settlement, now)
+        else:
+            endpoint.answered(before, now - started, now)
+            self._last_answer = now
+        return settlement, self._standings(status, headers, now)
+
+    def _encode(self, request: Request) -> Any:
+        model = self.models.get(request.model, request.model)
+        if self.account.prompt_cache is not None and self._dialect is anthropic:
+            return anthropic.encode(request, model, cache=self.account.prompt_cache)
+        return self._dialect.encode(request, model)
+
+    def _standings(self, status: int, headers: Any, now: float) -> tuple[Standing, ...]:
+        """What the provider says of its limits: always with a refusal, now and then otherwise, since it takes time."""
+        if status != 429 and now - self._heard_at < HEARS_EVERY:
+            return ()
+        self._heard_at = now
+        found: tuple[Standing, ...] = self._dialect.standings(headers, time.time())
+        return found
+
+    def _missed(self, endpoint: Endpoint, fault: Fault, now: float) -> None:
+        """A request got no good answer: if that goes on, the endpoint is taken out and watched."""
+        if self._first_try is None:
+            self._first_try = now
+        if endpoint.missed(fault.kind, now):
+            self._notice(self.account.name, endpoint.name, f"down: {fault.message}")
+            task = asyncio.create_task(self._watch(endpoint, fault))
+            self._watching.add(task)
+            task.add_done_callback(self._watching.discard)
+
+    async def _watch(self, endpoint: Endpoint, fault: Fault) -> None:
+        """Look after an endpoint that is out until it answers."""
+        url = address(endpoint.url, self._dialect.HEALTH_PATH)
+        while endpoint.state == "down":
+            await asyncio.sleep(endpoint.next_pause() * (0.75 + 0.5 * random.random()))
+            if await self._connected().alive(url):
+                if endpoint.state == "down":
+                    endpoint.state = "trying"
+                self._why_unreachable = None
+                self._notice(self.account.name, endpoint.name, "answers again")
+            elif not self._endpoints.open:
+                self._consider_giving_up(fault, time.monotonic())
+
+    def _consider_giving_up(self, fault: Fault, now: float) -> None:
+        """No endpoint works. Sooner or later that must be said."""
+        since = self._last_answer if self._last_answer is not None else self._first_try
+        patience = NEVER_ANSWERED if self._last_answer is None else ANSWERED_BEFORE
+        if since is not None and now - since > patience:
+            names = ", ".join(endpoint.name for endpoint in self._endpoints.all)
+            hint = "is it running, and is the address right?" if self._last_answer is None else "it has been gone too long"
+            self._why_unreachable = f"nothing answers at {names} ({fault.message}): {hint}"
+
+    def _connected(self) -> Http:
+        if self._http is None:
+            key = self.account.key
+            self._http = Http(self.account, self._dialect.headers(None if key is None else key.reveal()))
+        return self._http
+
+    def _url(self, endpoint: Endpoint, path: str) -> str:
+        url = self._urls.get((endpoint.url, path))
+        if url is None:
+            url = self._urls[endpoint.url, path] = address(endpoint.url, path)
+        return url
+
+
+LOADED = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
+
+
+async def _as_they_come(work: Sequence[Coroutine[Any, Any, list[Settled]]]) -> AsyncIterator[list[Settled]]:
+    """Do things at once, and yield what each gives as soon as it does."""
+    loop = asyncio.get_running_loop()
+    done: deque[asyncio.Task[list[Settled]]] = deque()
+    woken: list[asyncio.Future[None]] = []
+
+    def ended(task: asyncio.Task[list[Settled]]) -> None:
+        done.append(task)
+        if woken and not woken[-1].done():
+            woken[-1].set_result(None)
+
+    tasks = [loop.create_task(one) for one in work]
+    for task in tasks:
+        task.add_done_callback(ended)
+    left = len(tasks)
+    try:
+        while left:
+            while not done:
+                woken[:] = [loop.create_future()]
+                await woken[-1]
+            left -= 1
+            yield done.popleft().result()
+    finally:
+        for task in tasks:
+            task.cancel()

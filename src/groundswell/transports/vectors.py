@@ -1,0 +1,81 @@
+"""Embeddings of one wave, in as few calls as there are endpoints. Pure: what goes into a call, and who gets what of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from groundswell.engine.records import Item
+from groundswell.program.request import Embed, Embedding, Usage, canonical
+
+MOST_TEXTS = 2048
+MOST_CHARACTERS = 600_000
+"""What fits into one call: OpenAI takes 2,048 texts and 300,000 tokens."""
+
+
+def gathered(items: Sequence[Item], calls: int) -> list[list[Item]]:
+    """Embeddings that can travel together, spread over about so many calls. Each group asks one thing of one model."""
+    alike: dict[bytes, list[Item]] = {}
+    for item in items:
+        assert isinstance(item.request, Embed)
+        key = canonical(msgspec.structs.replace(item.request, texts=()))
+        alike.setdefault(key, []).append(item)
+    return [group for same in alike.values() for group in _cut(same, calls)]
+
+
+def _cut(items: list[Item], calls: int) -> list[list[Item]]:
+    """Split into `calls` groups of about equal size, or more where they would be too large."""
+    share = max(1, -(-sum(_size(item)[0] for item in items) // max(1, calls)))
+    groups: list[list[Item]] = []
+    texts = characters = 0
+    for item in items:
+        more_texts, more_characters = _size(item)
+        full = texts + more_texts > min(MOST_TEXTS, share) or characters + more_characters > MOST_CHARACTERS
+        if not groups or (full and groups[-1]):
+            groups.append([])
+            texts = characters = 0
+        groups[-1].append(item)
+        texts += more_texts
+        characters += more_characters
+    return groups
+
+
+def _size(item: Item) -> tuple[int, int]:
+    assert isinstance(item.request, Embed)
+    return len(item.request.texts), sum(len(text) for text in item.request.texts)
+
+
+def merged(items: Sequence[Item]) -> Embed:
+    """One request for the texts of all."""
+    first = items[0].request
+    assert isinstance(first, Embed)
+    texts = tuple(text for item in items if isinstance(item.request, Embed) for text in item.request.texts)
+    return msgspec.structs.replace(first, texts=texts)
+
+
+def parted(items: Sequence[Item], whole: Embedding) -> list[Embedding]:
+    """Everyone's own vectors, and a share of the tokens by the length of the texts."""
+    sizes = [_size(item) for item in items]
+    tokens = _shares(whole.usage.input_tokens, [characters + texts for texts, characters in sizes])
+    parts: list[Embedding] = []
+    at = 0
+    for (texts, _), used in zip(sizes, tokens, strict=True):
+        end = at + texts * whole.width * 4
+        parts.append(msgspec.structs.replace(whole, packed=whole.packed[at:end], usage=Usage(used)))
+        at = end
+    return parts
+
+
+def _shares(total: int, weights: Sequence[int]) -> list[int]:
+    """A total split by weights into whole numbers that add up to it."""
+    whole, shares, before = sum(weights) or 1, [], 0
+    running = 0
+    for weight in weights:
+        running += weight
+        upto = total * running // whole
+        shares.append(upto - before)
+        before = upto
+    if shares:
+        shares[-1] += total - before
+    return shares
