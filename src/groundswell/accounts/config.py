@@ -69,7 +69,7 @@ class Accounts:
         passed: list[str] = []
         while "/" not in model:
             if model not in self._aliases:
-                raise SettingsError(self._unknown_alias(model, passed))
+                raise self._unknown_alias(model, passed)
             if model in passed:
                 raise self._aliases[model].wrong(f"the aliases go round in a circle: {' -> '.join([*passed, model])}")
             passed.append(model)
@@ -120,11 +120,12 @@ class Accounts:
             problem = str(error)
         raise SettingsError(f"{asked}: {problem}")
 
-    def _unknown_alias(self, model: str, passed: Sequence[str]) -> str:
-        where = f"{self._aliases[passed[-1]].source}: {self._aliases[passed[-1]].field}" if passed else "model"
-        word = shown(model) if not passed else "what it stands for"
-        close = f", or one of the aliases: {', '.join(sorted(self._aliases))}" if self._aliases else ""
-        return f"{where}: {word} is no alias, and has no provider; write it as provider/model{close}"
+    def _unknown_alias(self, model: str, passed: Sequence[str]) -> SettingsError:
+        known = f", or as an alias ({suggestion(model, self._aliases)})" if self._aliases else ""
+        problem = f"is neither an alias nor a model of a provider; write it as provider/model{known}"
+        if passed:
+            return self._aliases[passed[-1]].wrong(f"what it stands for {problem}")
+        return SettingsError(f"model {shown(model)}: {problem.removeprefix('is ')}")
 
     def _build(self, made: Plan) -> Account:
         if missing := made.missing(self._variables):

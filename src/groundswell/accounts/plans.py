@@ -79,7 +79,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """What may be told."""
         account, key = self.account, next((name for name in self.key_env if variables.get(name) is not None), None)
         return {
-            "provider": None if self.provider is None else self.provider.name,
+            "provider": account.provider,
             "hint": None if self.provider is None else self.provider.hint,
             "dialect": account.dialect,
             "endpoints": list(account.endpoints),
@@ -110,7 +110,14 @@ def plan(name: str, sheet: Sheet, variables: Variables) -> Plan:
     if "prompt_cache" in sheet:
         values["prompt_cache"] = None if sheet["prompt_cache"].value == OFF else sheet["prompt_cache"].value
     return Plan(
-        account=Account(name=name, dialect=dialect, endpoints=found, official=official, **values),
+        account=Account(
+            name=name,
+            provider=None if provider is None else provider.name,
+            dialect=dialect,
+            endpoints=found,
+            official=official,
+            **values,
+        ),
         provider=provider,
         sheet=sheet,
         address_place=BUILT_IN if given is None else given.place,

@@ -151,7 +151,11 @@ def _one_meant(meant: dict[str, str], variable: str, source: str) -> tuple[str, 
     """The one account that a variable can be about."""
     fit = {account: setting for account, setting in meant.items() if setting in SETTINGS}
     if not fit:
-        raise _wrong(source, variable, settings.unknown(next(iter(meant.values()))))
+        account, setting = max(meant.items(), key=lambda pair: len(pair[0]))
+        if setting in settings.KEY_NAMES:
+            problem = f"is not where a key is looked for: {account}'s is in a variable that key_env names"
+            raise _wrong(source, variable, problem)
+        raise _wrong(source, variable, settings.unknown(setting))
     if len(fit) > 1:
         raise _wrong(source, variable, f"could be about any of the accounts {', '.join(sorted(fit))}: rename one")
     return next(iter(fit.items()))
