@@ -203,13 +203,14 @@ def _untouched(account: dict[str, Any]) -> bool:
 def _describe_account(account: dict[str, Any]) -> str:
     if account["problem"] is not None:
         return f"NOT READY, {account['problem']}"
-    key = account["key"]
-    parts = ["ready" if account["official"] else f"ready if {', '.join(account['endpoints'])} is"]
+    key, places = account["key"], account["settings"]
+    parts = ["ready" if account["official"] else f"asks {' and '.join(account['endpoints'])}"]
     if key is not None:
         parts.append(f"{key['variable']} from {key['from']}")
     elif account["key_left_out"]:
-        parts.append("no key is sent, as a file leads elsewhere: name one with key_env")
+        parts.append("no key is sent, as a file leads elsewhere: key_env names one")
     else:
         parts.append("no key needed")
-    parts += [f"{setting} from {place}" for setting, place in account["settings"].items() if place != "built in"]
+    for place in dict.fromkeys(place for place in places.values() if place != "built in"):
+        parts.append(f"{' and '.join(name for name in places if places[name] == place)} from {place}")
     return ", ".join(parts)
