@@ -68,7 +68,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def lacks(self, missing: list[str]) -> str:
         """What to do about variables that are not set."""
         if missing[0] not in self.key_env:
-            return f"account {self.account.name!r} needs {' and '.join(missing)}: set it in the environment or in .env"
+            return f"account {self.account.name!r} needs {' and '.join(missing)} in the environment or in .env"
         hosted = self.provider is not None and self.provider.hosted
         hint = f" ({self.provider.hint})" if self.provider is not None and hosted else ""
         others = f", and {' and '.join(missing[1:])}" if missing[1:] else ""
