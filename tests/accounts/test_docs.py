@@ -51,7 +51,8 @@ def test_every_account_and_alias_of_an_example_can_be_used(toml: str, desk: Desk
 
 
 def test_all_examples_go_together_in_one_file(desk: Desk) -> None:
-    aliases, others = [], []
+    aliases: list[str] = []
+    others: list[str] = []
     for toml in blocks("toml"):
         for section in re.split(r"^(?=\[)", toml, flags=re.MULTILINE):
             (aliases if section.startswith("[models]") else others).append(section)
@@ -73,7 +74,9 @@ def test_what_is_exported_is_used(block: str, desk: Desk) -> None:
 @pytest.mark.parametrize("line", [line for block in blocks("sh") for line in words(block) if line[0] == "groundswell"])
 def test_commands_have_the_flags_that_are_shown(line: list[str], desk: Desk) -> None:
     flags = [word for before, word in pairwise(line) if before == "--account"]
-    assert desk.load(flags=flags)
+    told = desk.load(flags=flags).describe()["accounts"]
+    places = {place for account in told for place in account["settings"].values()}
+    assert places == {"built in", *(f"{flag.split('=')[0]} (--account)" for flag in flags)}
     assert CliRunner().invoke(app, [line[1], "--help"]).exit_code == 0
     assert "--account" not in line or flags
 

@@ -30,6 +30,7 @@ from tests.accounts.desk import Desk
         ("gemini/x", "set GEMINI_API_KEY or GOOGLE_API_KEY in the environment or in .env (keys are made at https"),
         ("box/x", "account 'box' needs BOX_TOKEN and BOX_PROXY in the environment or in .env"),
         ("work/x", "account 'work' has no key: set WORK_KEY, and WORK_PASS in the environment or in .env"),
+        ("gateway/x", "account 'gateway' has no key: set GATEWAY_KEY in the environment or in .env"),
         ("odd/x", "environment: ODD_PROXY: must be the address of a proxy"),
         ("mistral/x", "model 'mistral/x': environment: MISTRAL_API_KEY: holds a line break"),
         ("lmstudio/x", "model 'lmstudio/x': environment: LMSTUDIO_BASE_URL: must begin with http:// or https://"),
@@ -40,6 +41,7 @@ def test_what_is_said_when_a_model_cannot_be_asked(model: str, message: str, des
         "[models]\nfast = 'groq/llama'\n"
         "[accounts.box]\nprovider = 'vllm'\nheaders = { X-Token = 'env:BOX_TOKEN' }\nproxy = 'env:BOX_PROXY'\n"
         "[accounts.work]\nprovider = 'openai'\nkey_env = 'WORK_KEY'\nheaders = { X-Pass = 'env:WORK_PASS' }\n"
+        "[accounts.gateway]\nprovider = 'vllm'\nkey_env = 'GATEWAY_KEY'\n"
         "[accounts.odd]\nprovider = 'vllm'\nproxy = 'env:ODD_PROXY'\n"
     )
     environment = {"ODD_PROXY": "proxy", "MISTRAL_API_KEY": "a\nb", "LMSTUDIO_BASE_URL": "localhost"}
@@ -67,6 +69,7 @@ WRONG: list[tuple[str, str]] = [
     ("[accounts.openai]\ntoken = 3", f"[accounts.openai] token: {NO_KEYS}"),
     ("[accounts.openai]\nkey_env = 'sk-1'", "[accounts.openai] key_env: must be the NAME of a variable"),
     ("[accounts.openai]\nkey_env = 'sk_live_abcdefgh'", "[accounts.openai] key_env: must be the NAME of a variable"),
+    (f"[accounts.openai]\nkey_env = '{'A1' * 16}'", "[accounts.openai] key_env: must be the NAME of a variable"),
     ("[accounts.openai]\nbase_url = 'sk-abcdefgh12'", f"[accounts.openai] base_url: looks like a key; {NO_KEYS}"),
     ("[accounts.openai]\nbase_url = 'http://h/sk-abcdefgh12/v1'", "[accounts.openai] base_url: looks like a key"),
     ("[accounts.openai]\nbase_url = 3", "[accounts.openai] base_url: must be an address in quotes, or a list"),
