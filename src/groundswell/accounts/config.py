@@ -78,6 +78,9 @@ class Accounts:
 
     def account(self, name: str) -> Account:
         """An account with its key; an error says what it lacks."""
+        if name not in self._sheets:
+            there_are = suggestion(name, {*self._sheets, *RESERVED})
+            raise SettingsError(f"no provider or account {shown(name)} is set up; {there_are}")
         if (known := self._built.get(name)) is None:
             known = self._built[name] = self._build(plan(name, self._sheets[name], self._variables))
         return known
@@ -109,10 +112,7 @@ class Accounts:
         full = self.resolve(model)
         name, _, rest = full.partition("/")
         asked = f"model {shown(model)}" if model == full else f"model {shown(model)} ({shown(full)})"
-        if name not in self._sheets:
-            known = suggestion(name, {*self._sheets, *RESERVED})
-            raise SettingsError(f"{asked}: no provider or account {shown(name)} is set up; {known}")
-        if not rest:
+        if not rest and name in self._sheets:
             raise SettingsError(f"{asked}: no model is named; write it as {name}/model")
         try:
             return Target(self.account(name), rest)

@@ -32,7 +32,7 @@ class Variables:
     __slots__ = ("_environment", "_filled", "_path")
 
     def __init__(self, environment: Mapping[str, str], filled: Mapping[str, str], path: Path) -> None:
-        self._environment = environment
+        self._environment = dict(environment)
         self._filled = {name: text for name, text in filled.items() if name not in environment}
         self._path = path
 
