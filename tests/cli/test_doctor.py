@@ -94,3 +94,62 @@ def test_a_store_that_cannot_be_made_is_a_problem(cli: CommandLine, store: str, 
 def test_a_package_that_is_needed_and_gone(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "NEEDED", ("msgspec", "no-such-package"))
     assert cli.json("doctor", status=1)["problems"] == ["no-such-package is not installed: pip install groundswell"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder of its own, with a home that has no settings."""
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_CONFIG_HOME", "GROQ_API_KEY", "MISTRAL_API_KEY", "OLLAMA_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    return work
+
+
+ACCOUNTS = """
+[models]
+fast = "openai/gpt-4o-mini"
+[accounts.work]
+provider = "openai"
+key_env = "WORK_KEY"
+[accounts.gateway]
+provider = "openai"
+base_url = ["http://a:1/v1", "http://b:1/v1"]
+"""
+
+
+def test_accounts_that_are_ready_and_what_the_others_lack(cli: CommandLine, folder: Path) -> None:
+    (folder / "groundswell.toml").write_text(ACCOUNTS)
+    (folder / ".env").write_text("OPENAI_API_KEY=planted\nGROUNDSWELL_WRK_TIMEOUT=3\n")
+    found = cli.json("doctor")
+    accounts = {account["name"]: account for account in found["accounts"]["accounts"]}
+    assert {name for name, account in accounts.items() if account["ready"]} >= {"openai", "ollama", "gateway"}
+    assert (accounts["work"]["ready"], accounts["work"]["missing"]) == (False, ["WORK_KEY"])
+    assert (found["ok"], found["accounts"]["files"]) == (True, [str(folder / "groundswell.toml")])
+    shown = cli("doctor").stdout
+    assert f"settings  {folder / 'groundswell.toml'}" in shown
+    assert f"account   openai: ready, OPENAI_API_KEY from {folder / '.env'}" in shown
+    assert "account   ollama: asks http://127.0.0.1:11434, no key needed\n" in shown
+    assert "account   work: NOT READY, account 'work' has no key: set WORK_KEY in the environment or in .env" in shown
+    assert "account   gateway: asks http://a:1/v1 and http://b:1/v1, no key is sent" in shown
+    assert f"provider and base_url from {folder / 'groundswell.toml'}" in shown or "base_url and provider from" in shown
+    assert "groq (GROQ_API_KEY), mistral (MISTRAL_API_KEY)" in shown
+    assert "alias     fast: openai/gpt-4o-mini" in shown
+    assert "unused    GROUNDSWELL_WRK_TIMEOUT: there is no such account" in shown
+    assert "planted" not in shown + str(found)
+
+
+def test_settings_of_accounts_that_cannot_be_read_are_a_problem(cli: CommandLine, folder: Path) -> None:
+    (folder / "groundswell.toml").write_text("[accounts.openai]\napi_key = 'planted'\n")
+    assert "api_key: keys come from the environment or .env only" in cli.json("doctor", status=1)["problems"][0]
+    assert "planted" not in cli("doctor", status=1).stdout
+
+
+def test_a_variable_that_cannot_be_read_spoils_its_own_account_only(
+    cli: CommandLine, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "gpu1:port")
+    assert cli.json("doctor")["ok"]
+    assert "account   ollama: NOT READY, environment: OLLAMA_HOST: is not an address" in cli("doctor").stdout

@@ -2,5 +2,12 @@
 
     account.py    an account, and a key that cannot be printed
     providers.py  what is known of providers without being told
-    config.py     accounts and aliases from groundswell.toml, the environment, .env and flags
+    addresses.py  the forms in which people write where a server is
+    settings.py   what can be set about an account, and what is wrong with a value
+    variables.py  the environment, filled in from .env
+    sources.py    what files, variables and flags say, and where they say it
+    plans.py      an account without its secrets, and the variables that hold those
+    config.py     accounts and aliases from all of these
+
+Nobody's values are repeated in a message: any of them may be a key in the wrong place.
 """

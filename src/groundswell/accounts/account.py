@@ -38,12 +38,14 @@ class Key:
 class Account(msgspec.Struct, frozen=True, kw_only=True):
     """One provider's endpoints, all of them good for the same models.
 
+    `provider` is the one whose models are asked, where that is known: an account may have a name of its own.
     `official` says that the endpoints are the provider's own. `headers` go along with every request; like the key
     and the proxy, which may name a password, they are shown nowhere. None for a limit means that it is not known:
     then it is learnt from what the provider says.
     """
 
     name: str
+    provider: str | None = None
     dialect: Dialect
     endpoints: tuple[str, ...]
     key: Key | None = None
@@ -61,7 +63,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def origin(self) -> str:
         """Whose replies these are. A stand-in at another address is not the provider it stands in for."""
-        return self.name if self.official else " ".join(sorted(self.endpoints))
+        return (self.provider or self.name) if self.official else " ".join(sorted(self.endpoints))
 
 
 class Target(NamedTuple):

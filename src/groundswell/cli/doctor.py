@@ -6,6 +6,7 @@ import importlib.util
 import platform
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ def examine(store: str) -> dict[str, Any]:
     ]
     kept = examine_store(store)
     problems += kept.pop("problems")
+    accounts = examine_accounts()
+    problems += accounts.pop("problems")
     return {
         "ok": not problems,
         "problems": problems,
@@ -56,6 +59,7 @@ def examine(store: str) -> dict[str, Any]:
         "uvloop": _version("uvloop"),
         "sqlite": sqlite3.sqlite_version,
         "store": kept,
+        "accounts": accounts,
         "extras": {
             extra: {"installed": not (gone := _missing(modules)), "missing": gone} for extra, modules in EXTRAS.items()
         },
@@ -77,6 +81,17 @@ def examine_store(store: str) -> dict[str, Any]:
     except (GroundswellError, OSError) as error:
         found["problems"] = [str(error)]
     return found
+
+
+def examine_accounts() -> dict[str, Any]:
+    """The accounts as they are set up. Nobody is asked over the network, and no key is told."""
+    from groundswell.accounts.config import load_here
+    from groundswell.errors import SettingsError
+
+    try:
+        return {"problems": [], **load_here().describe()}
+    except SettingsError as error:
+        return {"problems": [str(error)], "files": [], "accounts": [], "aliases": {}, "unused_variables": []}
 
 
 def _look_inside(path: Path) -> dict[str, Any]:
@@ -143,6 +158,8 @@ def _print(found: dict[str, Any]) -> None:
     line("packages  " + ", ".join(f"{name} {version or 'MISSING'}" for name, version in packages.items()))
     line(f"loop      {'uvloop ' + found['uvloop'] if found['uvloop'] else 'asyncio (pip install uvloop is faster)'}")
     line(f"store     {_describe_store(found['store'])}")
+    for words in _describe_accounts(found["accounts"]):
+        line(words)
     for extra, state in found["extras"].items():
         missing = f"needs {', '.join(state['missing'])}: pip install 'groundswell[{extra}]'"
         line(f"extra     {extra}: {'installed' if state['installed'] else missing}")
@@ -161,4 +178,39 @@ def _describe_store(store: dict[str, Any]) -> str:
     if store["free_bytes"] is not None:
         low = " (LOW)" if store["free_bytes"] < LOW_DISK else ""
         parts.append(f"{store['free_bytes'] / (1 << 30):.1f} GiB free{low}")
+    return ", ".join(parts)
+
+
+def _describe_accounts(found: dict[str, Any]) -> Iterator[str]:
+    """Lines on the accounts: those that can be used or were written about, then the rest together."""
+    yield from (f"settings  {path}" for path in found["files"])
+    unset = [account for account in found["accounts"] if _untouched(account)]
+    for account in found["accounts"]:
+        if account not in unset:
+            yield f"account   {account['name']}: {_describe_account(account)}"
+    if unset:
+        named = ", ".join(f"{account['name']} ({account['missing'][0]})" for account in unset)
+        yield f"account   no key is set for {named}"
+    yield from (f"alias     {name}: {target}" for name, target in found["aliases"].items())
+    yield from (f"unused    {name}: there is no such account" for name in found["unused_variables"])
+
+
+def _untouched(account: dict[str, Any]) -> bool:
+    """Whether nothing was said of an account, and it cannot be used."""
+    return bool(account["missing"]) and list(account["settings"].values()) == ["built in"]
+
+
+def _describe_account(account: dict[str, Any]) -> str:
+    if account["problem"] is not None:
+        return f"NOT READY, {account['problem']}"
+    key, places = account["key"], account["settings"]
+    parts = ["ready" if account["official"] else f"asks {' and '.join(account['endpoints'])}"]
+    if key is not None:
+        parts.append(f"{key['variable']} from {key['from']}")
+    elif account["key_left_out"]:
+        parts.append("no key is sent, as a file leads elsewhere: key_env names one")
+    else:
+        parts.append("no key needed")
+    for place in dict.fromkeys(place for place in places.values() if place != "built in"):
+        parts.append(f"{' and '.join(name for name in places if places[name] == place)} from {place}")
     return ", ".join(parts)

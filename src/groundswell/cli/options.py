@@ -13,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    from groundswell.accounts.config import Accounts
     from groundswell.engine.run import RunOptions
 
 P = ParamSpec("P")
@@ -101,6 +102,15 @@ class RunFlags(StoreFlags):
     max_concurrent: Annotated[
         int, typer.Option(min=1, metavar="N", help="The most asks in flight at once.", rich_help_panel=COMMON)
     ] = MAX_CONCURRENT
+    account: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME.SETTING=VALUE",
+            help="One setting of an account, as openai.rate_limit_per_minute=3500. May be repeated.",
+            show_default=False,
+            rich_help_panel=COMMON,
+        ),
+    ] = None
     budget: Annotated[
         float | None,
         typer.Option(min=0, metavar="USD", help="The most to spend.", show_default=False, rich_help_panel=LIMITS),
@@ -125,6 +135,12 @@ class RunFlags(StoreFlags):
             min=0, metavar="SECONDS", help="Stop after this time.", show_default=False, rich_help_panel=LIMITS
         ),
     ] = None
+
+    def accounts(self) -> Accounts:
+        """The accounts of the working folder, changed as the command line says."""
+        from groundswell.accounts.config import load_here
+
+        return load_here(self.account or ())
 
     def run_options(self, base: RunOptions) -> RunOptions:
         """How the run is carried out: as `base` says, except for what was given on the command line."""

@@ -1,0 +1,88 @@
+"""The forms in which people write where a server is. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from groundswell.accounts.account import Dialect
+
+OLLAMA_PORT = 11434
+LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Where to connect when a server was told to listen everywhere."""
+
+_PLAIN = re.compile(r"[!-~]+")
+_BRACKETED = re.compile(r"\[([^]]*)\](?::(.*))?")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class Unfit(ValueError):
+    """What is wrong with a value, to be put behind the name of its setting. It never holds the value."""
+
+
+def endpoints(written: Iterable[str], dialect: Dialect) -> tuple[str, ...]:
+    """Base URLs as they are used: each one once, and at least one."""
+    read = ollama_host if dialect == "ollama" else endpoint
+    found = tuple(dict.fromkeys(read(each.strip()) for each in written if each.strip()))
+    if not found:
+        raise Unfit("must name at least one address")
+    return found
+
+
+def endpoint(text: str) -> str:
+    """A base URL, without a slash at its end. It is shown in reports, so it may not hold a password or a query."""
+    if not _PLAIN.fullmatch(text) or not text.lower().startswith(("http://", "https://")):
+        raise Unfit("must begin with http:// or https:// and have no spaces in it, as https://host/v1")
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise Unfit("is not an address: check its host and port") from None
+    if not host or port == 0:
+        raise Unfit("names no host, or an odd port: write it as https://host/v1 or http://host:8000/v1")
+    if "@" in parts.netloc:
+        raise Unfit("must not hold a user or a password: use key_env, or headers with env:NAME")
+    if parts.query or parts.fragment:
+        raise Unfit("must end with its path: no ? and no # in it")
+    return f"{parts.scheme}://{_joined(host, port)}{parts.path.rstrip('/')}"
+
+
+def ollama_host(text: str) -> str:
+    """An address in the forms that Ollama itself takes: scheme, host and port may be missing."""
+    scheme, found, rest = text.partition("://")
+    if not found:
+        scheme, rest = "http", text
+    authority, slash, path = rest.partition("/")
+    host, port = _split(authority)
+    if not port and not found:
+        port = str(OLLAMA_PORT)
+    host = LOOPBACK.get(host, host)
+    bracketed = f"[{host}]" if ":" in host else host
+    return endpoint(f"{scheme}://{bracketed}{':' if port else ''}{port}{slash}{path}")
+
+
+def same_place(one: str, other: str) -> bool:
+    """Whether two base URLs lead to the same place; it may stand there with its version or without."""
+    return _place(one) == _place(other)
+
+
+def _place(url: str) -> tuple[str, str | None, int | None, str]:
+    parts = urlsplit(url)
+    port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    return parts.scheme, parts.hostname, port, parts.path.rstrip("/").removesuffix("/v1")
+
+
+def _split(authority: str) -> tuple[str, str]:
+    """Host and port; an IPv6 address may stand without its brackets if no port follows."""
+    if bracketed := _BRACKETED.fullmatch(authority):
+        return bracketed[1], bracketed[2] or ""
+    if authority.count(":") > 1:
+        return authority, ""
+    host, _, port = authority.partition(":")
+    return host, port
+
+
+def _joined(host: str, port: int | None) -> str:
+    bracketed = f"[{host}]" if ":" in host else host
+    return bracketed if port is None else f"{bracketed}:{port}"

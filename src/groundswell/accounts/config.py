@@ -1,0 +1,191 @@
+"""Accounts and aliases, from the built-in table, groundswell.toml, the environment, .env and flags."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import msgspec
+
+from groundswell.accounts.account import Account, Key, Target
+from groundswell.accounts.plans import Plan, plan
+from groundswell.accounts.providers import PROVIDERS
+from groundswell.accounts.settings import Variable, shown, suggestion
+from groundswell.accounts.sources import (
+    RESERVED,
+    Given,
+    Sheet,
+    Written,
+    from_flags,
+    from_variables,
+    read_file,
+    unused_variables,
+)
+from groundswell.accounts.variables import Variables, read_variables
+from groundswell.errors import SettingsError
+
+FILE = "groundswell.toml"
+DOTENV = ".env"
+
+
+class Accounts:
+    """Every account there is, and the aliases of models. Keys are looked for when an account is used."""
+
+    def __init__(
+        self,
+        sheets: Mapping[str, Sheet],
+        aliases: Mapping[str, Given],
+        variables: Variables,
+        files: Sequence[Path] = (),
+    ) -> None:
+        self._sheets = sheets
+        self._aliases = aliases
+        self._variables = variables
+        self._files = files
+        self._built: dict[str, Account] = {}
+        self._targets: dict[str, Target] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The accounts, ready or not."""
+        return tuple(self._sheets)
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """What each alias stands for, as written."""
+        return MappingProxyType({name: given.value for name, given in self._aliases.items()})
+
+    def find(self, model: str) -> Target:
+        """The account that a model string leads to, and the provider's name for the model."""
+        if (known := self._targets.get(model)) is None:
+            known = self._targets[model] = self._find(model)
+        return known
+
+    def resolve(self, model: str) -> str:
+        """A model string in full, as `account/model`, with aliases followed."""
+        passed: list[str] = []
+        while "/" not in model:
+            if model not in self._aliases:
+                raise self._unknown_alias(model, passed)
+            if model in passed:
+                raise self._aliases[model].wrong(f"the aliases go round in a circle: {' -> '.join([*passed, model])}")
+            passed.append(model)
+            model = self._aliases[model].value
+        return model
+
+    def account(self, name: str) -> Account:
+        """An account with its key; an error says what it lacks."""
+        if name not in self._sheets:
+            there_are = suggestion(name, {*self._sheets, *RESERVED})
+            raise SettingsError(f"no provider or account {shown(name)} is set up; {there_are}")
+        if (known := self._built.get(name)) is None:
+            known = self._built[name] = self._build(plan(name, self._sheets[name], self._variables))
+        return known
+
+    def check(self) -> None:
+        """Find out about aliases and accounts that cannot be meant so, whether they are used or not."""
+        for alias in self._aliases:
+            self.resolve(alias)
+        for name, sheet in self._sheets.items():
+            if sheet or name not in PROVIDERS:
+                plan(name, sheet, self._variables)
+
+    def describe(self) -> dict[str, Any]:
+        """Everything that may be told of accounts: names and places, and nothing of keys."""
+        return {
+            "files": [str(path) for path in self._files],
+            "accounts": [self._describe(name) for name in self._sheets],
+            "aliases": dict(self.aliases),
+            "unused_variables": unused_variables(self._sheets, self._variables),
+        }
+
+    def __repr__(self) -> str:
+        return f"Accounts({', '.join(self._sheets)})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("accounts are not written anywhere: they hold keys")
+
+    def _find(self, model: str) -> Target:
+        full = self.resolve(model)
+        name, _, rest = full.partition("/")
+        asked = f"model {shown(model)}" if model == full else f"model {shown(model)} ({shown(full)})"
+        if not rest and name in self._sheets:
+            raise SettingsError(f"{asked}: no model is named; write it as {name}/model")
+        try:
+            return Target(self.account(name), rest)
+        except SettingsError as error:
+            problem = str(error)
+        raise SettingsError(f"{asked}: {problem}")
+
+    def _unknown_alias(self, model: str, passed: Sequence[str]) -> SettingsError:
+        known = f", or as an alias ({suggestion(model, self._aliases)})" if self._aliases else ""
+        problem = f"is neither an alias nor a model of a provider; write it as provider/model{known}"
+        if passed:
+            return self._aliases[passed[-1]].wrong(f"what it stands for {problem}")
+        return SettingsError(f"model {shown(model)}: {problem.removeprefix('is ')}")
+
+    def _build(self, made: Plan) -> Account:
+        if missing := made.missing(self._variables):
+            raise SettingsError(made.lacks(missing))
+        return msgspec.structs.replace(
+            made.account,
+            key=made.key(self._variables),
+            proxy=made.proxy_address(self._variables),
+            headers={name: self._held(value) for name, value in made.headers.items()},
+        )
+
+    def _held(self, value: Key | Variable) -> Key:
+        found = self._variables.key(value.name) if isinstance(value, Variable) else value
+        assert found is not None  # what is missing was found out before
+        return found
+
+    def _describe(self, name: str) -> dict[str, Any]:
+        try:
+            made = plan(name, self._sheets[name], self._variables)
+            missing = made.missing(self._variables)
+            told = made.describe(self._variables)
+            problem = made.lacks(missing) if missing else None
+            if not missing:
+                self.account(name)
+        except SettingsError as error:
+            return {"name": name, "ready": False, "missing": [], "problem": str(error)}
+        return {"name": name, "ready": not missing, "missing": missing, "problem": problem, **told}
+
+
+def load_here(overrides: Sequence[str] = ()) -> Accounts:
+    """The accounts of this process: its environment, and the folder that it works in."""
+    return load(os.environ, Path.cwd(), Path(os.path.expanduser("~")), overrides)
+
+
+def load(environment: Mapping[str, str], folder: Path, home: Path, overrides: Sequence[str] = ()) -> Accounts:
+    """The accounts of a working folder. A later source wins, setting by setting: the built-in table, the user's
+    file, the folder's file, the environment with what .env adds to it, flags.
+    """
+    variables = read_variables(environment, folder / DOTENV)
+    paths = list(dict.fromkeys((_user_folder(environment, home) / FILE, folder / FILE)))
+    read = {path: written for path in paths if (written := read_file(path)) is not None}
+    sheets: dict[str, Sheet] = {name: {} for name in PROVIDERS}
+    aliases: Sheet = {}
+    for written in read.values():
+        _merge(sheets, aliases, written)
+    said = [*from_variables(sheets, variables), *from_flags(list(sheets), overrides)]
+    for account, setting, given in said:
+        sheets[account][setting] = given
+    accounts = Accounts(sheets, aliases, variables, list(read))
+    accounts.check()
+    return accounts
+
+
+def _merge(sheets: dict[str, Sheet], aliases: Sheet, written: Written) -> None:
+    for name, sheet in written.accounts.items():
+        sheets[name] = {**sheets.get(name, {}), **sheet}
+    aliases.update(written.aliases)
+
+
+def _user_folder(environment: Mapping[str, str], home: Path) -> Path:
+    """Where the user's own settings are, by the usual convention."""
+    named = Path(environment.get("XDG_CONFIG_HOME", ""))
+    return (named if named.is_absolute() else home / ".config") / "groundswell"

@@ -1,0 +1,180 @@
+"""An account as far as it is known without its secrets, and the variables that hold those."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from groundswell.accounts.account import Account, Dialect, Key
+from groundswell.accounts.addresses import Unfit, endpoints, same_place
+from groundswell.accounts.providers import PROVIDERS, Provider
+from groundswell.accounts.settings import OFF, Variable, base_url, proxy_address
+from groundswell.accounts.sources import Given, Layer, Sheet
+from groundswell.accounts.variables import Variables
+from groundswell.errors import SettingsError
+
+PLAIN = (
+    "max_concurrent_requests",
+    "rate_limit_per_minute",
+    "token_limit_per_minute",
+    "output_token_limit_per_minute",
+    "timeout",
+    "connect_timeout",
+)
+BUILT_IN = "built in"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """An account without its secrets. `key_env` are the variables in one of which its key is."""
+
+    account: Account
+    provider: Provider | None
+    sheet: Sheet
+    address_place: str
+    key_env: tuple[str, ...]
+    key_needed: bool
+    keyless: bool
+    """The provider's key is left out: the account is at an address of somebody else."""
+
+    @property
+    def headers(self) -> Mapping[str, Key | Variable]:
+        given = self.sheet.get("headers")
+        return {} if given is None else given.value
+
+    def key(self, variables: Variables) -> Key | None:
+        """The key, of the first of its variables that is set."""
+        return next((key for name in self.key_env if (key := variables.key(name)) is not None), None)
+
+    def proxy_address(self, variables: Variables) -> Key | None:
+        if (given := self.sheet.get("proxy")) is None or isinstance(given.value, Key):
+            return None if given is None else given.value
+        try:
+            return proxy_address(Key(variables.get(given.value.name) or ""))
+        except Unfit as wrong:
+            raise SettingsError(f"{variables.place(given.value.name)}: {given.value.name}: {wrong}") from None
+
+    def missing(self, variables: Variables) -> list[str]:
+        """The variables that are needed and not set; of several for one key, the first."""
+        needed = [value.name for value in self.headers.values() if isinstance(value, Variable)]
+        if (given := self.sheet.get("proxy")) is not None and isinstance(given.value, Variable):
+            needed.append(given.value.name)
+        lacking = [name for name in needed if variables.get(name) is None]
+        if self.key_needed and all(variables.get(name) is None for name in self.key_env):
+            lacking.insert(0, self.key_env[0])
+        return list(dict.fromkeys(lacking))
+
+    def lacks(self, missing: list[str]) -> str:
+        """What to do about variables that are not set."""
+        if missing[0] not in self.key_env:
+            return f"account {self.account.name!r} needs {' and '.join(missing)} in the environment or in .env"
+        hosted = self.provider is not None and self.provider.hosted
+        hint = f" ({self.provider.hint})" if self.provider is not None and hosted else ""
+        others = f", and {' and '.join(missing[1:])}" if missing[1:] else ""
+        names = " or ".join(self.key_env)
+        return f"account {self.account.name!r} has no key: set {names}{others} in the environment or in .env{hint}"
+
+    def describe(self, variables: Variables) -> dict[str, Any]:
+        """What may be told."""
+        account, key = self.account, next((name for name in self.key_env if variables.get(name) is not None), None)
+        return {
+            "provider": account.provider,
+            "hint": None if self.provider is None else self.provider.hint,
+            "dialect": account.dialect,
+            "endpoints": list(account.endpoints),
+            "official": account.official,
+            "key": None if key is None else {"variable": key, "from": variables.place(key)},
+            "key_left_out": self.keyless,
+            "settings": {"base_url": self.address_place}
+            | {name: given.place for name, given in self.sheet.items() if name != "base_url"},
+            "limits": {name: value for name in PLAIN if (value := getattr(account, name)) is not None},
+            "headers": sorted(self.headers),
+            "proxy": "proxy" in self.sheet,
+        }
+
+
+def plan(name: str, sheet: Sheet, variables: Variables) -> Plan:
+    """What an account is by its settings; an error names the setting that cannot be."""
+    provider = PROVIDERS.get(sheet["provider"].value if "provider" in sheet else name)
+    dialect = _dialect(sheet, provider)
+    given = _address(name, sheet, provider, variables)
+    if dialect is None or (given is None and provider is None):
+        raise _unfinished(name, sheet)
+    found = _endpoints(given, provider, dialect)
+    official = provider is not None and provider.hosted and _own(found, provider)
+    named: tuple[str, ...] = (sheet["key_env"].value,) if "key_env" in sheet else ()
+    keyless = not named and provider is not None and _elsewhere(given, provider, official)
+    usual = () if provider is None or keyless else provider.key_env
+    values: dict[str, Any] = {setting: sheet[setting].value for setting in PLAIN if setting in sheet}
+    if "prompt_cache" in sheet:
+        values["prompt_cache"] = None if sheet["prompt_cache"].value == OFF else sheet["prompt_cache"].value
+    return Plan(
+        account=Account(
+            name=name,
+            provider=None if provider is None else provider.name,
+            dialect=dialect,
+            endpoints=found,
+            official=official,
+            **values,
+        ),
+        provider=provider,
+        sheet=sheet,
+        address_place=BUILT_IN if given is None else given.place,
+        key_env=named or usual,
+        key_needed=bool(named) or official,
+        keyless=keyless,
+    )
+
+
+def _dialect(sheet: Sheet, provider: Provider | None) -> Dialect | None:
+    if "dialect" in sheet:
+        said: Dialect = sheet["dialect"].value
+        return said
+    return None if provider is None else provider.dialect
+
+
+def _address(name: str, sheet: Sheet, provider: Provider | None, variables: Variables) -> Given | None:
+    """Where the account is said to be. The provider's own variable wins over files for the account that has the
+    provider's name; for others it stands in for the built-in address.
+    """
+    given = sheet.get("base_url")
+    if provider is None or provider.base_url_env is None:
+        return given
+    wins = given is None or (name == provider.name and given.layer is Layer.FILE)
+    return (_in_variable(provider.base_url_env, variables) or given) if wins else given
+
+
+def _in_variable(name: str, variables: Variables) -> Given | None:
+    if (words := variables.get(name)) is None:
+        return None
+    place = variables.place(name)
+    try:
+        return Given(base_url(words), Layer.VARIABLE, place, name)
+    except Unfit as wrong:
+        raise SettingsError(f"{place}: {name}: {wrong}") from None
+
+
+def _endpoints(given: Given | None, provider: Provider | None, dialect: Dialect) -> tuple[str, ...]:
+    if given is None:
+        assert provider is not None  # else the account would be unfinished
+        return provider.base_urls[:1]
+    try:
+        return endpoints(given.value, dialect)
+    except Unfit as wrong:
+        raise given.wrong(wrong) from None
+
+
+def _own(found: tuple[str, ...], provider: Provider) -> bool:
+    return all(any(same_place(each, own) for own in provider.base_urls) for each in found)
+
+
+def _elsewhere(given: Given | None, provider: Provider, official: bool) -> bool:
+    """Whether a file leads away from a provider. Its key does not follow: a file may come from somebody else."""
+    return provider.hosted and not official and given is not None and given.layer is Layer.FILE
+
+
+def _unfinished(name: str, sheet: Sheet) -> SettingsError:
+    source = next(given.source for given in sheet.values())
+    known = ", ".join(PROVIDERS)
+    return SettingsError(f"{source}: [accounts.{name}]: set provider (one of: {known}), or both dialect and base_url")

@@ -1,0 +1,202 @@
+"""What can be set about an account, and what is wrong with a value. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, get_args
+
+from groundswell.accounts.account import Dialect, Key
+from groundswell.accounts.addresses import Unfit
+from groundswell.accounts.providers import PROVIDERS
+
+NO_KEYS = "keys come from the environment or .env only: name the variable that holds it with key_env"
+KEY_NAMES = {"key", "api_key", "apikey", "token", "api_token", "auth_token", "secret", "password", "bearer"}
+DIALECTS: tuple[str, ...] = get_args(Dialect)
+OFF = "off"
+
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_SENDABLE = re.compile(r"[ -~]+")
+_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+_PROXY = re.compile(r"(https?|socks5h?)://[!-~]+")
+_KEY = re.compile(
+    r"(Bearer\s+)?("
+    r"(sk[-_]|gsk_|csk-|xai-|fw_|hf_|tgp_|nvapi-)[A-Za-z0-9_-]{8,}"
+    r"|AIza[A-Za-z0-9_-]{16,}"
+    r"|(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{32,}"
+    r")|Bearer\s+\S+"
+)
+
+
+class Variable(NamedTuple):
+    """What stands in a variable, written as `env:NAME`."""
+
+    name: str
+
+
+def looks_like_key(text: str) -> bool:
+    """Whether a text, or a part of an address, has the form of a provider's key."""
+    parts = re.split(r"[/\s,;=:@?&]+", text)
+    return bool(_KEY.fullmatch(text.strip())) or any(_KEY.fullmatch(part) for part in parts if re.search(r"\d", part))
+
+
+def shown(name: str) -> str:
+    """A name in a message; where somebody wrote a key for a name, it is not shown."""
+    return "(not shown: it looks like a key)" if looks_like_key(name) else repr(name)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """What may have been meant, or else what there is."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word.lower(), names, 1)
+    return f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names)}"
+
+
+def number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise Unfit("must be a number above 0")
+    return float(value)
+
+
+def count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Unfit("must be a whole number of at least 1")
+    return value
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise Unfit("must be a text in quotes")
+    if looks_like_key(value):
+        raise Unfit(f"looks like a key; {NO_KEYS}")
+    return value.strip()
+
+
+def provider(value: Any) -> str:
+    if (name := text(value)) not in PROVIDERS:
+        raise Unfit(f"no such provider is built in; {suggestion(name, PROVIDERS)}")
+    return name
+
+
+def dialect(value: Any) -> str:
+    if (name := text(value)) not in DIALECTS:
+        raise Unfit(f"must be one of: {', '.join(DIALECTS)}")
+    return name
+
+
+def prompt_cache(value: Any) -> str:
+    if (name := text(value)) not in ("5m", "1h", OFF):
+        raise Unfit("must be one of: 5m, 1h, off")
+    return name
+
+
+def base_url(value: Any) -> tuple[str, ...]:
+    """The addresses as written; what they mean depends on the dialect."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise Unfit("must be an address in quotes, or a list of them")
+    return tuple(text(each) for each in value if each.strip())
+
+
+def variable(value: Any) -> str:
+    if not isinstance(value, str) or looks_like_key(value) or not _VARIABLE.fullmatch(value.strip()):
+        raise Unfit(f"must be the NAME of a variable, in capitals, such as WORK_OPENAI_KEY; {NO_KEYS}")
+    return value.strip()
+
+
+def proxy(value: Any) -> Key | Variable:
+    meant = _private(value)
+    return meant if isinstance(meant, Variable) else proxy_address(meant)
+
+
+def proxy_address(address: Key) -> Key:
+    """A proxy's address, checked and never shown: it may hold a password."""
+    if not _PROXY.fullmatch(address.reveal()):
+        raise Unfit("must be the address of a proxy, such as http://host:3128, or env:NAME")
+    return address
+
+
+def headers(value: Any) -> dict[str, Key | Variable]:
+    if not isinstance(value, dict):
+        raise Unfit('must be a table, such as { X-Team = "blue", X-Pass = "env:TEAM_PASS" }')
+    return {_header_name(name): _header(name, each) for name, each in value.items()}
+
+
+def _header_name(name: str) -> str:
+    if not _HEADER.fullmatch(name) or looks_like_key(name):
+        raise Unfit(f"{shown(name)} cannot be the name of a header")
+    return name.lower()
+
+
+def _header(name: str, value: Any) -> Key | Variable:
+    try:
+        meant = _private(value)
+    except Unfit as wrong:
+        raise Unfit(f"{name}: {wrong}") from None
+    if isinstance(meant, Variable):
+        return meant
+    if _SECRET_HEADER.search(name):
+        raise Unfit(f'{name}: carries a secret by its name: write it as "env:NAME", the NAME of a variable')
+    if not _SENDABLE.fullmatch(meant.reveal()):
+        raise Unfit(f"{name}: holds a character that cannot be sent in a header")
+    return meant
+
+
+def _private(value: Any) -> Key | Variable:
+    """A text that is held back from all reports, or the variable that it stands in."""
+    if isinstance(value, str) and value.startswith("env:"):
+        return Variable(variable(value.removeprefix("env:")))
+    return Key(text(value))
+
+
+SETTINGS: dict[str, Callable[[Any], Any]] = {
+    "provider": provider,
+    "dialect": dialect,
+    "base_url": base_url,
+    "key_env": variable,
+    "max_concurrent_requests": count,
+    "rate_limit_per_minute": number,
+    "token_limit_per_minute": number,
+    "output_token_limit_per_minute": number,
+    "timeout": number,
+    "connect_timeout": number,
+    "proxy": proxy,
+    "headers": headers,
+    "prompt_cache": prompt_cache,
+}
+
+
+def read(name: str, value: Any) -> Any:
+    """The value of a setting in a file."""
+    if (reader := SETTINGS.get(name)) is None:
+        raise Unfit(unknown(name))
+    return reader(value)
+
+
+def read_words(name: str, words: str) -> Any:
+    """The value of a setting in a variable or a flag, where everything is text."""
+    reader = SETTINGS.get(name)
+    if reader is headers:
+        raise Unfit("is a table: set it in groundswell.toml")
+    if reader in (count, number):
+        return read(name, _as_number(words))
+    return read(name, words)
+
+
+def unknown(name: str) -> str:
+    """What to say of a setting that there is not."""
+    if name.lower().replace("-", "_") in KEY_NAMES:
+        return NO_KEYS
+    return f"there is no such setting; {suggestion(name, SETTINGS)}"
+
+
+def _as_number(words: str) -> float | int | str:
+    try:
+        value = float(words)
+    except ValueError:
+        return words
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,113 @@
+"""The environment, filled in from .env."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from groundswell.accounts.account import Key
+from groundswell.errors import SettingsError
+
+ENVIRONMENT = "environment"
+
+_START = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=")
+_VALUE = re.compile(
+    r"""[ \t]*(?:'(?P<literal>[^']*)'|"(?P<quoted>(?:[^"\\]|\\.)*)")[ \t]*(?:\#[^\n]*)?(?:\n|\Z)"""
+    r"""|(?P<bare>(?![ \t]*['"])[^\n]*)(?:\n|\Z)""",
+    re.DOTALL,
+)
+_BLANK = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
+_COMMENT = re.compile(r"[ \t]#.*")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "$": "$"}
+_SENDABLE = re.compile(r"[ -~]+")
+
+
+class Variables:
+    """Variables by name, and where each of them is set. What they hold is shown nowhere."""
+
+    __slots__ = ("_environment", "_filled", "_path")
+
+    def __init__(self, environment: Mapping[str, str], filled: Mapping[str, str], path: Path) -> None:
+        self._environment = dict(environment)
+        self._filled = {name: text for name, text in filled.items() if name not in environment}
+        self._path = path
+
+    def get(self, name: str) -> str | None:
+        """What a variable holds; None if it is not set, or empty."""
+        return self._environment.get(name, self._filled.get(name, "")).strip() or None
+
+    def key(self, name: str) -> Key | None:
+        """What a variable holds, to be sent in a header."""
+        text = self.get(name)
+        if text is not None and not _SENDABLE.fullmatch(text):
+            raise SettingsError(
+                f"{self.place(name)}: {name}: holds a line break or another character that cannot be sent in a "
+                f"header; copy the key again"
+            )
+        return None if text is None else Key(text)
+
+    def place(self, name: str) -> str:
+        """Where a variable is set."""
+        return str(self._path) if name in self._filled else ENVIRONMENT
+
+    def __iter__(self) -> Iterator[str]:
+        yield from sorted({*self._environment, *self._filled})
+
+    def __repr__(self) -> str:
+        return f"Variables({len(set(self))} names)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("variables are not written anywhere: they may hold keys")
+
+
+def read_variables(environment: Mapping[str, str], path: Path) -> Variables:
+    """The environment, and for what it does not have, a .env file if there is one."""
+    filled = parse(text, path) if (text := read_text(path)) is not None else {}
+    return Variables(environment, filled, path)
+
+
+def read_text(path: Path) -> str | None:
+    """A file of settings; None where there is none."""
+    problem = ""
+    try:
+        return path.read_text("utf-8-sig")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if not os.access(path.parent, os.X_OK):  # as in a container whose home is somebody else's
+            return None
+        problem = f"cannot be read: {error.strerror}"
+    except UnicodeDecodeError:
+        problem = "is not text in UTF-8"
+    raise SettingsError(f"{path}: {problem}")
+
+
+def parse(text: str, path: Path) -> dict[str, str]:
+    """The variables of a .env file: `NAME=value` lines with quotes, comments and `export`. Nothing is interpolated."""
+    text = text.replace("\r\n", "\n")
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        if blank := _BLANK.match(text, at):
+            at = max(blank.end(), at + 1)
+            continue
+        start = _START.match(text, at)
+        value = None if start is None else _VALUE.match(text, start.end())
+        if start is None or value is None:
+            number = text.count("\n", 0, at) + 1
+            raise SettingsError(f"{path}: line {number}: write it as NAME=value, and close quotes that are opened")
+        found[start[1]] = _meant(value)
+        at = value.end()
+    return found
+
+
+def _meant(value: re.Match[str]) -> str:
+    if (literal := value["literal"]) is not None:
+        return literal
+    if (quoted := value["quoted"]) is not None:
+        return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[0]), quoted)
+    return _COMMENT.sub("", value["bare"]).strip()
