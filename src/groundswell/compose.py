@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from groundswell.accounts.account import Account
+from groundswell.accounts.config import Accounts, load_here
 from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
-from groundswell.engine.events import Listener
-from groundswell.engine.pace import PaceLimits
+from groundswell.engine.events import EndpointChanged, Listener, tell
+from groundswell.engine.pace import PaceLimits, Paces
 from groundswell.engine.ports import Clock, Prices, Route, Router, Transport
+from groundswell.engine.records import EndpointFigures
 from groundswell.engine.retry import RetryPolicy
 from groundswell.engine.run import RunOptions
 from groundswell.errors import SettingsError
 from groundswell.program.request import Embedding, Reply, Request
+from groundswell.transports.live import Live
 from groundswell.transports.scripted import Script, Scripted, registered
+
+MAX_CONCURRENT = 256
+
+_paces = Paces()
+"""How fast accounts may be asked is a matter of the whole process, however many engines there are in it."""
 
 
 def at_once(most: int) -> PaceLimits:
@@ -34,35 +44,95 @@ class OneWay:
     def transport(self, name: str, account: str) -> Transport | None:
         return self._route.transport if name == self._route.transport.name else None
 
+    def figures(self) -> Mapping[str, Sequence[EndpointFigures]]:
+        return {}
+
     async def close(self) -> None:
         return
 
 
-class ByProvider:
-    """A router that goes by the part of a model string before the slash."""
+class ByModel:
+    """A router that goes by the model string: an alias, or an account and its model."""
 
-    def __init__(self, max_concurrent: int) -> None:
-        self._routes = {
-            "scripted": Route("scripted", Scripted(registered), at_once(max_concurrent)),
-            "emulated": Route("emulated", Scripted(_emulated, name="emulated"), at_once(max_concurrent)),
+    def __init__(
+        self,
+        accounts: Callable[[], Accounts],
+        max_concurrent: int | None,
+        listeners: Sequence[Listener],
+    ) -> None:
+        most = at_once(max_concurrent or MAX_CONCURRENT)
+        self._load = accounts
+        self._loaded: Accounts | None = None
+        self._most = max_concurrent
+        self._listeners = listeners
+        self._inside = {
+            "scripted": Route("scripted", Scripted(registered), most),
+            "emulated": Route("emulated", Scripted(_emulated, name="emulated"), most),
         }
+        self._live: dict[str, Live] = {}
 
     def route(self, request: Request) -> Route:
-        provider, slash, _ = request.model.partition("/")
-        if not slash:
-            raise SettingsError(f"model {request.model!r}: write it as provider/model")
-        if provider == "emulated":
-            _check_emulated(request.model)
-        if provider not in self._routes:
-            known = ", ".join(self._routes)
-            raise SettingsError(f"model {request.model!r}: no provider {provider!r} is set up (there are: {known})")
-        return self._routes[provider]
+        model = request.model
+        full = model if model.partition("/")[0] in self._inside else self._accounts.resolve(model)
+        provider = full.partition("/")[0]
+        if provider in self._inside:
+            if provider == "emulated":
+                _check_emulated(full)
+            route = self._inside[provider]
+        else:
+            target = self._accounts.find(full)
+            live = self._lived(target.account)
+            live.models[model] = target.model
+            route = Route(
+                target.account.name,
+                live,
+                self._limits(target.account),
+                model=target.model,
+                origin=target.account.origin,
+                limiter=(target.account.origin, target.account.key),
+            )
+        return route if full == model else route._replace(full=full)
 
     def transport(self, name: str, account: str) -> Transport | None:
-        return next((route.transport for route in self._routes.values() if route.transport.name == name), None)
+        inside = next((route.transport for route in self._inside.values() if route.transport.name == name), None)
+        if inside is None and name == "live":
+            return self._lived(self._accounts.account(account))
+        return inside
+
+    def figures(self) -> Mapping[str, Sequence[EndpointFigures]]:
+        return {name: live.figures for name, live in self._live.items()}
 
     async def close(self) -> None:
-        return
+        for live in self._live.values():
+            await live.close()
+
+    @property
+    def _accounts(self) -> Accounts:
+        """The accounts, read when the first of them is asked for: a run on emulated models needs none."""
+        if self._loaded is None:
+            self._loaded = self._load()
+        return self._loaded
+
+    def _lived(self, account: Account) -> Live:
+        live = self._live.get(account.name)
+        if live is None:
+            live = self._live[account.name] = Live(account, self._notice)
+        return live
+
+    def _limits(self, account: Account) -> PaceLimits:
+        most = [limit for limit in (account.max_concurrent_requests, self._most) if limit is not None]
+        return PaceLimits(
+            max_concurrent=min(most, default=MAX_CONCURRENT),
+            requests_per_minute=account.rate_limit_per_minute,
+            tokens_per_minute=account.token_limit_per_minute,
+            output_tokens_per_minute=account.output_token_limit_per_minute,
+        )
+
+    def _notice(self, account: str, endpoint: str, what: str) -> None:
+        tell(
+            self._listeners,
+            EndpointChanged(run="", at=time.time(), account=account, endpoint=endpoint, what=what),
+        )
 
 
 def _check_emulated(model: str) -> None:
@@ -84,7 +154,9 @@ def open(
     script: Script | None = None,
     transport: Transport | None = None,
     router: Router | None = None,
-    max_concurrent: int = 256,
+    accounts: Accounts | None = None,
+    account: Sequence[str] = (),
+    max_concurrent: int | None = None,
     options: RunOptions | None = None,
     prices: Prices | None = None,
     listeners: Sequence[Listener] = (),
@@ -92,23 +164,27 @@ def open(
 ) -> Engine:
     """An engine on a store, to be used as `async with groundswell.open("runs.db") as engine`.
 
-    Models are reached by their `provider/model` strings. A test gives a `script` (a function that answers for
-    all models, and is retried without waiting), a `transport`, or a `router` of its own instead.
+    Models are reached by their `provider/model` strings, or by an alias; accounts come from groundswell.toml and the
+    environment, changed as `account` says ("openai.rate_limit_per_minute=3500"). A test gives a `script` (a function
+    that answers for all models, and is retried without waiting), a `transport`, or a `router` of its own instead.
     """
     from groundswell.store.journal import Store  # brings SQLAlchemy, which is slow to import
 
-    if max_concurrent < 1:
+    if max_concurrent is not None and max_concurrent < 1:
         raise SettingsError(f"max_concurrent {max_concurrent}: at least one ask must be in flight")
     if script is not None:
         transport = Scripted(script)
         options = options or RunOptions(retry=RetryPolicy(first_wait=0.0, patience=0.0))
     if transport is not None:
-        router = OneWay(transport, max_concurrent)
+        router = OneWay(transport, max_concurrent or MAX_CONCURRENT)
+    if router is None:
+        router = ByModel(lambda: accounts or load_here(account), max_concurrent, listeners)
     return Engine(
         Store(store),
-        router or ByProvider(max_concurrent),
+        router,
         clock or LoopClock(),
         options=options,
         prices=prices,
         listeners=listeners,
+        paces=_paces if clock is None else None,
     )

@@ -58,7 +58,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     connect_timeout: float = 10.0
     proxy: Key | None = None
     headers: Mapping[str, Key] = {}
-    prompt_cache: Literal["5m", "1h"] | None = None
+    prompt_cache: Literal["5m", "1h"] | None = "5m"
 
     @property
     def origin(self) -> str:

@@ -338,6 +338,18 @@ class Admission:
             self._save_sources(record)
         self._checked.add(program.id)
 
+    def check_alias(self, alias: str, model: str) -> None:
+        """Refuse to go on with another model under the same alias, unless changes were accepted."""
+        name, sources = f"model {alias}", self._run.record.sources
+        if sources.get(name, model) != model and not self._accept_changes:
+            raise SourceChanged(
+                f"{alias} stood for {sources[name]} when run {self._run.record.title!r} was started, and stands for "
+                f"{model} now: set it back in groundswell.toml, start a new run, or resume with --accept-changes"
+            )
+        if sources.get(name) != model:
+            sources[name] = model
+            self._save_sources(self._run.record)
+
     async def _raise_if_over(self) -> None:
         """Take no more work after a stop; but say so only when what is in flight has come back."""
         run = self._run

@@ -27,7 +27,7 @@ from groundswell.engine import plan
 from groundswell.engine.budget import Budget, Limits, Spending, expected_usage
 from groundswell.engine.events import AskRetried, WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
-from groundswell.engine.opened import Pending
+from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.pace import Demand, Mark
 from groundswell.engine.ports import Prices
 from groundswell.engine.records import Item, Wave
@@ -35,7 +35,7 @@ from groundswell.engine.recovery import HeldWaves
 from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Tried, decide
 from groundswell.engine.reuse import Reuse
 from groundswell.errors import WaveFailed
-from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Request, Settlement, Standing
+from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Settlement, Standing
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
@@ -126,7 +126,10 @@ class Dispatch:
             self.flying += 1
             self._budget.rejoin()
             return
-        lane = self._run.lanes.of(request_of(pending))
+        request = request_of(pending)
+        lane = self._run.lanes.of(request)
+        if lane.full is not None:
+            self._run.admission.check_alias(request.model, lane.full)
         if lane.cached and self._caching:
             self.reuse.look(pending)
         else:
@@ -580,8 +583,3 @@ def cancelled_by_us() -> bool:
     """Whether the current task was asked to end, rather than something inside it having been cancelled."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def request_of(pending: Pending) -> Request:
-    """The request of an ask that goes to a model."""
-    return pending.wait.request  # type: ignore[return-value]  # calls never get here

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from groundswell.engine.events import Listener, RunEnded, RunOpened, tell
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.pace import Paces
 from groundswell.engine.ports import Clock, Journal, Lock, Prices, Router, Store
-from groundswell.engine.records import RunRecord, Status
+from groundswell.engine.records import EndpointFigures, RunRecord, Status
 from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.engine.verify import Verification, verify
@@ -73,6 +73,11 @@ class Engine:
     def runs(self) -> list[Run]:
         """The runs that are open now."""
         return [run for run, _, _ in self._running.values()]
+
+    @property
+    def figures(self) -> Mapping[str, Sequence[EndpointFigures]]:
+        """How the endpoints of each account have done, since this engine was opened."""
+        return self._router.figures()
 
     def run(
         self,

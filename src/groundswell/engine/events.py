@@ -59,6 +59,14 @@ class TrialEnded(Event, frozen=True):
     fault: str | None
 
 
+class EndpointChanged(Event, frozen=True):
+    """An endpoint of an account is out, or works again. `run` is empty: it is everyone's."""
+
+    account: str
+    endpoint: str
+    what: str
+
+
 class RunStopping(Event, frozen=True):
     """No more is sent; what is in flight is still journalled."""
 

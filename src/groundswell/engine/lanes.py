@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 class Lane:
     """An account's model, how it is reached, and its limiter.
 
-    `together`: the asks of a wave leave as one call.
+    together  the asks of a wave leave as one call
+    full      what the model string stands for, if it is an alias
     """
 
-    __slots__ = ("account", "barrier", "cached", "origin", "pace", "together", "transport")
+    __slots__ = ("account", "barrier", "cached", "full", "origin", "pace", "together", "transport")
 
     def __init__(self, route: Route, pace: Pace, *, together: bool) -> None:
         self.account = route.account
@@ -27,6 +28,7 @@ class Lane:
         self.barrier = route.transport.barrier
         self.cached = route.transport.cached
         self.origin = b"" if route.origin is None else f"{route.origin}\0{route.model}".encode()
+        self.full = route.full
         self.pace = pace
         self.together = together
 
@@ -40,7 +42,7 @@ class Lanes:
         self._paces = paces
         self._own_paces = Paces()
         self._by_model: dict[tuple[type, str], Lane] = {}
-        self._by_route: dict[tuple[str, str, str, bool], Lane] = {}
+        self._by_route: dict[tuple[str, str, str, str | None, bool], Lane] = {}
         self._runs: list[Callable[[], None]] = []
         self.asked: Asks = {}
 
@@ -61,7 +63,7 @@ class Lanes:
         return self._lane(Route(account, way), together=False)
 
     def _lane(self, route: Route, together: bool) -> Lane:
-        key = (route.account, route.transport.name, route.model, together)
+        key = (route.account, route.transport.name, route.model, route.full, together)
         lane = self._by_route.get(key)
         if lane is None:
             paces = self._own_paces if route.limiter is None else self._paces

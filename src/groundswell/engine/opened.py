@@ -10,7 +10,7 @@ from groundswell.engine.pace import Mark
 from groundswell.engine.records import AskId, Recorded, TrialRow
 from groundswell.errors import SettingsError
 from groundswell.program.conductor import Conductor, Wait
-from groundswell.program.request import fingerprint
+from groundswell.program.request import Request, fingerprint
 from groundswell.program.trial import Program
 
 Deliver = Callable[[Outcome[Any]], None]
@@ -116,3 +116,8 @@ class Pending:
         self.refused_since = 0.0
         self.tokens = 0
         self.usd = 0.0
+
+
+def request_of(pending: Pending) -> Request:
+    """The request of an ask that goes to a model."""
+    return pending.wait.request  # type: ignore[return-value]  # calls never get here

@@ -9,6 +9,7 @@ from groundswell.engine.pace import PaceLimits
 from groundswell.engine.records import (
     Absent,
     AskId,
+    EndpointFigures,
     Found,
     Intent,
     Receipt,
@@ -91,6 +92,7 @@ class Route(NamedTuple):
     limits    what its settings allow
     model     what the provider counts by; requests of one account and model share a queue
     origin    whose replies these are, for the cache; None: the model string says it
+    full      the model string that an alias stands for
     limiter   who shares the limits, across the engines of a process; None: the runs of this engine
     """
 
@@ -99,6 +101,7 @@ class Route(NamedTuple):
     limits: PaceLimits = PaceLimits()
     model: str = ""
     origin: str | None = None
+    full: str | None = None
     limiter: Hashable = None
 
 
@@ -111,6 +114,10 @@ class Router(Protocol):
 
     def transport(self, name: str, account: str) -> Transport | None:
         """The transport of a wave that was sent earlier."""
+        ...
+
+    def figures(self) -> Mapping[str, Sequence[EndpointFigures]]:
+        """How the endpoints of each account have done."""
         ...
 
     async def close(self) -> None:

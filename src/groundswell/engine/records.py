@@ -92,6 +92,20 @@ class Undecided(msgspec.Struct, frozen=True):
     retry_in: float = 10.0
 
 
+EndpointState = Literal["up", "down", "trying"]
+
+
+class EndpointFigures(NamedTuple):
+    """How an endpoint has done: requests sent, failed and outstanding, and seconds per answer of late."""
+
+    url: str
+    state: EndpointState
+    sent: int
+    failed: int
+    outstanding: int
+    seconds: float | None
+
+
 class Counters(msgspec.Struct, omit_defaults=True):
     """The figures of a run. They are written in the same commit as what they count."""
 

@@ -13,10 +13,12 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from groundswell.engine.keys import sample_number
 from groundswell.engine.lanes import Lane
-from groundswell.engine.opened import Pending
-from groundswell.program.request import Chat, Embed, Fault, FaultKind, Settlement
+from groundswell.engine.opened import Pending, request_of
+from groundswell.program.request import Chat, Embed, Fault, FaultKind, Settlement, fingerprint
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
@@ -78,7 +80,7 @@ class Reuse:
                 self._give(pending, settlement)
             elif not self._join(key, pending):
                 self._asked[key] = Asked(self, pending)
-                self._send(self._run.lanes.of(pending.wait.request), pending)  # type: ignore[arg-type]  # no call
+                self._send(self._run.lanes.of(request_of(pending)), pending)
         self._looking -= 1
         self._run.dispatch.schedule()
 
@@ -156,8 +158,9 @@ class Reuse:
 
     def _key(self, pending: Pending) -> bytes:
         """Whose reply, to what and, unless an explicit temperature of 0 makes it moot, which sample."""
-        request = pending.wait.request
+        request = request_of(pending)
         shared = type(request) is Embed or (type(request) is Chat and request.temperature == 0)
         number = 0 if shared else self.sample(pending)
-        origin = self._run.lanes.of(request).origin  # type: ignore[arg-type]  # calls never get here
-        return blake2b(pending.print + number.to_bytes(8) + origin, digest_size=16).digest()
+        lane = self._run.lanes.of(request)
+        print_ = pending.print if lane.full is None else fingerprint(msgspec.structs.replace(request, model=lane.full))
+        return blake2b(print_ + number.to_bytes(8) + lane.origin, digest_size=16).digest()

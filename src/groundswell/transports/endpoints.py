@@ -9,29 +9,16 @@ reply all its share.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from groundswell.engine.records import EndpointFigures, EndpointState
 from groundswell.program.request import FaultKind
-
-State = Literal["up", "down", "trying"]
 
 BREAKS_AFTER = {FaultKind.CONNECTION: 3, FaultKind.TIMEOUT: 3, FaultKind.SERVER: 8}
 """After how many failures in a row an endpoint is taken out, by the kind of the last one."""
 COOLS = frozenset({*BREAKS_AFTER, FaultKind.OVERLOADED, FaultKind.RATE_LIMITED, FaultKind.GARBLED})
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 FORGETS = 10.0
-
-
-class EndpointFigures(NamedTuple):
-    """How an endpoint has done: requests sent, failed and outstanding, and seconds per answer of late."""
-
-    url: str
-    state: State
-    sent: int
-    failed: int
-    outstanding: int
-    seconds: float | None
 
 
 class Endpoint:
@@ -55,7 +42,7 @@ class Endpoint:
     def __init__(self, url: str) -> None:
         self.url = url
         self.name = shown(url)
-        self.state: State = "up"
+        self.state: EndpointState = "up"
         self.outstanding = 0
         self.sent = 0
         self.failed = 0

@@ -91,7 +91,7 @@ class Http:
 def _causes(error: PyreqwestError) -> list[str]:
     """What led to an error, without the words that name the URL, which may hold credentials."""
     details = error.details if isinstance(error, DetailedPyreqwestError) else None
-    causes = (details or {}).get("causes") or []
+    causes = (details["causes"] if details else None) or []
     return [one["message"] for one in causes if "://" not in one["message"]]
 
 

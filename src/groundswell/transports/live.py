@@ -18,9 +18,20 @@ from typing import Any
 
 from groundswell.accounts.account import Account
 from groundswell.dialects import address, anthropic, ollama, openai
-from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
+from groundswell.engine.records import (
+    Absent,
+    AskId,
+    EndpointFigures,
+    Found,
+    Intent,
+    Item,
+    Receipt,
+    Settled,
+    Undecided,
+    Wave,
+)
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
-from groundswell.transports.endpoints import Endpoint, EndpointFigures, Endpoints
+from groundswell.transports.endpoints import Endpoint, Endpoints
 from groundswell.transports.http import Http, NoAnswer
 from groundswell.transports.vectors import gathered, merged, parted
 
@@ -146,7 +157,7 @@ class Live:
 
     def _encode(self, request: Request) -> Any:
         model = self.models.get(request.model, request.model)
-        if self.account.prompt_cache is not None and self._dialect is anthropic:
+        if self._dialect is anthropic:
             return anthropic.encode(request, model, cache=self.account.prompt_cache)
         return self._dialect.encode(request, model)
 
@@ -187,7 +198,7 @@ class Live:
         patience = NEVER_ANSWERED if self._last_answer is None else ANSWERED_BEFORE
         if since is not None and now - since > patience:
             names = ", ".join(endpoint.name for endpoint in self._endpoints.all)
-            hint = "is it running, and is the address right?" if self._last_answer is None else "it has been gone too long"
+            hint = "is the server running, and the address right?" if self._last_answer is None else "gone for too long"
             self._why_unreachable = f"nothing answers at {names} ({fault.message}): {hint}"
 
     def _connected(self) -> Http:
