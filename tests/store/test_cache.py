@@ -163,7 +163,7 @@ def test_clearing_waits_for_a_commit_of_somebody_else(cache: Cache, engine: Engi
         committing = threading.Thread(target=other.execute, args=("COMMIT",))
 
         def begun(cursor: object, statement: str, parameters: object, context: object) -> None:
-            if statement == "BEGIN IMMEDIATE":
+            if statement == "BEGIN IMMEDIATE" and committing.ident is None:
                 committing.start()
 
         other.execute("BEGIN IMMEDIATE")
