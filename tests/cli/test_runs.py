@@ -60,6 +60,31 @@ def test_show_says_why_trials_are_missing(cli: CommandLine) -> None:
     assert '"trials":4' in told
 
 
+def test_show_counts_replies_and_says_nothing_more_where_trials_differ(cli: CommandLine) -> None:
+    cli.run("trials=3", "faulty=[1]", status=3)
+    assert cli.json("runs", "show", "r")["replies"] == {"n": 5, "distinct": 5, "trials": 2, "distinct_trials": 2}
+    told = cli("runs", "show", "r").stdout
+    assert "  replies 5, of them 5 distinct" in told
+    assert "warning" not in told
+
+
+def test_show_warns_where_trials_share_their_replies(cli: CommandLine, rewrite: Callable[..., str]) -> None:
+    same = rewrite("tests/", "alike/")
+    path = Path(same.rpartition(":")[0])
+    path.write_text(path.read_text().replace('f"{spec.word} {spec.number}.{turn}"', "spec.word"))
+    cli.json("run", same, "--name", "r", "--set", "trials=4")
+    assert cli.json("runs", "show", "r")["replies"] == {"n": 8, "distinct": 1, "trials": 4, "distinct_trials": 1}
+    told = cli("runs", "show", "r").stdout
+    assert "  replies 8, of them 1 distinct" in told
+    assert "  warning 4 usable trials, but 1 distinct sequence of replies:" in told
+    assert "n is not the number of independent samples" in told
+
+
+def test_show_of_a_run_without_replies_has_no_line_for_them(cli: CommandLine) -> None:
+    cli.run("trials=2", "asks=0", name="r", status=1)
+    assert "replies" not in cli("runs", "show", "r").stdout
+
+
 def test_show_trial_is_a_replay_that_asks_no_model(cli: CommandLine) -> None:
     cli.run("trials=2", "faulty=[1]", status=3)
     good, bad = keys(cli)

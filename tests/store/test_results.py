@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -12,9 +14,18 @@ import pytest
 import groundswell
 from groundswell import Fault, FaultKind, Limits, Request, RunOptions, Trial, program
 from groundswell.errors import RunError
-from groundswell.program.request import Reply
+from groundswell.program.request import (
+    Embedding,
+    Reply,
+    Returned,
+    Settlement,
+    ToolCall,
+    Usage,
+    encode_settlement,
+)
 from groundswell.store import results as module
 from groundswell.store.journal import Store
+from groundswell.store.results import ReplyCounts
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -110,3 +121,111 @@ def test_unfinished_trials_are_there_too(tmp_path: Path) -> None:
     assert [result.status for result in found] == ["usable", "usable", "unfinished", "unfinished"]
     assert found[3].result() is None
     assert found[3].fault is None
+
+
+Row = tuple[str, bytes, Settlement]
+REFUSED = Fault(FaultKind.FILTERED, "no")
+YES, NO = Reply("yes"), Reply("no")
+
+
+def counts(path: Path, *journals: list[Row], fault: int | None = None) -> ReplyCounts:
+    """The replies of a run whose trials have these journals. All are usable except the one whose number is given."""
+    store = Store(path)
+    record = store.runs.create(None, 0)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for number, journal in enumerate(journals):
+            trial = record.span[0] + 1 + number
+            outcome = (trial, "content_filter" if number == fault else None, "{}")
+            connection.execute("INSERT INTO outcomes VALUES (?, ?, ?)", outcome)
+            for ask, print_, said in journal:
+                kind = said.kind.value if isinstance(said, Fault) else None
+                row = (trial, ask, print_, kind, encode_settlement(said))
+                connection.execute(
+                    "INSERT INTO asks (trial, path, fingerprint, fault, settlement) VALUES (?, ?, ?, ?, ?)", row
+                )
+    found = store.results(record).reply_counts()
+    store.close_reading()
+    return found
+
+
+def called(id: str, arguments: str) -> Reply:
+    return Reply("", tool_calls=(ToolCall(id, "look", arguments),))
+
+
+@pytest.mark.parametrize(
+    ("journals", "expected"),
+    [
+        ([], (0, 0, 0, 0)),
+        ([[]], (0, 0, 0, 0)),
+        ([[("0", b"a", YES)], [("0", b"a", YES)], [("0", b"a", NO)]], (3, 2, 3, 2)),
+        ([[("0", b"a", YES)], [("0", b"b", YES)]], (2, 2, 2, 2)),
+        ([[("0", b"a", YES)], [("0", b"a", Reply("yes", Usage(3, 1), "length", "m"))]], (2, 1, 2, 1)),
+        ([[("0", b"a", called("1", "x"))], [("0", b"a", called("2", "x"))]], (2, 1, 2, 1)),
+        ([[("0", b"a", called("1", "x"))], [("0", b"a", called("1", "y"))]], (2, 2, 2, 2)),
+        ([[("0", b"a", YES), ("1", b"a", NO)], [("0", b"a", NO), ("1", b"a", YES)]], (4, 2, 2, 2)),
+        ([[("0", b"a", YES), ("1", b"b", NO)], [("1", b"b", NO), ("0", b"a", YES)]], (4, 2, 2, 1)),
+        ([[("0", b"a", YES)], [("0", b"a", YES), ("1", b"b", YES)]], (3, 2, 2, 2)),
+        ([[("0", b"a", YES), ("1", b"b", REFUSED)], [("0", b"a", YES)]], (2, 1, 2, 1)),
+        ([[("0", b"a", Embedding.of([[1.0]]))], [("0", b"a", Returned("yes"))]], (0, 0, 0, 0)),
+        ([[("0", b"a", NO), ("0", b"b", YES)], [("0", b"b", YES)]], (2, 1, 2, 1)),
+        ([[("0", b"a", YES), ("0", b"a", REFUSED)], [("0", b"a", YES)]], (1, 1, 1, 1)),
+    ],
+    ids=[
+        "no trials",
+        "no asks",
+        "the same reply to the same request",
+        "the same reply to other requests",
+        "usage does not matter",
+        "ids of tool calls do not matter",
+        "arguments of tool calls do",
+        "positions matter",
+        "the order of arrival does not",
+        "one has more",
+        "faults are no replies",
+        "embeddings and calls are no replies",
+        "asked anew at the same position",
+        "failed anew at the same position",
+    ],
+)
+def test_replies_and_how_many_are_different(
+    tmp_path: Path, journals: list[list[Row]], expected: tuple[int, int, int, int]
+) -> None:
+    assert counts(tmp_path / "s.db", *journals) == expected
+
+
+def test_only_usable_trials_are_told_apart(tmp_path: Path) -> None:
+    journals: list[list[Row]] = [[("0", b"a", YES)], [("0", b"a", YES)], [("0", b"a", NO)]]
+    assert counts(tmp_path / "s.db", *journals, fault=2) == (3, 2, 2, 1)
+
+
+def test_a_row_that_cannot_be_read_is_no_reply(tmp_path: Path) -> None:
+    counts(tmp_path / "s.db", [("0", b"a", YES)], [("0", b"b", YES)])
+    with closing(sqlite3.connect(tmp_path / "s.db")) as connection, connection:
+        connection.execute("UPDATE asks SET settlement = '{' WHERE fingerprint = x'61'")
+    store = Store(tmp_path / "s.db")
+    assert store.results(store.runs.list()[0]).reply_counts() == (1, 1, 1, 1)
+    store.close_reading()
+
+
+def test_replies_of_other_runs_do_not_count(store: Store) -> None:
+    assert store.results(store.runs.get("r")).reply_counts() == (5, 5, 4, 4)
+    results = store.results(store.runs.get("before"))
+    assert results.reply_counts() == results.reply_counts() == (1, 1, 1, 1)
+
+
+@program("results/tossing", version=1)
+async def tossing(trial: Trial, spec: int) -> str:
+    first = await trial.ask("any/model", "toss a coin", temperature=0)
+    return first.text + (await trial.ask("any/model", f"and again after {first.text}", temperature=0)).text
+
+
+def test_trials_that_a_model_answers_alike_are_one(tmp_path: Path) -> None:
+    async def toss() -> None:
+        async with groundswell.open(tmp_path / "s.db", script=lambda request: "heads") as engine:
+            async for _ in engine.run("r").map(tossing, range(50)):
+                pass
+
+    asyncio.run(toss())
+    store = Store(tmp_path / "s.db")
+    assert store.results(store.runs.get("r")).reply_counts() == ReplyCounts(100, 2, 50, 1)
+    store.close_reading()

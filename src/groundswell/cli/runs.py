@@ -67,6 +67,9 @@ def show(
         if trial is not None:
             _show_trial(store, record, trial, json=flags.json)
             return
+        results = store.results(record)
+        with output.working("counting replies"):
+            replies = results.reply_counts()
         details = _described(store, record) | {
             "driver": record.driver,
             "settings": _decoded(record.settings),
@@ -76,9 +79,10 @@ def show(
             "retried": record.counters.retried,
             "waves": record.counters.waves,
             "tokens": {"input": record.counters.input_tokens, "output": record.counters.output_tokens},
-            "missing": [fault._asdict() for fault in store.results(record).fault_counts()],
+            "replies": replies._asdict(),
+            "missing": [fault._asdict() for fault in results.fault_counts()],
         }
-        first = next(iter(store.results(record)), None)
+        first = next(iter(results), None)
     if flags.json:
         output.print_json(details)
     else:
@@ -257,6 +261,7 @@ def _print_details(details: dict[str, Any], store: str, first: TrialResult | Non
     output.print_summary(msgspec.convert(details, Summary))
     created = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(details["created_at"]))
     output.line(f"  begun   {created}, {output.age(details['age_seconds'])} ago; seed {details['seed']}")
+    _print_replies(**details["replies"])
     if details["driver"]:
         output.line(f"  driver  {details['driver']}")
         output.line(f"  with    {msgspec.json.encode(details['settings']).decode()}")
@@ -270,6 +275,19 @@ def _print_details(details: dict[str, Any], store: str, first: TrialResult | Non
     if first is not None:
         look = output.command(f"runs show {details['run_id']} --trial {first.key}", store)
         output.say(f"to read a trial: {look}")
+
+
+def _print_replies(*, n: int, distinct: int, trials: int, distinct_trials: int) -> None:
+    """How many replies there are; and a warning where trials went alike, as they do at a temperature of 0."""
+    if n:
+        output.line(f"  replies {n:,}, of them {distinct:,} distinct by request and answer")
+    if distinct_trials < trials:
+        sequences = "sequence" if distinct_trials == 1 else "sequences"
+        output.line(
+            f"  warning {trials:,} usable trials, but {distinct_trials:,} distinct {sequences} of replies: unless "
+            "each was drawn anew and came out the same by chance, n is not the number of independent samples",
+            "yellow",
+        )
 
 
 def _show_trial(store: Store, record: RunRecord, key: str, *, json: bool) -> None:

@@ -1,12 +1,15 @@
 """The providers' wire formats. Pure: what to send for a request, and what an answer means.
 
-Every dialect is a module with the same three functions:
+Every dialect is a module with the same four functions:
 
     encode(request, model) -> Call | Fault       what to send; a fault where the provider has no such thing
     decode(request, status, headers, body, now) -> Reply | Embedding | Fault      what an answer means
     headers(key) -> dict                         what goes along with every call
+    standings(headers, now) -> tuple[Standing, ...]      what the headers of an answer say of rate limits
 
-`model` is the provider's own name, without our `provider/` before it. `decode` never raises, whatever came.
+`model` is the provider's own name, without our `provider/` before it. `decode` and `standings` never raise, whatever
+came; `standings` wants the names of headers in lower case. `HEALTH_PATH` is what a GET tells of whether a server is
+there: it costs nothing.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from groundswell.dialects import Call
 from groundswell.dialects.bodies import call, counted, name_of, object_of, odd_number, opened, refused, tool_call
 from groundswell.dialects.faults import garbled
 from groundswell.dialects.schemas import closed, looseness, too_deep
+from groundswell.dialects.standings import Names, read
 from groundswell.program.request import (
     Chat,
     Embed,
@@ -19,12 +20,14 @@ from groundswell.program.request import (
     Message,
     Reply,
     Request,
+    Standing,
     Text,
     ToolCall,
     Usage,
 )
 
 PATH = "/v1/messages"
+HEALTH_PATH = "/v1/models"
 VERSION = "2023-06-01"
 MAX_TOKENS = 4096
 """Anthropic wants a limit; this one is used where the program sets none."""
@@ -40,6 +43,13 @@ FINISHES = {
 }
 CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
+SPLIT_LIMITS = (
+    Names.of("requests", "anthropic-ratelimit-requests-{}"),
+    Names.of("input_tokens", "anthropic-ratelimit-input-tokens-{}"),
+    Names.of("output_tokens", "anthropic-ratelimit-output-tokens-{}"),
+)
+COMBINED_LIMIT = (Names.of("tokens", "anthropic-ratelimit-tokens-{}"),)
+
 Cache = Literal["5m", "1h"]
 
 
@@ -47,6 +57,19 @@ def headers(key: str | None) -> dict[str, str]:
     """The headers of every call."""
     sent = {"content-type": "application/json", "anthropic-version": VERSION}
     return sent if key is None else {**sent, "x-api-key": key}
+
+
+def standings(headers: Mapping[str, str], now: float) -> tuple[Standing, ...]:
+    """What the headers of an answer say of rate limits; `now` is in Unix time.
+
+    `tokens` repeats whichever of the token limits is nearest. It counts only where it may be another one.
+    """
+    split = read(headers, SPLIT_LIMITS, now)
+    of_tokens = [standing[1:3] for standing in split if standing.resource != "requests"]
+    if len(of_tokens) == 2:
+        return split
+    combined = read(headers, COMBINED_LIMIT, now)
+    return split if combined and combined[0][1:3] in of_tokens else split + combined
 
 
 def encode(request: Request, model: str, *, cache: Cache | None = "5m") -> Call | Fault:

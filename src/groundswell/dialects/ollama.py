@@ -28,6 +28,7 @@ from groundswell.program.request import (
     Message,
     Reply,
     Request,
+    Standing,
     Text,
     Tool,
     ToolCall,
@@ -36,6 +37,7 @@ from groundswell.program.request import (
 
 CHAT_PATH = "/api/chat"
 EMBED_PATH = "/api/embed"
+HEALTH_PATH = "/api/version"
 LEVELS = ("low", "medium", "high")
 TAKES_LEVELS = "gpt-oss"
 """The models that are told how hard to think; the others only whether."""
@@ -45,6 +47,11 @@ def headers(key: str | None) -> dict[str, str]:
     """The headers of every call. A server of one's own asks for no key."""
     sent = {"content-type": "application/json"}
     return sent if key is None else {**sent, "authorization": f"Bearer {key}"}
+
+
+def standings(headers: Mapping[str, str], now: float) -> tuple[Standing, ...]:
+    """What the headers of an answer say of rate limits: Ollama has none."""
+    return ()
 
 
 def encode(request: Request, model: str) -> Call | Fault:

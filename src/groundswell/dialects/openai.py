@@ -11,6 +11,7 @@ from groundswell.dialects import Call
 from groundswell.dialects.bodies import call, counted, embedded, name_of, odd_number, opened, refused, tool_call
 from groundswell.dialects.faults import garbled
 from groundswell.dialects.schemas import ANY_OBJECT, strict, too_deep
+from groundswell.dialects.standings import Names, read
 from groundswell.program.request import (
     Chat,
     Embed,
@@ -21,6 +22,7 @@ from groundswell.program.request import (
     Message,
     Reply,
     Request,
+    Standing,
     Text,
     Tool,
     ToolCall,
@@ -29,8 +31,14 @@ from groundswell.program.request import (
 
 CHAT_PATH = "/v1/chat/completions"
 EMBED_PATH = "/v1/embeddings"
+HEALTH_PATH = "/v1/models"
 REASONING_LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 FINISHES = {"length": "length", "tool_calls": "tool_calls", "function_call": "tool_calls"}
+RATE_LIMITS = (
+    Names.of("requests", "x-ratelimit-{}-requests"),
+    Names.of("tokens", "x-ratelimit-{}-tokens"),
+    Names.of("project_tokens", "x-ratelimit-{}-project-tokens"),
+)
 
 _REASONERS = re.compile(r"(?:.*/)?(o\d|gpt-5)")
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]+")
@@ -46,6 +54,11 @@ def headers(key: str | None) -> dict[str, str]:
     """The headers of every call."""
     sent = {"content-type": "application/json"}
     return sent if key is None else {**sent, "authorization": f"Bearer {key}"}
+
+
+def standings(headers: Mapping[str, str], now: float) -> tuple[Standing, ...]:
+    """What the headers of an answer say of rate limits; `now` is in Unix time."""
+    return read(headers, RATE_LIMITS, now)
 
 
 def encode(request: Request, model: str) -> Call | Fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,24 @@ from groundswell.store.schema import asks, outcomes, store_error, trials
 T = TypeVar("T")
 
 CHUNK = 1_000
+FIND_REPLIES = """
+    CREATE TEMP TABLE replies AS
+    WITH every AS MATERIALIZED (
+        SELECT id, trial, path, CASE WHEN fault IS NULL THEN reply_hash(fingerprint, settlement) END AS hash
+        FROM asks WHERE trial BETWEEN ? AND ?
+    )
+    SELECT trial, path, hash, max(id) FROM every GROUP BY trial, path HAVING hash IS NOT NULL
+"""
+"""The replies of a run. Where a path has several rows, the latest one counts, as it does for a replay."""
+COUNT_REPLIES = "SELECT coalesce(sum(many), 0), count(*) FROM (SELECT count(*) AS many FROM replies GROUP BY hash)"
+COUNT_TRIALS = """
+    SELECT coalesce(sum(many), 0), count(*) FROM (
+        SELECT count(*) AS many FROM (
+            SELECT sequence_hash(path, hash) AS sequence
+            FROM replies JOIN outcomes USING (trial) WHERE outcomes.fault IS NULL GROUP BY trial
+        ) GROUP BY sequence
+    )
+"""
 TrialStatus = Literal["usable", "missing", "unfinished"]
 
 
@@ -72,6 +91,18 @@ class FaultCount(NamedTuple):
     message: str
 
 
+class ReplyCounts(NamedTuple):
+    """How many chat replies a run holds, how many usable trials got any, and how many of each are different.
+
+    Replies are the same if request and answer are; trials, if all their replies are.
+    """
+
+    n: int
+    distinct: int
+    trials: int
+    distinct_trials: int
+
+
 class Results:
     """The trials of one run. Iterating reads them a chunk at a time and keeps no transaction open in between."""
 
@@ -123,6 +154,17 @@ class Results:
             rows = connection.execute(query).all()
         return [FaultCount(kind, many, key, _fault(body).message) for kind, many, key, body in rows]
 
+    def reply_counts(self) -> ReplyCounts:
+        """How many replies there are, and how many different ones. Takes some seconds for a million."""
+        with self._read() as connection:
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            driver.create_function("reply_hash", 2, _reply_hash)
+            driver.create_aggregate("sequence_hash", 2, _SequenceHash)  # type: ignore[arg-type]  # it gives an int
+            connection.exec_driver_sql(FIND_REPLIES, self._span)
+            replies = connection.exec_driver_sql(COUNT_REPLIES).one()
+            return ReplyCounts(*replies, *connection.exec_driver_sql(COUNT_TRIALS).one())
+
     def _select(self, condition: sa.ColumnElement[bool], limit: int) -> Sequence[TrialResult]:
         query = (
             sa.select(
@@ -157,3 +199,45 @@ def _result(row: TrialRow) -> TrialResult:
 
 def _fault(body: str) -> Fault:
     return msgspec.json.decode(body, type=Fault)
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """A tool call without its id, which is another one every time."""
+
+    name: str
+    arguments: str
+
+
+class _Said(msgspec.Struct):
+    """As much of a settlement as makes a reply different from others."""
+
+    type: str = ""
+    text: str = ""
+    tool_calls: tuple[_Call, ...] = ()
+
+
+_said = msgspec.json.Decoder(_Said)
+
+
+def _reply_hash(print_: bytes, settlement: str) -> int | None:
+    """A number for a reply to a request, good within this process; None for what is no reply."""
+    try:
+        said = _said.decode(settlement)
+    except msgspec.MsgspecError:
+        return None
+    return hash((print_, said.text, said.tool_calls)) if said.type == "reply" else None
+
+
+class _SequenceHash:
+    """A number for all replies of a trial. SQLite gives rows in any order, so that none may matter."""
+
+    __slots__ = ("_sum",)
+
+    def __init__(self) -> None:
+        self._sum = 0
+
+    def step(self, path: str, reply: int) -> None:
+        self._sum ^= hash((path, reply))
+
+    def finalize(self) -> int:
+        return self._sum

@@ -1,0 +1,140 @@
+"""`groundswell cache`: the replies that runs share."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundswell.cli import output
+from groundswell.cli.options import StoreFlags, takes
+from groundswell.cli.stored import opened
+from groundswell.errors import SettingsError
+
+if TYPE_CHECKING:
+    from groundswell.store.cache import Cache, Kept, Space
+
+UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+AGE = re.compile(r"(\d+(?:\.\d+)?) *(s|min|h|d|w)")
+REASONS = {
+    "busy": "the store is in use",
+    "small": "little of it is free",
+    "full": "the disk has no room to write it anew",
+}
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Look at the replies that runs share, and remove them. Runs keep their own: none loses anything by it.",
+)
+
+
+@app.command()
+@takes(StoreFlags)
+def stats(flags: StoreFlags) -> None:
+    """Show how many replies are kept for other runs, how old they are, and what they spare."""
+    with _opened(flags.store) as cache, output.working("reading the cache"):
+        kept = cache.kept()
+    if flags.json:
+        output.print_json(
+            {
+                "replies": kept.replies,
+                "bytes": kept.bytes,
+                "oldest": kept.oldest,
+                "newest": kept.newest,
+                "tokens": {"input": kept.input_tokens, "output": kept.output_tokens},
+            }
+        )
+        return
+    output.line(f"cache of {flags.store}: {_described(kept)}")
+    if kept.oldest is not None and kept.newest is not None:
+        output.line(f"  oldest  {_moment(kept.oldest)}")
+        output.line(f"  newest  {_moment(kept.newest)}")
+        output.line(
+            f"  tokens  {kept.input_tokens:,} in, {kept.output_tokens:,} out: what asking the same again spares"
+        )
+
+
+@app.command()
+@takes(StoreFlags)
+def clear(
+    flags: StoreFlags,
+    *,
+    older_than: Annotated[
+        str | None,
+        typer.Option(metavar="AGE", help="Only replies older than this: 30d, 12h, 90min, 2w.", show_default=False),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove replies that are kept for other runs, so that they are asked for anew.
+
+    No run is touched: journals hold the replies of their own runs, which are shown, exported, verified and resumed
+    as before. A run that goes on meanwhile is not disturbed.
+    """
+    before = None if older_than is None else time.time() - _seconds(older_than)
+    with _opened(flags.store) as cache:
+        with output.working("reading the cache"):
+            going = cache.kept(before)
+        if going.replies and not yes:
+            which = "" if older_than is None else f" older than {older_than}"
+            typer.confirm(f"Remove {_described(going)}{which} from the cache?", abort=True, err=True)
+        with output.working(f"removing {going.replies:,} replies"):
+            removed = cache.clear(before) if going.replies else 0
+            space = cache.shrink() if removed else None
+            left = cache.kept().replies
+    if flags.json:
+        fate = None if space is None else "reused" if space.reused else "freed"
+        freed = 0 if space is None else space.freed
+        output.print_json({"removed": removed, "kept": left, "space": fate, "freed_bytes": freed})
+    else:
+        output.line(f"{removed:,} replies removed, {left:,} kept{_told(space)}")
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Cache]:
+    """The cache of a store that exists."""
+    from groundswell.store.cache import Cache
+    from groundswell.store.schema import open_database
+
+    with opened(path) as store:
+        engine = open_database(store.path)
+        try:
+            yield Cache(engine, store.path)
+        finally:
+            engine.dispose()
+
+
+def _seconds(age: str) -> float:
+    found = AGE.fullmatch(age.strip())
+    if found is None:
+        raise SettingsError(f"--older-than {age}: give a number and a unit (s, min, h, d or w), as in 30d")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def _described(kept: Kept) -> str:
+    return f"{kept.replies:,} {'reply' if kept.replies == 1 else 'replies'}, {_size(kept.bytes)}"
+
+
+def _moment(at: float) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    return f"{when}, {output.age(time.time() - at)} ago"
+
+
+def _told(space: Space | None) -> str:
+    """What became of the space."""
+    if space is None:
+        return ""
+    if space.reused is None:
+        return f"; the file is {_size(space.freed)} smaller"
+    return f"; the file keeps its size ({REASONS[space.reused]}), and what is written next goes into the free space"
+
+
+def _size(count: int) -> str:
+    """Bytes in the largest unit that fits."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:,.1f} {unit}"
+    return f"{count} bytes"
