@@ -171,7 +171,9 @@ def measure(client: str, server: Server, in_flight: int, conversations: int, lon
             if process.returncode:
                 error.seek(0)
                 lines = error.read().strip().splitlines() or [f"ended with status {process.returncode}"]
-                return {"failed": lines[-1][:300]}
+                if len(rows) < parts:
+                    return {"failed": lines[-1][:300]}
+                print(f"{client} ended with status {process.returncode} after all: {lines[0]}", file=sys.stderr)
     return summed(rows, server_cpu, in_flight, conversations)
 
 
@@ -187,7 +189,7 @@ def start_together(processes: Sequence[subprocess.Popen[str]], server: int) -> t
             process.stdin.write("\n")
             process.stdin.flush()
     told = [process.communicate()[0] for process in processes]
-    return [json.loads(each) for each in told if each], cpu_of(server) - cpu
+    return [json.loads(each) for each in told if each.startswith("{")], cpu_of(server) - cpu
 
 
 def summed(rows: list[Row], server_cpu: float, in_flight: int, conversations: int) -> Row:
