@@ -15,7 +15,8 @@ medians reported. The clients:
 
 `--clients` compares HTTP clients instead, each as bare as the first. The server is nginx with its echo module
 (Debian: nginx, libnginx-mod-http-echo) where that is installed, else this project's emulator. A client that is slow
-is cut off after `--longest` seconds and judged by what it did until then.
+is cut off after `--longest` seconds and judged by what it did until then. `others` is how many cores were busy with
+something else meanwhile: figures with much of it mean little.
 """
 
 from __future__ import annotations
@@ -25,83 +26,31 @@ import contextlib
 import gc
 import json
 import os
+import re
 import resource
-import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from live_clients import CLIENTS, GIVE_UP, HTTP_CLIENTS, MODEL, PEER_CLIENTS, Job
+from live_clients import CLIENTS, GIVE_UP, HTTP_CLIENTS, PEER_CLIENTS, Job
+from live_servers import DELAY, Server, emulator, has_nginx, nginx
 
 OUT = Path(__file__).parent / "out"
 PEERS = Path(__file__).parent.parent / ".venv-peers" / "bin" / "python"
-ECHO = Path("/usr/lib/nginx/modules/ngx_http_echo_module.so")
-DELAY = 0.05
 TURNS = 6
 LEVELS = {20: 1_000, 100: 1_000, 400: 4_000}
 """How many asks are in flight, and how many conversations are held then."""
+HEADS = ("req/s", "of ideal", "CPU us/req", "of bare", "x openai", "peak MB", "others")
 WARM_TURNS, WARM_FIRST = 3, 10_000_000
 """Before the clock starts there is one short conversation for every ask in flight; none of them comes again."""
-SAID = (
-    "I would rather not say it straight away. Tell me first what you know of the harbour and of the people who work "
-    "there at night, and I may give you a hint: it has to do with the weather, a light and a very old map."
-)
-REPLY = {
-    "id": "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT",
-    "object": "chat.completion",
-    "created": 1741569952,
-    "model": MODEL,
-    "choices": [
-        {
-            "index": 0,
-            "message": {"role": "assistant", "content": SAID, "refusal": None, "annotations": []},
-            "logprobs": None,
-            "finish_reason": "stop",
-        }
-    ],
-    "usage": {
-        "prompt_tokens": 119,
-        "completion_tokens": 46,
-        "total_tokens": 165,
-        "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
-    },
-    "service_tier": "default",
-}
-NGINX = """
-load_module {module};
-daemon off; master_process off; worker_rlimit_nofile 8192;
-pid {folder}/nginx.pid; error_log {folder}/error.log;
-events {{ worker_connections 4096; }}
-http {{
-  access_log off; default_type application/json;
-  keepalive_requests 100000000; keepalive_timeout 600s; client_body_buffer_size 64k;
-  client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
-  uwsgi_temp_path {folder}; scgi_temp_path {folder};
-  server {{
-    listen 127.0.0.1:{port} backlog=4096;
-    location / {{ echo_read_request_body; echo_sleep {delay}; echo_exec @reply; }}
-    location @reply {{ return 200 '{reply}'; }}
-  }}
-}}
-"""
 
 Row = dict[str, Any]
-
-
-class Server(NamedTuple):
-    """Where it listens, what it is, and its process."""
-
-    url: str
-    name: str
-    pid: int
 
 
 async def hold(job: Job, told: Any) -> Row:
@@ -166,44 +115,52 @@ def measure(client: str, server: Server, in_flight: int, conversations: int, lon
             )
             for job, error in zip(jobs, errors, strict=True)
         ]
-        rows, server_cpu = start_together(processes, server.pid)
+        rows, used = start_together(processes, server.pid)
         for process, error in zip(processes, errors, strict=True):
             if process.returncode:
                 error.seek(0)
-                lines = error.read().strip().splitlines() or [f"ended with status {process.returncode}"]
+                why = why_it_failed(error.read(), process.returncode)
                 if len(rows) < parts:
-                    return {"failed": lines[-1][:300]}
-                print(f"{client} ended with status {process.returncode} after all: {lines[0]}", file=sys.stderr)
-    return summed(rows, server_cpu, in_flight, conversations)
+                    return {"failed": why}
+                print(f"{client} gave its figures, but ended badly: {why}", file=sys.stderr)
+    return summed(rows, used, in_flight, conversations)
 
 
-def start_together(processes: Sequence[subprocess.Popen[str]], server: int) -> tuple[list[Row], float]:
-    """Give the signal when all are ready; gives what they tell, and the CPU seconds that the server used."""
+def why_it_failed(errors: str, status: int) -> str:
+    """The last line that names an error, or else the exit status."""
+    named = [line for line in errors.splitlines() if re.match(r"[\w.]*(Error|Exception|Timeout|Failed)\b|Fatal", line)]
+    return named[-1][:300] if named else f"ended with status {status}"
+
+
+def start_together(processes: Sequence[subprocess.Popen[str]], server: int) -> tuple[list[Row], Row]:
+    """Give the signal when all are ready; gives what they tell, and the CPU seconds of the server and of all."""
     for process in processes:
         assert process.stdout is not None
         process.stdout.readline()
-    cpu = cpu_of(server)
+    cpu, busy = cpu_of(server), cpu_of_all()
     for process in processes:
         assert process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write("\n")
             process.stdin.flush()
     told = [process.communicate()[0] for process in processes]
-    return [json.loads(each) for each in told if each.startswith("{")], cpu_of(server) - cpu
+    used = {"server": cpu_of(server) - cpu, "all": cpu_of_all() - busy}
+    return [json.loads(each) for each in told if each.startswith("{")], used
 
 
-def summed(rows: list[Row], server_cpu: float, in_flight: int, conversations: int) -> Row:
+def summed(rows: list[Row], used: Row, in_flight: int, conversations: int) -> Row:
     """The figures of one measurement."""
     requests = sum(row["requests"] for row in rows)
+    own = sum(row["cpu"] for row in rows)
     seconds = max(row["end"] for row in rows) - min(row["start"] for row in rows)
     return {
         "requests": requests,
         "seconds": seconds,
         "per_second": requests / seconds,
         "of_ideal": requests / seconds / (in_flight / DELAY),
-        "cpu_us": sum(row["cpu"] for row in rows) / requests * 1e6,
-        "server_cpu_us": server_cpu / requests * 1e6,
-        "server_busy": server_cpu / seconds,
+        "cpu_us": own / requests * 1e6,
+        "server_cpu_us": used["server"] / requests * 1e6,
+        "others_busy": max(0.0, used["all"] - used["server"] - own) / seconds,
         "peak_mb": sum(row["peak_mb"] for row in rows),
         "cut_off": requests < conversations * TURNS,
     }
@@ -215,53 +172,10 @@ def cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@contextlib.contextmanager
-def nginx() -> Iterator[Server]:
-    """nginx in one process, with a configuration of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        reply = json.dumps(REPLY, separators=(",", ":"))
-        config = Path(folder, "nginx.conf")
-        config.write_text(NGINX.format(module=ECHO, folder=folder, port=port, delay=DELAY, reply=reply))
-        process = subprocess.Popen(["nginx", "-c", str(config), "-e", f"{folder}/error.log"])
-        try:
-            wait_for(port, process)
-            version = subprocess.run(["nginx", "-v"], stderr=subprocess.PIPE, text=True, check=True).stderr
-            yield Server(f"http://127.0.0.1:{port}", version.strip().rpartition(" ")[2], process.pid)
-        finally:
-            process.terminate()
-            process.wait()
-
-
-@contextlib.contextmanager
-def emulator() -> Iterator[Server]:
-    """This project's emulator with a fixed latency."""
-    flags = ["--port", "0", "--json", "--latency", str(DELAY), "--model", MODEL]
-    command = [sys.executable, "-m", "groundswell", "emulate", *flags]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        url = json.loads(process.stdout.readline())["url"]
-        wait_for(int(url.rpartition(":")[2]), process)
-        yield Server(url, "the emulator", process.pid)
-    finally:
-        process.terminate()
-        process.communicate()
-
-
-def wait_for(port: int, process: subprocess.Popen[Any]) -> None:
-    """Wait until somebody listens."""
-    until = time.monotonic() + 20
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except ConnectionRefusedError:
-            if time.monotonic() > until or process.poll() is not None:
-                raise
-            time.sleep(0.05)
+def cpu_of_all() -> float:
+    """The CPU seconds that everything on this machine has used: user, nice, system and interrupts."""
+    fields = Path("/proc/stat").read_text().partition("\n")[0].split()
+    return sum(int(fields[number]) for number in (1, 2, 3, 6, 7)) / os.sysconf("SC_CLK_TCK")
 
 
 def median_row(rows: list[Row]) -> Row:
@@ -275,7 +189,7 @@ def median_row(rows: list[Row]) -> Row:
 def print_level(in_flight: int, conversations: int, rows: dict[str, Row]) -> None:
     """One table."""
     print(f"\n{in_flight} in flight, {conversations:,} conversations of {TURNS} asks; ideal {in_flight / DELAY:,.0f}/s")
-    print(f"  {'client':16}{'req/s':>8}{'of ideal':>10}{'CPU us/req':>12}{'of bare':>9}{'x openai':>10}{'peak MB':>9}")
+    print(f"  {'client':16}" + "".join(f"{head:>12}" for head in HEADS))
     for client, row in rows.items():
         if "failed" in row:
             print(f"  {client:16}{row['failed']}")
@@ -283,8 +197,9 @@ def print_level(in_flight: int, conversations: int, rows: dict[str, Row]) -> Non
         ratios = [ratio(rows, client, other) for other in ("bare", "openai")]
         of_bare, of_openai = ("-" if each is None else f"{each:,.2f}" for each in ratios)
         print(
-            f"  {client:16}{row['per_second']:8,.0f}{row['of_ideal']:10.2f}{row['cpu_us']:12,.0f}"
-            f"{of_bare:>9}{of_openai:>10}{row['peak_mb']:9.0f}" + ("  cut off" if row["cut_off"] else "")
+            f"  {client:16}{row['per_second']:12,.0f}{row['of_ideal']:12.2f}{row['cpu_us']:12,.0f}"
+            f"{of_bare:>12}{of_openai:>12}{row['peak_mb']:12.0f}{row['others_busy']:12.2f}"
+            + ("  cut off" if row["cut_off"] else "")
         )
 
 
@@ -378,7 +293,7 @@ def main() -> None:
     if options.job:
         be_client(Job(*json.loads(options.job)))
         return
-    there = shutil.which("nginx") is not None and ECHO.exists()
+    there = has_nginx()
     if options.server == "nginx" and not there:
         sys.exit("nginx with its echo module is not installed (Debian: nginx, libnginx-mod-http-echo)")
     with emulator() if options.server == "emulator" or not there else nginx() as server:
