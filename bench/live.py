@@ -269,6 +269,8 @@ def compare(options: argparse.Namespace, names: Sequence[str], server: Server) -
     table = {level: {name: median_row(rows) for name, rows in listed.items()} for level, listed in rounds.items()}
     for level, rows in table.items():
         print_level(level, max(levels[level], level), rows)
+        if level / DELAY > checked["carries_per_core"]:
+            print(f"  The server itself carries no more than {checked['carries_per_core']:,.0f}/s.")
     reached = [] if options.clients else goals(table)
     print_goals(reached)
     OUT.mkdir(exist_ok=True)
