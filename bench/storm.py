@@ -210,7 +210,7 @@ def plot(samples: list[Row], limit: float) -> None:
             axes.axvline(row["second"] - 1, color="lightgray")
             axes.text(row["second"] - 0.8, limit * 1.2, row["phase"], rotation=90, fontsize=7, va="bottom")
     axes.set(xlabel="seconds", ylabel="per second")
-    axes.legend(loc="upper left")
+    axes.legend(loc="upper right")
     figure.savefig(OUT / "storm.png", dpi=120, bbox_inches="tight")
 
 
