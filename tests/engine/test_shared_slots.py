@@ -89,9 +89,7 @@ def test_a_cancelled_run_sends_nothing_from_its_back_off_timers(store: Path, slo
 
     async def main() -> None:
         options = RunOptions(window=60)
-        async with groundswell.open(
-            store, script=model, clock=clock, max_concurrent=slots, options=options
-        ) as engine:
+        async with groundswell.open(store, script=model, clock=clock, max_concurrent=slots, options=options) as engine:
             task = asyncio.create_task(engine.drive(ask_all, 60, name="story"))
             await in_time(lambda: engine.runs and engine.runs[0].counters.retried == refused)
             await cancel(task)
@@ -114,9 +112,7 @@ def test_a_run_that_was_cancelled_in_a_back_off_is_resumed_at_once(store: Path, 
 
     async def main() -> None:
         options = RunOptions(window=60)
-        async with groundswell.open(
-            store, script=model, clock=clock, max_concurrent=slots, options=options
-        ) as engine:
+        async with groundswell.open(store, script=model, clock=clock, max_concurrent=slots, options=options) as engine:
             task = asyncio.create_task(engine.drive(ask_all, 60, name="story"))
             await in_time(lambda: engine.runs and engine.runs[0].counters.retried == refused)
             await cancel(task)

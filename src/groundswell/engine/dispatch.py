@@ -415,9 +415,7 @@ class Dispatch:
 
     def _failed(self, lane: Lane, pending: Pending, fault: Fault, now: float) -> bool:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
-        decision = decide(
-            fault, _tried(lane, pending, fault, now), now, self._run.options.retry, self._jitter.random()
-        )
+        decision = decide(fault, _tried(lane, pending, fault, now), now, self._run.options.retry, self._jitter.random())
         if isinstance(decision, GiveUp):
             return False
         if isinstance(decision, RetryAt):
