@@ -220,7 +220,7 @@ class Pace:
     def done(self, mark: Mark, used: Demand, now: float) -> None:
         """A request was answered: put right what it used, and grow if every slot was in use."""
         with self.allowance.lock:
-            saturated = self.in_flight >= min(int(self._cap), self.allowance.limits.max_concurrent)
+            saturated = self.in_flight >= 0.85 * min(self._cap, self.allowance.limits.max_concurrent)
             self.in_flight -= 1
             self.allowance.in_flight -= 1
             self.accepted_at = now
