@@ -13,7 +13,6 @@ import typer
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from groundswell.accounts.config import Accounts
     from groundswell.engine.run import RunOptions
 
 P = ParamSpec("P")
@@ -21,7 +20,6 @@ F = TypeVar("F", bound="DataclassInstance")
 
 VERBOSE = "groundswell.verbose"
 DEFAULT_STORE = "groundswell.db"
-MAX_CONCURRENT = 256
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="The id or the name of a run.", show_default=False)]
 COMMON = "Common options"
 LIMITS = "Limits"
@@ -80,7 +78,7 @@ class RunFlags(StoreFlags):
         bool,
         typer.Option(
             "--no-cache",
-            help="Use and keep no replies of other runs. (Scripted models are never cached.)",
+            help="Use and keep no replies of other runs. (Those of scripted and emulated models never are.)",
             rich_help_panel=COMMON,
         ),
     ] = False
@@ -100,8 +98,15 @@ class RunFlags(StoreFlags):
         ),
     ] = None
     max_concurrent: Annotated[
-        int, typer.Option(min=1, metavar="N", help="The most asks in flight at once.", rich_help_panel=COMMON)
-    ] = MAX_CONCURRENT
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="The most asks in flight at once on each account. (256, or what groundswell.toml says.)",
+            show_default=False,
+            rich_help_panel=COMMON,
+        ),
+    ] = None
     account: Annotated[
         list[str] | None,
         typer.Option(
@@ -135,12 +140,6 @@ class RunFlags(StoreFlags):
             min=0, metavar="SECONDS", help="Stop after this time.", show_default=False, rich_help_panel=LIMITS
         ),
     ] = None
-
-    def accounts(self) -> Accounts:
-        """The accounts of the working folder, changed as the command line says."""
-        from groundswell.accounts.config import load_here
-
-        return load_here(self.account or ())
 
     def run_options(self, base: RunOptions) -> RunOptions:
         """How the run is carried out: as `base` says, except for what was given on the command line."""

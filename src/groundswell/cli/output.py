@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from groundswell.errors import GroundswellError, SettingsError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from groundswell.engine.records import EndpointFigures
     from groundswell.engine.summary import Summary
 
 STYLES = {
@@ -93,6 +94,15 @@ def print_summary(summary: Summary) -> None:
     line(f"  time    {duration(summary.seconds)}")
     if summary.analysis is not None:
         _print_analysis(summary.analysis)
+
+
+def print_endpoints(figures: Mapping[str, Sequence[EndpointFigures]], *, verbose: bool) -> None:
+    """How the endpoints of each account did, where there are several, or with -v."""
+    for account, endpoints in figures.items():
+        for one in endpoints if verbose or len(endpoints) > 1 else ():
+            took = "" if one.seconds is None else f", {one.seconds:.2f} s each of late"
+            state = "" if one.state == "up" else f", {one.state}"
+            line(f"  {account}  {one.url}: {one.sent} sent{_also(failed=one.failed)}{took}{state}")
 
 
 def _print_analysis(analysis: Any) -> None:

@@ -44,6 +44,7 @@ class Reading(NamedTuple):
     cost: str
     left: float | None
     stopping: bool
+    waits: tuple[str, ...] = ()
 
 
 class Meter:
@@ -72,6 +73,7 @@ class Meter:
             cost=cost(counters.usd if priced else None, counters.unknown_cost),
             left=self._left(now, counters.settled, total),
             stopping=run.stopping is not None and run.dispatch.landing > 0,
+            waits=tuple(_wait(*each) for each in run.lanes.waits() if each[1] is None or each[1] >= 1),
         )
 
     def _rate(self, now: float, sent: int) -> float:
@@ -90,12 +92,17 @@ class Meter:
         return (total - done) * (now - then) / (done - before)
 
 
+def _wait(account: str, seconds: float | None) -> str:
+    return f"{account} does not answer" if seconds is None else f"{account} wants us to wait {duration(seconds)}"
+
+
 def describe(reading: Reading) -> str:
     """A reading as one line."""
     of = "" if reading.total is None else f" of {reading.total}"
     parts = [f"{reading.done}{of} trials done", f"{reading.running} running", f"{reading.missing} missing"]
     parts += [f"{reading.sent} asks sent, {reading.rate:.0f}/s", f"{reading.waves} waves", f"{reading.cached} cached"]
     parts.append(f"cost {reading.cost}")
+    parts += reading.waits
     if reading.stopping:
         parts.append("stopping")
     elif reading.left is not None and reading.left > 0:
@@ -150,6 +157,7 @@ def _drawn(reading: Reading) -> RenderableType:
         f"  {reading.running} running · {reading.missing} missing · {reading.rate:,.0f} asks/s · "
         f"{reading.waves:,} waves · {reading.cached:,} cached · cost {reading.cost}"
     )
+    detail += "".join(f" · {wait}" for wait in reading.waits)
     return Group(head, Text(detail, style="dim"))
 
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
@@ -15,12 +15,21 @@ import typer
 
 from groundswell import compose
 from groundswell.cli import output
-from groundswell.cli.options import MAX_CONCURRENT, Via
+from groundswell.cli.options import Via
 from groundswell.cli.progress import Progress
 from groundswell.cli.stored import opened
 from groundswell.engine.driver import Driver
 from groundswell.engine.engine import Engine
-from groundswell.engine.events import AskRetried, Event, RunEnded, RunOpened, RunStopping, WaveEnded
+from groundswell.engine.events import (
+    AskRetried,
+    EndpointChanged,
+    Event,
+    RunEnded,
+    RunOpened,
+    RunStopping,
+    WaveEnded,
+)
+from groundswell.engine.records import EndpointFigures
 from groundswell.engine.run import RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import ProgramError, RunError, SettingsError
@@ -44,6 +53,7 @@ class Ended(NamedTuple):
     summary: Summary | None
     error: Exception | None = None
     at_once: bool = False
+    figures: Mapping[str, Sequence[EndpointFigures]] = {}
 
 
 def drive(driver: Driver, settings: Any, *, store: str | Path, seed: int = 0, name: str | None = None) -> Summary:
@@ -70,41 +80,59 @@ def run_and_report(work: Work, flags: RunFlags) -> NoReturn:
         raise SettingsError(f"--via {flags.via.value}: batch APIs are not in this version; leave it out")
     above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
     with above:  # what an experiment prints must not get into the JSON
-        ended = carry_out(work, store=flags.store, max_concurrent=flags.max_concurrent, verbose=flags.verbose)
+        ended = carry_out(
+            work,
+            store=flags.store,
+            max_concurrent=flags.max_concurrent,
+            account=flags.account or (),
+            verbose=flags.verbose,
+        )
     if flags.budget is not None and ended.summary is not None and ended.summary.cost.unknown_asks:
         count = ended.summary.cost.unknown_asks
         output.say(f"warning: --budget could not count {count} asks: the prices of their models are not known")
     raise typer.Exit(finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose))
 
 
-def carry_out(work: Work, *, store: str, max_concurrent: int = MAX_CONCURRENT, verbose: bool = False) -> Ended:
+def carry_out(
+    work: Work,
+    *,
+    store: str,
+    max_concurrent: int | None = None,
+    account: Sequence[str] = (),
+    verbose: bool = False,
+) -> Ended:
     """Open an engine and do work with it, on the fastest loop there is."""
+
+    def make() -> Engine:
+        told = [_tell if verbose else _tell_trouble]
+        return compose.open(store, max_concurrent=max_concurrent, account=account, listeners=told)
+
     with tuned_collector():
         runner = asyncio.Runner(loop_factory=new_event_loop)
         ended = None
         try:
-            ended = runner.run(_supervise(work, store, max_concurrent, verbose))
+            ended = runner.run(_supervise(work, make))
         finally:
             if ended is None or not ended.at_once:  # closing waits for threads, and these may take long
                 runner.close()
         return ended
 
 
-async def _supervise(work: Work, store: str, max_concurrent: int, verbose: bool) -> Ended:
-    async with compose.open(store, max_concurrent=max_concurrent, listeners=[_tell] if verbose else []) as engine:
+async def _supervise(work: Work, make: Callable[[], Engine]) -> Ended:
+    async with make() as engine:
         task = asyncio.ensure_future(work(engine))
         error: Exception | None = None
         with Interruption(engine, task) as interruption:
             async with Progress(engine, output.err, above=sys.stdout.isatty()):
                 try:
-                    return Ended(await task)
+                    return Ended(await task, figures=engine.figures)
                 except asyncio.CancelledError:
                     if not interruption.count:
                         raise
                 except Exception as raised:  # noqa: BLE001  the edge of the experiment: told to the user by `finish`
                     error = raised
         summary = None if engine.latest is None else summarise(engine.store.runs.get(engine.latest))
-        return Ended(summary, error, at_once=interruption.count > 1)
+        return Ended(summary, error, at_once=interruption.count > 1, figures=engine.figures)
 
 
 class Interruption:
@@ -139,11 +167,12 @@ class Interruption:
 
 def finish(ended: Ended, *, store: str, json: bool = False, verbose: bool = False) -> int:
     """Say how work ended; returns the exit status."""
-    summary, error, at_once = ended
+    summary, error, at_once, figures = ended
     if summary is not None and json:
         output.print_json(summary)
     elif summary is not None and error is None:
         output.print_summary(summary)
+        output.print_endpoints(figures, verbose=verbose)
     if error is not None:
         output.print_error(error, verbose=verbose)
     mended_first = isinstance(error, RunError | SettingsError | ProgramError)
@@ -177,6 +206,12 @@ def _advice(summary: Summary, store: str) -> str | None:
     return None
 
 
+def _tell_trouble(event: Event) -> None:
+    """Without -v: only what somebody may have to do something about."""
+    if isinstance(event, EndpointChanged):
+        _tell(event)
+
+
 def _tell(event: Event) -> None:
     """With -v: what happens, a line each."""
     match event:
@@ -186,6 +221,8 @@ def _tell(event: Event) -> None:
             output.say(f"wave {wave & 0xFFFFFFFF}: {size} asks, {account}, {seconds:.2f} s")
         case AskRetried(trial=trial, path=path, kind=kind, message=message, attempt=attempt, wait=wait):
             output.say(f"trial {trial}, ask {path}: {kind}: {message}; attempt {attempt} in {wait:.1f} s")
+        case EndpointChanged(account=account, endpoint=endpoint, what=what):
+            output.say(f"{account} at {endpoint}: {what}")
         case RunStopping(run=run, why=why):
             output.say(f"run {run}: stopping, {why}")
         case RunEnded(run=run, status=status):

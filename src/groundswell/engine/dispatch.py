@@ -105,19 +105,19 @@ class Dispatch:
         spent = Spending(counters.sent, counters.input_tokens + counters.output_tokens, counters.usd)
         self._budget = Budget(run.options.limits, self._started, spent)
         self._limited = run.options.limits != Limits()
-        run.lanes.join(self.schedule)
+        run.lanes.join(self)
+        run.journal.on_commit(self._go_on)
 
     def close(self) -> None:
         """Send nothing more, and let other runs have the slots of what is given up."""
         self._closed = True
-        self._run.lanes.leave(self.schedule)
         for lane, queue in self._queues.items():
             for _ in range(queue.flying):
                 lane.pace.recall()
         self._queues.clear()
         self._silence()
         self.reuse.close()
-        self._run.lanes.freed()
+        self._run.lanes.leave(self)
         self._run.counters.seconds = self._seconds_before + self._run.clock.now() - self._started
 
     def take(self, pending: Pending) -> None:
@@ -148,12 +148,26 @@ class Dispatch:
             self._flush_due = True
             self._run.loop.call_soon(self._flush)
 
+    def room_on(self, lane: Lane) -> None:
+        """A slot of a lane is free: fill it at once."""
+        queue = self._queues.get(lane)
+        if queue is not None and self._run.over is None:
+            if queue.ready:
+                self._depart(lane, queue, self._run.clock.now())
+            if queue.asks:
+                self.schedule()
+
+    def _go_on(self) -> None:
+        """A commit has set programs free: look for what they ask now and send it, without another turn of the loop."""
+        self.reuse.look_now()
+        self._flush()
+
     def _flush(self) -> None:
         """Send what may leave now."""
-        self._flush_due = False
         run = self._run
-        if self._closed:
+        if self._closed or not self._flush_due:
             return
+        self._flush_due = False
         if run.over is not None:
             self._recall_ready()
             run.halt_when_still()
@@ -266,7 +280,11 @@ class Dispatch:
                 leaving.append(ready.popleft()[0])
             if not leaving:
                 return
-            self._run.spawn(self._travel(lane, journey, leaving))
+            if lane.transport.singly and not lane.together:
+                for pending in leaving:
+                    self._run.spawn(self._travel(lane, journey, [pending]))
+            else:
+                self._run.spawn(self._travel(lane, journey, leaving))
 
     def _leaves(self, lane: Lane, queue: Queue, journey: Journey, now: float) -> bool:
         """Whether the pace lets the next ask go. Where a wave is one call, all of it goes with its first ask."""
@@ -372,7 +390,7 @@ class Dispatch:
         self._tell_pace(lane, pending, settlement, standings, now)
         if type(settlement) is Fault:
             if self._failed(lane, pending, settlement, now):
-                self._run.lanes.freed()
+                self._run.lanes.freed(lane)
                 return
             self._run.counters.failed += 1
             settlement = msgspec.structs.replace(settlement, attempts=pending.attempts)
@@ -380,7 +398,7 @@ class Dispatch:
         elif lane.cached and self._caching:
             self.reuse.replied(pending, settlement)
         self._run.write(pending, settlement, wave)
-        self._run.lanes.freed()
+        self._run.lanes.freed(lane)
 
     def _tell_pace(
         self, lane: Lane, pending: Pending, settlement: Settlement, standings: tuple[Standing, ...], now: float
@@ -551,9 +569,9 @@ class Dispatch:
 
 def _part(wave: Wave, pendings: list[Pending]) -> Wave:
     """Some of a wave, as a wave of the same number."""
-    asks = {pending.ask for pending in pendings}
+    asks = tuple([pending.ask for pending in pendings])
     items = tuple([item for item in wave.items if item.ask in asks])
-    return msgspec.structs.replace(wave, asks=tuple([item.ask for item in items]), items=items)
+    return Wave(wave.id, wave.run, wave.account, wave.transport, asks, wave.at, items=items)
 
 
 def _demand(lane: Lane, journey: Journey, pending: Pending) -> Demand:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from groundswell.engine.pace import Pace, Paces
 from groundswell.engine.ports import Clock, Route, Router, Transport
@@ -33,6 +32,18 @@ class Lane:
         self.together = together
 
 
+class Waiting(Protocol):
+    """A run that has asks to send."""
+
+    def schedule(self) -> None:
+        """Look soon whether anything may leave."""
+        ...
+
+    def room_on(self, lane: Lane) -> None:
+        """A slot of a lane is free."""
+        ...
+
+
 class Lanes:
     """Finds the lane of a request, and tells every run when a lane has room again."""
 
@@ -43,7 +54,7 @@ class Lanes:
         self._own_paces = Paces()
         self._by_model: dict[tuple[type, str], Lane] = {}
         self._by_route: dict[tuple[str, str, str, str | None, bool], Lane] = {}
-        self._runs: list[Callable[[], None]] = []
+        self._runs: list[Waiting] = []
         self.asked: Asks = {}
 
     def of(self, request: Request) -> Lane:
@@ -82,18 +93,31 @@ class Lanes:
         """Whether some lane in use sends whole waves."""
         return any(lane.barrier for lane in self._by_route.values())
 
-    def join(self, flush: Callable[[], None]) -> None:
+    def waits(self) -> list[tuple[str, float | None]]:
+        """The accounts that nothing can be sent to now, and for how many seconds; None: until they answer again."""
+        now, found = self._clock.now(), dict[str, float | None]()
+        for lane in self._by_route.values():
+            left = lane.pace.not_before - now
+            if not lane.transport.ready:
+                found[lane.account] = None
+            elif left > 0 and found.get(lane.account, 0.0) is not None:
+                found[lane.account] = max(left, found.get(lane.account) or 0.0)
+        return list(found.items())
+
+    def join(self, run: Waiting) -> None:
         """A run wants to know when there is room."""
-        self._runs.append(flush)
+        self._runs.append(run)
 
-    def leave(self, flush: Callable[[], None]) -> None:
-        """A run has ended."""
-        if flush in self._runs:
-            self._runs.remove(flush)
+    def leave(self, run: Waiting) -> None:
+        """A run has ended: others may have its slots."""
+        if run in self._runs:
+            self._runs.remove(run)
+        for other in self._runs:
+            other.schedule()
 
-    def freed(self) -> None:
+    def freed(self, lane: Lane) -> None:
         """Something came back: let the runs send, each in its turn first."""
         if len(self._runs) > 1:
             self._runs.append(self._runs.pop(0))
-        for flush in self._runs:
-            flush()
+        for run in self._runs:
+            run.room_on(lane)

@@ -31,13 +31,13 @@ def cut(count: int, max_wave: int) -> list[int]:
 
 def ahead(cap: int) -> int:
     """How many asks to make ready beyond those in flight, so that a slot that frees is filled without a commit."""
-    return cap // 4 + 2
+    return cap // 2 + 2
 
 
 def window(slots: int, *, barrier: bool) -> int:
     """How many trials to keep open.
 
-    A stream keeps a quarter more than there are slots, which hides the time that commits take. Barrier waves
+    A stream keeps half as many more than there are slots, which hides the time that commits take. Barrier waves
     want every trial, up to what a provider's batch holds.
     """
-    return WHOLE_WAVE if barrier else ceil(slots * 1.25) + 8
+    return WHOLE_WAVE if barrier else ceil(slots * 1.5) + 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from groundswell.engine.pace import PaceLimits
@@ -65,6 +65,11 @@ class Transport(Protocol):
     @property
     def vectorised(self) -> bool:
         """Whether the embeddings of a wave travel in one call, so that they should wait for each other."""
+        ...
+
+    @property
+    def singly(self) -> bool:
+        """Whether every ask travels by itself, so that nothing is gained by handing over several."""
         ...
 
     @property
@@ -134,6 +139,7 @@ class Prices(Protocol):
 
 
 Then = Callable[..., None]
+Cached = Mapping[bytes, Settlement]
 
 
 class Journal(Protocol):
@@ -178,6 +184,10 @@ class Journal(Protocol):
         """A reply that other runs may use."""
         ...
 
+    def on_commit(self, then: Callable[[], None]) -> None:
+        """Call this after every commit, when all its `then`s have been called."""
+        ...
+
     def linger(self, seconds: float) -> None:
         """Commit at least so far apart, if that is what a reply takes anyway to make more of each commit."""
         ...
@@ -206,8 +216,8 @@ class Journal(Protocol):
         """Waves that were not ended, with the fingerprints of those of their asks that are not settled."""
         ...
 
-    async def cached(self, keys: Iterable[bytes]) -> Mapping[bytes, Settlement]:
-        """Replies that some run already has."""
+    def cached(self, keys: Sequence[bytes]) -> Cached | Awaitable[Cached]:
+        """Replies that some run already has; at once if they can be had at once."""
         ...
 
     async def cancelled(self) -> bool:

@@ -1,7 +1,8 @@
 """Replies that need not be paid for: those that some run has, and those that an equal ask in flight will bring.
 
-look       an ask comes up; at the end of the tick ...
-_look_up   ... all that came up are looked for: does an equal one wait already? does the cache have it?
+look       an ask comes up ...
+look_now   ... and with all that came up at about the same time is looked for: does an equal one wait already?
+_found     does the cache have it? if not, it is sent
 replied    a reply came: it is kept, and everyone who waits for it gets it
 settled    it is durable: from now on the cache has it
 failed     no reply came: those who wait for it fail too where another try could only fail, and are asked for elsewhere
@@ -9,7 +10,7 @@ failed     no reply came: those who wait for it fail too where another try could
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ import msgspec
 from groundswell.engine.keys import sample_number
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
+from groundswell.engine.ports import Cached
 from groundswell.program.request import Chat, Embed, Fault, FaultKind, Settlement, fingerprint
 
 if TYPE_CHECKING:
@@ -63,17 +65,29 @@ class Reuse:
         """Find a reply for an ask, or send it."""
         self._unlooked.append(pending)
         if len(self._unlooked) == 1:
-            self._run.loop.call_soon(lambda: self._run.spawn(self._look_up()))
+            self._run.loop.call_soon(self.look_now)
 
-    async def _look_up(self) -> None:
+    def look_now(self) -> None:
+        """Look for all that came up."""
         looking, self._unlooked = self._unlooked, []
-        self._looking += 1
         missing: list[tuple[bytes, Pending]] = []
         for pending in looking:
             key = pending.key = self._key(pending)
             if not self._join(key, pending):
                 missing.append((key, pending))
-        found = await self._run.journal.cached([key for key, _ in missing]) if missing else {}
+        if missing:
+            found = self._run.journal.cached([key for key, _ in missing])
+            if isinstance(found, Mapping):
+                self._found(missing, found)
+            else:
+                self._run.spawn(self._look_up(missing, found))
+
+    async def _look_up(self, missing: list[tuple[bytes, Pending]], finding: Awaitable[Cached]) -> None:
+        self._looking += 1
+        self._found(missing, await finding)
+        self._looking -= 1
+
+    def _found(self, missing: list[tuple[bytes, Pending]], found: Cached) -> None:
         for key, pending in missing:
             settlement = found.get(key)
             if settlement is not None:
@@ -81,7 +95,6 @@ class Reuse:
             elif not self._join(key, pending):
                 self._asked[key] = Asked(self, pending)
                 self._send(self._run.lanes.of(request_of(pending)), pending)
-        self._looking -= 1
         self._run.dispatch.schedule()
 
     def _join(self, key: bytes, pending: Pending) -> bool:

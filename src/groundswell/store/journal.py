@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -135,6 +135,7 @@ class StoreJournal:
         self._failed = failed
         self._writer.failed.append(failed)
         self._counters_key = (SET_COUNTERS, record.number)
+        self._after: Callable[[], None] | None = None
         self._indexed = False
         self._ahead: dict[str, TrialRow] = {}
         self._read_to = record.span[0]
@@ -183,6 +184,10 @@ class StoreJournal:
     def add_cached(self, key: bytes, settlement: Settlement) -> None:
         self._batch().rows["cache"].extend((key, encode_settlement(settlement), time.time()))
 
+    def on_commit(self, then: Callable[[], None]) -> None:
+        self._after = then
+        self._writer.after.append(then)
+
     def linger(self, seconds: float) -> None:
         self._writer.linger(seconds)
 
@@ -204,13 +209,11 @@ class StoreJournal:
     async def open_waves(self) -> Sequence[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:
         return await self._store.read(self._open_waves)
 
-    async def cached(self, keys: Iterable[bytes]) -> Mapping[bytes, Settlement]:
-        wanted = list(keys)
-
+    def cached(self, keys: Sequence[bytes]) -> Mapping[bytes, Settlement]:
         def look(reading: sqlite3.Connection) -> dict[bytes, Settlement]:
             found: dict[bytes, Settlement] = {}
-            for at in range(0, len(wanted), LOOK_UP):
-                some = wanted[at : at + LOOK_UP]
+            for at in range(0, len(keys), LOOK_UP):
+                some = keys[at : at + LOOK_UP]
                 sql = f"SELECT key, settlement FROM cache WHERE key IN ({_marks(len(some))})"
                 found.update((key, decode_settlement(text)) for key, text in reading.execute(sql, some))
             return found
@@ -224,6 +227,8 @@ class StoreJournal:
 
     def close(self) -> None:
         self._writer.failed.remove(self._failed)
+        if self._after is not None:
+            self._writer.after.remove(self._after)
 
     def _unfinished(self, reading: sqlite3.Connection) -> list[TrialRow]:
         sql = (

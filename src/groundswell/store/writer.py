@@ -22,7 +22,8 @@ Around = Callable[[Callable[[], None]], None]
 """Is given each commit, on the writing thread, and makes it; raises `sqlite3.Error` if it cannot."""
 
 CHUNK = 256
-SHORTEST, LONGEST = 0.002, 0.01
+SHORTEST, LONGEST = 0.002, 0.005
+AT_A_TIME = 16
 
 
 class Batch:
@@ -98,6 +99,7 @@ class Writer:
         self._last = 0.0
         self._idle: list[asyncio.Future[None]] = []
         self.failed: list[Callable[[Exception], None]] = []
+        self.after: list[Callable[[], None]] = []
         self._error: StoreError | None = None
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()
         self._connection = engine.connect()
@@ -195,14 +197,25 @@ class Writer:
         self._writing = False
         if self._scheduled:
             self._plan_hand_over()
-        for then, args in batch.after:
-            try:
-                then(*args)
-            except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
-                for tell in list(self.failed):
-                    tell(error)
-        if not self._scheduled:
+        self._call_back(batch.after, 0)
+
+    def _call_back(self, after: list[After], at: int) -> None:
+        """Tell those who waited for a commit, some at a time: what else there is to do gets its turn in between."""
+        for then, args in after[at : at + AT_A_TIME]:
+            self._tell_one(then, args)
+        for then in self.after:
+            self._tell_one(then, ())
+        if at + AT_A_TIME < len(after):
+            self._loop.call_soon(self._call_back, after, at + AT_A_TIME)
+        elif not (self._scheduled or self._writing):
             self._wake()
+
+    def _tell_one(self, then: Callable[..., None], args: tuple[Any, ...]) -> None:
+        try:
+            then(*args)
+        except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
+            for tell in list(self.failed):
+                tell(error)
 
     def _fail(self, error: StoreError) -> None:
         self._writing = False

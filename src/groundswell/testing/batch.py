@@ -139,6 +139,7 @@ class ScriptedBatch:
         self.name = name
         self.max_wave = max_wave
         self.vectorised = False
+        self.singly = False
         self.ready = True
         self._books = books
         self._script = script
@@ -192,6 +193,7 @@ class ScriptedLive:
         self.name = name
         self.max_wave = max_wave
         self.vectorised = False
+        self.singly = False
         self.ready = True
         self._books = books
         self._script = script

@@ -54,6 +54,7 @@ class Live:
     max_wave = 256
     cached = True
     vectorised = True
+    singly = True
 
     def __init__(self, account: Account, notice: Notice | None = None) -> None:
         self.account = account
