@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,12 +28,3 @@ STORED = RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0))
 )
 def test_what_is_given_changes_what_was_stored(given: dict[str, Any], expected: RunOptions) -> None:
     assert RunFlags(**given).run_options(STORED) == expected
-
-
-def test_accounts_are_those_of_the_folder_changed_by_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "groundswell.toml").write_text("[accounts.ollama]\ntimeout = 3\nconnect_timeout = 4\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    account = RunFlags(account=["ollama.timeout=5"]).accounts().find("ollama/x").account
-    assert (account.timeout, account.connect_timeout) == (5.0, 4.0)

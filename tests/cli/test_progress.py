@@ -24,6 +24,7 @@ def fake_run(**counters: Any) -> Any:
         expected=100,
         record=SimpleNamespace(title="duels"),
         stopping=None,
+        lanes=SimpleNamespace(waits=lambda: [("openai", 0.4), ("gpu", None), ("work", 75.0)]),
     )
 
 
@@ -82,6 +83,12 @@ def test_the_rate_forgets_what_is_long_ago() -> None:
 )
 def test_an_unknown_cost_is_never_shown_as_nothing(usd: float, unknown: int, text: str) -> None:
     assert Meter(fake_run(usd=usd, unknown_cost=unknown), 0.0).read(1.0).cost == text
+
+
+def test_accounts_that_are_waited_for_are_named_and_short_waits_are_not() -> None:
+    reading = Meter(fake_run(), 0.0).read(1.0)
+    assert reading.waits == ("gpu does not answer", "work wants us to wait 1 min 15 s")
+    assert all(wait in describe(reading) for wait in reading.waits)
 
 
 def test_more_trials_than_expected_raise_the_total() -> None:

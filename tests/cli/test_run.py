@@ -62,7 +62,7 @@ def test_settings_come_from_a_file_and_flags_change_them(cli: CommandLine, tmp_p
         (["run", "no_such_module:driver"], 1, "No module named 'no_such_module'"),
         (["run", "driver"], 2, "write it as module:function or file.py:function"),
         (["run", DRIVER, "--set", "model=scripted/nobody"], 2, "no such scripted model"),
-        (["run", DRIVER, "--set", "model=elsewhere/x"], 2, "no provider 'elsewhere'"),
+        (["run", DRIVER, "--set", "model=elsewhere/x"], 2, "no provider or account 'elsewhere'"),
         (["run", DRIVER, "--store", "/nowhere/at/all.db"], 1, "the folder /nowhere/at does not exist"),
         (["run", DRIVER, "--store", "postgresql://x/y"], 2, "only SQLite files"),
     ],

@@ -77,9 +77,7 @@ class Scene:
         if self.kind == "batch":
             assert (extra, counters.resent) == (0, 0), "a batch ask was paid for twice"
         else:
-            ahead = plan.ahead(CAP)
-            assert extra <= (CAP + ahead) * self.kills
-            assert extra <= counters.resent <= (CAP + 2 * ahead) * self.kills + counters.retried
+            assert extra <= counters.resent <= (CAP + plan.unsure(CAP)) * self.kills
 
     def journalled(self) -> dict[AskId, str]:
         """Every settlement in the store; each is there once."""

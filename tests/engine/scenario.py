@@ -167,7 +167,6 @@ class Ticking:
         self.barrier = barrier
         self.max_wave = 3
         self.vectorised = False
-        self.singly = False
         self.ready = True
         self.cached = cached
         self.answered: Counter[AskId] = Counter()

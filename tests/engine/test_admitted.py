@@ -13,6 +13,7 @@ from groundswell import Request, RunOptions, RunStopped, SettingsError
 from groundswell.engine import admission
 from groundswell.engine.events import Event, WaveSent
 from groundswell.engine.ports import Route, Transport
+from groundswell.engine.records import EndpointFigures
 from groundswell.program.request import Settlement
 from groundswell.testing.batch import ProviderBooks, ScriptedBatch
 from groundswell.testing.clock import FakeClock
@@ -123,6 +124,9 @@ class Switch:
 
     def transport(self, name: str, account: str) -> Transport | None:
         return self._by_name.get(name)
+
+    def figures(self) -> dict[str, list[EndpointFigures]]:
+        return {}
 
     async def close(self) -> None:
         return

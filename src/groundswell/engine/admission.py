@@ -71,6 +71,11 @@ class Admission:
         return options.window or plan.window(lanes.slots or START, barrier=barrier)
 
     @property
+    def busy(self) -> bool:
+        """Whether trials are being let in, or are about to be."""
+        return bool(self.admitting or self._woken)
+
+    @property
     def _left(self) -> int:
         """How many trials may be opened now, besides those that are being looked up or whose turn has come."""
         return self.window - len(self._run.open) - self._entering - self._woken
@@ -227,7 +232,6 @@ class Admission:
                 self._number += 1
                 run.counters.planned += 1
                 new = TrialRow(self._number, key, program.id, spec, 0)
-                run.journal.add_trial(new)
                 run.start(new, program, then, None, inherited.get(key))
             else:
                 _check_spec(key, row.spec, spec)

@@ -3,18 +3,18 @@
 take       an ask that the journal does not hold: was it sent before a crash? does somebody have the reply? (reuse.py)
 _enqueue   it waits in the queue of its lane
 _flush     which queued asks leave now (plan.py, budget.py)
-_send      the intent of a wave is committed ...
-_launch    ... and only then does it wait for the pace of its account (pace.py), so that no slot is idle meanwhile
-_depart    what may leave does, all of a wave or some of it
-_travel    it is dispatched; its replies are collected as they come
+_depart    live, as many as the pace of their account allows (pace.py); or
+_commit    in a batch, which is found again after a crash: its intent is committed before it leaves
+_fly       an ask travels by itself; or
+_travel    a wave is dispatched, and its replies are collected as they come
 arrived    retry (retry.py), or hand the settlement back to the run
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from math import inf
@@ -29,7 +29,7 @@ from groundswell.engine.events import AskRetried, WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.pace import Demand, Mark
-from groundswell.engine.ports import Prices
+from groundswell.engine.ports import Prices, Singly
 from groundswell.engine.records import Item, Wave
 from groundswell.engine.recovery import HeldWaves
 from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Tried, decide
@@ -40,38 +40,27 @@ from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Sett
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
+CANCELLED = Fault(FaultKind.CONNECTION, "the transport cancelled the request")
 LOST = Fault(FaultKind.GARBLED, "the transport gave no result for this ask")
 ANY = Demand()
+Journey = tuple[Wave, list[Pending]]
+"""A wave, and whose asks it carries."""
 LOOK_AGAIN = 0.05
 
 
-class Journey:
-    """A wave on its way. `left` counts those of its asks that have not come back."""
-
-    __slots__ = ("left", "started", "wave")
-
-    def __init__(self, wave: Wave, started: float) -> None:
-        self.wave = wave
-        self.started = started
-        self.left = len(wave.items)
-
-
 class Queue:
-    """What waits for one lane, from first to last.
+    """What waits for one lane, and what is under way on it.
 
-    asks       no wave has them yet; `released` counts those of a barrier wave that have not all left
-    committing how many belong to waves whose intents are being committed
-    ready      the pace may let them go at any time
-    flying     how many the pace counts as in flight; `calls` how many waves are, where a wave is one call
+    asks      no wave has them yet; `released` counts those of a barrier wave that have not all left
+    flying    how many asks the pace counts as in flight
+    calls     how many waves are under way, where a wave is one call
     """
 
-    __slots__ = ("asks", "calls", "committing", "flying", "ready", "released")
+    __slots__ = ("asks", "calls", "flying", "released")
 
     def __init__(self) -> None:
         self.asks: deque[Pending] = deque()
-        self.ready: deque[tuple[Pending, Journey]] = deque()
         self.released = 0
-        self.committing = 0
         self.flying = 0
         self.calls = 0
 
@@ -83,7 +72,7 @@ class Dispatch:
     what a live connection brings is lost with it. A batch can be collected by another process.
     """
 
-    def __init__(self, run: Run, last_wave: int, prices: Prices | None) -> None:
+    def __init__(self, run: Run, last_wave: int, prices: Prices | None, *, died: bool) -> None:
         self._run = run
         self._wave = last_wave
         self._prices = prices
@@ -100,6 +89,9 @@ class Dispatch:
         self.landing = 0
 
         counters = run.counters
+        self._died = died
+        self._cut_off, counters.flying = counters.flying, 0
+        self._torn: Counter[Lane] = Counter()
         self._started = run.clock.now()
         self._seconds_before = counters.seconds
         spent = Spending(counters.sent, counters.input_tokens + counters.output_tokens, counters.usd)
@@ -128,12 +120,24 @@ class Dispatch:
             return
         request = request_of(pending)
         lane = self._run.lanes.of(request)
+        if lane not in self._queues:
+            self._queue(lane)
+            self._run.admission.made_room()  # how many trials are open depends on the lanes in use
+        if pending.trial.torn and not lane.barrier:
+            self._count_resent(lane)
         if lane.full is not None:
             self._run.admission.check_alias(request.model, lane.full)
         if lane.cached and self._caching:
             self.reuse.look(pending)
         else:
             self._enqueue(lane, pending)
+
+    def _count_resent(self, lane: Lane) -> None:
+        """An earlier session may have sent this ask: one that cut connections says how many, one that died cannot."""
+        most = lane.pace.allowance.limits.max_concurrent
+        if self._torn[lane] < most + plan.unsure(most) if self._died else sum(self._torn.values()) < self._cut_off:
+            self._torn[lane] += 1
+            self._run.counters.resent += 1
 
     def _enqueue(self, lane: Lane, pending: Pending) -> None:
         if pending.trial.conductor is not None:
@@ -151,10 +155,10 @@ class Dispatch:
     def room_on(self, lane: Lane) -> None:
         """A slot of a lane is free: fill it at once."""
         queue = self._queues.get(lane)
-        if queue is not None and self._run.over is None:
-            if queue.ready:
-                self._depart(lane, queue, self._run.clock.now())
-            if queue.asks:
+        if queue is not None and queue.asks:
+            if self._run.over is None and not lane.barrier:
+                self._send(lane, queue, self._run.clock.now())
+            else:
                 self.schedule()
 
     def _go_on(self) -> None:
@@ -169,7 +173,6 @@ class Dispatch:
             return
         self._flush_due = False
         if run.over is not None:
-            self._recall_ready()
             run.halt_when_still()
             return
         try:
@@ -182,16 +185,22 @@ class Dispatch:
         now = run.clock.now()
         run.counters.seconds = self._seconds_before + now - self._started
         for lane, queue in self._queues.items():
-            if queue.ready:
-                self._depart(lane, queue, now)
             if queue.asks:
-                wanted = min(self._sendable(lane, queue), self._ahead(lane, queue))
-                count = self._afford(lane, queue, wanted, now)
-                queue.released = max(0, queue.released - count)
-                for size in plan.cut(count, lane.transport.max_wave):
-                    self._send(lane, queue, [queue.asks.popleft() for _ in range(size)])
+                self._send(lane, queue, now)
             if lane.pace.latency is not None:
                 run.journal.linger(lane.pace.latency / 10)
+
+    def _send(self, lane: Lane, queue: Queue, now: float) -> None:
+        """Send what may leave on one lane."""
+        count = self._afford(lane, queue, self._sendable(lane, queue), now)
+        if lane.barrier:
+            queue.released = max(0, queue.released - count)
+            for size in plan.cut(count, lane.transport.max_wave):
+                self._commit(lane, self._wave_of(lane, [queue.asks.popleft() for _ in range(size)]))
+        elif not lane.transport.ready:
+            self._look_again(now + LOOK_AGAIN)
+        elif count:
+            self._depart(lane, queue, count, now)
 
     def _sendable(self, lane: Lane, queue: Queue) -> int:
         barrier = lane.barrier or self._run.options.schedule == "waves"
@@ -199,14 +208,6 @@ class Dispatch:
         if barrier:
             queue.released = wanted
         return wanted
-
-    def _ahead(self, lane: Lane, queue: Queue) -> int:
-        """How many asks may be made ready to leave, so that there are always some when a slot frees."""
-        if lane.barrier:
-            return len(queue.asks)
-        if lane.together:
-            return len(queue.asks) if queue.calls < plan.CALLS_AT_ONCE else 0
-        return max(0, plan.ahead(lane.pace.cap) - queue.committing - len(queue.ready))
 
     def _quiet(self) -> bool:
         return not (self.flying or self._retrying or self.reuse.busy) and self._run.quiet()
@@ -227,8 +228,75 @@ class Dispatch:
             allowed += 1
         return allowed
 
-    def _send(self, lane: Lane, queue: Queue, pendings: list[Pending]) -> None:
-        """Commit the intent of a wave."""
+    def _depart(self, lane: Lane, queue: Queue, most: int, now: float) -> None:
+        """Let go what the pace allows."""
+        leaving: list[Pending] = []
+        if lane.together:
+            if queue.calls < plan.CALLS_AT_ONCE:
+                whole = [queue.asks[at] for at in range(min(most, lane.transport.max_wave))]
+                if self._leaves(lane, queue, whole, now):
+                    leaving = [queue.asks.popleft() for _ in whole]
+        else:
+            most = min(most, plan.unsure(lane.pace.cap) - self._run.committing)
+            while len(leaving) < most and self._leaves(lane, queue, [queue.asks[0]], now):
+                leaving.append(queue.asks.popleft())
+        queue.released = max(0, queue.released - len(leaving))
+        if lane.singly is not None:
+            self._fly_off(lane, lane.singly, leaving)
+            return
+        for size in plan.cut(len(leaving), lane.transport.max_wave):
+            queue.calls += 1
+            wave, leaving = self._wave_of(lane, leaving[:size]), leaving[size:]
+            self._run.spawn(self._travel(lane, wave))
+
+    def _leaves(self, lane: Lane, queue: Queue, pendings: list[Pending], now: float) -> bool:
+        """Whether the pace lets one call go, for one ask or for several."""
+        given = lane.pace.leave(_demand(lane, pendings), now)
+        if isinstance(given, Mark):
+            pendings[0].mark = given
+            queue.flying += 1
+            return True
+        if given < inf or not queue.flying:  # slots that other engines hold free themselves without a word
+            self._look_again(min(given, now + LOOK_AGAIN) if given == inf else given)
+        return False
+
+    def _fly_off(self, lane: Lane, way: Singly, leaving: list[Pending]) -> None:
+        """Let asks travel by themselves. To people who watch, they are a wave."""
+        if not leaving:
+            return
+        self._wave += 1
+        self._count_sent(lane, leaving)
+        aloft = Aloft(self._wave, lane.account, len(leaving), self._run.clock.now())
+        for pending in leaving:
+            self._run.follow(self._fly(lane, way, pending, aloft))
+        if self._run.listeners:
+            self._announce(lane, self._wave, leaving)
+
+    async def _fly(self, lane: Lane, way: Singly, pending: Pending, aloft: Aloft) -> None:
+        """One ask, there and back."""
+        standings: Sequence[Standing] = ()
+        try:
+            settlement, standings = await way.ask(request_of(pending))
+        except asyncio.CancelledError:
+            if cancelled_by_us():
+                raise
+            settlement = CANCELLED
+        except Exception as error:  # noqa: BLE001  a transport that breaks: what became of the ask is not known
+            self._give_up(lane, pending)
+            self._run.abort(error)
+            return
+        finally:
+            self._run.unfollow()
+        try:
+            self.arrived(lane, pending, aloft.wave, settlement, standings)
+        except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
+            self._run.abort(error)
+        aloft.left -= 1
+        if not aloft.left and self._run.listeners:
+            self._tell_ended(aloft.wave, aloft.account, aloft.size, aloft.started)
+
+    def _wave_of(self, lane: Lane, pendings: list[Pending]) -> Journey:
+        """Asks that leave together, counted as sent."""
         run = self._run
         self._wave += 1
         wave = Wave(
@@ -240,98 +308,49 @@ class Dispatch:
             run.clock.wall(),
             items=tuple([Item(p.ask, request_of(p), partial(self.reuse.sample, p)) for p in pendings]),
         )
-        queue.committing += len(pendings)
-        queue.calls += 1
+        self._count_sent(lane, pendings)
+        return wave, pendings
+
+    def _count_sent(self, lane: Lane, pendings: list[Pending]) -> None:
         self._count_flying(lane, len(pendings))
-        run.counters.sent += len(pendings)
-        run.counters.waves += 1
+        self._run.counters.sent += len(pendings)
+        self._run.counters.waves += 1
         for pending in pendings if self._limited else ():
             self._reserve(pending)
-        run.journal.add_wave(wave, [pending.print for pending in pendings], self._launch, lane, wave, pendings)
 
-    def _launch(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
-        """The intent of a wave is durable: its asks may leave."""
+    def _commit(self, lane: Lane, journey: Journey) -> None:
+        """Commit the intent of a wave, then let it go."""
+        wave, pendings = journey
+        self._run.journal.add_wave(wave, [pending.print for pending in pendings], self._launch, lane, journey)
+
+    def _launch(self, lane: Lane, journey: Journey) -> None:
         if self._closed:
             return
-        queue = self._queue(lane)
-        queue.committing -= len(pendings)
-        journey = Journey(wave, self._run.clock.now())
-        if self._run.over is not None:
-            self._recall(lane, queue, [(pending, journey) for pending in pendings])
-            self._run.halt_when_still()
-        elif lane.barrier:
-            self._run.spawn(self._travel(lane, journey, pendings))
+        if self._run.over is None:
+            self._run.spawn(self._travel(lane, journey))
         else:
-            queue.ready.extend([(pending, journey) for pending in pendings])
-            self._depart(lane, queue, journey.started)
-            if queue.asks:
-                self.schedule()
+            self._recall(lane, *journey)
 
-    def _depart(self, lane: Lane, queue: Queue, now: float) -> None:
-        """Let go what the pace allows."""
-        if not lane.transport.ready:
-            self._look_again(now + LOOK_AGAIN)
-            return
-        ready = queue.ready
-        while ready:
-            journey = ready[0][1]
-            leaving: list[Pending] = []
-            while ready and ready[0][1] is journey and self._leaves(lane, queue, journey, now):
-                leaving.append(ready.popleft()[0])
-            if not leaving:
-                return
-            if lane.transport.singly and not lane.together:
-                for pending in leaving:
-                    self._run.spawn(self._travel(lane, journey, [pending]))
-            else:
-                self._run.spawn(self._travel(lane, journey, leaving))
-
-    def _leaves(self, lane: Lane, queue: Queue, journey: Journey, now: float) -> bool:
-        """Whether the pace lets the next ask go. Where a wave is one call, all of it goes with its first ask."""
-        pending = queue.ready[0][0]
-        if lane.together and pending.ask != journey.wave.asks[0]:
-            return True
-        given = lane.pace.leave(_demand(lane, journey, pending), now)
-        if isinstance(given, Mark):
-            pending.mark = given
-            queue.flying += 1
-            return True
-        if given < inf or not queue.flying:  # slots that other engines hold free themselves without a word
-            self._look_again(min(given, now + LOOK_AGAIN) if given == inf else given)
-        return False
-
-    def _recall_ready(self) -> None:
-        """The run was stopped: what has not left does not leave."""
-        for lane, queue in self._queues.items():
-            ready, queue.ready = queue.ready, deque()
-            self._recall(lane, queue, ready)
-
-    def _recall(self, lane: Lane, queue: Queue, ready: Iterable[tuple[Pending, Journey]]) -> None:
-        """Put asks back into the queue."""
-        back = list(ready)
-        queue.asks.extendleft(pending for pending, _ in reversed(back))
-        for _, journey in back:
-            self._unsend(lane, queue, journey)
-
-    def _unsend(self, lane: Lane, queue: Queue, journey: Journey) -> None:
-        """An ask of a wave does not leave."""
-        self._count_flying(lane, -1)
-        self._run.counters.sent -= 1
-        journey.left -= 1
-        if not journey.left:
-            queue.calls -= 1
-            self._run.journal.end_wave(journey.wave.id)
+    def _recall(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
+        """The run was stopped while the intent of a wave was being committed: it does not leave."""
+        self._count_flying(lane, -len(pendings))
+        self._run.counters.sent -= len(pendings)
+        self._run.counters.waves -= 1
+        self._queue(lane).asks.extendleft(reversed(pendings))
+        self._run.journal.end_wave(wave.id)
+        self._run.halt_when_still()
 
     def _count_flying(self, lane: Lane, count: int) -> None:
         self.flying += count
-        self.landing += 0 if lane.barrier else count
+        if not lane.barrier:
+            self.landing += count
+            self._run.counters.flying = self.landing
 
-    async def _travel(self, lane: Lane, journey: Journey, pendings: list[Pending]) -> None:
-        """Dispatch a wave, or some of it, and take in the replies."""
-        run, wave = self._run, journey.wave
-        if len(pendings) < len(wave.items):
-            wave = _part(wave, pendings)
-        self._announce(wave, pendings)
+    async def _travel(self, lane: Lane, journey: Journey) -> None:
+        """Dispatch a wave and take in its replies."""
+        run, (wave, pendings) = self._run, journey
+        self._announce(lane, wave.id, pendings)
+        started = run.clock.now()
         flying = {pending.ask: pending for pending in pendings}
         lost = LOST
         try:
@@ -347,7 +366,7 @@ class Dispatch:
         except asyncio.CancelledError:
             if cancelled_by_us():
                 raise
-            lost = Fault(FaultKind.CONNECTION, "the transport cancelled the request")
+            lost = CANCELLED
         except Exception as error:  # noqa: BLE001  a transport that breaks: what became of the rest is not known
             for pending in flying.values():
                 self._give_up(lane, pending)
@@ -355,23 +374,26 @@ class Dispatch:
             return
         for pending in flying.values():
             self.arrived(lane, pending, wave.id, lost)
-        journey.left -= len(pendings)
-        if not journey.left:
-            self._end(lane, journey)
+        self._end(lane, wave, started)
 
-    def _end(self, lane: Lane, journey: Journey) -> None:
+    def _end(self, lane: Lane, wave: Wave, started: float) -> None:
         """Everything of a wave has come back."""
+        if lane.barrier:
+            self._run.journal.end_wave(wave.id)
+        else:
+            self._queue(lane).calls -= 1
+        self._tell_ended(wave.id, wave.account, len(wave.asks), started)
+
+    def _tell_ended(self, wave: int, account: str, size: int, started: float) -> None:
         run = self._run
-        self._queue(lane).calls -= 1
-        run.journal.end_wave(journey.wave.id)
         run.emit(
             lambda: WaveEnded(
                 run=run.record.id,
                 at=run.clock.wall(),
-                wave=journey.wave.id,
-                account=journey.wave.account,
-                size=len(journey.wave.asks),
-                seconds=run.clock.now() - journey.started,
+                wave=wave,
+                account=account,
+                size=size,
+                seconds=run.clock.now() - started,
             )
         )
 
@@ -381,7 +403,7 @@ class Dispatch:
         pending: Pending,
         wave: int,
         settlement: Settlement,
-        standings: tuple[Standing, ...] = (),
+        standings: Sequence[Standing] = (),
     ) -> None:
         """An attempt ended: retry it, or hand its settlement to the run."""
         now = self._run.clock.now()
@@ -401,7 +423,7 @@ class Dispatch:
         self._run.lanes.freed(lane)
 
     def _tell_pace(
-        self, lane: Lane, pending: Pending, settlement: Settlement, standings: tuple[Standing, ...], now: float
+        self, lane: Lane, pending: Pending, settlement: Settlement, standings: Sequence[Standing], now: float
     ) -> None:
         """Free the slot of an ask, and let the pace learn from what came."""
         mark, pending.mark = pending.mark, None
@@ -484,17 +506,11 @@ class Dispatch:
 
     def forget_dropped(self) -> None:
         """Take the asks of trials that were given up out of the queues."""
-        for lane, queue in self._queues.items():
+        for queue in self._queues.values():
             dropped = [pending for pending in queue.asks if pending.trial.conductor is None]
             if dropped:
                 queue.asks = deque(pending for pending in queue.asks if pending.trial.conductor is not None)
                 queue.released = min(queue.released, len(queue.asks))
-            unsent = [one for one in queue.ready if one[0].trial.conductor is None]
-            if unsent and not lane.together:
-                queue.ready = deque(one for one in queue.ready if one[0].trial.conductor is not None)
-                for pending, journey in unsent:
-                    self._unsend(lane, queue, journey)
-                    dropped.append(pending)
             for pending in dropped:
                 self.reuse.failed(pending, None)
 
@@ -551,15 +567,15 @@ class Dispatch:
         if self._limited:
             self._budget.settle(pending.tokens, pending.usd, tokens, usd)
 
-    def _announce(self, wave: Wave, pendings: list[Pending]) -> None:
+    def _announce(self, lane: Lane, wave: int, pendings: list[Pending]) -> None:
         run = self._run
         run.emit(
             lambda: WaveSent(
                 run=run.record.id,
-                at=wave.at,
-                wave=wave.id,
-                account=wave.account,
-                transport=wave.transport,
+                at=run.clock.wall(),
+                wave=wave,
+                account=lane.account,
+                transport=lane.transport.name,
                 size=len(pendings),
                 labels=tuple(sorted({pending.wait.label for pending in pendings})),
                 trials=tuple(pending.trial.key for pending in pendings),
@@ -567,19 +583,23 @@ class Dispatch:
         )
 
 
-def _part(wave: Wave, pendings: list[Pending]) -> Wave:
-    """Some of a wave, as a wave of the same number."""
-    asks = tuple([pending.ask for pending in pendings])
-    items = tuple([item for item in wave.items if item.ask in asks])
-    return Wave(wave.id, wave.run, wave.account, wave.transport, asks, wave.at, items=items)
+class Aloft:
+    """Asks that left at the same time and travel by themselves. `left` counts those that have not come back."""
+
+    __slots__ = ("account", "left", "size", "started", "wave")
+
+    def __init__(self, wave: int, account: str, size: int, started: float) -> None:
+        self.wave = wave
+        self.account = account
+        self.size = self.left = size
+        self.started = started
 
 
-def _demand(lane: Lane, journey: Journey, pending: Pending) -> Demand:
-    """What the tokens of an ask, or of the whole wave where that is one call, may come to."""
+def _demand(lane: Lane, pendings: list[Pending]) -> Demand:
+    """What the tokens of a call may come to."""
     if not lane.pace.counts_tokens:
         return ANY
-    requests = [item.request for item in journey.wave.items] if lane.together else [request_of(pending)]
-    usages = [expected_usage(request) for request in requests]
+    usages = [expected_usage(request_of(pending)) for pending in pendings]
     return Demand(sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages))
 
 

@@ -207,6 +207,7 @@ class Engine:
         lock = runs.lock(record)
         try:
             record = runs.get(record.id)
+            died = record.status == "running"  # and nobody holds it: whoever did was killed
             if retry_missing:
                 runs.retry_missing(record)
             runs.change(record, status="running", cancel=False, error=None)
@@ -222,6 +223,7 @@ class Engine:
                 self._clock,
                 options or self._options or msgspec.convert(record.options, RunOptions),
                 numbers=runs.last_number(record),
+                died=died,
                 save_sources=lambda changed: runs.change(changed, sources=changed.sources),
                 accept_changes=accept_changes,
                 parent=self._parent(record),

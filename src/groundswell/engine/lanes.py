@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from groundswell.engine.pace import Pace, Paces
-from groundswell.engine.ports import Clock, Route, Router, Transport
+from groundswell.engine.ports import Clock, Route, Router, Singly, Transport
 from groundswell.program.request import Embed, Request
 
 if TYPE_CHECKING:
@@ -16,10 +16,11 @@ class Lane:
     """An account's model, how it is reached, and its limiter.
 
     together  the asks of a wave leave as one call
+    singly    how asks leave by themselves, where they do
     full      what the model string stands for, if it is an alias
     """
 
-    __slots__ = ("account", "barrier", "cached", "full", "origin", "pace", "together", "transport")
+    __slots__ = ("account", "barrier", "cached", "full", "origin", "pace", "singly", "together", "transport")
 
     def __init__(self, route: Route, pace: Pace, *, together: bool) -> None:
         self.account = route.account
@@ -30,6 +31,7 @@ class Lane:
         self.full = route.full
         self.pace = pace
         self.together = together
+        self.singly = route.transport if isinstance(route.transport, Singly) and not together else None
 
 
 class Waiting(Protocol):

@@ -22,6 +22,7 @@ class OpenTrial:
     given      its spec, as the program gets it; `spec` is the same as text
     recorded   what its journal holds
     inherited  what the trial that it was forked from has
+    torn       it was open when an earlier session ended; what it asks first may have been asked then
     lenient    it is a new attempt: where it asks something else than before, it is asked anew
     was        the outcome that it had before it was scored again, and its fault
     """
@@ -39,6 +40,7 @@ class OpenTrial:
         "program",
         "recorded",
         "spec",
+        "torn",
         "was",
         "was_fault",
     )
@@ -68,6 +70,7 @@ class OpenTrial:
         self.recorded = recorded
         self.inherited = inherited
         self.outcome: Outcome[Any] | None = None
+        self.torn = recorded is not None and row.outcome is None
 
     def drop(self) -> None:
         """Give the trial up; it stays unfinished in the store."""

@@ -152,7 +152,10 @@ class Allowance:
 
 
 class Pace:
-    """The limiter of one model of an account. May be used by several threads."""
+    """The limiter of one model of an account. May be used by several threads.
+
+    `counts_tokens` says whether it matters what a request may use.
+    """
 
     def __init__(self, allowance: Allowance, now: float) -> None:
         self.allowance = allowance
@@ -167,10 +170,9 @@ class Pace:
         self._since_refusal = FAR
         self._quiet = 0
         self._learnt: dict[str, Bucket] = {}
-        self._configured = allowance.buckets
-        self._buckets: list[Bucket] = list(allowance.buckets)
         self._heard = now
         self._requests = self._input = self._output = 0
+        self._gather()
 
     @classmethod
     def alone(cls, limits: PaceLimits, now: float) -> Pace:
@@ -181,11 +183,6 @@ class Pace:
     def cap(self) -> int:
         """How many requests may be in flight."""
         return min(int(self._cap), self.allowance.limits.max_concurrent)
-
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether it matters what a request may use."""
-        return any(bucket.resource != "requests" for bucket in self._buckets)
 
     def leave(self, demand: Demand, now: float) -> Mark | float:
         """Let a request leave, or say when to ask again: at a time, or (infinity) when something has come back."""
@@ -264,6 +261,7 @@ class Pace:
         """All buckets that a request takes from: those learnt, and those of the settings as they are now."""
         self._configured = self.allowance.buckets
         self._buckets = [*self._learnt.values(), *self._configured]
+        self.counts_tokens = any(bucket.resource != "requests" for bucket in self._buckets)
 
     def _correct(self, input_: int, output: int, now: float) -> None:
         for bucket in self._buckets:

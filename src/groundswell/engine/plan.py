@@ -29,15 +29,18 @@ def cut(count: int, max_wave: int) -> list[int]:
     return [count * (index + 1) // waves - count * index // waves for index in range(waves)]
 
 
-def ahead(cap: int) -> int:
-    """How many asks to make ready beyond those in flight, so that a slot that frees is filled without a commit."""
+def unsure(cap: int) -> int:
+    """How many replies may have come and not be durable yet before no more is sent: with what is in flight, these are
+    what a crash loses.
+    """
     return cap // 2 + 2
 
 
 def window(slots: int, *, barrier: bool) -> int:
     """How many trials to keep open.
 
-    A stream keeps half as many more than there are slots, which hides the time that commits take. Barrier waves
+    A stream keeps twice as many as there are slots: that hides the time that commits take, and the last trials of a run
+    still fill most of the slots. Barrier waves
     want every trial, up to what a provider's batch holds.
     """
-    return WHOLE_WAVE if barrier else ceil(slots * 1.5) + 8
+    return WHOLE_WAVE if barrier else 2 * slots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from groundswell.engine.pace import PaceLimits
 from groundswell.engine.records import (
@@ -20,7 +20,7 @@ from groundswell.engine.records import (
     Undecided,
     Wave,
 )
-from groundswell.program.request import Request, Settlement
+from groundswell.program.request import Request, Settlement, Standing
 
 
 class Clock(Protocol):
@@ -49,7 +49,11 @@ class Transport(Protocol):
 
     @property
     def barrier(self) -> bool:
-        """Whether waves should wait until no program can go on without them, as batch APIs want it."""
+        """Whether it takes whole waves and remembers them, as batch APIs do.
+
+        A wave then waits until no program can go on without it, and its intent is committed before it is sent. Asks
+        of other transports leave as they come up, and what was in flight at a crash is sent again.
+        """
         ...
 
     @property
@@ -68,11 +72,6 @@ class Transport(Protocol):
         ...
 
     @property
-    def singly(self) -> bool:
-        """Whether every ask travels by itself, so that nothing is gained by handing over several."""
-        ...
-
-    @property
     def ready(self) -> bool:
         """Whether anything can be sent now. While nothing can, asks stay where they are, and this is asked again."""
         ...
@@ -88,6 +87,18 @@ class Transport(Protocol):
     async def adopt(self, intent: Intent) -> Found | Absent | Undecided:
         """After a crash: find out what became of a wave whose receipt was never written."""
         ...
+
+
+@runtime_checkable
+class Singly(Transport, Protocol):
+    """A transport on which asks travel by themselves: nothing is gained by handing over several."""
+
+    async def ask(self, request: Request) -> Answered:
+        """Make one attempt. Gives what came of it, and what the provider said of its limits."""
+        ...
+
+
+Answered = tuple[Settlement, Sequence[Standing]]
 
 
 class Route(NamedTuple):
@@ -150,8 +161,8 @@ class Journal(Protocol):
     run's record as they stand. A failed commit ends in the `failed` callback.
     """
 
-    def add_trial(self, row: TrialRow) -> None:
-        """A trial was started."""
+    def add_trial(self, row: TrialRow, then: Then | None = None, *args: Any) -> None:
+        """A trial is about to be started."""
         ...
 
     def abandon(self, trial: int) -> None:

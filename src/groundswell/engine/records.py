@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
@@ -71,7 +71,7 @@ class Settled(NamedTuple):
 
     ask: AskId
     settlement: Settlement
-    standings: tuple[Standing, ...] = ()
+    standings: Sequence[Standing] = ()
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -107,7 +107,10 @@ class EndpointFigures(NamedTuple):
 
 
 class Counters(msgspec.Struct, omit_defaults=True):
-    """The figures of a run. They are written in the same commit as what they count."""
+    """The figures of a run. They are written in the same commit as what they count.
+
+    `flying` is what live connections held when they were written: after a session that ended well, nothing.
+    """
 
     planned: int = 0
     usable: int = 0
@@ -124,6 +127,7 @@ class Counters(msgspec.Struct, omit_defaults=True):
     usd: float = 0.0
     unknown_cost: int = 0
     seconds: float = 0.0
+    flying: int = 0
 
     @property
     def settled(self) -> int:

@@ -81,6 +81,7 @@ class Run:
         options: RunOptions,
         *,
         numbers: tuple[int, int],
+        died: bool = False,
         save_sources: Callable[[RunRecord], None],
         accept_changes: bool = False,
         parent: Journal | None = None,
@@ -98,12 +99,12 @@ class Run:
         self.open: dict[int, OpenTrial] = {}
         self.expected: int | None = None
         self.admission = Admission(self, numbers[0], parent, save_sources, accept_changes)
-        self.dispatch = Dispatch(self, numbers[1], prices)
+        self.dispatch = Dispatch(self, numbers[1], prices, died=died)
         self.stopping: RunStopped | None = None
         self.error: Exception | None = None
         self._opening: asyncio.Task[None] | None = None
         self._landed: asyncio.Future[None] | None = None
-        self._committing = 0
+        self.committing = 0
         self._calling = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -202,13 +203,25 @@ class Run:
         recorded: dict[str, Recorded] | None = None,
         inherited: dict[str, Recorded] | None = None,
     ) -> OpenTrial:
-        """Open a trial and run it up to its first waits."""
+        """Open a trial and run it up to its first waits; one that is new, once it is durable."""
         given = decode_spec(program, row.spec)
         conductor = Conductor(program, given, row.key, self.record.seed)
         trial = OpenTrial(row, program, given, conductor, deliver=deliver, recorded=recorded, inherited=inherited)
         self.open[row.id] = trial
-        self._drive(trial, conductor.start())
+        if recorded is None:
+            self.committing += 1
+            self.journal.add_trial(row, self._started, trial)
+        else:
+            self._drive(trial, conductor.start())
+            trial.torn = False
         return trial
+
+    def _started(self, trial: OpenTrial) -> None:
+        """A trial is known to the store: it can begin. Before that, nobody would know what it had sent."""
+        self.committing -= 1
+        if trial.conductor is not None and self.error is None:
+            self._drive(trial, trial.conductor.start())
+        self.dispatch.schedule()
 
     def _drive(self, trial: OpenTrial, waits: list[Wait]) -> None:
         """Run a program until it waits for something that the journal does not hold."""
@@ -300,11 +313,11 @@ class Run:
             garbled = Fault(FaultKind.GARBLED, "the reply holds text that is not valid Unicode", None, pending.attempts)
             self.counters.failed += 1
             self.journal.add_settlement(pending.ask, pending.print, wave, garbled, self._settled, pending, garbled)
-        self._committing += 1
+        self.committing += 1
 
     def _settled(self, pending: Pending, settlement: Settlement) -> None:
         """A settlement is durable: the program goes on."""
-        self._committing -= 1
+        self.committing -= 1
         if pending.key is not None:
             self.dispatch.reuse.settled(pending)
         conductor = pending.trial.conductor
@@ -323,7 +336,7 @@ class Run:
         self._count(trial, kind)
         trial.conductor = None
         del self.open[trial.id]
-        self._committing += 1
+        self.committing += 1
         if body == trial.was:
             self._deliver(trial, outcome)
         else:
@@ -340,7 +353,7 @@ class Run:
 
     def _deliver(self, trial: OpenTrial, outcome: Outcome[Any]) -> None:
         """An outcome is durable: hand it to the driver."""
-        self._committing -= 1
+        self.committing -= 1
         trial.outcome = outcome
         if trial.deliver is not None:
             trial.deliver(outcome)
@@ -354,11 +367,11 @@ class Run:
 
     def quiet(self) -> bool:
         """Whether no program can go on before something is sent."""
-        return not (self._committing or self._calling or self.admission.admitting)
+        return not (self.committing or self._calling or self.admission.busy)
 
     def halt_when_still(self) -> None:
         """After a stop, once everything has landed and is durable: tell the driver."""
-        if self.over is not None and not (self.dispatch.landing or self._committing or self._calling):
+        if self.over is not None and not (self.dispatch.landing or self.committing or self._calling):
             self._tell(self.over)
 
     def _tell(self, over: Exception) -> None:
@@ -377,6 +390,14 @@ class Run:
         self._tasks.add(task)
         task.add_done_callback(self._reap)
         return task
+
+    def follow(self, work: Coroutine[Any, Any, None]) -> None:
+        """As `spawn`, for work that there is much of: it does not raise, and calls `unfollow` when it is done."""
+        self._tasks.add(self.loop.create_task(work))
+
+    def unfollow(self) -> None:
+        """The current task is done."""
+        self._tasks.discard(asyncio.current_task())
 
     def _reap(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -149,8 +149,11 @@ class StoreJournal:
     def _counted(self) -> tuple[str, float, int]:
         return msgspec.json.encode(self._record.counters).decode(), time.time(), self._record.number
 
-    def add_trial(self, row: TrialRow) -> None:
-        self._batch().rows["trials"].extend(row[:5])
+    def add_trial(self, row: TrialRow, then: Then | None = None, *args: Any) -> None:
+        batch = self._batch()
+        batch.rows["trials"].extend(row[:5])
+        if then is not None:
+            batch.after.append((then, args))
 
     def abandon(self, trial: int) -> None:
         self._batch().updates[ABANDON, trial] = (trial,)

@@ -23,7 +23,7 @@ Around = Callable[[Callable[[], None]], None]
 
 CHUNK = 256
 SHORTEST, LONGEST = 0.002, 0.005
-AT_A_TIME = 16
+AT_A_TIME = 100000
 
 
 class Batch:

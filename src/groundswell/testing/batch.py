@@ -139,7 +139,6 @@ class ScriptedBatch:
         self.name = name
         self.max_wave = max_wave
         self.vectorised = False
-        self.singly = False
         self.ready = True
         self._books = books
         self._script = script
@@ -193,7 +192,6 @@ class ScriptedLive:
         self.name = name
         self.max_wave = max_wave
         self.vectorised = False
-        self.singly = False
         self.ready = True
         self._books = books
         self._script = script

@@ -122,7 +122,7 @@ class Endpoints:
     @property
     def open(self) -> bool:
         """Whether any of them takes a request now."""
-        return any(endpoint.open for endpoint in self.all)
+        return self.all[0].open or any(endpoint.open for endpoint in self.all)
 
     @property
     def working(self) -> int:

@@ -18,6 +18,7 @@ from pyreqwest.exceptions import (
     PyreqwestError,
     RequestTimeoutError,
 )
+from pyreqwest.http import Url
 from pyreqwest.proxy import ProxyBuilder
 
 from groundswell.accounts.account import Account
@@ -53,7 +54,7 @@ class Http:
         self._connect_timeout = account.connect_timeout
         self._client = _client(account, headers)
 
-    async def post(self, url: str, body: bytes) -> Answer:
+    async def post(self, url: Url, body: bytes) -> Answer:
         """Make one attempt; raises `NoAnswer`."""
         try:
             response = await self._client.post(url).body_bytes(body).build().send()
@@ -86,6 +87,14 @@ class Http:
         if isinstance(error, DecodeError):
             return Fault(FaultKind.GARBLED, f"the answer is no HTTP: {why}")
         return Fault(FaultKind.CONNECTION, f"{'no connection' if connecting else 'the connection broke'}: {why}")
+
+
+def parsed(url: str) -> Url:
+    """A URL, read once instead of with every request."""
+    return Url(url)
+
+
+__all__ = ["Answer", "Http", "NoAnswer", "Url", "parsed"]
 
 
 def _causes(error: PyreqwestError) -> list[str]:

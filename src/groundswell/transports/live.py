@@ -1,7 +1,7 @@
 """Live requests to one account. Read `Live` from top to bottom.
 
+ask        encode (dialects), choose an endpoint (endpoints.py), post (http.py), decode
 collect    the asks of a wave, each in a call of its own; embeddings together
-_call      encode (dialects), choose an endpoint (endpoints.py), post (http.py), decode
 _missed    an endpoint that goes on failing is taken out, and watched ...
 _watch     ... until a health check finds it again; when all are out for long, asks fail and the run stops
 """
@@ -32,7 +32,7 @@ from groundswell.engine.records import (
 )
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
 from groundswell.transports.endpoints import Endpoint, Endpoints
-from groundswell.transports.http import Http, NoAnswer
+from groundswell.transports.http import Http, NoAnswer, Url, parsed
 from groundswell.transports.vectors import gathered, merged, parted
 
 DIALECTS: dict[str, ModuleType] = {"openai": openai, "anthropic": anthropic, "ollama": ollama}
@@ -54,7 +54,6 @@ class Live:
     max_wave = 256
     cached = True
     vectorised = True
-    singly = True
 
     def __init__(self, account: Account, notice: Notice | None = None) -> None:
         self.account = account
@@ -65,7 +64,7 @@ class Live:
         self._http: Http | None = None
         self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
         self._watching: set[asyncio.Task[None]] = set()
-        self._urls: dict[tuple[str, str], str] = {}
+        self._urls: dict[tuple[str, str], Url] = {}
         self._heard_at = 0.0
         self._last_answer: float | None = None
         self._first_try: float | None = None
@@ -88,8 +87,7 @@ class Live:
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         items = self._sent.pop((intent.id, intent.asks))
         if len(items) == 1:
-            for settled in await self._single(items[0]):
-                yield settled
+            yield Settled(items[0].ask, *await self.ask(items[0].request))
             return
         embeds = [item for item in items if type(item.request) is Embed]
         work = [self._single(item) for item in items if type(item.request) is not Embed]
@@ -110,14 +108,13 @@ class Live:
             await self._http.close()
 
     async def _single(self, item: Item) -> list[Settled]:
-        settlement, standings = await self._call(item.request)
-        return [Settled(item.ask, settlement, standings)]
+        return [Settled(item.ask, *await self.ask(item.request))]
 
     async def _together(self, items: list[Item]) -> list[Settled]:
         """One call for the embeddings of several asks. If one of them may be to blame for a failure, they part."""
         if len(items) == 1:
             return await self._single(items[0])
-        whole, standings = await self._call(merged(items))
+        whole, standings = await self.ask(merged(items))
         if isinstance(whole, Embedding):
             parts = parted(items, whole)
             return [Settled(item.ask, part, standings) for item, part in zip(items, parts, strict=True)]
@@ -126,7 +123,7 @@ class Live:
             return [*await self._together(items[:middle]), *await self._together(items[middle:])]
         return [Settled(item.ask, whole, standings) for item in items]
 
-    async def _call(self, request: Request) -> tuple[Reply | Embedding | Fault, tuple[Standing, ...]]:
+    async def ask(self, request: Request) -> tuple[Reply | Embedding | Fault, Sequence[Standing]]:
         """Make one attempt."""
         call = self._encode(request)
         if isinstance(call, Fault):
@@ -162,7 +159,7 @@ class Live:
             return anthropic.encode(request, model, cache=self.account.prompt_cache)
         return self._dialect.encode(request, model)
 
-    def _standings(self, status: int, headers: Any, now: float) -> tuple[Standing, ...]:
+    def _standings(self, status: int, headers: Any, now: float) -> Sequence[Standing]:
         """What the provider says of its limits: always with a refusal, now and then otherwise, since it takes time."""
         if status != 429 and now - self._heard_at < HEARS_EVERY:
             return ()
@@ -208,10 +205,10 @@ class Live:
             self._http = Http(self.account, self._dialect.headers(None if key is None else key.reveal()))
         return self._http
 
-    def _url(self, endpoint: Endpoint, path: str) -> str:
+    def _url(self, endpoint: Endpoint, path: str) -> Url:
         url = self._urls.get((endpoint.url, path))
         if url is None:
-            url = self._urls[endpoint.url, path] = address(endpoint.url, path)
+            url = self._urls[endpoint.url, path] = parsed(address(endpoint.url, path))
         return url
 
 

@@ -67,7 +67,6 @@ class Scripted:
         self.max_wave = max_wave
         self.cached = cached
         self.vectorised = False
-        self.singly = False
         self.ready = True
         self._script = script
         self._wants_sample = _wants_sample(script)
