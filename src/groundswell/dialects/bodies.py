@@ -32,13 +32,14 @@ def odd_number(chat: Chat) -> str | None:
     return None
 
 
-def call(path: str, body: dict[str, Any], extra: Mapping[str, Any] | None) -> Call | Fault:
+def call(path: str, body: dict[str, Any] | msgspec.Struct, extra: Mapping[str, Any] | None) -> Call | Fault:
     """The call that sends a body, with what the program wants passed through merged over it."""
-    if extra:
-        if "stream" in extra:
-            return refused("extra['stream']: replies are read whole; leave it out")
-        body = {**body, **extra}
+    if extra and "stream" in extra:
+        return refused("extra['stream']: replies are read whole; leave it out")
     try:
+        if extra:
+            plain = body if isinstance(body, dict) else msgspec.json.decode(_dump(body))
+            return Call(path, _dump({**plain, **extra}))
         return Call(path, _dump(body))
     except UnicodeEncodeError:
         return UNSENDABLE

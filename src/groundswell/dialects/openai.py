@@ -88,24 +88,43 @@ def encode(request: Request, model: str) -> Call | Fault:
     return refused(problem) if problem else call(CHAT_PATH, _chat(request, model), request.extra)
 
 
-def _chat(chat: Chat, model: str) -> dict[str, Any]:
-    limit = "max_completion_tokens" if wants_completion_tokens(model) else "max_tokens"
-    settings: dict[str, Any] = {
-        limit: chat.max_tokens,
-        "temperature": chat.temperature,
-        "top_p": chat.top_p,
-        "seed": chat.seed,
-        "stop": list(chat.stop) or None,
-        "response_format": None if chat.schema is None else _response_format(chat.schema),
-        "tools": [_tool(tool) for tool in chat.tools] or None,
-        "tool_choice": _tool_choice(chat.tool_choice),
-        "reasoning_effort": chat.reasoning,
-        "logprobs": None if chat.logprobs is None else True,
-        "top_logprobs": chat.logprobs or None,
-    }
-    body: dict[str, Any] = {"model": model, "messages": [_message(message) for message in chat.messages]}
-    body.update([(key, value) for key, value in settings.items() if value is not None])
-    return body
+class _Body(msgspec.Struct, omit_defaults=True):
+    """A chat request as OpenAI takes it; what is None is left out."""
+
+    model: str
+    messages: list[dict[str, Any] | Message]
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] | None = None
+    response_format: dict[str, Any] | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    reasoning_effort: str | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+
+
+def _chat(chat: Chat, model: str) -> _Body:
+    newer = wants_completion_tokens(model)
+    return _Body(
+        model,
+        [_message(message) for message in chat.messages],
+        None if newer else chat.max_tokens,
+        chat.max_tokens if newer else None,
+        chat.temperature,
+        chat.top_p,
+        chat.seed,
+        chat.stop or None,
+        None if chat.schema is None else _response_format(chat.schema),
+        [_tool(tool) for tool in chat.tools] or None,
+        _tool_choice(chat.tool_choice),
+        chat.reasoning,
+        None if chat.logprobs is None else True,
+        chat.logprobs or None,
+    )
 
 
 def _message(message: Message) -> dict[str, Any] | Message:
