@@ -64,8 +64,14 @@ class Endpoint:
         return self.state == "up" or (self.state == "trying" and not self.outstanding)
 
     def each(self, now: float) -> float | None:
-        """Seconds that each outstanding request takes there; old news counts for less and less."""
-        return None if self._each is None else self._each * 0.5 ** ((now - self._each_at) / FORGETS)
+        """Seconds that each outstanding request takes there. What is idle seems faster and faster, so that it is tried
+        again; what keeps requests waiting does not.
+        """
+        return self._each if self._each is None or self.outstanding else self._each * self._freshness(now)
+
+    def _freshness(self, now: float) -> float:
+        """How much of what is known still counts: 1 for the latest news, and less and less after it."""
+        return 0.5 ** ((now - self._each_at) / FORGETS)
 
     def cools(self, now: float) -> bool:
         """Whether it failed a moment ago."""
@@ -85,14 +91,16 @@ class Endpoint:
         self.pause = FIRST_PAUSE
         self.state = "up"
         self.seconds = seconds if self.seconds is None else self.seconds + 0.2 * (seconds - self.seconds)
-        each, known = seconds / (before + 1), self.each(now)
-        self._each = each if known is None else known + 0.2 * (each - known)
+        each = seconds / (before + 1)
+        new = 1 - 0.8 * self._freshness(now)
+        self._each = each if self._each is None else self._each + new * (each - self._each)
         self._each_at = now
 
     def missed(self, kind: FaultKind, now: float) -> bool:
         """A request failed. Whether that takes the endpoint out."""
         self.outstanding -= 1
         self.failed += 1
+        self._each_at = now
         if kind not in COOLS:
             return False
         self.misses += 1
