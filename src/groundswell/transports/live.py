@@ -203,8 +203,7 @@ class Live:
 
     def _connected(self) -> Http:
         if self._http is None:
-            key = self.account.key
-            self._http = Http(self.account, self._dialect.headers(None if key is None else key.reveal()))
+            self._http = Http(self.account, self._dialect.headers)
         return self._http
 
     def _url(self, endpoint: Endpoint, path: str) -> str:

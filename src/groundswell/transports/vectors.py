@@ -1,4 +1,4 @@
-"""The embeddings of one wave, in as few calls as there are endpoints: what goes into a call, and whose is what. Pure."""
+"""The embeddings of one wave, in as few calls as there are endpoints: what goes into a call, and whose is what."""
 
 from __future__ import annotations
 
