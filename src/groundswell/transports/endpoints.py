@@ -9,6 +9,7 @@ reply all its share.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp2
 from urllib.parse import urlsplit
 
 from groundswell.engine.records import EndpointFigures, EndpointState
@@ -27,7 +28,8 @@ class Endpoint:
     __slots__ = (
         "_cool_until",
         "_each",
-        "_each_at",
+        "_news_at",
+        "_waits_since",
         "failed",
         "misses",
         "name",
@@ -50,7 +52,8 @@ class Endpoint:
         self.pause = FIRST_PAUSE
         self.seconds: float | None = None
         self._each: float | None = None
-        self._each_at = 0.0
+        self._news_at = 0.0
+        self._waits_since = 0.0
         self._cool_until = 0.0
 
     @property
@@ -63,23 +66,35 @@ class Endpoint:
         """Whether it takes a request now."""
         return self.state == "up" or (self.state == "trying" and not self.outstanding)
 
-    def each(self, now: float) -> float | None:
-        """Seconds that each outstanding request takes there. What is idle seems faster and faster, so that it is tried
-        again; what keeps requests waiting does not.
+    def each(self, now: float, guess: float = 0.0) -> float:
+        """Seconds that each outstanding request takes there, or the guess while nothing is known.
+
+        One that is idle seems faster and faster, so that it is tried again. One that keeps requests waiting seems
+        as slow as that shows it to be.
         """
-        return self._each if self._each is None or self.outstanding else self._each * self._freshness(now)
+        known = guess if self._each is None else self._each
+        if self.outstanding:
+            return max(known, (now - self._waits_since) / self.outstanding)
+        return known if self._each is None else known * self._freshness(now)
+
+    @property
+    def known(self) -> bool:
+        """Whether it has ever answered."""
+        return self._each is not None
 
     def _freshness(self, now: float) -> float:
         """How much of what is known still counts: 1 for the latest news, and less and less after it."""
-        return 0.5 ** ((now - self._each_at) / FORGETS)
+        return exp2((self._news_at - now) / FORGETS)
 
     def cools(self, now: float) -> bool:
         """Whether it failed a moment ago."""
         return now < self._cool_until
 
-    def take(self) -> int:
+    def take(self, now: float) -> int:
         """One more request goes there; how many were there before it."""
         before = self.outstanding
+        if not before:
+            self._waits_since = now
         self.outstanding += 1
         self.sent += 1
         return before
@@ -94,13 +109,13 @@ class Endpoint:
         each = seconds / (before + 1)
         new = 1 - 0.8 * self._freshness(now)
         self._each = each if self._each is None else self._each + new * (each - self._each)
-        self._each_at = now
+        self._news_at = self._waits_since = now
 
     def missed(self, kind: FaultKind, now: float) -> bool:
         """A request failed. Whether that takes the endpoint out."""
         self.outstanding -= 1
         self.failed += 1
-        self._each_at = now
+        self._news_at = self._waits_since = now
         if kind not in COOLS:
             return False
         self.misses += 1
@@ -144,12 +159,10 @@ class Endpoints:
             return only if only.open else None
         able = [endpoint for endpoint in self.all if endpoint.open]
         able = [endpoint for endpoint in able if not endpoint.cools(now)] or able
-        known = [each for endpoint in able if (each := endpoint.each(now)) is not None]
-        guess = min(known, default=1.0)
+        guess = min([endpoint.each(now) for endpoint in able if endpoint.known], default=1.0)
 
         def wait(endpoint: Endpoint) -> tuple[float, int]:
-            each = endpoint.each(now)
-            return (endpoint.outstanding + 1) * (guess if each is None else each), endpoint.sent
+            return (endpoint.outstanding + 1) * endpoint.each(now, guess), endpoint.sent
 
         return min(able, key=wait, default=None)
 

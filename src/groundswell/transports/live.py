@@ -16,7 +16,10 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from types import ModuleType
 from typing import Any
 
+import msgspec
+
 from groundswell.accounts.account import Account
+from groundswell.accounts.unsaid import unsaid
 from groundswell.dialects import address, anthropic, ollama, openai
 from groundswell.engine.records import (
     Absent,
@@ -66,8 +69,8 @@ class Live:
         self._watching: set[asyncio.Task[None]] = set()
         self._urls: dict[tuple[str, str], str] = {}
         self._heard_at = 0.0
-        self._last_answer: float | None = None
-        self._first_try: float | None = None
+        self._answered = False
+        self._failing_since: float | None = None
         self._why_unreachable: str | None = None
 
     @property
@@ -137,23 +140,30 @@ class Live:
             why = self._why_unreachable
             kind = FaultKind.CONNECTION if why is None else FaultKind.UNREACHABLE
             return Fault(kind, why or "no endpoint works at the moment"), ()
-        before = endpoint.take()
+        before = endpoint.take(started)
         try:
             status, headers, content = await self._connected().post(self._url(endpoint, path), body)
         except NoAnswer as error:
-            self._missed(endpoint, error.fault, time.monotonic())
-            return error.fault, ()
+            fault = self._unsaid(error.fault)
+            self._missed(endpoint, fault, time.monotonic())
+            return fault, ()
         except BaseException:
             endpoint.given_up()
             raise
         now = time.monotonic()
         settlement = self._dialect.decode(request, status, headers, content, time.time())
-        if type(settlement) is Fault and (status >= 500 or settlement.kind in LOADED):
+        if type(settlement) is Fault:
+            settlement = self._unsaid(settlement)
+        if type(settlement) is Fault and (status >= 500 or settlement.kind in NO_GOOD):
             self._missed(endpoint, settlement, now)
         else:
             endpoint.answered(before, now - started, now)
-            self._last_answer = now
+            self._answered, self._failing_since, self._why_unreachable = True, None, None
         return settlement, self._standings(status, headers, now)
+
+    def _unsaid(self, fault: Fault) -> Fault:
+        """The fault without what the other side repeated of our secrets."""
+        return msgspec.structs.replace(fault, message=unsaid(fault.message, self.account))
 
     def _encode(self, request: Request) -> Any:
         model = self.models.get(request.model, request.model)
@@ -171,8 +181,8 @@ class Live:
 
     def _missed(self, endpoint: Endpoint, fault: Fault, now: float) -> None:
         """A request got no good answer: if that goes on, the endpoint is taken out and watched."""
-        if self._first_try is None:
-            self._first_try = now
+        if self._failing_since is None:
+            self._failing_since = now
         if endpoint.missed(fault.kind, now):
             self._notice(self.account.name, endpoint.name, f"down: {fault.message}")
             task = asyncio.create_task(self._watch(endpoint, fault))
@@ -194,11 +204,10 @@ class Live:
 
     def _consider_giving_up(self, fault: Fault, now: float) -> None:
         """No endpoint works. Sooner or later that must be said."""
-        since = self._last_answer if self._last_answer is not None else self._first_try
-        patience = NEVER_ANSWERED if self._last_answer is None else ANSWERED_BEFORE
-        if since is not None and now - since > patience:
+        patience = ANSWERED_BEFORE if self._answered else NEVER_ANSWERED
+        if self._failing_since is not None and now - self._failing_since > patience:
             names = ", ".join(endpoint.name for endpoint in self._endpoints.all)
-            hint = "is the server running, and the address right?" if self._last_answer is None else "gone for too long"
+            hint = "gone for too long" if self._answered else "is the server running, and the address right?"
             self._why_unreachable = f"nothing answers at {names} ({fault.message}): {hint}"
 
     def _connected(self) -> Http:
@@ -213,7 +222,8 @@ class Live:
         return url
 
 
-LOADED = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
+NO_GOOD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED, FaultKind.GARBLED})
+"""Faults that tell of the endpoint, whatever the status. One that is quick with them must not seem fast."""
 
 
 async def _as_they_come(work: Sequence[Coroutine[Any, Any, list[Settled]]]) -> AsyncIterator[list[Settled]]:
