@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from groundswell import RunStopped
+from groundswell import RetryPolicy, RunOptions, RunStopped
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.server import Threaded, running
@@ -203,12 +205,20 @@ class Script:
 
 def test_while_an_endpoint_is_tried_others_wait_for_what_becomes_of_it(tmp_path: Path) -> None:
     """They do not fail meanwhile: to fail too often is to be lost."""
-    with serving(Script([CUT] * 3, [])) as little:
-        bench = Bench(tmp_path, {"OLLAMA_HOST": little.url}, "ollama.max_concurrent_requests=3")
+    all_there, came = threading.Barrier(12, timeout=20), itertools.count()
+
+    def fails_twelve_at_once(got: Got) -> bytes:
+        if got.line.startswith("GET") or next(came) >= 12:
+            return HELLO
+        all_there.wait()
+        return CUT
+
+    with serving(fails_twelve_at_once) as little:
+        bench = Bench(tmp_path, {"OLLAMA_HOST": little.url}, "ollama.max_concurrent_requests=12")
+        bench.options = RunOptions(retry=RetryPolicy(first_wait=0.1))
         talked(bench, specs(12))
-        assert [
-            event.message for event in bench.events if type(event) is AskRetried and "endpoint" in event.message
-        ] == []
+        assert changes(bench) == [(little.url, "down"), (little.url, "answers again")]
+        assert sum(type(event) is AskRetried for event in bench.events) == 12
 
 
 class Shifted:

@@ -148,6 +148,11 @@ class Endpoints:
         return any(endpoint.open for endpoint in self.all)
 
     @property
+    def tried(self) -> bool:
+        """Whether one of them is being found out about."""
+        return any(endpoint.state == "trying" for endpoint in self.all)
+
+    @property
     def working(self) -> int:
         """How many of them work."""
         return sum(endpoint.state == "up" for endpoint in self.all)

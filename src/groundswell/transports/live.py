@@ -67,6 +67,7 @@ class Live:
         self._http: Http | None = None
         self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
         self._watching: set[asyncio.Task[None]] = set()
+        self._waiting: list[asyncio.Future[None]] = []
         self._urls: dict[tuple[str, str], str] = {}
         self._heard_at = 0.0
         self._answered = False
@@ -134,12 +135,12 @@ class Live:
         if isinstance(call, Fault):
             return call, ()
         path, body = call
-        started = time.monotonic()
-        endpoint = self._endpoints.choose(started)
+        endpoint = await self._chosen()
         if endpoint is None:
             why = self._why_unreachable
             kind = FaultKind.CONNECTION if why is None else FaultKind.UNREACHABLE
             return Fault(kind, why or "no endpoint works at the moment"), ()
+        started = time.monotonic()
         before = endpoint.take(started)
         try:
             status, headers, content = await self._connected().post(self._url(endpoint, path), body)
@@ -150,6 +151,8 @@ class Live:
         except BaseException:
             endpoint.given_up()
             raise
+        finally:
+            self._tell_waiting()
         now = time.monotonic()
         settlement = self._dialect.decode(request, status, headers, content, time.time())
         if type(settlement) is Fault:
@@ -160,6 +163,20 @@ class Live:
             endpoint.answered(before, now - started, now)
             self._answered, self._failing_since, self._why_unreachable = True, None, None
         return settlement, self._standings(status, headers, now)
+
+    async def _chosen(self) -> Endpoint | None:
+        """Where a request goes. If all hangs on an endpoint that is being tried, wait for what becomes of it."""
+        while (endpoint := self._endpoints.choose(time.monotonic())) is None and self._endpoints.tried:
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await self._waiting[-1]
+        return endpoint
+
+    def _tell_waiting(self) -> None:
+        """A request ended. Who waits for that looks again, after what it told has been taken in."""
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
 
     def _unsaid(self, fault: Fault) -> Fault:
         """The fault without what the other side repeated of our secrets."""
