@@ -25,7 +25,7 @@ from groundswell.engine.events import Event
 from groundswell.transports import live
 from tests import planted
 from tests.planted import ANTHROPIC, BOX, HEADER, MODELS, OPENAI, PROXY, URL, files_below, leaked, parrot
-from tests.transports.little import Little, closed_port, serving
+from tests.transports.little import Little, answer, closed_port, serving
 
 EXPERIMENT = Path(__file__).parent / "cli" / "cli_experiment.py"
 ACCOUNTS = """
@@ -206,12 +206,16 @@ def test_a_server_that_cannot_be_reached(
 
 
 def test_a_program_that_breaks(said: list[str], server: Little) -> None:
-    server.answering = lambda got: planted.answer(
+    server.answering = lambda got: answer(
         b'{"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}', content_type="application/json"
     )
     seen = carried_out("openai/m", broken=True)
     assert any("broken after hi" in text for text in seen if isinstance(text, str))
     assert leaked([*seen, *said]) == set()
+
+
+def _write_dotenv(text: str) -> None:
+    Path(".env").write_text(text)
 
 
 WRONG: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
@@ -224,7 +228,7 @@ WRONG: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a proxy that cannot be": lambda patch: patch.setenv("BOX_PROXY", f"http://me:{PROXY}@host:port:0"),
     "a proxy in a variable of ours": lambda patch: patch.setenv("GROUNDSWELL_BOX_PROXY", f"me {PROXY}"),
     "a key in a variable of ours": lambda patch: patch.setenv("GROUNDSWELL_BOX_KEY", BOX),
-    "a broken .env": lambda patch: Path(".env").write_text(f"A='{BOX}\nOPENAI_API_KEY {OPENAI}\n") and None,
+    "a broken .env": lambda patch: _write_dotenv(f"A='{BOX}\nOPENAI_API_KEY {OPENAI}\n"),
 }
 
 

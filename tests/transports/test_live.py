@@ -201,6 +201,15 @@ def test_a_model_that_leads_nowhere_is_an_error_before_anything_is_sent(
     assert emulator.ledger()["totals"]["received"] == 0
 
 
+def test_a_proxy_that_cannot_be_used_is_an_error_before_anything_is_sent(tmp_path: Path, emulator: Threaded) -> None:
+    bench = Bench(tmp_path, environment(emulator.url), "openai.proxy=http://host:port:0")
+    with pytest.raises(SettingsError, match="account openai: its proxy or its headers cannot be used"):
+        bench.run(talk, [Talk(MODELS["openai"], f"stone {n}") for n in range(5)], "none")
+    assert emulator.ledger()["totals"]["received"] == 0
+    bench.flags = ()
+    assert len(bench.run(talk, [Talk(MODELS["openai"], f"stone {n}") for n in range(5)], "none")) == 5
+
+
 def test_all_providers_at_once(bench: Bench, emulator: Threaded) -> None:
     specs = [Talk(model, f"stone {n}", turns=2) for n in range(10) for model in MODELS.values()]
     assert not [outcome.fault for outcome in bench.run(talk, specs) if outcome.fault]

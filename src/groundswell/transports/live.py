@@ -64,7 +64,7 @@ class Live:
         self._notice = notice or (lambda account, endpoint, what: None)
         self._dialect = DIALECTS[account.dialect]
         self._endpoints = Endpoints(account.endpoints)
-        self._http: Http | None = None
+        self._http = Http(account, self._dialect.headers)
         self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
         self._watching: set[asyncio.Task[None]] = set()
         self._waiting: list[asyncio.Future[None]] = []
@@ -109,8 +109,7 @@ class Live:
         for task in self._watching:
             task.cancel()
         await asyncio.gather(*self._watching, return_exceptions=True)
-        if self._http is not None:
-            await self._http.close()
+        await self._http.close()
 
     async def _single(self, item: Item) -> list[Settled]:
         settlement, standings = await self._call(item.request)
@@ -143,7 +142,7 @@ class Live:
         started = time.monotonic()
         before = endpoint.take(started)
         try:
-            status, headers, content = await self._connected().post(self._url(endpoint, path), body)
+            status, headers, content = await self._http.post(self._url(endpoint, path), body)
         except NoAnswer as error:
             fault = self._unsaid(error.fault)
             self._missed(endpoint, fault, time.monotonic())
@@ -211,7 +210,7 @@ class Live:
         url = address(endpoint.url, self._dialect.HEALTH_PATH)
         while endpoint.state == "down":
             await asyncio.sleep(endpoint.next_pause() * (0.75 + 0.5 * random.random()))
-            if await self._connected().alive(url):
+            if await self._http.alive(url):
                 if endpoint.state == "down":
                     endpoint.state = "trying"
                 self._why_unreachable = None
@@ -226,11 +225,6 @@ class Live:
             names = ", ".join(endpoint.name for endpoint in self._endpoints.all)
             hint = "gone for too long" if self._answered else "is the server running, and the address right?"
             self._why_unreachable = f"nothing answers at {names} ({fault.message}): {hint}"
-
-    def _connected(self) -> Http:
-        if self._http is None:
-            self._http = Http(self.account, self._dialect.headers)
-        return self._http
 
     def _url(self, endpoint: Endpoint, path: str) -> str:
         url = self._urls.get((endpoint.url, path))
