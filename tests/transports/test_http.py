@@ -26,13 +26,6 @@ T = TypeVar("T")
 SECRET = "sk-PLANTED-in-a-header"
 
 
-@pytest.fixture(autouse=True)
-def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-
-
 def account(**settings: Any) -> Account:
     given: dict[str, Any] = {"name": "box", "dialect": "openai", "endpoints": ("http://127.0.0.1:1/v1",)}
     given |= {"key": Key(SECRET), **settings}
@@ -206,6 +199,27 @@ def test_a_proxy_is_asked_with_its_credentials(url: str, line: str) -> None:
 def test_a_proxy_that_connects_does_not_see_the_key() -> None:
     got = seen_by_a_proxy("https://far.invalid/v1/x")
     assert not any(SECRET in value for value in got.headers.values())
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "proxied"),
+    [
+        ("http://127.0.0.1:{port}/v1", False),
+        ("http://localhost:{port}/v1", False),
+        ("http://[::1]:{port}/v1", False),
+        ("http://far.invalid/v1", True),
+    ],
+)
+def test_the_proxy_of_the_environment_is_for_other_machines(
+    endpoint: str, proxied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(fixed(answer(b"near"))) as little, serving(fixed(answer(b"by proxy"))) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("http_proxy", proxy.url)
+        url = endpoint.format(port=little.port)
+        came = post(url, account(endpoints=(url,)))
+    assert len(proxy.got) == proxied
+    assert not proxied or (isinstance(came, Answer) and came.body == b"by proxy")
 
 
 def test_a_proxy_that_is_down() -> None:

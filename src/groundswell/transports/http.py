@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import (
@@ -113,6 +115,8 @@ def _client(account: Account, usual: Usual) -> Client:
         builder = builder.default_headers(_headers(account, usual))
         if account.proxy is not None:
             builder = builder.proxy(ProxyBuilder.all(account.proxy.reveal()))
+        elif all(_on_this_machine(url) for url in account.endpoints):
+            builder = builder.no_proxy()
         return builder.build()
     except (ValueError, PyreqwestError) as error:
         problem = type(error).__name__
@@ -120,6 +124,15 @@ def _client(account: Account, usual: Usual) -> Client:
         f"account {account.name}: its proxy or its headers cannot be used ({problem}): "
         "a proxy looks like http://host:port, a header's value is plain text"
     )
+
+
+def _on_this_machine(url: str) -> bool:
+    """Whether an address is one's own: then a proxy that the environment names is not for it."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _headers(account: Account, usual: Usual) -> dict[str, str]:
