@@ -211,9 +211,9 @@ def test_what_is_out_is_not_asked_and_one_request_tries_it_when_it_is_found() ->
     miss(only, FaultKind.CONNECTION, times=3)
     assert (endpoints.open, endpoints.working, endpoints.choose(99.0)) == (False, 0, None)
     only.state = "trying"
-    assert (endpoints.open, named(endpoints.choose(99.0))) == (True, A)
+    assert (endpoints.open, endpoints.tried, named(endpoints.choose(99.0))) == (True, False, A)
     before = only.take(99.0)
-    assert (endpoints.open, endpoints.choose(99.0)) == (False, None)
+    assert (endpoints.open, endpoints.tried, endpoints.choose(99.0)) == (False, True, None)
     only.answered(before, 0.1, 99.0)
     assert (only.state, endpoints.open, endpoints.working) == ("up", True, 1)
 
@@ -237,6 +237,12 @@ def test_a_try_that_is_cancelled_can_be_made_again() -> None:
     endpoint.take(0.0)
     endpoint.given_up()
     assert endpoint.open
+
+
+def test_some_can_be_left_out() -> None:
+    endpoints = Endpoints([A, B, C])
+    assert named(endpoints.choose(0.0, endpoints.all[:2])) == C
+    assert endpoints.choose(0.0, endpoints.all) is None
 
 
 def test_health_checks_are_further_and_further_apart_until_an_answer_comes() -> None:

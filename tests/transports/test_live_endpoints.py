@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from groundswell import RetryPolicy, RunOptions, RunStopped
+from groundswell import FaultKind, RetryPolicy, RunOptions, RunStopped
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.server import Threaded, running
@@ -190,6 +190,25 @@ def test_one_that_fails_at_once_does_not_attract_the_work(tmp_path: Path, nonsen
         figures = talked(bench, specs(100))
         assert figures[emulator.url].sent == 100
         assert figures[little.url].sent < 60
+
+
+def test_one_that_does_not_have_the_model_is_not_asked_for_it(tmp_path: Path) -> None:
+    """It says so at once; that is no reason to think it fast, nor to give anything up."""
+    slower = Settings(latency=Latency(0.02), limits=PARALLEL)
+    missing = answer(b'{"error": "model not found"}', "404 Not Found", content_type="application/json")
+    with serving(lambda got: missing) as little, running(slower) as emulator:
+        bench = Bench(tmp_path, {"OLLAMA_HOST": f"{little.url},{emulator.url}"})
+        figures = talked(bench, specs(100))
+        assert figures[emulator.url].sent == 100
+        assert figures[little.url].sent <= 32
+        assert changes(bench) == [(little.url, "does not have llama3.2")]
+
+
+def test_a_model_that_none_of_them_has(tmp_path: Path) -> None:
+    with running(Settings()) as one, running(Settings()) as other:
+        bench = Bench(tmp_path, {"OLLAMA_HOST": f"{one.url},{other.url}"})
+        outcomes = bench.run(talk, [Talk("ollama/nobody", f"stone {n}") for n in range(5)])
+    assert [outcome.fault.kind for outcome in outcomes if outcome.fault] == [FaultKind.NOT_FOUND] * 5
 
 
 class Script:

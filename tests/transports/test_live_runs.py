@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groundswell import RunOptions, RunStopped
+from groundswell import Run, RunOptions, RunStopped
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.limits import RateLimits
@@ -38,7 +38,7 @@ def test_a_run_can_be_stopped_while_its_server_is_down(tmp_path: Path) -> None:
 
     with closed_port() as port:
         bench = Bench(tmp_path, {"OLLAMA_HOST": f"http://127.0.0.1:{port}"})
-        runs = []
+        runs: list[Run] = []
         asyncio.run(asyncio.wait_for(main(), 8))
 
 

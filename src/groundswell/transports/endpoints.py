@@ -8,7 +8,7 @@ reply all its share.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import exp2
 from urllib.parse import urlsplit
 
@@ -149,20 +149,20 @@ class Endpoints:
 
     @property
     def tried(self) -> bool:
-        """Whether one of them is being found out about."""
-        return any(endpoint.state == "trying" for endpoint in self.all)
+        """Whether a request is on its way that will show if one of them works."""
+        return any(endpoint.state == "trying" and endpoint.outstanding for endpoint in self.all)
 
     @property
     def working(self) -> int:
         """How many of them work."""
         return sum(endpoint.state == "up" for endpoint in self.all)
 
-    def choose(self, now: float) -> Endpoint | None:
-        """Where the next request goes."""
+    def choose(self, now: float, without: Collection[Endpoint] = ()) -> Endpoint | None:
+        """Where the next request goes, some of them left out."""
         if len(self.all) == 1:
             only = self.all[0]
             return only if only.open else None
-        able = [endpoint for endpoint in self.all if endpoint.open]
+        able = [endpoint for endpoint in self.all if endpoint.open and endpoint not in without]
         able = [endpoint for endpoint in able if not endpoint.cools(now)] or able
         guess = min([endpoint.each(now) for endpoint in able if endpoint.known], default=1.0)
 

@@ -68,6 +68,7 @@ class Live:
         self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
         self._watching: set[asyncio.Task[None]] = set()
         self._waiting: list[asyncio.Future[None]] = []
+        self._lacking: dict[str, set[Endpoint]] = {}
         self._urls: dict[tuple[str, str], str] = {}
         self._heard_at = 0.0
         self._answered = False
@@ -130,11 +131,12 @@ class Live:
 
     async def _call(self, request: Request) -> tuple[Reply | Embedding | Fault, tuple[Standing, ...]]:
         """Make one attempt."""
-        call = self._encode(request)
+        model = self.models.get(request.model, request.model)
+        call = self._encode(request, model)
         if isinstance(call, Fault):
             return call, ()
         path, body = call
-        endpoint = await self._chosen()
+        endpoint = await self._chosen(model)
         if endpoint is None:
             why = self._why_unreachable
             kind = FaultKind.CONNECTION if why is None else FaultKind.UNREACHABLE
@@ -154,21 +156,35 @@ class Live:
             self._tell_waiting()
         now = time.monotonic()
         settlement = self._dialect.decode(request, status, headers, content, time.time())
-        if type(settlement) is Fault:
-            settlement = self._unsaid(settlement)
-        if type(settlement) is Fault and (status >= 500 or settlement.kind in NO_GOOD):
-            self._missed(endpoint, settlement, now)
+        if type(settlement) is not Fault:
+            self._replied(endpoint, before, now - started, now)
         else:
-            endpoint.answered(before, now - started, now)
-            self._answered, self._failing_since, self._why_unreachable = True, None, None
+            settlement = self._unsaid(settlement)
+            if status >= 500 or settlement.kind in NO_GOOD:
+                self._missed(endpoint, settlement, now)
+            else:
+                self._replied(endpoint, before, now - started, now)
+            if settlement.kind is FaultKind.NOT_FOUND and self._another_may_have(model, endpoint):
+                return await self._call(request)
         return settlement, self._standings(status, headers, now)
 
-    async def _chosen(self) -> Endpoint | None:
+    async def _chosen(self, model: str) -> Endpoint | None:
         """Where a request goes. If all hangs on an endpoint that is being tried, wait for what becomes of it."""
-        while (endpoint := self._endpoints.choose(time.monotonic())) is None and self._endpoints.tried:
+        lacking = self._lacking.get(model, set())
+        if len(lacking) == len(self._endpoints.all):
+            lacking = set()
+        while (endpoint := self._endpoints.choose(time.monotonic(), lacking)) is None and self._endpoints.tried:
             self._waiting.append(asyncio.get_running_loop().create_future())
             await self._waiting[-1]
         return endpoint
+
+    def _another_may_have(self, model: str, lacks_it: Endpoint) -> bool:
+        """An endpoint does not have a model: it is not asked for it again, unless none of them has it."""
+        lacking = self._lacking.setdefault(model, set())
+        if lacks_it not in lacking and len(self._endpoints.all) > 1:
+            lacking.add(lacks_it)
+            self._notice(self.account.name, lacks_it.name, f"does not have {model}")
+        return 0 < len(lacking) < len(self._endpoints.all)
 
     def _tell_waiting(self) -> None:
         """A request ended. Who waits for that looks again, after what it told has been taken in."""
@@ -181,8 +197,7 @@ class Live:
         """The fault without what the other side repeated of our secrets."""
         return msgspec.structs.replace(fault, message=unsaid(fault.message, self.account))
 
-    def _encode(self, request: Request) -> Any:
-        model = self.models.get(request.model, request.model)
+    def _encode(self, request: Request, model: str) -> Any:
         if self._dialect is anthropic:
             return anthropic.encode(request, model, cache=self.account.prompt_cache)
         return self._dialect.encode(request, model)
@@ -194,6 +209,11 @@ class Live:
         self._heard_at = now
         found: tuple[Standing, ...] = self._dialect.standings(headers, time.time())
         return found
+
+    def _replied(self, endpoint: Endpoint, before: int, seconds: float, now: float) -> None:
+        """An endpoint answered, as one that works does."""
+        endpoint.answered(before, seconds, now)
+        self._answered, self._failing_since, self._why_unreachable = True, None, None
 
     def _missed(self, endpoint: Endpoint, fault: Fault, now: float) -> None:
         """A request got no good answer: if that goes on, the endpoint is taken out and watched."""
