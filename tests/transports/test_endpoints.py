@@ -182,6 +182,20 @@ def test_it_cools_for_longer_and_longer_and_not_for_ever() -> None:
     assert cooling == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]
 
 
+def test_it_cools_for_as_long_as_it_wants_to_be_left_alone() -> None:
+    endpoints = Endpoints([A, B])
+    limited, free = endpoints.all
+    limited.take(0.0)
+    limited.missed(FaultKind.RATE_LIMITED, 0.0, 30.0)
+    miss(limited, FaultKind.RATE_LIMITED, 1.0)
+    free.take(0.0)
+    assert [named(endpoints.choose(now)) for now in (0.0, 29.0, 30.0)] == [B, B, A]
+    assert endpoints.spare(29.0)
+    miss(free, FaultKind.OVERLOADED, 29.0)
+    assert not endpoints.spare(29.0)
+    assert endpoints.spare(30.0)
+
+
 def test_one_that_cools_is_asked_where_there_is_no_other() -> None:
     endpoints = Endpoints([A, B])
     for endpoint in endpoints.all:

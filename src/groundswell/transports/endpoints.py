@@ -111,7 +111,7 @@ class Endpoint:
         self._each = each if self._each is None else self._each + new * (each - self._each)
         self._news_at = self._waits_since = now
 
-    def missed(self, kind: FaultKind, now: float) -> bool:
+    def missed(self, kind: FaultKind, now: float, retry_after: float | None = None) -> bool:
         """A request failed. Whether that takes the endpoint out."""
         self.outstanding -= 1
         self.failed += 1
@@ -119,7 +119,8 @@ class Endpoint:
         if kind not in COOLS:
             return False
         self.misses += 1
-        self._cool_until = now + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self.misses - 1, 10))
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self.misses - 1, 10))
+        self._cool_until = max(self._cool_until, now + max(pause, retry_after or 0.0))
         broken = kind in BREAKS_AFTER and (self.state == "trying" or self.misses >= BREAKS_AFTER[kind])
         if not broken or self.state == "down":
             return False
@@ -146,6 +147,10 @@ class Endpoints:
     def open(self) -> bool:
         """Whether any of them takes a request now."""
         return any(endpoint.open for endpoint in self.all)
+
+    def spare(self, now: float) -> bool:
+        """Whether one of them takes a request now and has no reason to be left alone."""
+        return any(endpoint.open and not endpoint.cools(now) for endpoint in self.all)
 
     @property
     def tried(self) -> bool:

@@ -146,9 +146,7 @@ class Live:
         try:
             status, headers, content = await self._http.post(self._url(endpoint, path), body)
         except NoAnswer as error:
-            fault = self._unsaid(error.fault)
-            self._missed(endpoint, fault, time.monotonic())
-            return fault, ()
+            return self._missed(endpoint, self._unsaid(error.fault), time.monotonic()), ()
         except BaseException:
             endpoint.given_up()
             raise
@@ -161,7 +159,7 @@ class Live:
         else:
             settlement = self._unsaid(settlement)
             if status >= 500 or settlement.kind in NO_GOOD:
-                self._missed(endpoint, settlement, now)
+                settlement = self._missed(endpoint, settlement, now)
             else:
                 self._replied(endpoint, before, now - started, now)
             if settlement.kind is FaultKind.NOT_FOUND and self._another_may_have(model, endpoint):
@@ -215,15 +213,22 @@ class Live:
         endpoint.answered(before, seconds, now)
         self._answered, self._failing_since, self._why_unreachable = True, None, None
 
-    def _missed(self, endpoint: Endpoint, fault: Fault, now: float) -> None:
-        """A request got no good answer: if that goes on, the endpoint is taken out and watched."""
+    def _missed(self, endpoint: Endpoint, fault: Fault, now: float) -> Fault:
+        """A request got no good answer: if that goes on, the endpoint is taken out and watched.
+
+        The fault as the engine should see it: what one endpoint wants to be waited for is no reason to wait while
+        there is another.
+        """
         if self._failing_since is None:
             self._failing_since = now
-        if endpoint.missed(fault.kind, now):
+        if endpoint.missed(fault.kind, now, fault.retry_after):
             self._notice(self.account.name, endpoint.name, f"down: {fault.message}")
             task = asyncio.create_task(self._watch(endpoint, fault))
             self._watching.add(task)
             task.add_done_callback(self._watching.discard)
+        if fault.retry_after is not None and self._endpoints.spare(now):
+            return msgspec.structs.replace(fault, retry_after=None)
+        return fault
 
     async def _watch(self, endpoint: Endpoint, fault: Fault) -> None:
         """Look after an endpoint that is out until it answers."""
