@@ -19,8 +19,6 @@ import pytest
 import groundswell
 from groundswell import RetryPolicy, Run, RunOptions, Trial, program
 from groundswell.accounts import config
-from groundswell.accounts.account import Account, Key
-from groundswell.accounts.unsaid import unsaid
 from groundswell.engine.events import Event
 from groundswell.transports import live
 from tests import planted
@@ -299,32 +297,3 @@ def test_the_command_line_with_a_password_in_an_address(monkeypatch: pytest.Monk
     ]
     assert "OPENAI_BASE_URL" in told_[0]
     assert leaked([*told_, *files_below(folder)]) == set()
-
-
-def box(**settings: Any) -> Account:
-    return Account(name="box", dialect="openai", endpoints=("http://h/v1",), **settings)
-
-
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("nothing of it", "nothing of it"),
-        ("", ""),
-        ("the key 12345678abc is wrong", "the key [secret] is wrong"),
-        ("12345678abc", "[secret]"),
-        ("12345678abc12345678abc", "[secret]"),
-        ("is 12345678 or 5678abcd?", "is [secret] or 5678abcd?"),
-        ("is 45678abc or 12345678?", "is [secret] or [secret]?"),
-        ("is 1234567?", "is 1234567?"),
-    ],
-)
-def test_what_is_left_of_a_text(text: str, left: str) -> None:
-    assert unsaid(text, box(key=Key("12345678abc"))) == left
-
-
-def test_headers_and_proxies_are_left_out_as_well() -> None:
-    account = box(headers={"x-a": Key("header-value")}, proxy=Key("http://me:pass%20word1@host:1"))
-    assert (
-        unsaid("header-value, me:pass word1, bWU6cGFzcyB3b3JkMQ==, host", account)
-        == "[secret], [secret], [secret], host"
-    )

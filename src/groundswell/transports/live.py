@@ -12,7 +12,7 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -168,9 +168,9 @@ class Live:
 
     async def _chosen(self, model: str) -> Endpoint | None:
         """Where a request goes. If all hangs on an endpoint that is being tried, wait for what becomes of it."""
-        lacking = self._lacking.get(model, set())
+        lacking: Collection[Endpoint] = self._lacking.get(model, ())
         if len(lacking) == len(self._endpoints.all):
-            lacking = set()
+            lacking = ()
         while (endpoint := self._endpoints.choose(time.monotonic(), lacking)) is None and self._endpoints.tried:
             self._waiting.append(asyncio.get_running_loop().create_future())
             await self._waiting[-1]
@@ -186,8 +186,8 @@ class Live:
 
     def _tell_waiting(self) -> None:
         """A request ended. Who waits for that looks again, after what it told has been taken in."""
-        waiting, self._waiting = self._waiting, []
-        for one in waiting:
+        while self._waiting:
+            one = self._waiting.pop()
             if not one.done():
                 one.set_result(None)
 
