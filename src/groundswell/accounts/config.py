@@ -24,7 +24,7 @@ from groundswell.accounts.sources import (
     read_file,
     unused_variables,
 )
-from groundswell.accounts.variables import Variables, read_variables
+from groundswell.accounts.variables import Environment, Variables, read_variables
 from groundswell.errors import SettingsError
 
 FILE = "groundswell.toml"
@@ -157,13 +157,21 @@ class Accounts:
 
 def load_here(overrides: Sequence[str] = ()) -> Accounts:
     """The accounts of this process: its environment, and the folder that it works in."""
-    return load(os.environ, Path.cwd(), Path(os.path.expanduser("~")), overrides)
+    return load(Environment(os.environ), Path.cwd(), Path(os.path.expanduser("~")), overrides)
 
 
 def load(environment: Mapping[str, str], folder: Path, home: Path, overrides: Sequence[str] = ()) -> Accounts:
     """The accounts of a working folder. A later source wins, setting by setting: the built-in table, the user's
     file, the folder's file, the environment with what .env adds to it, flags.
     """
+    try:
+        return _load(environment, folder, home, overrides)
+    except SettingsError as error:
+        problem = str(error)
+    raise SettingsError(problem)  # afresh: those who read the sources had secrets in hand, and a traceback shows that
+
+
+def _load(environment: Mapping[str, str], folder: Path, home: Path, overrides: Sequence[str]) -> Accounts:
     variables = read_variables(environment, folder / DOTENV)
     paths = list(dict.fromkeys((_user_folder(environment, home) / FILE, folder / FILE)))
     read = {path: written for path in paths if (written := read_file(path)) is not None}

@@ -26,6 +26,13 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "$": "$"}
 _SENDABLE = re.compile(r"[ -~]+")
 
 
+class Environment(dict[str, str]):
+    """The variables of a process. A report that shows the values of names does not show these."""
+
+    def __repr__(self) -> str:
+        return f"Environment({len(self)} names)"
+
+
 class Variables:
     """Variables by name, and where each of them is set. What they hold is shown nowhere."""
 
@@ -42,13 +49,14 @@ class Variables:
 
     def key(self, name: str) -> Key | None:
         """What a variable holds, to be sent in a header."""
-        text = self.get(name)
-        if text is not None and not _SENDABLE.fullmatch(text):
+        if self.get(name) is None:
+            return None
+        if not _SENDABLE.fullmatch(self.get(name) or ""):
             raise SettingsError(
                 f"{self.place(name)}: {name}: holds a line break or another character that cannot be sent in a "
                 f"header; copy the key again"
             )
-        return None if text is None else Key(text)
+        return Key(self.get(name) or "")
 
     def place(self, name: str) -> str:
         """Where a variable is set."""

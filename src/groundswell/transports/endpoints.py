@@ -8,7 +8,8 @@ reply all its share.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from math import exp2
 from urllib.parse import urlsplit
 
 from groundswell.engine.records import EndpointFigures, EndpointState
@@ -27,7 +28,8 @@ class Endpoint:
     __slots__ = (
         "_cool_until",
         "_each",
-        "_each_at",
+        "_news_at",
+        "_waits_since",
         "failed",
         "misses",
         "name",
@@ -50,7 +52,8 @@ class Endpoint:
         self.pause = FIRST_PAUSE
         self.seconds: float | None = None
         self._each: float | None = None
-        self._each_at = 0.0
+        self._news_at = 0.0
+        self._waits_since = 0.0
         self._cool_until = 0.0
 
     @property
@@ -63,17 +66,35 @@ class Endpoint:
         """Whether it takes a request now."""
         return self.state == "up" or (self.state == "trying" and not self.outstanding)
 
-    def each(self, now: float) -> float | None:
-        """Seconds that each outstanding request takes there; old news counts for less and less."""
-        return None if self._each is None else self._each * 0.5 ** ((now - self._each_at) / FORGETS)
+    def each(self, now: float, guess: float = 0.0) -> float:
+        """Seconds that each outstanding request takes there, or the guess while nothing is known.
+
+        One that is idle seems faster and faster, so that it is tried again. One that keeps requests waiting seems
+        as slow as that shows it to be.
+        """
+        known = guess if self._each is None else self._each
+        if self.outstanding:
+            return max(known, (now - self._waits_since) / self.outstanding)
+        return known if self._each is None else known * self._freshness(now)
+
+    @property
+    def known(self) -> bool:
+        """Whether it has ever answered."""
+        return self._each is not None
+
+    def _freshness(self, now: float) -> float:
+        """How much of what is known still counts: 1 for the latest news, and less and less after it."""
+        return exp2((self._news_at - now) / FORGETS)
 
     def cools(self, now: float) -> bool:
         """Whether it failed a moment ago."""
         return now < self._cool_until
 
-    def take(self) -> int:
+    def take(self, now: float) -> int:
         """One more request goes there; how many were there before it."""
         before = self.outstanding
+        if not before:
+            self._waits_since = now
         self.outstanding += 1
         self.sent += 1
         return before
@@ -85,18 +106,21 @@ class Endpoint:
         self.pause = FIRST_PAUSE
         self.state = "up"
         self.seconds = seconds if self.seconds is None else self.seconds + 0.2 * (seconds - self.seconds)
-        each, known = seconds / (before + 1), self.each(now)
-        self._each = each if known is None else known + 0.2 * (each - known)
-        self._each_at = now
+        each = seconds / (before + 1)
+        new = 1 - 0.8 * self._freshness(now)
+        self._each = each if self._each is None else self._each + new * (each - self._each)
+        self._news_at = self._waits_since = now
 
-    def missed(self, kind: FaultKind, now: float) -> bool:
+    def missed(self, kind: FaultKind, now: float, retry_after: float | None = None) -> bool:
         """A request failed. Whether that takes the endpoint out."""
         self.outstanding -= 1
         self.failed += 1
+        self._news_at = self._waits_since = now
         if kind not in COOLS:
             return False
         self.misses += 1
-        self._cool_until = now + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self.misses - 1, 10))
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self.misses - 1, 10))
+        self._cool_until = max(self._cool_until, now + max(pause, retry_after or 0.0))
         broken = kind in BREAKS_AFTER and (self.state == "trying" or self.misses >= BREAKS_AFTER[kind])
         if not broken or self.state == "down":
             return False
@@ -124,24 +148,31 @@ class Endpoints:
         """Whether any of them takes a request now."""
         return self.all[0].open or any(endpoint.open for endpoint in self.all)
 
+    def spare(self, now: float) -> bool:
+        """Whether one of them takes a request now and has no reason to be left alone."""
+        return any(endpoint.open and not endpoint.cools(now) for endpoint in self.all)
+
+    @property
+    def tried(self) -> bool:
+        """Whether a request is on its way that will show if one of them works."""
+        return any(endpoint.state == "trying" and endpoint.outstanding for endpoint in self.all)
+
     @property
     def working(self) -> int:
         """How many of them work."""
         return sum(endpoint.state == "up" for endpoint in self.all)
 
-    def choose(self, now: float) -> Endpoint | None:
-        """Where the next request goes."""
+    def choose(self, now: float, without: Collection[Endpoint] = ()) -> Endpoint | None:
+        """Where the next request goes, some of them left out."""
         if len(self.all) == 1:
             only = self.all[0]
             return only if only.open else None
-        able = [endpoint for endpoint in self.all if endpoint.open]
+        able = [endpoint for endpoint in self.all if endpoint.open and endpoint not in without]
         able = [endpoint for endpoint in able if not endpoint.cools(now)] or able
-        known = [each for endpoint in able if (each := endpoint.each(now)) is not None]
-        guess = min(known, default=1.0)
+        guess = min([endpoint.each(now) for endpoint in able if endpoint.known], default=1.0)
 
         def wait(endpoint: Endpoint) -> tuple[float, int]:
-            each = endpoint.each(now)
-            return (endpoint.outstanding + 1) * (guess if each is None else each), endpoint.sent
+            return (endpoint.outstanding + 1) * endpoint.each(now, guess), endpoint.sent
 
         return min(able, key=wait, default=None)
 

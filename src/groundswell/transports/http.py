@@ -6,9 +6,11 @@ key would go along.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from ipaddress import ip_address
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import (
@@ -28,6 +30,9 @@ from groundswell.program.request import Fault, FaultKind
 IDLE = timedelta(seconds=50)
 """Less than the minute after which many servers close a connection that nobody uses."""
 PROBE = timedelta(seconds=5)
+
+Usual = Callable[[str | None], Mapping[str, str]]
+"""The headers that go along with every request, by the key."""
 
 
 class Answer(NamedTuple):
@@ -49,10 +54,10 @@ class NoAnswer(Exception):
 class Http:
     """The connections of one account."""
 
-    def __init__(self, account: Account, headers: Mapping[str, str]) -> None:
+    def __init__(self, account: Account, usual: Usual) -> None:
         self._timeout = account.timeout
         self._connect_timeout = account.connect_timeout
-        self._client = _client(account, headers)
+        self._client = _client(account, usual)
 
     async def post(self, url: Url, body: bytes) -> Answer:
         """Make one attempt; raises `NoAnswer`."""
@@ -104,11 +109,11 @@ def _causes(error: PyreqwestError) -> list[str]:
     return [one["message"] for one in causes if "://" not in one["message"]]
 
 
-def _client(account: Account, headers: Mapping[str, str]) -> Client:
+def _client(account: Account, usual: Usual) -> Client:
+    """A client with everything that an account says. No secret is in a variable here: tracebacks may show those."""
     builder = (
         ClientBuilder()
         .user_agent("groundswell")
-        .default_headers({**headers, **{name: value.reveal() for name, value in account.headers.items()}})
         .timeout(timedelta(seconds=account.timeout))
         .connect_timeout(timedelta(seconds=account.connect_timeout))
         .pool_idle_timeout(IDLE)
@@ -116,11 +121,29 @@ def _client(account: Account, headers: Mapping[str, str]) -> Client:
         .referer(False)
     )
     try:
+        builder = builder.default_headers(_headers(account, usual))
         if account.proxy is not None:
             builder = builder.proxy(ProxyBuilder.all(account.proxy.reveal()))
+        elif all(_on_this_machine(url) for url in account.endpoints):
+            builder = builder.no_proxy()
         return builder.build()
     except (ValueError, PyreqwestError) as error:
-        raise SettingsError(
-            f"account {account.name}: its proxy or its headers cannot be used ({type(error).__name__}): "
-            "a proxy looks like http://host:port, a header's value is plain text"
-        ) from None
+        problem = type(error).__name__
+    raise SettingsError(
+        f"account {account.name}: its proxy or its headers cannot be used ({problem}): "
+        "a proxy looks like http://host:port, a header's value is plain text"
+    )
+
+
+def _on_this_machine(url: str) -> bool:
+    """Whether an address is one's own: then a proxy that the environment names is not for it."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _headers(account: Account, usual: Usual) -> dict[str, str]:
+    said = {name: value.reveal() for name, value in account.headers.items()}
+    return {**usual(None if account.key is None else account.key.reveal()), **said}

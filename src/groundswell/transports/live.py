@@ -12,11 +12,14 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from types import ModuleType
 from typing import Any
 
+import msgspec
+
 from groundswell.accounts.account import Account
+from groundswell.accounts.unsaid import unsaid
 from groundswell.dialects import address, anthropic, ollama, openai
 from groundswell.engine.records import (
     Absent,
@@ -61,13 +64,15 @@ class Live:
         self._notice = notice or (lambda account, endpoint, what: None)
         self._dialect = DIALECTS[account.dialect]
         self._endpoints = Endpoints(account.endpoints)
-        self._http: Http | None = None
+        self._http = Http(account, self._dialect.headers)
         self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
         self._watching: set[asyncio.Task[None]] = set()
+        self._waiting: list[asyncio.Future[None]] = []
+        self._lacking: dict[str, set[Endpoint]] = {}
         self._urls: dict[tuple[str, str], Url] = {}
         self._heard_at = 0.0
-        self._last_answer: float | None = None
-        self._first_try: float | None = None
+        self._answered = False
+        self._failing_since: float | None = None
         self._why_unreachable: str | None = None
 
     @property
@@ -104,8 +109,7 @@ class Live:
         for task in self._watching:
             task.cancel()
         await asyncio.gather(*self._watching, return_exceptions=True)
-        if self._http is not None:
-            await self._http.close()
+        await self._http.close()
 
     async def _single(self, item: Item) -> list[Settled]:
         return [Settled(item.ask, *await self.ask(item.request))]
@@ -125,36 +129,71 @@ class Live:
 
     async def ask(self, request: Request) -> tuple[Reply | Embedding | Fault, Sequence[Standing]]:
         """Make one attempt."""
-        call = self._encode(request)
+        model = self.models.get(request.model, request.model)
+        call = self._encode(request, model)
         if isinstance(call, Fault):
             return call, ()
         path, body = call
-        started = time.monotonic()
-        endpoint = self._endpoints.choose(started)
+        endpoint = await self._chosen(model)
         if endpoint is None:
             why = self._why_unreachable
             kind = FaultKind.CONNECTION if why is None else FaultKind.UNREACHABLE
             return Fault(kind, why or "no endpoint works at the moment"), ()
-        before = endpoint.take()
+        started = time.monotonic()
+        before = endpoint.take(started)
         try:
-            status, headers, content = await self._connected().post(self._url(endpoint, path), body)
+            status, headers, content = await self._http.post(self._url(endpoint, path), body)
         except NoAnswer as error:
-            self._missed(endpoint, error.fault, time.monotonic())
-            return error.fault, ()
+            return self._missed(endpoint, self._unsaid(error.fault), time.monotonic()), ()
         except BaseException:
             endpoint.given_up()
             raise
+        finally:
+            self._tell_waiting()
         now = time.monotonic()
         settlement = self._dialect.decode(request, status, headers, content, time.time())
-        if type(settlement) is Fault and (status >= 500 or settlement.kind in LOADED):
-            self._missed(endpoint, settlement, now)
+        if type(settlement) is not Fault:
+            self._replied(endpoint, before, now - started, now)
         else:
-            endpoint.answered(before, now - started, now)
-            self._last_answer = now
+            settlement = self._unsaid(settlement)
+            if status >= 500 or settlement.kind in NO_GOOD:
+                settlement = self._missed(endpoint, settlement, now)
+            else:
+                self._replied(endpoint, before, now - started, now)
+            if settlement.kind is FaultKind.NOT_FOUND and self._another_may_have(model, endpoint):
+                return await self._call(request)
         return settlement, self._standings(status, headers, now)
 
-    def _encode(self, request: Request) -> Any:
-        model = self.models.get(request.model, request.model)
+    async def _chosen(self, model: str) -> Endpoint | None:
+        """Where a request goes. If all hangs on an endpoint that is being tried, wait for what becomes of it."""
+        lacking: Collection[Endpoint] = self._lacking.get(model, ())
+        if len(lacking) == len(self._endpoints.all):
+            lacking = ()
+        while (endpoint := self._endpoints.choose(time.monotonic(), lacking)) is None and self._endpoints.tried:
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await self._waiting[-1]
+        return endpoint
+
+    def _another_may_have(self, model: str, lacks_it: Endpoint) -> bool:
+        """An endpoint does not have a model: it is not asked for it again, unless none of them has it."""
+        lacking = self._lacking.setdefault(model, set())
+        if lacks_it not in lacking and len(self._endpoints.all) > 1:
+            lacking.add(lacks_it)
+            self._notice(self.account.name, lacks_it.name, f"does not have {model}")
+        return 0 < len(lacking) < len(self._endpoints.all)
+
+    def _tell_waiting(self) -> None:
+        """A request ended. Who waits for that looks again, after what it told has been taken in."""
+        while self._waiting:
+            one = self._waiting.pop()
+            if not one.done():
+                one.set_result(None)
+
+    def _unsaid(self, fault: Fault) -> Fault:
+        """The fault without what the other side repeated of our secrets."""
+        return msgspec.structs.replace(fault, message=unsaid(fault.message, self.account))
+
+    def _encode(self, request: Request, model: str) -> Any:
         if self._dialect is anthropic:
             return anthropic.encode(request, model, cache=self.account.prompt_cache)
         return self._dialect.encode(request, model)
@@ -167,22 +206,34 @@ class Live:
         found: tuple[Standing, ...] = self._dialect.standings(headers, time.time())
         return found
 
-    def _missed(self, endpoint: Endpoint, fault: Fault, now: float) -> None:
-        """A request got no good answer: if that goes on, the endpoint is taken out and watched."""
-        if self._first_try is None:
-            self._first_try = now
-        if endpoint.missed(fault.kind, now):
+    def _replied(self, endpoint: Endpoint, before: int, seconds: float, now: float) -> None:
+        """An endpoint answered, as one that works does."""
+        endpoint.answered(before, seconds, now)
+        self._answered, self._failing_since, self._why_unreachable = True, None, None
+
+    def _missed(self, endpoint: Endpoint, fault: Fault, now: float) -> Fault:
+        """A request got no good answer: if that goes on, the endpoint is taken out and watched.
+
+        The fault as the engine should see it: what one endpoint wants to be waited for is no reason to wait while
+        there is another.
+        """
+        if self._failing_since is None:
+            self._failing_since = now
+        if endpoint.missed(fault.kind, now, fault.retry_after):
             self._notice(self.account.name, endpoint.name, f"down: {fault.message}")
             task = asyncio.create_task(self._watch(endpoint, fault))
             self._watching.add(task)
             task.add_done_callback(self._watching.discard)
+        if fault.retry_after is not None and self._endpoints.spare(now):
+            return msgspec.structs.replace(fault, retry_after=None)
+        return fault
 
     async def _watch(self, endpoint: Endpoint, fault: Fault) -> None:
         """Look after an endpoint that is out until it answers."""
         url = address(endpoint.url, self._dialect.HEALTH_PATH)
         while endpoint.state == "down":
             await asyncio.sleep(endpoint.next_pause() * (0.75 + 0.5 * random.random()))
-            if await self._connected().alive(url):
+            if await self._http.alive(url):
                 if endpoint.state == "down":
                     endpoint.state = "trying"
                 self._why_unreachable = None
@@ -192,18 +243,11 @@ class Live:
 
     def _consider_giving_up(self, fault: Fault, now: float) -> None:
         """No endpoint works. Sooner or later that must be said."""
-        since = self._last_answer if self._last_answer is not None else self._first_try
-        patience = NEVER_ANSWERED if self._last_answer is None else ANSWERED_BEFORE
-        if since is not None and now - since > patience:
+        patience = ANSWERED_BEFORE if self._answered else NEVER_ANSWERED
+        if self._failing_since is not None and now - self._failing_since > patience:
             names = ", ".join(endpoint.name for endpoint in self._endpoints.all)
-            hint = "is the server running, and the address right?" if self._last_answer is None else "gone for too long"
+            hint = "gone for too long" if self._answered else "is the server running, and the address right?"
             self._why_unreachable = f"nothing answers at {names} ({fault.message}): {hint}"
-
-    def _connected(self) -> Http:
-        if self._http is None:
-            key = self.account.key
-            self._http = Http(self.account, self._dialect.headers(None if key is None else key.reveal()))
-        return self._http
 
     def _url(self, endpoint: Endpoint, path: str) -> Url:
         url = self._urls.get((endpoint.url, path))
@@ -212,7 +256,8 @@ class Live:
         return url
 
 
-LOADED = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
+NO_GOOD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED, FaultKind.GARBLED})
+"""Faults that tell of the endpoint, whatever the status. One that is quick with them must not seem fast."""
 
 
 async def _as_they_come(work: Sequence[Coroutine[Any, Any, list[Settled]]]) -> AsyncIterator[list[Settled]]:

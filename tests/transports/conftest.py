@@ -1,0 +1,39 @@
+"""Emulators over real HTTP, and a bench that asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from groundswell.emulator.server import Threaded, running
+from groundswell.emulator.settings import Settings
+from tests.transports.scene import Bench, environment
+
+
+@pytest.fixture(autouse=True)
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may be behind one."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture(scope="module")
+def _emulator() -> Iterator[Threaded]:
+    with running(Settings()) as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def emulator(_emulator: Threaded) -> Threaded:
+    """An emulator with empty books and no faults; its port may be another test's as well."""
+    _emulator.reset()
+    _emulator.set_faults()
+    return _emulator
+
+
+@pytest.fixture
+def bench(tmp_path: Path, emulator: Threaded) -> Bench:
+    return Bench(tmp_path, environment(emulator.url))
