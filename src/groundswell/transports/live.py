@@ -161,7 +161,7 @@ class Live:
             else:
                 self._replied(endpoint, before, now - started, now)
             if settlement.kind is FaultKind.NOT_FOUND and self._another_may_have(model, endpoint):
-                return await self._call(request)
+                return await self.ask(request)
         return settlement, self._standings(status, headers, now)
 
     async def _chosen(self, model: str) -> Endpoint | None:
