@@ -5,9 +5,10 @@ each of its models, since providers count by model. A pace learns:
 
 - from what a provider says of its limits with a reply. The bucket then holds what the provider said was left, what
   has come in since, and less what was sent since: close to the limit, and not over it.
-- from being refused. The cap doubles every round while every slot is used and nothing is refused, is cut once per
-  episode, and grows again: fast up to where it was cut, then by one a round. After a server error it does not grow
-  for a few replies, so that it stands still where many requests fail.
+- from being refused. The cap doubles every round while every slot is used and nothing is refused. It is cut, once per
+  episode, when several requests in a row are refused and no limit that the provider tells of explains it; then it
+  grows again: fast up to where it was cut, then by one a round, or a second where a round takes longer. After a
+  server error it does not grow for a few replies, so that it stands still where many requests fail.
 """
 
 from __future__ import annotations
@@ -24,12 +25,17 @@ from groundswell.program.request import FaultKind, Standing
 START = 32
 SMOOTH = 0.1
 SHY = 0.25
+SHY_FOR = 600.0
 SPARE = 0.05
+SLOWER = 0.995
 QUIET_AFTER_ERROR = 8
-FAR = 1 << 30
+NEWEST, TOO_MANY = 0.1, 0.3
+"""A refusal moves the share of refusals by a tenth; from three tenths, after four in a row, there were too many."""
 
 LOAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
 TROUBLE = frozenset({FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.CONNECTION})
+GIVEN_BACK = frozenset({"input_tokens", "output_tokens"})
+"""What a provider that counts these reserves and does not use, it gives back. One that counts `tokens` does not."""
 
 
 class PaceLimits(msgspec.Struct, frozen=True):
@@ -49,14 +55,28 @@ class Demand(NamedTuple):
     output: int = 0
 
 
+class Sent(NamedTuple):
+    """How much has left so far, and how much of that turned out not to be used."""
+
+    requests: int = 0
+    input: int = 0
+    output: int = 0
+    unused_input: int = 0
+    unused_output: int = 0
+
+    def since(self, then: Sent, resource: str) -> float:
+        """What has been taken from a provider's bucket since then."""
+        requests, input_, output, unused_input, unused_output = (now - was for now, was in zip(self, then, strict=True))
+        unused = _share(resource, 0, unused_input, unused_output) if resource in GIVEN_BACK else 0
+        return _share(resource, requests, input_, output) - unused
+
+
 class Mark(NamedTuple):
     """When a request left, what it may use, and how much had left by then."""
 
     at: float
     demand: Demand
-    requests: int
-    input: int
-    output: int
+    sent: Sent = Sent()
 
 
 def _share(resource: str, requests: float, input_: float, output: float) -> float:
@@ -74,7 +94,7 @@ class Bucket:
     `margin` is left in it, since the other side's clock and order of arrival are not ours.
     """
 
-    __slots__ = ("_at", "_level", "_shy", "margin", "rate", "resource", "size")
+    __slots__ = ("_at", "_full_at", "_level", "_shy_until", "margin", "rate", "resource", "size")
 
     def __init__(self, resource: str, rate: float, size: float, now: float) -> None:
         self.resource = resource
@@ -83,12 +103,13 @@ class Bucket:
         self.margin = 0.0
         self._level = self.size
         self._at = now
-        self._shy = False
+        self._full_at = -inf
+        self._shy_until = -inf
 
     @classmethod
     def smooth(cls, resource: str, per_minute: float, now: float) -> Bucket:
         """A bucket for a limit that is all we know of: it holds so little that no minute sees more than the limit."""
-        rate = 0.995 * per_minute / 60
+        rate = SLOWER * per_minute / 60
         return cls(resource, rate, rate * SMOOTH, now)
 
     def level(self, now: float) -> float:
@@ -96,6 +117,8 @@ class Bucket:
         if now > self._at:
             self._level = min(self.size, self._level + (now - self._at) * self.rate)
             self._at = now
+        if self._level >= self.size:
+            self._full_at = now
         return self._level
 
     def take(self, amount: float, now: float) -> None:
@@ -107,24 +130,38 @@ class Bucket:
         lacking = min(amount + self.margin, self.size) - self.level(now)
         return now if lacking <= 1e-9 else now + lacking / self.rate
 
-    def learn(self, said: Standing, sent_since: float, elapsed: float, now: float) -> None:
-        """Take over what the provider said `elapsed` seconds ago, when so much had not been sent yet."""
-        self.rate = _rate(said)
-        self.size = max(1.0, self.rate * SHY) if self._shy else min(said.limit, max(self.size, said.remaining, 1.0))
+    def lacks(self, demand: Demand, now: float) -> bool:
+        """Whether a request would not find enough in it."""
+        return self.level(now) < _share(self.resource, 1, demand.input, demand.output)
+
+    def shy(self, now: float) -> bool:
+        """Whether it holds little because the provider was found to count by shorter times."""
+        return now < self._shy_until
+
+    def learn(self, said: Standing, sent_since: float, at: float, now: float) -> None:
+        """Take over what the provider said of an earlier time, when so much had not been sent yet.
+
+        If the bucket was full since then, some of what came in was lost, and old news cannot say how much.
+        """
+        level, was, shy = self.level(now), self.size, self.shy(now)
+        self.rate = SLOWER * _rate(said)
+        self.size = max(1.0, self.rate * SHY if shy else min(said.limit, max(self.size, said.remaining)))
         self.margin = min(max(1.0, self.rate * SPARE, said.limit * 0.005), self.size / 4)
-        self._level = min(self.size, said.remaining + elapsed * self.rate) - sent_since
-        self._at = now
+        news = min(self.size, said.remaining + max(0.0, now - at) * self.rate - sent_since)
+        lossy = at < self._full_at and self.size <= was
+        self._level = min(news, level) if shy or lossy else news
+        self._at = max(self._at, now)
 
     def be_shy(self, now: float) -> None:
         """The provider refused what it said was left: it counts by shorter times than it says. Hold little."""
-        self._shy = True
+        self._shy_until = now + SHY_FOR
         self.size = max(1.0, self.rate * SHY)
         self._level = min(0.0, self.level(now))
 
 
 def _rate(said: Standing) -> float:
     """Units per second. Limits are per minute, unless the time to a full bucket shows that they are per day."""
-    rate = max(said.limit, 1.0) / 60
+    rate = said.limit / 60
     used = said.limit - said.remaining
     if said.reset and used > 0:
         implied = used / said.reset
@@ -164,13 +201,13 @@ class Pace:
         self._steep_to = inf
         self._cut_at = now
         self._accepted_since_cut = True
-        self._since_refusal = FAR
+        self._refusals = 0.0
         self._quiet = 0
         self._learnt: dict[str, Bucket] = {}
         self._configured = allowance.buckets
         self._buckets: list[Bucket] = list(allowance.buckets)
         self._heard = now
-        self._requests = self._input = self._output = 0
+        self._sent = Sent()
 
     @classmethod
     def alone(cls, limits: PaceLimits, now: float) -> Pace:
@@ -206,10 +243,11 @@ class Pace:
                 bucket.take(_share(bucket.resource, 1, demand.input, demand.output), now)
             self.in_flight += 1
             allowance.in_flight += 1
-            self._requests += 1
-            self._input += demand.input
-            self._output += demand.output
-            return Mark(now, demand, self._requests, self._input, self._output)
+            sent = self._sent
+            self._sent = sent._replace(
+                requests=sent.requests + 1, input=sent.input + demand.input, output=sent.output + demand.output
+            )
+            return Mark(now, demand, self._sent)
 
     def recall(self) -> None:
         """A request that had left is given up, or never really left."""
@@ -224,7 +262,7 @@ class Pace:
             self.in_flight -= 1
             self.allowance.in_flight -= 1
             self.accepted_at = now
-            self._since_refusal += 1
+            self._refusals -= NEWEST * self._refusals
             self._accepted_since_cut = self._accepted_since_cut or mark.at >= self._cut_at
             took = now - mark.at
             self.latency = took if self.latency is None else self.latency + 0.1 * (took - self.latency)
@@ -233,7 +271,7 @@ class Pace:
             if self._quiet:
                 self._quiet -= 1
             elif saturated:
-                self._cap += 1 if self._cap < self._steep_to else 1 / self._cap
+                self._cap += 1 if self._cap < self._steep_to else max(1.0, self.latency) / self._cap
                 self._cap = min(self._cap, self.allowance.limits.max_concurrent)
 
     def failed(self, mark: Mark, kind: FaultKind, retry_after: float | None, now: float) -> None:
@@ -252,13 +290,14 @@ class Pace:
             if mark.at < self._heard:
                 return  # a later one has told already
             self._heard = mark.at
-            sent = (self._requests - mark.requests, self._input - mark.input, self._output - mark.output)
             for said in standings:
+                if said.limit <= 0:
+                    continue  # what is answered is not forbidden: this limit is not kept
                 bucket = self._learnt.get(said.resource)
                 if bucket is None:
                     bucket = self._learnt[said.resource] = Bucket(said.resource, _rate(said), 1.0, now)
                     self._gather()
-                bucket.learn(said, _share(said.resource, *sent), now - mark.at, now)
+                bucket.learn(said, self._sent.since(mark.sent, said.resource), mark.at, now)
 
     def _gather(self) -> None:
         """All buckets that a request takes from: those learnt, and those of the settings as they are now."""
@@ -266,34 +305,41 @@ class Pace:
         self._buckets = [*self._learnt.values(), *self._configured]
 
     def _correct(self, input_: int, output: int, now: float) -> None:
+        """A request used so much more than it was expected to."""
+        sent = self._sent
+        self._sent = sent._replace(unused_input=sent.unused_input - input_, unused_output=sent.unused_output - output)
         for bucket in self._buckets:
-            bucket.take(_share(bucket.resource, 0, input_, output), now)
+            if bucket.resource in GIVEN_BACK or bucket not in self._learnt.values():
+                bucket.take(_share(bucket.resource, 0, input_, output), now)
 
     def _back_off(self, mark: Mark, kind: FaultKind, retry_after: float | None, now: float) -> None:
-        """One refusal among many replies is an accident, and waits by itself. Two are a limit: everyone waits."""
-        alone = self._since_refusal > max(10, self._cap)
-        self._since_refusal = 0
-        if alone:
+        """A refusal among many replies is an accident, and waits by itself. Several are a limit: everyone waits."""
+        self._refusals += NEWEST * (1 - self._refusals)
+        if self._refusals < TOO_MANY:
             return
         if retry_after is not None:
             self.not_before = max(self.not_before, now + retry_after)
         if mark.at < self._cut_at:
-            return  # it left before the cap was cut: the same episode
-        fresh = self._accepted_since_cut
+            return  # it left before the last cut: the same episode
+        self._cut_at = now
+        if kind is FaultKind.RATE_LIMITED and self._explained(mark, now):
+            return
+        fresh, self._accepted_since_cut = self._accepted_since_cut, False
         if fresh:
             self._steep_to = max(1.0, self._cap * 0.7)
         self._cap = max(1.0, self._cap * (0.7 if fresh else 0.5))
-        self._cut_at = now
-        self._accepted_since_cut = False
-        if kind is FaultKind.RATE_LIMITED:
-            self._doubt(mark, now)
 
-    def _doubt(self, mark: Mark, now: float) -> None:
-        """Refused although everything that we know of had room: then the provider counts by shorter times."""
-        learnt = self._learnt.values()
-        if learnt and all(b.level(now) >= _share(b.resource, 1, mark.demand.input, mark.demand.output) for b in learnt):
-            for bucket in learnt:
-                bucket.be_shy(now)
+    def _explained(self, mark: Mark, now: float) -> bool:
+        """Whether limits that we know of explain a refusal: then it is they that hold us back, and not the cap.
+
+        Refused although they had room, the provider counts by shorter times than it says. That is held against it
+        once; refused again, it must be something else.
+        """
+        lacking = [bucket for bucket in self._learnt.values() if bucket.lacks(mark.demand, now)]
+        trusted = [bucket for bucket in self._learnt.values() if not bucket.shy(now)]
+        for bucket in [] if lacking else trusted:
+            bucket.be_shy(now)
+        return bool(lacking or trusted)
 
 
 class Paces:
