@@ -28,9 +28,13 @@ SHY = 0.25
 SHY_FOR = 600.0
 SPARE = 0.05
 SLOWER = 0.995
+CALMER = 0.999
+LATEST = 10.0
+GRACE = 0.05
 QUIET_AFTER_ERROR = 8
-NEWEST, TOO_MANY = 0.1, 0.3
-"""A refusal moves the share of refusals by a tenth; from three tenths, after four in a row, there were too many."""
+CUT = 0.8
+NEWEST, TOO_MANY = 0.1, 0.25
+"""A refusal moves the share of refusals by a tenth; from a quarter, after three in a row, there were too many."""
 
 LOAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
 TROUBLE = frozenset({FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.CONNECTION})
@@ -64,11 +68,10 @@ class Sent(NamedTuple):
     unused_input: int = 0
     unused_output: int = 0
 
-    def since(self, then: Sent, resource: str) -> float:
-        """What has been taken from a provider's bucket since then."""
-        requests, input_, output, unused_input, unused_output = (now - was for now, was in zip(self, then, strict=True))
-        unused = _share(resource, 0, unused_input, unused_output) if resource in GIVEN_BACK else 0
-        return _share(resource, requests, input_, output) - unused
+    def of(self, resource: str) -> float:
+        """What has been taken from a provider's bucket."""
+        unused = _share(resource, 0, self.unused_input, self.unused_output) if resource in GIVEN_BACK else 0
+        return _share(resource, self.requests, self.input, self.output) - unused
 
 
 class Mark(NamedTuple):
@@ -88,23 +91,46 @@ def _share(resource: str, requests: float, input_: float, output: float) -> floa
     return output if resource == "output_tokens" else input_ + output
 
 
+class News(NamedTuple):
+    """What a provider said was left, when a request left, and what had been taken by then."""
+
+    at: float
+    remaining: float
+    taken: float
+
+
 class Bucket:
     """Fills at a rate, up to a size. What is taken may bring it below zero, and then has to be waited for.
 
-    `margin` is left in it, since the other side's clock and order of arrival are not ours.
+    `margin` is left in it, since the other side's clock and order of arrival are not ours. It is more after refusals.
     """
 
-    __slots__ = ("_at", "_full_at", "_level", "_shy_until", "margin", "rate", "resource", "size")
+    __slots__ = (
+        "_at",
+        "_care",
+        "_full_at",
+        "_gain",
+        "_level",
+        "_news",
+        "_shy_until",
+        "margin",
+        "rate",
+        "resource",
+        "size",
+    )
 
-    def __init__(self, resource: str, rate: float, size: float, now: float) -> None:
+    def __init__(self, resource: str, rate: float, size: float, now: float, *, full: bool = True) -> None:
         self.resource = resource
         self.rate = rate
         self.size = max(1.0, size)
         self.margin = 0.0
-        self._level = self.size
+        self._level = self.size if full else 0.0
         self._at = now
         self._full_at = -inf
         self._shy_until = -inf
+        self._care = 1.0
+        self._gain = 1.0
+        self._news: News | None = None
 
     @classmethod
     def smooth(cls, resource: str, per_minute: float, now: float) -> Bucket:
@@ -138,19 +164,41 @@ class Bucket:
         """Whether it holds little because the provider was found to count by shorter times."""
         return now < self._shy_until
 
-    def learn(self, said: Standing, sent_since: float, at: float, now: float) -> None:
-        """Take over what the provider said of an earlier time, when so much had not been sent yet.
+    def learn(self, said: Standing, news: News, taken: float, now: float) -> None:
+        """Take over what the provider said of an earlier time; `taken` is what has been taken by now.
 
         If the bucket was full since then, some of what came in was lost, and old news cannot say how much.
         """
         level, was, shy = self.level(now), self.size, self.shy(now)
-        self.rate = SLOWER * _rate(said)
-        self.size = max(1.0, self.rate * SHY if shy else min(said.limit, max(self.size, said.remaining)))
-        self.margin = min(max(1.0, self.rate * SPARE, said.limit * 0.005), self.size / 4)
-        news = min(self.size, said.remaining + max(0.0, now - at) * self.rate - sent_since)
-        lossy = at < self._full_at and self.size <= was
-        self._level = min(news, level) if shy or lossy else news
+        rate = _rate(said)
+        if shy:
+            self._gain, self._news = 1.0, None
+        else:
+            self._compare(news, rate)
+        self.rate = SLOWER * self._gain * rate
+        self.size = max(1.0, rate * SHY if shy else min(said.limit, max(self.size, said.remaining)))
+        self._care = max(1.0, self._care * CALMER)
+        spare = self._care * max(1.0, rate * SPARE, said.limit * 0.005)
+        self.margin = min(spare, self.size * self._care / (3 + self._care))
+        told = min(self.size, said.remaining + max(0.0, now - news.at) * self.rate - (taken - news.taken))
+        lossy = news.at < self._full_at and self.size <= was
+        self._level = min(told, level) if shy or lossy else told
         self._at = max(self._at, now)
+
+    def _compare(self, news: News, rate: float) -> None:
+        """See how fast it really fills, by our count: others take from it, and requests may cost less than we think."""
+        before = self._news
+        seconds = 0.0 if before is None else news.at - before.at
+        if before is None or seconds > LATEST or self._full_at >= before.at:
+            self._news = news
+        elif seconds >= 1.0 and rate * seconds >= (20 if self.resource == "requests" else 20_000):
+            came = news.remaining - before.remaining + news.taken - before.taken
+            self._gain += 0.3 * (min(max(came / seconds / rate, 0.1), 4.0) - self._gain)
+            self._news = news
+
+    def be_careful(self) -> None:
+        """A request was refused that seemed to have room."""
+        self._care = min(self._care * 1.5, 9.0)
 
     def be_shy(self, now: float) -> None:
         """The provider refused what it said was left: it counts by shorter times than it says. Hold little."""
@@ -206,8 +254,10 @@ class Pace:
         self._learnt: dict[str, Bucket] = {}
         self._configured = allowance.buckets
         self._buckets: list[Bucket] = list(allowance.buckets)
-        self._heard = now
+        self._heard = 0
         self._sent = Sent()
+        self._largest = 0
+        self._its_turn = now
 
     @classmethod
     def alone(cls, limits: PaceLimits, now: float) -> Pace:
@@ -235,10 +285,9 @@ class Pace:
                 return inf
             if self._configured is not allowance.buckets:
                 self._gather()
-            for bucket in self._buckets:
-                ready = bucket.ready_at(_share(bucket.resource, 1, demand.input, demand.output), now)
-                if ready > now:
-                    return ready
+            ready = self._ready_at(demand, now)
+            if ready > now:
+                return ready
             for bucket in self._buckets:
                 bucket.take(_share(bucket.resource, 1, demand.input, demand.output), now)
             self.in_flight += 1
@@ -248,6 +297,17 @@ class Pace:
                 requests=sent.requests + 1, input=sent.input + demand.input, output=sent.output + demand.output
             )
             return Mark(now, demand, self._sent)
+
+    def _ready_at(self, demand: Demand, now: float) -> float:
+        """When there will be room. What is small does not take it from under something large that waits for it."""
+        amount = demand.input + demand.output
+        if amount < self._largest and now < self._its_turn:
+            return self._its_turn
+        ready = now
+        for bucket in self._buckets:
+            ready = max(ready, bucket.ready_at(_share(bucket.resource, 1, demand.input, demand.output), now))
+        self._largest, self._its_turn = (amount, ready + GRACE) if ready > now else (0, now)
+        return ready
 
     def recall(self) -> None:
         """A request that had left is given up, or never really left."""
@@ -287,17 +347,18 @@ class Pace:
     def heard(self, standings: Sequence[Standing], mark: Mark, now: float) -> None:
         """Learn what the provider said of its limits when it took in a request that left then."""
         with self.allowance.lock:
-            if mark.at < self._heard:
+            if mark.sent.requests < self._heard:
                 return  # a later one has told already
-            self._heard = mark.at
+            self._heard = mark.sent.requests
             for said in standings:
                 if said.limit <= 0:
                     continue  # what is answered is not forbidden: this limit is not kept
                 bucket = self._learnt.get(said.resource)
                 if bucket is None:
-                    bucket = self._learnt[said.resource] = Bucket(said.resource, _rate(said), 1.0, now)
+                    bucket = self._learnt[said.resource] = Bucket(said.resource, _rate(said), 1.0, now, full=False)
                     self._gather()
-                bucket.learn(said, self._sent.since(mark.sent, said.resource), mark.at, now)
+                news = News(mark.at, said.remaining, mark.sent.of(said.resource))
+                bucket.learn(said, news, self._sent.of(said.resource), now)
 
     def _gather(self) -> None:
         """All buckets that a request takes from: those learnt, and those of the settings as they are now."""
@@ -315,6 +376,9 @@ class Pace:
     def _back_off(self, mark: Mark, kind: FaultKind, retry_after: float | None, now: float) -> None:
         """A refusal among many replies is an accident, and waits by itself. Several are a limit: everyone waits."""
         self._refusals += NEWEST * (1 - self._refusals)
+        for bucket in self._learnt.values():
+            if bucket.lacks(mark.demand, now):
+                bucket.be_careful()
         if self._refusals < TOO_MANY:
             return
         if retry_after is not None:
@@ -326,8 +390,8 @@ class Pace:
             return
         fresh, self._accepted_since_cut = self._accepted_since_cut, False
         if fresh:
-            self._steep_to = max(1.0, self._cap * 0.7)
-        self._cap = max(1.0, self._cap * (0.7 if fresh else 0.5))
+            self._steep_to = max(1.0, self._cap * CUT)
+        self._cap = max(1.0, self._cap * (CUT if fresh else 0.5))
 
     def _explained(self, mark: Mark, now: float) -> bool:
         """Whether limits that we know of explain a refusal: then it is they that hold us back, and not the cap.
