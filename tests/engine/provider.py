@@ -56,11 +56,10 @@ class Terms(NamedTuple):
     others: float = 0.0
     mishap: Callable[[float, Random], Fault | None] = lambda now, chance: None
 
-    def meter(self, burst: float) -> Meter:
-        limits = {"requests": self.requests, "tokens": self.tokens} | {"output_tokens": self.output}
-        if self.output is not None:
-            limits = {"requests": self.requests, "input_tokens": self.tokens, "output_tokens": self.output}
-        return Meter(limits, burst, 0.0)
+    def meter(self, burst: float, now: float = 0.0) -> Meter:
+        """Its buckets, full."""
+        tokens = "tokens" if self.output is None else "input_tokens"
+        return Meter({"requests": self.requests, tokens: self.tokens, "output_tokens": self.output}, burst, now)
 
 
 class Simulation:
@@ -81,6 +80,7 @@ class Simulation:
         self._chance = Random(seed)
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
+        self._wanted = 0
         self._alarm = inf
         self._heard = -1.0
         if terms.others:
@@ -89,12 +89,17 @@ class Simulation:
     def run(self, jobs: list[Job], until: float = inf) -> Simulation:
         """Send jobs until all are done, or for a time."""
         self.queue.extend(jobs)
-        wanted = len(self.done) + len(jobs)
+        self._wanted += len(jobs)
         self._pump()
-        while self._events and len(self.done) < wanted and self._events[0][0] <= until:
+        while self._events and len(self.done) < self._wanted and self._events[0][0] <= until:
             self.now, _, event = heappop(self._events)
             event()
         return self
+
+    def change(self, terms: Terms) -> None:
+        """The provider keeps other limits from now on."""
+        self.terms = terms
+        self._meter = self._claimed = terms.meter(terms.burst, self.now)
 
     def rate(self, start: float, end: float) -> float:
         """Jobs done per second in a stretch of time."""

@@ -34,7 +34,8 @@ GRACE = 0.05
 QUIET_AFTER_ERROR = 8
 CUT = 0.8
 NEWEST, TOO_MANY = 0.1, 0.25
-"""A refusal moves the share of refusals by a tenth; from a quarter, after three in a row, there were too many."""
+"""A refusal moves the share of refusals by a tenth up, and a request that leaves by a tenth down (its reply may take
+long, and a refusal does not); from a quarter, after three or four in a row, there were too many."""
 
 LOAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
 TROUBLE = frozenset({FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.CONNECTION})
@@ -204,6 +205,7 @@ class Bucket:
         """The provider refused what it said was left: it counts by shorter times than it says. Hold little."""
         self._shy_until = now + SHY_FOR
         self.size = max(1.0, self.rate * SHY)
+        self.margin = min(self.margin, self.size / 4)
         self._level = min(0.0, self.level(now))
 
 
@@ -292,6 +294,7 @@ class Pace:
                 bucket.take(_share(bucket.resource, 1, demand.input, demand.output), now)
             self.in_flight += 1
             allowance.in_flight += 1
+            self._refusals -= NEWEST * self._refusals
             sent = self._sent
             self._sent = sent._replace(
                 requests=sent.requests + 1, input=sent.input + demand.input, output=sent.output + demand.output
@@ -322,7 +325,6 @@ class Pace:
             self.in_flight -= 1
             self.allowance.in_flight -= 1
             self.accepted_at = now
-            self._refusals -= NEWEST * self._refusals
             self._accepted_since_cut = self._accepted_since_cut or mark.at >= self._cut_at
             took = now - mark.at
             self.latency = took if self.latency is None else self.latency + 0.1 * (took - self.latency)
