@@ -244,6 +244,7 @@ class Dispatch:
         journey = Journey(wave, self._run.clock.now())
         if self._run.over is not None:
             self._recall(lane, queue, [(pending, journey) for pending in pendings])
+            self._recall_ready()
             self._run.halt_when_still()
         elif lane.barrier:
             self._run.spawn(self._travel(lane, journey, pendings))
@@ -283,10 +284,12 @@ class Dispatch:
         return False
 
     def _recall_ready(self) -> None:
-        """The run was stopped: what has not left does not leave."""
+        """The run was stopped: what has not left does not leave, and other runs that wait for it ask for it."""
         for lane, queue in self._queues.items():
             ready, queue.ready = queue.ready, deque()
             self._recall(lane, queue, ready)
+            for pending in queue.asks:
+                self.reuse.failed(pending, None)
 
     def _recall(self, lane: Lane, queue: Queue, ready: Iterable[tuple[Pending, Journey]]) -> None:
         """Put asks back into the queue."""
@@ -406,6 +409,7 @@ class Dispatch:
             pending.mark = None
             self._queue(lane).flying -= 1
             lane.pace.recall()
+        self.reuse.failed(pending, None)
 
     def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
         """An ask of an earlier session, which counts as flying already, ended."""
@@ -442,6 +446,8 @@ class Dispatch:
                 queue.asks.appendleft(pending)
                 if not lane.barrier:
                     queue.released += 1  # it belongs to the wave that is leaving piece by piece
+            else:
+                self.reuse.failed(pending, None)
             self.schedule()
 
         run.clock.call_at(when, again)
