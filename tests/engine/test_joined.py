@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import groundswell
 from groundswell import AskFailed, Engine, Fault, FaultKind, Reply, RetryPolicy, RunOptions, RunStopped, Trial, program
 from groundswell.engine.records import Absent, AskId, Intent, Item, Receipt, Settled, Wave
+from groundswell.testing.clock import FakeClock
 from tests.engine.editions import in_time, turn
 from tests.engine.scenario import counters, journal, run_async
 from tests.engine.stage import said
@@ -310,6 +311,44 @@ def test_what_a_stopped_run_has_not_sent_is_asked_by_those_who_wait_for_it(store
 
     staged(store, body)
     assert [counters(store, run).sent for run in ("first", "second")] == [0, 1]
+
+
+def test_what_broke_the_run_that_asked_is_asked_by_those_who_wait_for_it(store: Path) -> None:
+    async def body(engine: Engine, held: Held) -> None:
+        first = asking(engine.run("first"), "a/1")
+        await in_time(lambda: held.waiting)
+        second = asking(engine.run("second"), "a/2")
+        await in_time(lambda: joined(engine, 1))
+        held.fail(RuntimeError("the line is dead"))
+        await answer_all(held, second)
+        assert await results(second) == ["a!"]
+        with pytest.raises(RuntimeError, match="the line is dead"):
+            await first[0]
+
+    staged(store, body)
+
+
+def test_a_trial_that_is_left_while_its_ask_waits_to_be_retried_lets_the_others_ask(store: Path) -> None:
+    clock, held = FakeClock(), Held()
+
+    async def main() -> None:
+        async with groundswell.open(store, transport=held, clock=clock) as engine:
+            run = engine.run("story")
+            asking(run, "a/1")[0].add_done_callback(lambda task: task.cancelled() or task.exception())
+            await in_time(lambda: held.waiting)
+            second = asking(engine.run("other"), "a/2")
+            await in_time(lambda: joined(engine, 1))
+            held.answer(Fault(FaultKind.SERVER, "no"))
+            await in_time(lambda: run.counters.retried == 1)
+            next(iter(run.open.values())).drop()
+            run.dispatch.forget_dropped()
+            clock.advance(5.0)
+            await answer_all(held, second)
+            assert await results(second) == ["a!"]
+            assert held.sent == ["a", "a"]
+
+    run_async(main())
+    assert (counters(store).sent, counters(store, "other").sent) == (1, 1)
 
 
 def test_a_run_that_stops_while_it_waits_for_anothers_ask_ends(store: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from groundswell.engine.pace import Demand, PaceLimits
+from groundswell.engine.bucket import Demand
+from groundswell.engine.pace import PaceLimits
 from groundswell.program.request import Fault, FaultKind
 from tests.engine.provider import Job, Simulation, Terms, requests
 
@@ -46,7 +47,7 @@ def test_requests_go_out_at_the_limit_and_are_not_refused(
     assert simulation.over_cap == 0
     end = simulation.left[-1]
     steady = sum(at > end * 0.6 for at in simulation.left) / (end * 0.4)
-    assert 0.9 * limit / 60 <= steady <= 1.05 * limit / 60 or end < 5.0
+    assert steady >= 0.9 * limit / 60
 
 
 @settings(max_examples=6, deadline=None, phases=PHASES)

@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from groundswell.engine import plan
+from groundswell.engine.bucket import Demand
 from groundswell.engine.budget import Budget, Limits, Spending, expected_usage
 from groundswell.engine.events import AskRetried, WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
-from groundswell.engine.pace import Demand, Mark
+from groundswell.engine.pace import Mark
 from groundswell.engine.ports import Prices
 from groundswell.engine.records import Item, Wave
 from groundswell.engine.recovery import HeldWaves
