@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from groundswell.engine import plan
+from groundswell.engine.bucket import Demand
 from groundswell.engine.budget import Budget, Limits, Spending, expected_usage
 from groundswell.engine.events import AskRetried, WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
-from groundswell.engine.pace import Demand, Mark
+from groundswell.engine.pace import Mark
 from groundswell.engine.ports import Prices, Singly
 from groundswell.engine.records import Item, Wave
 from groundswell.engine.recovery import HeldWaves
@@ -173,12 +174,19 @@ class Dispatch:
             return
         self._flush_due = False
         if run.over is not None:
+            self._leave_to_others()
             run.halt_when_still()
             return
         try:
             self._send_queued()
         except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, a price that raises would hang the run
             run.abort(error)
+
+    def _leave_to_others(self) -> None:
+        """The run was stopped: what it does not send any more, other runs that wait for it ask for themselves."""
+        for queue in self._queues.values():
+            for pending in queue.asks:
+                self.reuse.failed(pending, None)
 
     def _send_queued(self) -> None:
         run = self._run
@@ -441,11 +449,13 @@ class Dispatch:
 
     def _give_up(self, lane: Lane, pending: Pending) -> None:
         """What became of an ask is not known."""
+        self.reuse.failed(pending, None)
         self._count_flying(lane, -1)
         if pending.mark is not None:
             pending.mark = None
             self._queue(lane).flying -= 1
             lane.pace.recall()
+        self.reuse.failed(pending, None)
 
     def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
         """An ask of an earlier session, which counts as flying already, ended."""
@@ -482,6 +492,8 @@ class Dispatch:
                 queue.asks.appendleft(pending)
                 if not lane.barrier:
                     queue.released += 1  # it belongs to the wave that is leaving piece by piece
+            else:
+                self.reuse.failed(pending, None)
             self.schedule()
 
         run.clock.call_at(when, again)

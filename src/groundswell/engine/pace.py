@@ -5,9 +5,10 @@ each of its models, since providers count by model. A pace learns:
 
 - from what a provider says of its limits with a reply. The bucket then holds what the provider said was left, what
   has come in since, and less what was sent since: close to the limit, and not over it.
-- from being refused. The cap doubles every round while every slot is used and nothing is refused, is cut once per
-  episode, and grows again: fast up to where it was cut, then by one a round. After a server error it does not grow
-  for a few replies, so that it stands still where many requests fail.
+- from being refused. The cap doubles every round while every slot is used and nothing is refused. It is cut, once per
+  episode, when several requests in a row are refused and no limit that the provider tells of explains it; then it
+  grows again: fast up to where it was cut, then by one a round, or a second where a round takes longer. After a
+  server error it does not grow for a few replies, so that it stands still where many requests fail.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from typing import NamedTuple
 
 import msgspec
 
+from groundswell.engine.bucket import GIVEN_BACK, Bucket, Demand, News, Sent, rate_of, share_of
 from groundswell.program.request import FaultKind, Standing
 
 START = 32
-SMOOTH = 0.1
-SHY = 0.25
-SPARE = 0.05
+GRACE = 0.05
 QUIET_AFTER_ERROR = 8
-FAR = 1 << 30
+CUT = 0.8
+NEWEST, TOO_MANY = 0.1, 0.25
+"""A refusal moves the share of refusals by a tenth up, and a request that leaves by a tenth down (its reply may take
+long, and a refusal does not); from a quarter, after three or four in a row, there were too many."""
 
 LOAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
 TROUBLE = frozenset({FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.CONNECTION})
@@ -42,94 +45,12 @@ class PaceLimits(msgspec.Struct, frozen=True):
     start: int = START
 
 
-class Demand(NamedTuple):
-    """The tokens that a request may use."""
-
-    input: int = 0
-    output: int = 0
-
-
 class Mark(NamedTuple):
     """When a request left, what it may use, and how much had left by then."""
 
     at: float
     demand: Demand
-    requests: int
-    input: int
-    output: int
-
-
-def _share(resource: str, requests: float, input_: float, output: float) -> float:
-    """How much of a resource so many requests and tokens take."""
-    if resource == "requests":
-        return requests
-    if resource == "input_tokens":
-        return input_
-    return output if resource == "output_tokens" else input_ + output
-
-
-class Bucket:
-    """Fills at a rate, up to a size. What is taken may bring it below zero, and then has to be waited for.
-
-    `margin` is left in it, since the other side's clock and order of arrival are not ours.
-    """
-
-    __slots__ = ("_at", "_level", "_shy", "margin", "rate", "resource", "size")
-
-    def __init__(self, resource: str, rate: float, size: float, now: float) -> None:
-        self.resource = resource
-        self.rate = rate
-        self.size = max(1.0, size)
-        self.margin = 0.0
-        self._level = self.size
-        self._at = now
-        self._shy = False
-
-    @classmethod
-    def smooth(cls, resource: str, per_minute: float, now: float) -> Bucket:
-        """A bucket for a limit that is all we know of: it holds so little that no minute sees more than the limit."""
-        rate = 0.995 * per_minute / 60
-        return cls(resource, rate, rate * SMOOTH, now)
-
-    def level(self, now: float) -> float:
-        """What is in it now."""
-        if now > self._at:
-            self._level = min(self.size, self._level + (now - self._at) * self.rate)
-            self._at = now
-        return self._level
-
-    def take(self, amount: float, now: float) -> None:
-        """Take some, or, below zero, put some back."""
-        self._level = min(self.size, self.level(now) - amount)
-
-    def ready_at(self, amount: float, now: float) -> float:
-        """When `amount` and the margin, or a full bucket if that is less, will be there."""
-        lacking = min(amount + self.margin, self.size) - self.level(now)
-        return now if lacking <= 1e-9 else now + lacking / self.rate
-
-    def learn(self, said: Standing, sent_since: float, elapsed: float, now: float) -> None:
-        """Take over what the provider said `elapsed` seconds ago, when so much had not been sent yet."""
-        self.rate = _rate(said)
-        self.size = max(1.0, self.rate * SHY) if self._shy else min(said.limit, max(self.size, said.remaining, 1.0))
-        self.margin = min(max(1.0, self.rate * SPARE, said.limit * 0.005), self.size / 4)
-        self._level = min(self.size, said.remaining + elapsed * self.rate) - sent_since
-        self._at = now
-
-    def be_shy(self, now: float) -> None:
-        """The provider refused what it said was left: it counts by shorter times than it says. Hold little."""
-        self._shy = True
-        self.size = max(1.0, self.rate * SHY)
-        self._level = min(0.0, self.level(now))
-
-
-def _rate(said: Standing) -> float:
-    """Units per second. Limits are per minute, unless the time to a full bucket shows that they are per day."""
-    rate = max(said.limit, 1.0) / 60
-    used = said.limit - said.remaining
-    if said.reset and used > 0:
-        implied = used / said.reset
-        return implied if implied < rate / 2 else rate
-    return rate
+    sent: Sent = Sent()
 
 
 class Allowance:
@@ -167,11 +88,13 @@ class Pace:
         self._steep_to = inf
         self._cut_at = now
         self._accepted_since_cut = True
-        self._since_refusal = FAR
+        self._refusals = 0.0
         self._quiet = 0
         self._learnt: dict[str, Bucket] = {}
-        self._heard = now
-        self._requests = self._input = self._output = 0
+        self._heard = 0
+        self._sent = Sent()
+        self._largest = 0
+        self._its_turn = now
         self._gather()
 
     @classmethod
@@ -195,18 +118,28 @@ class Pace:
                 return inf
             if self._configured is not allowance.buckets:
                 self._gather()
+            ready = self._ready_at(demand, now)
+            if ready > now:
+                return ready
             for bucket in self._buckets:
-                ready = bucket.ready_at(_share(bucket.resource, 1, demand.input, demand.output), now)
-                if ready > now:
-                    return ready
-            for bucket in self._buckets:
-                bucket.take(_share(bucket.resource, 1, demand.input, demand.output), now)
+                bucket.take(share_of(bucket.resource, 1, demand.input, demand.output), now)
             self.in_flight += 1
             allowance.in_flight += 1
-            self._requests += 1
-            self._input += demand.input
-            self._output += demand.output
-            return Mark(now, demand, self._requests, self._input, self._output)
+            self._refusals -= NEWEST * self._refusals
+            sent = self._sent
+            self._sent = Sent(sent[0] + 1, sent[1] + demand[0], sent[2] + demand[1], sent[3], sent[4])
+            return Mark(now, demand, self._sent)
+
+    def _ready_at(self, demand: Demand, now: float) -> float:
+        """When there will be room. What is small does not take it from under something large that waits for it."""
+        amount = demand.input + demand.output
+        if amount < self._largest and now < self._its_turn:
+            return self._its_turn
+        ready = now
+        for bucket in self._buckets:
+            ready = max(ready, bucket.ready_at(share_of(bucket.resource, 1, demand.input, demand.output), now))
+        self._largest, self._its_turn = (amount, ready + GRACE) if ready > now else (0, now)
+        return ready
 
     def recall(self) -> None:
         """A request that had left is given up, or never really left."""
@@ -221,7 +154,6 @@ class Pace:
             self.in_flight -= 1
             self.allowance.in_flight -= 1
             self.accepted_at = now
-            self._since_refusal += 1
             self._accepted_since_cut = self._accepted_since_cut or mark.at >= self._cut_at
             took = now - mark.at
             self.latency = took if self.latency is None else self.latency + 0.1 * (took - self.latency)
@@ -230,7 +162,7 @@ class Pace:
             if self._quiet:
                 self._quiet -= 1
             elif saturated:
-                self._cap += 1 if self._cap < self._steep_to else 1 / self._cap
+                self._cap += 1 if self._cap < self._steep_to else max(1.0, self.latency) / self._cap
                 self._cap = min(self._cap, self.allowance.limits.max_concurrent)
 
     def failed(self, mark: Mark, kind: FaultKind, retry_after: float | None, now: float) -> None:
@@ -246,16 +178,18 @@ class Pace:
     def heard(self, standings: Sequence[Standing], mark: Mark, now: float) -> None:
         """Learn what the provider said of its limits when it took in a request that left then."""
         with self.allowance.lock:
-            if mark.at < self._heard:
+            if mark.sent.requests < self._heard:
                 return  # a later one has told already
-            self._heard = mark.at
-            sent = (self._requests - mark.requests, self._input - mark.input, self._output - mark.output)
+            self._heard = mark.sent.requests
             for said in standings:
+                if said.limit < 1:
+                    continue  # what is answered is not forbidden: this limit is not kept
                 bucket = self._learnt.get(said.resource)
                 if bucket is None:
-                    bucket = self._learnt[said.resource] = Bucket(said.resource, _rate(said), 1.0, now)
+                    bucket = self._learnt[said.resource] = Bucket(said.resource, rate_of(said), 1.0, now, full=False)
                     self._gather()
-                bucket.learn(said, _share(said.resource, *sent), now - mark.at, now)
+                news = News(mark.at, said.remaining, mark.sent.of(said.resource))
+                bucket.learn(said, news, self._sent.of(said.resource), now)
 
     def _gather(self) -> None:
         """All buckets that a request takes from: those learnt, and those of the settings as they are now."""
@@ -264,34 +198,44 @@ class Pace:
         self.counts_tokens = any(bucket.resource != "requests" for bucket in self._buckets)
 
     def _correct(self, input_: int, output: int, now: float) -> None:
+        """A request used so much more than it was expected to."""
+        sent = self._sent
+        self._sent = sent._replace(unused_input=sent.unused_input - input_, unused_output=sent.unused_output - output)
         for bucket in self._buckets:
-            bucket.take(_share(bucket.resource, 0, input_, output), now)
+            if bucket.resource in GIVEN_BACK or bucket not in self._learnt.values():
+                bucket.take(share_of(bucket.resource, 0, input_, output), now)
 
     def _back_off(self, mark: Mark, kind: FaultKind, retry_after: float | None, now: float) -> None:
-        """One refusal among many replies is an accident, and waits by itself. Two are a limit: everyone waits."""
-        alone = self._since_refusal > max(10, self._cap)
-        self._since_refusal = 0
-        if alone:
+        """A refusal among many replies is an accident, and waits by itself. Several are a limit: everyone waits."""
+        self._refusals += NEWEST * (1 - self._refusals)
+        for bucket in self._learnt.values():
+            if bucket.lacks(mark.demand, now):
+                bucket.be_careful()
+        if self._refusals < TOO_MANY:
             return
         if retry_after is not None:
             self.not_before = max(self.not_before, now + retry_after)
         if mark.at < self._cut_at:
-            return  # it left before the cap was cut: the same episode
-        fresh = self._accepted_since_cut
-        if fresh:
-            self._steep_to = max(1.0, self._cap * 0.7)
-        self._cap = max(1.0, self._cap * (0.7 if fresh else 0.5))
+            return  # it left before the last cut: the same episode
         self._cut_at = now
-        self._accepted_since_cut = False
-        if kind is FaultKind.RATE_LIMITED:
-            self._doubt(mark, now)
+        if kind is FaultKind.RATE_LIMITED and self._explained(mark, now):
+            return
+        fresh, self._accepted_since_cut = self._accepted_since_cut, False
+        if fresh:
+            self._steep_to = max(1.0, self._cap * CUT)
+        self._cap = max(1.0, self._cap * (CUT if fresh else 0.5))
 
-    def _doubt(self, mark: Mark, now: float) -> None:
-        """Refused although everything that we know of had room: then the provider counts by shorter times."""
-        learnt = self._learnt.values()
-        if learnt and all(b.level(now) >= _share(b.resource, 1, mark.demand.input, mark.demand.output) for b in learnt):
-            for bucket in learnt:
-                bucket.be_shy(now)
+    def _explained(self, mark: Mark, now: float) -> bool:
+        """Whether limits that we know of explain a refusal: then it is they that hold us back, and not the cap.
+
+        Refused although they had room, the provider counts by shorter times than it says. That is held against it
+        once; refused again, it must be something else.
+        """
+        lacking = [bucket for bucket in self._learnt.values() if bucket.lacks(mark.demand, now)]
+        trusted = [bucket for bucket in self._learnt.values() if not bucket.shy(now)]
+        for bucket in [] if lacking else trusted:
+            bucket.be_shy(now)
+        return bool(lacking or trusted)
 
 
 class Paces:

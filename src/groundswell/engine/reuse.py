@@ -143,7 +143,7 @@ class Reuse:
             return
         del self._asked[asked.leader.key]  # type: ignore[arg-type]  # a leader has one
         for reuse, other in asked.waiting:
-            if other.trial.conductor is None:
+            if other.trial.conductor is None or reuse._run.over is not None:
                 continue
             if fault is not None and fault.kind in FOR_EVERYONE:
                 reuse._run.counters.failed += 1
