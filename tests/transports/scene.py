@@ -37,7 +37,7 @@ class Texts(msgspec.Struct, frozen=True):
     texts: tuple[str, ...]
 
 
-@program("tests/talk")
+@program("tests/live/talk")
 async def talk(trial: Trial, spec: Talk) -> list[str]:
     """Say something about a thing again and again; what the model says each time."""
     said: list[str] = []
@@ -48,7 +48,7 @@ async def talk(trial: Trial, spec: Talk) -> list[str]:
     return said
 
 
-@program("tests/vectors")
+@program("tests/live/vectors")
 async def vectors(trial: Trial, spec: Texts) -> list[list[int]]:
     """Where each text's vector is not zero: the emulator's are mostly."""
     embedded = await trial.embed(spec.model, spec.texts)

@@ -16,7 +16,7 @@ from tests.transports.scene import EMBEDDERS, MODELS, Bench, Talk, Texts, enviro
 providers = pytest.mark.parametrize("provider", MODELS)
 
 
-@program("tests/all_alike")
+@program("tests/live/all_alike")
 async def all_alike(trial: Trial, spec: Talk) -> list[str]:
     """Ask the same thing ten times at once."""
     asks = [trial.ask(spec.model, spec.about, max_tokens=20, temperature=spec.temperature) for _ in range(10)]

@@ -66,7 +66,7 @@ class Verdict(msgspec.Struct, frozen=True):
     sure: bool
 
 
-@program("tests/chatter")
+@program("tests/live/chatter")
 async def chatter(trial: Trial, spec: str) -> list[str]:
     """A conversation that grows."""
     said: list[Message] = [user(f"Tell me something short about {spec}.")]
@@ -76,7 +76,7 @@ async def chatter(trial: Trial, spec: str) -> list[str]:
     return [str(message.content) for message in said if message.role == "assistant"]
 
 
-@program("tests/verdict")
+@program("tests/live/verdict")
 async def verdict(trial: Trial, spec: str) -> Verdict:
     """A reply of a given form, which the server holds the model to."""
     return await trial.ask(MODEL, f"Which colour is {spec}?", into=Verdict, max_tokens=60, temperature=0.0)

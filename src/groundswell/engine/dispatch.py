@@ -245,7 +245,8 @@ class Dispatch:
                 if self._leaves(lane, queue, whole, now):
                     leaving = [queue.asks.popleft() for _ in whole]
         else:
-            most = min(most, plan.unsure(lane.pace.cap) - self._run.committing)
+            cap = lane.pace.cap
+            most = min(most, cap + plan.unsure(cap) - queue.flying - self._run.committing)
             while len(leaving) < most and self._leaves(lane, queue, [queue.asks[0]], now):
                 leaving.append(queue.asks.popleft())
         queue.released = max(0, queue.released - len(leaving))
