@@ -362,6 +362,8 @@ class HttpServer:
         """Stop listening and close all connections."""
         assert self._server is not None
         self._server.close()
-        for connection in tuple(self._connections):
-            connection.close()
+        for _ in range(3):  # some may have been accepted and not been made yet
+            for connection in tuple(self._connections):
+                connection.close()
+            await asyncio.sleep(0)
         await self._server.wait_closed()

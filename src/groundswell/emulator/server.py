@@ -124,7 +124,7 @@ def running(
     """An emulator that runs while the block does. `real` is the clock that rate limits go by."""
     emulator = Emulator(settings, host=host, port=port, real=real)
     loop = new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="groundswell-emulator", daemon=True)
+    thread = threading.Thread(target=_run_out, args=(loop,), name="groundswell-emulator", daemon=True)
     thread.start()
     try:
         asyncio.run_coroutine_threadsafe(emulator.__aenter__(), loop).result()
@@ -135,4 +135,11 @@ def running(
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
+
+
+def _run_out(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped, and close it where it ran."""
+    try:
+        loop.run_forever()
+    finally:
         loop.close()
