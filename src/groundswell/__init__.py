@@ -5,8 +5,9 @@ General layout, from the inside out; imports point only this way:
     program/      what a user writes: requests, the three traps, trials, programs (pure)
     engine/       runs programs: the main path is engine/run.py, read it from top to bottom
     store/        the journal, on SQLite: what a resumed run reads
+    accounts/     whose models are asked, where, with which key and under which limits
     dialects/     the providers' wire formats (pure)
-    transports/   how waves of requests travel
+    transports/   how requests travel: live, scripted
     emulator/     the providers on your own machine, for rehearsals and tests
     compose.py    builds an engine from settings; `groundswell.open` is here
     loop.py       the event loop that everything runs on
