@@ -30,7 +30,7 @@ from groundswell.engine.events import AskRetried, WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.pace import Mark
-from groundswell.engine.ports import Prices, Singly
+from groundswell.engine.ports import Answered, Prices, Singly
 from groundswell.engine.records import Item, Wave
 from groundswell.engine.recovery import HeldWaves
 from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Tried, decide
@@ -82,6 +82,8 @@ class Dispatch:
         self._retrying = 0
         self._flush_due = False
         self._alarm: tuple[float, Callable[[], None]] | None = None
+        self._landed: Lane | None = None
+        self._next: tuple[Pending, Aloft] | None = None
         self._caching = run.options.cache
         self._closed = False
         self.reuse = Reuse(run, run.lanes.asked, self._enqueue)
@@ -238,17 +240,10 @@ class Dispatch:
 
     def _depart(self, lane: Lane, queue: Queue, most: int, now: float) -> None:
         """Let go what the pace allows."""
-        leaving: list[Pending] = []
-        if lane.together:
-            if queue.calls < plan.CALLS_AT_ONCE:
-                whole = [queue.asks[at] for at in range(min(most, lane.transport.max_wave))]
-                if self._leaves(lane, queue, whole, now):
-                    leaving = [queue.asks.popleft() for _ in whole]
-        else:
-            cap = lane.pace.cap
-            most = min(most, cap + plan.unsure(cap) - queue.flying - self._run.committing)
-            while len(leaving) < most and self._leaves(lane, queue, [queue.asks[0]], now):
-                leaving.append(queue.asks.popleft())
+        choose = self._one_call if lane.together else self._one_by_one
+        leaving = choose(lane, queue, most, now)
+        if not leaving:
+            return
         queue.released = max(0, queue.released - len(leaving))
         if lane.singly is not None:
             self._fly_off(lane, lane.singly, leaving)
@@ -258,51 +253,91 @@ class Dispatch:
             wave, leaving = self._wave_of(lane, leaving[:size]), leaving[size:]
             self._run.spawn(self._travel(lane, wave))
 
-    def _leaves(self, lane: Lane, queue: Queue, pendings: list[Pending], now: float) -> bool:
-        """Whether the pace lets one call go, for one ask or for several."""
-        given = lane.pace.leave(_demand(lane, pendings), now)
-        if isinstance(given, Mark):
-            pendings[0].mark = given
+    def _one_by_one(self, lane: Lane, queue: Queue, most: int, now: float) -> list[Pending]:
+        """The next asks, as many as the pace lets go. No more than a crash may lose are in flight or not durable."""
+        pace, asks, leaving = lane.pace, queue.asks, list[Pending]()
+        cap = pace.cap
+        most = min(most, cap + plan.unsure(cap) - queue.flying - self._run.committing)
+        while len(leaving) < most:
+            pending = asks[0]
+            given = pace.leave(_demand([pending]) if pace.counts_tokens else ANY, now)
+            if not isinstance(given, Mark):
+                self._wait_until(given, queue, now)
+                break
+            pending.mark = given
             queue.flying += 1
-            return True
-        if given < inf or not queue.flying:  # slots that other engines hold free themselves without a word
-            self._look_again(min(given, now + LOOK_AGAIN) if given == inf else given)
-        return False
+            leaving.append(asks.popleft())
+        return leaving
+
+    def _one_call(self, lane: Lane, queue: Queue, most: int, now: float) -> list[Pending]:
+        """All that waits, if the pace lets one call go."""
+        if queue.calls >= plan.CALLS_AT_ONCE:
+            return []
+        whole = list(islice(queue.asks, min(most, lane.transport.max_wave)))
+        given = lane.pace.leave(_demand(whole) if lane.pace.counts_tokens else ANY, now)
+        if not isinstance(given, Mark):
+            self._wait_until(given, queue, now)
+            return []
+        whole[0].mark = given
+        queue.flying += 1
+        return [queue.asks.popleft() for _ in whole]
+
+    def _wait_until(self, when: float, queue: Queue, now: float) -> None:
+        """The pace holds asks back until then, or until something comes back."""
+        if when < inf:
+            self._look_again(when)
+        elif not queue.flying:  # slots that other engines hold free themselves without a word
+            self._look_again(now + LOOK_AGAIN)
 
     def _fly_off(self, lane: Lane, way: Singly, leaving: list[Pending]) -> None:
-        """Let asks travel by themselves. To people who watch, they are a wave."""
-        if not leaving:
-            return
+        """Let asks travel by themselves. One that has just come back makes way for the first of them."""
         self._wave += 1
         self._count_sent(lane, leaving)
         aloft = Aloft(self._wave, lane.account, len(leaving), self._run.clock.now())
         for pending in leaving:
-            self._run.follow(self._fly(lane, way, pending, aloft))
+            if self._landed is lane and self._next is None:
+                self._next = pending, aloft
+            else:
+                self._run.follow(self._fly(lane, way, pending, aloft))
         if self._run.listeners:
             self._announce(lane, self._wave, leaving)
 
     async def _fly(self, lane: Lane, way: Singly, pending: Pending, aloft: Aloft) -> None:
-        """One ask, there and back."""
-        standings: Sequence[Standing] = ()
+        """One ask there and back, then the one that takes its place."""
+        flying: tuple[Pending, Aloft] | None = (pending, aloft)
         try:
-            settlement, standings = await way.ask(request_of(pending))
+            while flying is not None:
+                pending, aloft = flying
+                flying = self._land(lane, pending, aloft, await self._answer(lane, way, pending))
+        except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
+            self._run.abort(error)
+        finally:
+            self._run.unfollow()
+
+    async def _answer(self, lane: Lane, way: Singly, pending: Pending) -> Answered:
+        """What comes of one attempt."""
+        try:
+            return await way.ask(request_of(pending))
         except asyncio.CancelledError:
             if cancelled_by_us():
                 raise
-            settlement = CANCELLED
-        except Exception as error:  # noqa: BLE001  a transport that breaks: what became of the ask is not known
+            return CANCELLED, ()
+        except Exception:  # a transport that breaks: what became of the ask is not known
             self._give_up(lane, pending)
-            self._run.abort(error)
-            return
-        finally:
-            self._run.unfollow()
+            raise
+
+    def _land(self, lane: Lane, pending: Pending, aloft: Aloft, answered: Answered) -> tuple[Pending, Aloft] | None:
+        """Take in what came of an ask; gives the one that leaves in its place, if one may."""
+        self._landed = lane
         try:
-            self.arrived(lane, pending, aloft.wave, settlement, standings)
-        except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
-            self._run.abort(error)
+            self.arrived(lane, pending, aloft.wave, *answered)
+        finally:
+            self._landed = None
         aloft.left -= 1
         if not aloft.left and self._run.listeners:
             self._tell_ended(aloft.wave, aloft.account, aloft.size, aloft.started)
+        following, self._next = self._next, None
+        return following
 
     def _wave_of(self, lane: Lane, pendings: list[Pending]) -> Journey:
         """Asks that leave together, counted as sent."""
@@ -608,10 +643,8 @@ class Aloft:
         self.started = started
 
 
-def _demand(lane: Lane, pendings: list[Pending]) -> Demand:
+def _demand(pendings: Sequence[Pending]) -> Demand:
     """What the tokens of a call may come to."""
-    if not lane.pace.counts_tokens:
-        return ANY
     usages = [expected_usage(request_of(pending)) for pending in pendings]
     return Demand(sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages))
 
