@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from groundswell.accounts.account import Account
+from groundswell.accounts.account import Account, Target
 from groundswell.accounts.config import Accounts, load_here
 from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
@@ -89,6 +89,7 @@ class ByModel:
                 self._limits(target.account),
                 model=target.model,
                 origin=target.account.origin,
+                known_as=_known_as(model, full, target),
                 limiter=(target.account.origin, target.account.key),
             )
         return route if full == model else route._replace(full=full)
@@ -133,6 +134,13 @@ class ByModel:
             self._listeners,
             EndpointChanged(run="", at=time.time(), account=account, endpoint=endpoint, what=what),
         )
+
+
+def _known_as(model: str, full: str, target: Target) -> str | None:
+    """What the cache calls a model: the same for all accounts at one provider, and for an alias."""
+    account = target.account
+    name = f"{account.provider}/{target.model}" if account.official and account.provider else full
+    return None if name == model else name
 
 
 def _check_emulated(model: str) -> None:

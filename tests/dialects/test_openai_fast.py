@@ -58,7 +58,24 @@ PLACES: list[tuple[str | int, ...]] = [
     ("usage", "completion_tokens_details"),
 ]
 CALL = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
-ODD: list[Any] = [None, "", "Hello!", "stop", "length", "content_filter", "error", 0, -1, 7, 2**60, 1.5, True, [], {}, CALL]
+ODD: list[Any] = [
+    None,
+    "",
+    "Hello!",
+    "stop",
+    "length",
+    "content_filter",
+    "error",
+    0,
+    -1,
+    7,
+    2**60,
+    1.5,
+    True,
+    [],
+    {},
+    CALL,
+]
 ODDER = [{"content": [{"token": "a"}]}, {"message": "too many", "type": "requests"}, {"cached_tokens": -3}]
 VALUES = st.sampled_from([*ODD, *ODDER])
 GONE = object()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from groundswell import RunOptions, SourceChanged, Trial, program, together
+from groundswell import Chat, RunOptions, SourceChanged, Trial, program, together, user
+from groundswell.compose import ByModel
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
@@ -139,3 +140,24 @@ def test_another_key_of_the_same_account_finds_the_same_replies(bench: Bench, em
     bench.run(talk, specs)
     Bench(bench.folder, environment(emulator.url, "sk-that-is-new-today")).run(talk, specs)
     assert paid(emulator) == 1
+
+
+def test_accounts_at_one_provider_share_what_they_were_answered(tmp_path: Path) -> None:
+    """By the provider's name for the model, at its own address; elsewhere each address is somebody else."""
+    (tmp_path / "groundswell.toml").write_text(
+        '[accounts.work]\nprovider = "openai"\nkey_env = "WORK_KEY"\n\n[models]\nfast = "work/gpt-x"\n'
+    )
+    keys = {"OPENAI_API_KEY": "k" * 20, "WORK_KEY": "w" * 20}
+
+    async def names(variables: dict[str, str]) -> list[tuple[str | None, str]]:
+        router = ByModel(Bench(tmp_path, variables).accounts, None, ())
+        routes = [router.route(Chat(model, (user("Hi"),))) for model in MODELS_ASKED]
+        await router.close()
+        return [(route.origin, route.known_as or model) for route, model in zip(routes, MODELS_ASKED, strict=True)]
+
+    assert set(asyncio.run(names(keys))) == {("openai", "openai/gpt-x")}
+    elsewhere = asyncio.run(names({**keys, "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}))
+    assert [name for _, name in elsewhere] == ["openai/gpt-x", "work/gpt-x", "work/gpt-x"]
+
+
+MODELS_ASKED = ("openai/gpt-x", "work/gpt-x", "fast")

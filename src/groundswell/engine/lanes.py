@@ -18,9 +18,21 @@ class Lane:
     together  the asks of a wave leave as one call
     singly    how asks leave by themselves, where they do
     full      what the model string stands for, if it is an alias
+    known_as  what the cache calls the model, if not that
     """
 
-    __slots__ = ("account", "barrier", "cached", "full", "origin", "pace", "singly", "together", "transport")
+    __slots__ = (
+        "account",
+        "barrier",
+        "cached",
+        "full",
+        "known_as",
+        "origin",
+        "pace",
+        "singly",
+        "together",
+        "transport",
+    )
 
     def __init__(self, route: Route, pace: Pace, *, together: bool) -> None:
         self.account = route.account
@@ -29,6 +41,7 @@ class Lane:
         self.cached = route.transport.cached
         self.origin = b"" if route.origin is None else f"{route.origin}\0{route.model}".encode()
         self.full = route.full
+        self.known_as = route.known_as
         self.pace = pace
         self.together = together
         self.singly = route.transport if isinstance(route.transport, Singly) and not together else None
@@ -55,7 +68,7 @@ class Lanes:
         self._paces = paces
         self._own_paces = Paces()
         self._by_model: dict[tuple[type, str], Lane] = {}
-        self._by_route: dict[tuple[str, str, str, str | None, bool], Lane] = {}
+        self._by_route: dict[tuple[Route, bool], Lane] = {}
         self._runs: list[Waiting] = []
         self.asked: Asks = {}
 
@@ -76,7 +89,7 @@ class Lanes:
         return self._lane(Route(account, way), together=False)
 
     def _lane(self, route: Route, together: bool) -> Lane:
-        key = (route.account, route.transport.name, route.model, route.full, together)
+        key = (route, together)
         lane = self._by_route.get(key)
         if lane is None:
             paces = self._own_paces if route.limiter is None else self._paces

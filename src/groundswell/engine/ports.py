@@ -109,6 +109,7 @@ class Route(NamedTuple):
     model     what the provider counts by; requests of one account and model share a queue
     origin    whose replies these are, for the cache; None: the model string says it
     full      the model string that an alias stands for
+    known_as  what the cache calls the model, where the model string is not it
     limiter   who shares the limits, across the engines of a process; None: the runs of this engine
     """
 
@@ -118,6 +119,7 @@ class Route(NamedTuple):
     model: str = ""
     origin: str | None = None
     full: str | None = None
+    known_as: str | None = None
     limiter: Hashable = None
 
 

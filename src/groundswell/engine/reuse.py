@@ -175,5 +175,6 @@ class Reuse:
         shared = type(request) is Embed or (type(request) is Chat and request.temperature == 0)
         number = 0 if shared else self.sample(pending)
         lane = self._run.lanes.of(request)
-        print_ = pending.print if lane.full is None else fingerprint(msgspec.structs.replace(request, model=lane.full))
+        name = lane.known_as
+        print_ = pending.print if name is None else fingerprint(msgspec.structs.replace(request, model=name))
         return blake2b(print_ + number.to_bytes(8) + lane.origin, digest_size=16).digest()
