@@ -25,18 +25,19 @@ import msgspec
 
 from groundswell.engine import plan
 from groundswell.engine.bucket import Demand
-from groundswell.engine.budget import Budget, Limits, Spending, expected_usage
+from groundswell.engine.budget import expected_usage
 from groundswell.engine.events import AskRetried, WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.pace import Mark
 from groundswell.engine.ports import Answered, Prices, Singly
+from groundswell.engine.purse import Purse
 from groundswell.engine.records import Item, Wave
 from groundswell.engine.recovery import HeldWaves
 from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Tried, decide
 from groundswell.engine.reuse import Reuse
 from groundswell.errors import WaveFailed
-from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Settlement, Standing
+from groundswell.program.request import Fault, FaultKind, Reply, Settlement, Standing
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
@@ -76,7 +77,7 @@ class Dispatch:
     def __init__(self, run: Run, last_wave: int, prices: Prices | None, *, died: bool) -> None:
         self._run = run
         self._wave = last_wave
-        self._prices = prices
+        self._purse = Purse(run, prices)
         self._jitter = Random(run.record.id)
         self._queues: dict[Lane, Queue] = {}
         self._retrying = 0
@@ -97,9 +98,6 @@ class Dispatch:
         self._torn: Counter[Lane] = Counter()
         self._started = run.clock.now()
         self._seconds_before = counters.seconds
-        spent = Spending(counters.sent, counters.input_tokens + counters.output_tokens, counters.usd)
-        self._budget = Budget(run.options.limits, self._started, spent)
-        self._limited = run.options.limits != Limits()
         run.lanes.join(self)
         run.journal.on_commit(self._go_on)
 
@@ -119,7 +117,7 @@ class Dispatch:
         """Find a settlement for an ask."""
         if self.held and self.held.wait_for(pending):
             self.flying += 1
-            self._budget.rejoin()
+            self._purse.rejoin()
             return
         request = request_of(pending)
         lane = self._run.lanes.of(request)
@@ -202,7 +200,10 @@ class Dispatch:
 
     def _send(self, lane: Lane, queue: Queue, now: float) -> None:
         """Send what may leave on one lane."""
-        count = self._afford(lane, queue, self._sendable(lane, queue), now)
+        wanted = self._sendable(lane, queue)
+        if not (lane.barrier or lane.together):
+            wanted = min(wanted, max(0, lane.pace.cap - queue.flying))
+        count = self._afford(lane, queue, wanted, now) if wanted else 0
         if lane.barrier:
             queue.released = max(0, queue.released - count)
             for size in plan.cut(count, lane.transport.max_wave):
@@ -224,18 +225,9 @@ class Dispatch:
 
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
         """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
-        if not self._limited:
-            return wanted
-        allowed, tokens, usd = 0, 0, 0.0
-        for pending in islice(queue.asks, wanted):
-            self._estimate(lane, pending)
-            tokens, usd = tokens + pending.tokens, usd + pending.usd
-            refusal = self._budget.refusal(now, allowed + 1, tokens, usd)
-            if refusal is not None:
-                if not allowed and not self.flying:
-                    self._run.stop("budget", refusal)
-                break
-            allowed += 1
+        allowed, refusal = self._purse.affords(lane, queue.asks, wanted, now)
+        if refusal is not None and not allowed and not self.flying:
+            self._run.stop("budget", refusal)
         return allowed
 
     def _depart(self, lane: Lane, queue: Queue, most: int, now: float) -> None:
@@ -359,8 +351,7 @@ class Dispatch:
         self._count_flying(lane, len(pendings))
         self._run.counters.sent += len(pendings)
         self._run.counters.waves += 1
-        for pending in pendings if self._limited else ():
-            self._reserve(pending)
+        self._purse.reserve(pendings)
 
     def _commit(self, lane: Lane, journey: Journey) -> None:
         """Commit the intent of a wave, then let it go."""
@@ -452,7 +443,7 @@ class Dispatch:
         """An attempt ended: retry it, or hand its settlement to the run."""
         now = self._run.clock.now()
         self._count_flying(lane, -1)
-        self._spend(lane, pending, settlement)
+        self._purse.spend(lane, pending, settlement)
         self._tell_pace(lane, pending, settlement, standings, now)
         if type(settlement) is Fault:
             if self._failed(lane, pending, settlement, now):
@@ -549,7 +540,7 @@ class Dispatch:
     def give_back(self, pending: Pending) -> None:
         """Nothing came of an ask of an earlier session: find a settlement for it anew."""
         self.flying -= 1
-        self._budget.settle(0, 0.0, 0, 0.0)
+        self._purse.give_back()
         self.take(pending)
 
     def forget_dropped(self) -> None:
@@ -584,36 +575,6 @@ class Dispatch:
         if queue is None:
             queue = self._queues[lane] = Queue()
         return queue
-
-    def _estimate(self, lane: Lane, pending: Pending) -> None:
-        """What an ask may use at most, as far as can be told; reserved while it is in flight."""
-        if not pending.tokens:
-            request = request_of(pending)
-            usage = expected_usage(request)
-            pending.tokens = usage.input_tokens + usage.output_tokens
-            price = self._prices(request, Reply("", usage), lane.transport.name) if self._prices else None
-            pending.usd = price or 0.0
-
-    def _reserve(self, pending: Pending) -> None:
-        if self._limited:
-            self._budget.reserve(pending.tokens, pending.usd)
-
-    def _spend(self, lane: Lane, pending: Pending, settlement: Settlement) -> None:
-        """Count what an attempt used."""
-        tokens, usd = 0, 0.0
-        if type(settlement) is Reply or type(settlement) is Embedding:
-            counters, usage = self._run.counters, settlement.usage
-            tokens = usage.input_tokens + usage.output_tokens
-            counters.input_tokens += usage.input_tokens
-            counters.output_tokens += usage.output_tokens
-            price = self._prices(request_of(pending), settlement, lane.transport.name) if self._prices else None
-            if price is None:
-                counters.unknown_cost += 1
-            else:
-                usd = price
-                counters.usd += price
-        if self._limited:
-            self._budget.settle(pending.tokens, pending.usd, tokens, usd)
 
     def _announce(self, lane: Lane, wave: int, pendings: list[Pending]) -> None:
         run = self._run
