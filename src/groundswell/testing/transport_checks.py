@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from groundswell.engine.ports import Transport
+from groundswell.engine.ports import Singly, Transport
 from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Undecided, Wave
-from groundswell.program.request import Chat, Message, Settlement
+from groundswell.program.request import Chat, Fault, Message, Reply, Settlement
 
 TransportFactory = Callable[[], Transport]
 TransportCheck = Callable[[TransportFactory], Coroutine[Any, Any, None]]
@@ -58,6 +58,17 @@ async def a_wave_of_one_travels(make: TransportFactory) -> None:
     transport = make()
     wave = make_wave(transport, 1, 1)
     assert len(await gather(transport, wave, await transport.dispatch(wave))) == 1
+
+
+async def asks_may_travel_by_themselves(make: TransportFactory) -> None:
+    """On transports that let them: side by side with a wave of the same asks, each settles."""
+    transport = make()
+    if isinstance(transport, Singly):
+        wave = make_wave(transport, 1, 3)
+        receipt = await transport.dispatch(wave)
+        singly = asyncio.gather(*[transport.ask(item.request) for item in wave.items])
+        assert (await gather(transport, wave, receipt)).keys() == set(wave.asks)
+        assert all(isinstance(settlement, Reply | Fault) for settlement, _ in await singly)
 
 
 async def concurrent_waves_do_not_mix(make: TransportFactory) -> None:
@@ -145,6 +156,7 @@ async def _decided(transport: Transport, intent: Intent) -> Found | Absent:
 transport_checks: tuple[TransportCheck, ...] = (
     every_ask_settles_exactly_once,
     a_wave_of_one_travels,
+    asks_may_travel_by_themselves,
     concurrent_waves_do_not_mix,
     results_of_others_are_ignored,
     a_receipt_with_data_is_good_in_another_process,
