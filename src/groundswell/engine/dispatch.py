@@ -55,15 +55,17 @@ class Queue:
 
     asks      no wave has them yet; `released` counts those of a barrier wave that have not all left
     flying    how many asks the pace counts as in flight
+    unsure    how many replies have come and are not durable yet
     calls     how many waves are under way, where a wave is one call
     """
 
-    __slots__ = ("asks", "calls", "flying", "released")
+    __slots__ = ("asks", "calls", "flying", "released", "unsure")
 
     def __init__(self) -> None:
         self.asks: deque[Pending] = deque()
         self.released = 0
         self.flying = 0
+        self.unsure = 0
         self.calls = 0
 
 
@@ -93,9 +95,11 @@ class Dispatch:
         self.landing = 0
 
         counters = run.counters
-        self._died = died
-        self._cut_off, counters.flying = counters.flying, 0
+        self._died = died or counters.flying < 0
+        self._cut_off = abs(counters.flying)
         self._torn: Counter[Lane] = Counter()
+        self._recovered = False
+        self._unheard_of = 0
         self._started = run.clock.now()
         self._seconds_before = counters.seconds
         run.lanes.join(self)
@@ -111,6 +115,7 @@ class Dispatch:
         self._silence()
         self.reuse.close()
         self._run.lanes.leave(self)
+        self._run.counters.flying = self._left_in_flight()
         self._run.counters.seconds = self._seconds_before + self._run.clock.now() - self._started
 
     def take(self, pending: Pending) -> None:
@@ -123,6 +128,7 @@ class Dispatch:
         lane = self._run.lanes.of(request)
         if lane not in self._queues:
             self._queue(lane)
+            self._tell_what_a_kill_loses()
             self._run.admission.made_room()  # how many trials are open depends on the lanes in use
         if pending.trial.torn and not lane.barrier:
             self._count_resent(lane)
@@ -135,10 +141,29 @@ class Dispatch:
 
     def _count_resent(self, lane: Lane) -> None:
         """An earlier session may have sent this ask: one that cut connections says how many, one that died cannot."""
-        most = lane.pace.allowance.limits.max_concurrent
-        if self._torn[lane] < most + plan.unsure(most) if self._died else sum(self._torn.values()) < self._cut_off:
+        if self._died:
+            sent = lane.together or self._torn[lane] < max(self._cut_off, _lost(lane))
+        else:
+            sent = self._torn.total() < self._cut_off
+        if sent:
             self._torn[lane] += 1
             self._run.counters.resent += 1
+
+    def recovered(self) -> None:
+        """All that earlier sessions may have sent has been counted."""
+        self._recovered = True
+        self._tell_what_a_kill_loses()
+
+    def _tell_what_a_kill_loses(self) -> None:
+        """See to it that the next session knows, if this one dies, and is not told how many slots this one had."""
+        known = 0 if self._recovered else self._cut_off
+        self._run.counters.flying = -max(known, *map(_lost, self._queues), 1)
+
+    def _left_in_flight(self) -> int:
+        """What the next session is told. One that could not begin passes on what it was told itself."""
+        if self._recovered or not self._died:
+            return self.landing + self._unheard_of + (0 if self._recovered else self._cut_off)
+        return -max(self._cut_off, 1)
 
     def _enqueue(self, lane: Lane, pending: Pending) -> None:
         if pending.trial.conductor is not None:
@@ -158,7 +183,7 @@ class Dispatch:
         queue = self._queues.get(lane)
         if queue is not None and queue.asks:
             if self._run.over is None and not lane.barrier:
-                self._send(lane, queue, self._run.clock.now())
+                self._guarded(lambda: self._send(lane, queue, self._run.clock.now()))
             else:
                 self.schedule()
 
@@ -177,10 +202,13 @@ class Dispatch:
             self._leave_to_others()
             run.halt_when_still()
             return
+        self._guarded(self._send_queued)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
         try:
-            self._send_queued()
+            work()
         except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, a price that raises would hang the run
-            run.abort(error)
+            self._run.abort(error)
 
     def _leave_to_others(self) -> None:
         """The run was stopped: what it does not send any more, other runs that wait for it ask for themselves."""
@@ -249,7 +277,7 @@ class Dispatch:
         """The next asks, as many as the pace lets go. No more than a crash may lose are in flight or not durable."""
         pace, asks, leaving = lane.pace, queue.asks, list[Pending]()
         cap = pace.cap
-        most = min(most, cap + plan.unsure(cap) - queue.flying - self._run.committing)
+        most = min(most, cap + plan.unsure(cap) - queue.flying - queue.unsure)
         while len(leaving) < most:
             pending = asks[0]
             given = pace.leave(_demand([pending]) if pace.counts_tokens else ANY, now)
@@ -379,7 +407,6 @@ class Dispatch:
         self.flying += count
         if not lane.barrier:
             self.landing += count
-            self._run.counters.flying = self.landing
 
     async def _travel(self, lane: Lane, journey: Journey) -> None:
         """Dispatch a wave and take in its replies."""
@@ -454,8 +481,17 @@ class Dispatch:
             self.reuse.failed(pending, settlement)
         elif lane.cached and self._caching:
             self.reuse.replied(pending, settlement)
+        pending.lane = lane
+        self._queue(lane).unsure += 1
         self._run.write(pending, settlement, wave)
         self._run.lanes.freed(lane)
+
+    def durable(self, pending: Pending) -> None:
+        """A settlement is durable."""
+        if pending.key is not None:
+            self.reuse.settled(pending)
+        if pending.lane is not None:
+            self._queue(pending.lane).unsure -= 1
 
     def _tell_pace(
         self, lane: Lane, pending: Pending, settlement: Settlement, standings: Sequence[Standing], now: float
@@ -476,7 +512,7 @@ class Dispatch:
 
     def _give_up(self, lane: Lane, pending: Pending) -> None:
         """What became of an ask is not known."""
-        self.reuse.failed(pending, None)
+        self._unheard_of += not lane.barrier
         self._count_flying(lane, -1)
         if pending.mark is not None:
             pending.mark = None
@@ -602,6 +638,12 @@ class Aloft:
         self.account = account
         self.size = self.left = size
         self.started = started
+
+
+def _lost(lane: Lane) -> int:
+    """How many asks on a lane a kill of the process loses at most, where each travels by itself."""
+    most = lane.pace.allowance.limits.max_concurrent
+    return 0 if lane.barrier or lane.together else most + plan.unsure(most)
 
 
 def _demand(pendings: Sequence[Pending]) -> Demand:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from groundswell.engine.lanes import Lane
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.pace import Mark
 from groundswell.engine.records import AskId, Recorded, TrialRow
@@ -84,6 +85,7 @@ class Pending:
 
     key       what its reply is kept under, once that was worked out
     mark      when it left, as the pace has it, while it is in flight
+    lane      which way its reply came
     attempts  how often it was sent, `refusals` how often that came to nothing because there was too much to do
     """
 
@@ -91,6 +93,7 @@ class Pending:
         "ask",
         "attempts",
         "key",
+        "lane",
         "mark",
         "print",
         "refusals",
@@ -114,6 +117,7 @@ class Pending:
             raise SettingsError(problem) from error
         self.key: bytes | None = None
         self.mark: Mark | None = None
+        self.lane: Lane | None = None
         self.attempts = 1
         self.refusals = 0
         self.refused_since = 0.0

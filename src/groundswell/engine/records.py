@@ -109,7 +109,8 @@ class EndpointFigures(NamedTuple):
 class Counters(msgspec.Struct, omit_defaults=True):
     """The figures of a run. They are written in the same commit as what they count.
 
-    `flying` is what live connections held when they were written: after a session that ended well, nothing.
+    `flying` is what live connections held when a session cut them; nothing, if it ended well. While one goes on, it is
+    what a kill may lose on each lane, below zero: so nobody takes it for a count.
     """
 
     planned: int = 0

@@ -22,9 +22,14 @@ async def recover(run: Run) -> None:
 
     Trials whose program is not known yet, or has changed, are left for the driver.
     """
+    if run.admission.past:
+        await _start_again(run)
+    if run.error is None:
+        run.dispatch.recovered()
+
+
+async def _start_again(run: Run) -> None:
     journal, admission = run.journal, run.admission
-    if not admission.past:
-        return
     for intent, receipt, prints in await journal.open_waves():
         run.dispatch.held.hold(HeldWave(intent, receipt, prints))
     rows = []

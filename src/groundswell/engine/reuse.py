@@ -55,6 +55,7 @@ class Reuse:
         self._salt = run.record.id if run.record.cut is not None else ""
         self._unlooked: list[Pending] = []
         self._looking = 0
+        self._closed = False
 
     @property
     def busy(self) -> bool:
@@ -70,6 +71,13 @@ class Reuse:
     def look_now(self) -> None:
         """Look for all that came up."""
         looking, self._unlooked = self._unlooked, []
+        if looking and not self._closed:
+            try:
+                self._look_for(looking)
+            except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
+                self._run.abort(error)
+
+    def _look_for(self, looking: list[Pending]) -> None:
         missing: list[tuple[bytes, Pending]] = []
         for pending in looking:
             key = pending.key = self._key(pending)
@@ -152,7 +160,8 @@ class Reuse:
                 reuse.look(other)
 
     def close(self) -> None:
-        """The run has ended: what others wait for is asked for by them, and it waits for nothing more."""
+        """The run has ended: what others wait for is asked for by them, and it waits and looks for nothing more."""
+        self._closed = True
         for asked in [asked for asked in self._asked.values() if asked.reuse is self]:
             self.failed(asked.leader, None)
         for asked in self._asked.values():

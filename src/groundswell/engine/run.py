@@ -318,8 +318,7 @@ class Run:
     def _settled(self, pending: Pending, settlement: Settlement) -> None:
         """A settlement is durable: the program goes on."""
         self.committing -= 1
-        if pending.key is not None:
-            self.dispatch.reuse.settled(pending)
+        self.dispatch.durable(pending)
         conductor = pending.trial.conductor
         if conductor is not None and self.error is None:
             conductor.settle(pending.wait, settlement)
