@@ -48,7 +48,7 @@ from groundswell.loop import new_event_loop, tuned_collector
 
 OUT = Path(__file__).parent / "out"
 ASKS, PER_SECOND = 10_000, 90.0
-MAX_TOKENS, MEAN_OUTPUT = 100, 21.0
+MAX_TOKENS, MEAN_OUTPUT = 100, 30.0
 WINDOW = 10.0
 BACK = 0.9
 TIMEOUT, GIVE_UP = 15, 400
