@@ -12,6 +12,8 @@ SMOOTH = 0.1
 SHY = 0.25
 SHY_FOR = 600.0
 """Seconds' worth that it holds once its provider was found to count by shorter times than it says, and for how long."""
+SHY_STILL = 5.0
+"""For how long still, once its provider refused even that little, and so for another reason."""
 SPARE = 0.05
 """Seconds' worth that is left in it."""
 SLOWER = 0.995
@@ -136,7 +138,7 @@ class Bucket:
         level, was, shy = self.level(now), self.size, self.shy(now)
         rate = rate_of(said)
         if shy:
-            self._gain, self._news = 1.0, None
+            self._news = None  # what is left over says nothing of how fast it fills
         else:
             self._compare(news, rate)
         self.rate = SLOWER * self._gain * rate
@@ -170,6 +172,10 @@ class Bucket:
         self.size = max(1.0, self.rate * SHY)
         self.margin = min(self.margin, self.size / 4)
         self._level = min(0.0, self.level(now))
+
+    def trust_again(self, now: float) -> None:
+        """The provider refused even the little that a shy bucket lets go: soon, hold what it says is left."""
+        self._shy_until = min(self._shy_until, now + SHY_STILL)
 
 
 def rate_of(said: Standing) -> float:

@@ -229,13 +229,17 @@ class Pace:
         """Whether limits that we know of explain a refusal: then it is they that hold us back, and not the cap.
 
         Refused although they had room, the provider counts by shorter times than it says. That is held against it
-        once; refused again, it must be something else.
+        once; refused again, it must be something else, and is held against it no longer.
         """
         lacking = [bucket for bucket in self._learnt.values() if bucket.lacks(mark.demand, now)]
         trusted = [bucket for bucket in self._learnt.values() if not bucket.shy(now)]
-        for bucket in [] if lacking else trusted:
+        if lacking:
+            return True
+        for bucket in trusted:
             bucket.be_shy(now)
-        return bool(lacking or trusted)
+        for bucket in self._learnt.values() if not trusted else ():
+            bucket.trust_again(now)
+        return bool(trusted)
 
 
 class Paces:

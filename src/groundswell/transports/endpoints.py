@@ -19,6 +19,8 @@ BREAKS_AFTER = {FaultKind.CONNECTION: 3, FaultKind.TIMEOUT: 3, FaultKind.SERVER:
 """After how many failures in a row an endpoint is taken out, by the kind of the last one."""
 COOLS = frozenset({*BREAKS_AFTER, FaultKind.OVERLOADED, FaultKind.RATE_LIMITED, FaultKind.GARBLED})
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
+LONGER, LONGEST_CHECK = 1.1, 1.0
+"""Of the pauses between health checks. They cost nothing, and until one of them is answered nothing is asked."""
 FORGETS = 10.0
 
 
@@ -133,7 +135,7 @@ class Endpoint:
 
     def next_pause(self) -> float:
         """Seconds until the next health check; each is longer than the one before, until an answer comes."""
-        pause, self.pause = self.pause, min(LONGEST_PAUSE, self.pause * 2)
+        pause, self.pause = self.pause, min(LONGEST_CHECK, self.pause * LONGER)
         return pause
 
 
