@@ -231,6 +231,7 @@ def test_what_is_told_of_an_account(desk: Desk) -> None:
         "official": True,
         "key": {"variable": "OPENAI_API_KEY", "from": str(desk.dotenv)},
         "key_left_out": False,
+        "key_unset": None,
         "settings": {
             "base_url": "built in",
             "timeout": str(desk.toml),

@@ -120,6 +120,16 @@ base_url = ["http://a:1/v1", "http://b:1/v1"]
 """
 
 
+def test_a_provider_at_another_address_without_its_key_is_not_said_to_need_none(
+    cli: CommandLine, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    shown = cli("doctor").stdout
+    assert "account   openai: asks http://127.0.0.1:1/v1, no key is sent, as OPENAI_API_KEY is not set" in shown
+    assert "account   vllm: asks http://127.0.0.1:8000/v1, no key needed" in shown
+
+
 def test_accounts_that_are_ready_and_what_the_others_lack(cli: CommandLine, folder: Path) -> None:
     (folder / "groundswell.toml").write_text(ACCOUNTS)
     (folder / ".env").write_text("OPENAI_API_KEY=planted\nGROUNDSWELL_WRK_TIMEOUT=3\n")

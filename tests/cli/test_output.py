@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundswell.cli.output import age, command, cost, duration
+from groundswell.cli.output import age, command, cost, duration, print_endpoints
+from groundswell.engine.records import EndpointFigures
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,22 @@ def test_cost(usd: float | None, unknown: int, text: str) -> None:
 def test_a_command_names_the_store_only_where_it_must() -> None:
     assert command("runs list", "groundswell.db") == "groundswell runs list"
     assert command("runs list", "my runs.db") == "groundswell runs list --store 'my runs.db'"
+
+
+@pytest.mark.parametrize(
+    ("sent", "verbose", "lines"),
+    [
+        ((3, 0), False, ["  lab  http://a: 3 sent, 1 failed, lately 0.25 s each", "  lab  http://b: 0 sent, down"]),
+        ((0, 0), False, []),
+        ((0, 0), True, ["  lab  http://a: 0 sent", "  lab  http://b: 0 sent, down"]),
+        ((3,), False, []),
+    ],
+    ids=["shared", "all from the cache", "verbose", "one"],
+)
+def test_endpoints_are_told_of_where_the_work_was_shared(
+    capsys: pytest.CaptureFixture[str], sent: tuple[int, ...], verbose: bool, lines: list[str]
+) -> None:
+    first = EndpointFigures("http://a", "up", sent[0], min(sent[0], 1), 0, 0.25 if sent[0] else None)
+    second = [EndpointFigures("http://b", "down", count, 0, 0, None) for count in sent[1:]]
+    print_endpoints({"lab": [first, *second]}, verbose=verbose)
+    assert capsys.readouterr().out.splitlines() == lines

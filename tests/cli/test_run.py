@@ -75,6 +75,20 @@ def test_errors_are_one_line_that_names_the_thing(cli: CommandLine, words: list[
 
 
 @pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        ("nonsense", "write it as NAME.SETTING=VALUE"),
+        ("opnai.timeout=3", "there is no account 'opnai'; did you mean 'openai'?"),
+        ("openai.timeout=soon", "openai.timeout: must be a number above 0"),
+    ],
+)
+def test_a_wrong_account_flag_leaves_no_run_behind(cli: CommandLine, flag: str, told: str) -> None:
+    cli.run(name="earlier")
+    assert told in cli("run", DRIVER, "--name", "r", "--account", flag, status=2).stderr
+    assert [run["name"] for run in cli.json("runs", "list")["runs"]] == ["earlier"]
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ["run"],

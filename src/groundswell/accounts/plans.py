@@ -69,8 +69,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """What to do about variables that are not set."""
         if missing[0] not in self.key_env:
             return f"account {self.account.name!r} needs {' and '.join(missing)} in the environment or in .env"
-        hosted = self.provider is not None and self.provider.hosted
-        hint = f" ({self.provider.hint})" if self.provider is not None and hosted else ""
+        hint = f" ({self.provider.hint})" if self.provider is not None and self.provider.hosted else ""
         others = f", and {' and '.join(missing[1:])}" if missing[1:] else ""
         names = " or ".join(self.key_env)
         return f"account {self.account.name!r} has no key: set {names}{others} in the environment or in .env{hint}"
@@ -78,6 +77,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def describe(self, variables: Variables) -> dict[str, Any]:
         """What may be told."""
         account, key = self.account, next((name for name in self.key_env if variables.get(name) is not None), None)
+        hosted = self.provider is not None and self.provider.hosted
         return {
             "provider": account.provider,
             "hint": None if self.provider is None else self.provider.hint,
@@ -86,6 +86,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             "official": account.official,
             "key": None if key is None else {"variable": key, "from": variables.place(key)},
             "key_left_out": self.keyless,
+            "key_unset": self.key_env[0] if hosted and key is None and self.key_env else None,
             "settings": {"base_url": self.address_place}
             | {name: given.place for name, given in self.sheet.items() if name != "base_url"},
             "limits": {name: value for name in PLAIN if (value := getattr(account, name)) is not None},

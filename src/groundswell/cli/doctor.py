@@ -209,6 +209,8 @@ def _describe_account(account: dict[str, Any]) -> str:
         parts.append(f"{key['variable']} from {key['from']}")
     elif account["key_left_out"]:
         parts.append("no key is sent, as a file leads elsewhere: key_env names one")
+    elif account["key_unset"] is not None:
+        parts.append(f"no key is sent, as {account['key_unset']} is not set")
     else:
         parts.append("no key needed")
     for place in dict.fromkeys(place for place in places.values() if place != "built in"):

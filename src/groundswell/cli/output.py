@@ -97,10 +97,11 @@ def print_summary(summary: Summary) -> None:
 
 
 def print_endpoints(figures: Mapping[str, Sequence[EndpointFigures]], *, verbose: bool) -> None:
-    """How the endpoints of each account did, where there are several, or with -v."""
+    """How the endpoints of each account did, where there are several and they were asked, or with -v."""
     for account, endpoints in figures.items():
-        for one in endpoints if verbose or len(endpoints) > 1 else ():
-            took = "" if one.seconds is None else f", {one.seconds:.2f} s each of late"
+        shared = len(endpoints) > 1 and any(one.sent for one in endpoints)
+        for one in endpoints if verbose or shared else ():
+            took = "" if one.seconds is None else f", lately {one.seconds:.2f} s each"
             state = "" if one.state == "up" else f", {one.state}"
             line(f"  {account}  {one.url}: {one.sent} sent{_also(failed=one.failed)}{took}{state}")
 

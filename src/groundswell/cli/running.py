@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 import typer
 
 from groundswell import compose
+from groundswell.accounts.config import load_here
 from groundswell.cli import output
 from groundswell.cli.options import Via
 from groundswell.cli.progress import Progress
@@ -78,6 +79,8 @@ def run_and_report(work: Work, flags: RunFlags) -> NoReturn:
     """Do work on the store, say how it ended, and exit with the status of that."""
     if flags.via is not Via.LIVE:
         raise SettingsError(f"--via {flags.via.value}: batch APIs are not in this version; leave it out")
+    if flags.account:
+        load_here(flags.account)  # a mistake in a flag is told before there is a run
     above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
     with above:  # what an experiment prints must not get into the JSON
         ended = carry_out(
