@@ -3,19 +3,15 @@
 take       an ask that the journal does not hold: was it sent before a crash? does somebody have the reply? (reuse.py)
 _enqueue   it waits in the queue of its lane
 _flush     which queued asks leave now (plan.py, budget.py)
-_depart    live, as many as the pace of their account allows (pace.py); or
-_commit    in a batch, which is found again after a crash: its intent is committed before it leaves
-_fly       an ask travels by itself; or
-_travel    a wave is dispatched, and its replies are collected as they come
+_depart    live, as many as the pace of their account allows (pace.py); a batch leaves whole
+           they travel (travel.py), and each comes back
 arrived    retry (retry.py), or hand the settlement back to the run
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import islice
 from math import inf
 from random import Random
@@ -26,27 +22,23 @@ import msgspec
 from groundswell.engine import plan
 from groundswell.engine.bucket import Demand
 from groundswell.engine.budget import expected_usage
-from groundswell.engine.events import AskRetried, WaveEnded, WaveSent
+from groundswell.engine.events import AskRetried
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.pace import Mark
-from groundswell.engine.ports import Answered, Prices, Singly
+from groundswell.engine.ports import Prices
 from groundswell.engine.purse import Purse
-from groundswell.engine.records import Item, Wave
 from groundswell.engine.recovery import HeldWaves
 from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Tried, decide
 from groundswell.engine.reuse import Reuse
-from groundswell.errors import WaveFailed
-from groundswell.program.request import Fault, FaultKind, Reply, Settlement, Standing
+from groundswell.engine.torn import Torn
+from groundswell.engine.travel import Travel
+from groundswell.program.request import Fault, Reply, Settlement, Standing
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
-CANCELLED = Fault(FaultKind.CONNECTION, "the transport cancelled the request")
-LOST = Fault(FaultKind.GARBLED, "the transport gave no result for this ask")
 ANY = Demand()
-Journey = tuple[Wave, list[Pending]]
-"""A wave, and whose asks it carries."""
 LOOK_AGAIN = 0.05
 
 
@@ -78,36 +70,30 @@ class Dispatch:
 
     def __init__(self, run: Run, last_wave: int, prices: Prices | None, *, died: bool) -> None:
         self._run = run
-        self._wave = last_wave
         self._purse = Purse(run, prices)
         self._jitter = Random(run.record.id)
         self._queues: dict[Lane, Queue] = {}
         self._retrying = 0
         self._flush_due = False
         self._alarm: tuple[float, Callable[[], None]] | None = None
-        self._landed: Lane | None = None
-        self._next: tuple[Pending, Aloft] | None = None
         self._caching = run.options.cache
         self._closed = False
         self.reuse = Reuse(run, run.lanes.asked, self._enqueue)
+        self._travel = Travel(run, self, self.reuse.sample, last_wave)
+        self._torn = Torn(run.counters, died=died)
+        self._unheard_of = 0
         self.held = HeldWaves(run)
         self.flying = 0
         self.landing = 0
 
-        counters = run.counters
-        self._died = died or counters.flying < 0
-        self._cut_off = abs(counters.flying)
-        self._torn: Counter[Lane] = Counter()
-        self._recovered = False
-        self._unheard_of = 0
         self._started = run.clock.now()
-        self._seconds_before = counters.seconds
+        self._seconds_before = run.counters.seconds
         run.lanes.join(self)
         run.journal.on_commit(self._go_on)
 
     def close(self) -> None:
         """Send nothing more, and let other runs have the slots of what is given up."""
-        self._closed = True
+        self._closed = self._travel.over = True
         for lane, queue in self._queues.items():
             for _ in range(queue.flying):
                 lane.pace.recall()
@@ -115,7 +101,7 @@ class Dispatch:
         self._silence()
         self.reuse.close()
         self._run.lanes.leave(self)
-        self._run.counters.flying = self._left_in_flight()
+        self._torn.ended(self.landing + self._unheard_of)
         self._run.counters.seconds = self._seconds_before + self._run.clock.now() - self._started
 
     def take(self, pending: Pending) -> None:
@@ -128,10 +114,10 @@ class Dispatch:
         lane = self._run.lanes.of(request)
         if lane not in self._queues:
             self._queue(lane)
-            self._tell_what_a_kill_loses()
+            self._torn.at_work(self._queues)
             self._run.admission.made_room()  # how many trials are open depends on the lanes in use
         if pending.trial.torn and not lane.barrier:
-            self._count_resent(lane)
+            self._torn.count(lane)
         if lane.full is not None:
             self._run.admission.check_alias(request.model, lane.full)
         if lane.cached and self._caching:
@@ -139,31 +125,9 @@ class Dispatch:
         else:
             self._enqueue(lane, pending)
 
-    def _count_resent(self, lane: Lane) -> None:
-        """An earlier session may have sent this ask: one that cut connections says how many, one that died cannot."""
-        if self._died:
-            sent = lane.together or self._torn[lane] < max(self._cut_off, _lost(lane))
-        else:
-            sent = self._torn.total() < self._cut_off
-        if sent:
-            self._torn[lane] += 1
-            self._run.counters.resent += 1
-
     def recovered(self) -> None:
-        """All that earlier sessions may have sent has been counted."""
-        self._recovered = True
-        self._tell_what_a_kill_loses()
-
-    def _tell_what_a_kill_loses(self) -> None:
-        """See to it that the next session knows, if this one dies, and is not told how many slots this one had."""
-        known = 0 if self._recovered else self._cut_off
-        self._run.counters.flying = -max(known, *map(_lost, self._queues), 1)
-
-    def _left_in_flight(self) -> int:
-        """What the next session is told. One that could not begin passes on what it was told itself."""
-        if self._recovered or not self._died:
-            return self.landing + self._unheard_of + (0 if self._recovered else self._cut_off)
-        return -max(self._cut_off, 1)
+        """All that earlier sessions may have sent has been taken."""
+        self._torn.recovered(self._queues)
 
     def _enqueue(self, lane: Lane, pending: Pending) -> None:
         if pending.trial.conductor is not None:
@@ -235,7 +199,9 @@ class Dispatch:
         if lane.barrier:
             queue.released = max(0, queue.released - count)
             for size in plan.cut(count, lane.transport.max_wave):
-                self._commit(lane, self._wave_of(lane, [queue.asks.popleft() for _ in range(size)]))
+                wave = [queue.asks.popleft() for _ in range(size)]
+                self._count_sent(lane, wave)
+                self._travel.commit(lane, wave)
         elif not lane.transport.ready:
             self._look_again(now + LOOK_AGAIN)
         elif count:
@@ -266,12 +232,14 @@ class Dispatch:
             return
         queue.released = max(0, queue.released - len(leaving))
         if lane.singly is not None:
-            self._fly_off(lane, lane.singly, leaving)
+            self._count_sent(lane, leaving)
+            self._travel.fly(lane, lane.singly, leaving)
             return
         for size in plan.cut(len(leaving), lane.transport.max_wave):
+            wave, leaving = leaving[:size], leaving[size:]
             queue.calls += 1
-            wave, leaving = self._wave_of(lane, leaving[:size]), leaving[size:]
-            self._run.spawn(self._travel(lane, wave))
+            self._count_sent(lane, wave)
+            self._travel.together(lane, wave)
 
     def _one_by_one(self, lane: Lane, queue: Queue, most: int, now: float) -> list[Pending]:
         """The next asks, as many as the pace lets go. No more than a crash may lose are in flight or not durable."""
@@ -309,155 +277,16 @@ class Dispatch:
         elif not queue.flying:  # slots that other engines hold free themselves without a word
             self._look_again(now + LOOK_AGAIN)
 
-    def _fly_off(self, lane: Lane, way: Singly, leaving: list[Pending]) -> None:
-        """Let asks travel by themselves. One that has just come back makes way for the first of them."""
-        self._wave += 1
-        self._count_sent(lane, leaving)
-        aloft = Aloft(self._wave, lane.account, len(leaving), self._run.clock.now())
-        for pending in leaving:
-            if self._landed is lane and self._next is None:
-                self._next = pending, aloft
-            else:
-                self._run.follow(self._fly(lane, way, pending, aloft))
-        if self._run.listeners:
-            self._announce(lane, self._wave, leaving)
-
-    async def _fly(self, lane: Lane, way: Singly, pending: Pending, aloft: Aloft) -> None:
-        """One ask there and back, then the one that takes its place."""
-        flying: tuple[Pending, Aloft] | None = (pending, aloft)
-        try:
-            while flying is not None:
-                pending, aloft = flying
-                flying = self._land(lane, pending, aloft, await self._answer(lane, way, pending))
-        except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
-            self._run.abort(error)
-        finally:
-            self._run.unfollow()
-
-    async def _answer(self, lane: Lane, way: Singly, pending: Pending) -> Answered:
-        """What comes of one attempt."""
-        try:
-            return await way.ask(request_of(pending))
-        except asyncio.CancelledError:
-            if cancelled_by_us():
-                raise
-            return CANCELLED, ()
-        except Exception:  # a transport that breaks: what became of the ask is not known
-            self._give_up(lane, pending)
-            raise
-
-    def _land(self, lane: Lane, pending: Pending, aloft: Aloft, answered: Answered) -> tuple[Pending, Aloft] | None:
-        """Take in what came of an ask; gives the one that leaves in its place, if one may."""
-        self._landed = lane
-        try:
-            self.arrived(lane, pending, aloft.wave, *answered)
-        finally:
-            self._landed = None
-        aloft.left -= 1
-        if not aloft.left and self._run.listeners:
-            self._tell_ended(aloft.wave, aloft.account, aloft.size, aloft.started)
-        following, self._next = self._next, None
-        return following
-
-    def _wave_of(self, lane: Lane, pendings: list[Pending]) -> Journey:
-        """Asks that leave together, counted as sent."""
-        run = self._run
-        self._wave += 1
-        wave = Wave(
-            self._wave,
-            run.record.id,
-            lane.account,
-            lane.transport.name,
-            tuple([pending.ask for pending in pendings]),
-            run.clock.wall(),
-            items=tuple([Item(p.ask, request_of(p), partial(self.reuse.sample, p)) for p in pendings]),
-        )
-        self._count_sent(lane, pendings)
-        return wave, pendings
-
     def _count_sent(self, lane: Lane, pendings: list[Pending]) -> None:
         self._count_flying(lane, len(pendings))
         self._run.counters.sent += len(pendings)
         self._run.counters.waves += 1
         self._purse.reserve(pendings)
 
-    def _commit(self, lane: Lane, journey: Journey) -> None:
-        """Commit the intent of a wave, then let it go."""
-        wave, pendings = journey
-        self._run.journal.add_wave(wave, [pending.print for pending in pendings], self._launch, lane, journey)
-
-    def _launch(self, lane: Lane, journey: Journey) -> None:
-        if self._closed:
-            return
-        if self._run.over is None:
-            self._run.spawn(self._travel(lane, journey))
-        else:
-            self._recall(lane, *journey)
-
-    def _recall(self, lane: Lane, wave: Wave, pendings: list[Pending]) -> None:
-        """The run was stopped while the intent of a wave was being committed: it does not leave."""
-        self._count_flying(lane, -len(pendings))
-        self._run.counters.sent -= len(pendings)
-        self._run.counters.waves -= 1
-        self._queue(lane).asks.extendleft(reversed(pendings))
-        self._run.journal.end_wave(wave.id)
-        self._run.halt_when_still()
-
     def _count_flying(self, lane: Lane, count: int) -> None:
         self.flying += count
         if not lane.barrier:
             self.landing += count
-
-    async def _travel(self, lane: Lane, journey: Journey) -> None:
-        """Dispatch a wave and take in its replies."""
-        run, (wave, pendings) = self._run, journey
-        self._announce(lane, wave.id, pendings)
-        started = run.clock.now()
-        flying = {pending.ask: pending for pending in pendings}
-        lost = LOST
-        try:
-            receipt = await lane.transport.dispatch(wave)
-            if receipt.data:
-                run.journal.add_receipt(wave.id, receipt)
-            async for ask, settlement, standings in lane.transport.collect(wave, receipt):
-                pending = flying.pop(ask, None)
-                if pending is not None:
-                    self.arrived(lane, pending, wave.id, settlement, standings)
-        except WaveFailed as failed:
-            lost = failed.fault
-        except asyncio.CancelledError:
-            if cancelled_by_us():
-                raise
-            lost = CANCELLED
-        except Exception as error:  # noqa: BLE001  a transport that breaks: what became of the rest is not known
-            for pending in flying.values():
-                self._give_up(lane, pending)
-            run.abort(error)
-            return
-        for pending in flying.values():
-            self.arrived(lane, pending, wave.id, lost)
-        self._end(lane, wave, started)
-
-    def _end(self, lane: Lane, wave: Wave, started: float) -> None:
-        """Everything of a wave has come back."""
-        if lane.barrier:
-            self._run.journal.end_wave(wave.id)
-        else:
-            self._queue(lane).calls -= 1
-        self._tell_ended(wave.id, wave.account, len(wave.asks), started)
-
-    def _tell_ended(self, wave: int, account: str, size: int, started: float) -> None:
-        run = self._run
-        run.emit(
-            lambda: WaveEnded(
-                run=run.record.id,
-                at=run.clock.wall(),
-                wave=wave,
-                account=account,
-                size=size,
-                seconds=run.clock.now() - started,
-            )
-        )
 
     def arrived(
         self,
@@ -510,7 +339,7 @@ class Dispatch:
         else:
             lane.pace.done(mark, Demand(settlement.usage.input_tokens, settlement.usage.output_tokens), now)
 
-    def _give_up(self, lane: Lane, pending: Pending) -> None:
+    def unheard_of(self, lane: Lane, pending: Pending) -> None:
         """What became of an ask is not known."""
         self._unheard_of += not lane.barrier
         self._count_flying(lane, -1)
@@ -519,6 +348,19 @@ class Dispatch:
             self._queue(lane).flying -= 1
             lane.pace.recall()
         self.reuse.failed(pending, None)
+
+    def turned_back(self, lane: Lane, pendings: list[Pending]) -> None:
+        """The run was stopped while the intent of a wave was being committed: it does not leave."""
+        self._count_flying(lane, -len(pendings))
+        self._run.counters.sent -= len(pendings)
+        self._run.counters.waves -= 1
+        self._queue(lane).asks.extendleft(reversed(pendings))
+        self._run.halt_when_still()
+
+    def ended(self, lane: Lane) -> None:
+        """All of a wave has come back."""
+        if not lane.barrier:
+            self._queue(lane).calls -= 1
 
     def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
         """An ask of an earlier session, which counts as flying already, ended."""
@@ -612,39 +454,6 @@ class Dispatch:
             queue = self._queues[lane] = Queue()
         return queue
 
-    def _announce(self, lane: Lane, wave: int, pendings: list[Pending]) -> None:
-        run = self._run
-        run.emit(
-            lambda: WaveSent(
-                run=run.record.id,
-                at=run.clock.wall(),
-                wave=wave,
-                account=lane.account,
-                transport=lane.transport.name,
-                size=len(pendings),
-                labels=tuple(sorted({pending.wait.label for pending in pendings})),
-                trials=tuple(pending.trial.key for pending in pendings),
-            )
-        )
-
-
-class Aloft:
-    """Asks that left at the same time and travel by themselves. `left` counts those that have not come back."""
-
-    __slots__ = ("account", "left", "size", "started", "wave")
-
-    def __init__(self, wave: int, account: str, size: int, started: float) -> None:
-        self.wave = wave
-        self.account = account
-        self.size = self.left = size
-        self.started = started
-
-
-def _lost(lane: Lane) -> int:
-    """How many asks on a lane a kill of the process loses at most, where each travels by itself."""
-    most = lane.pace.allowance.limits.max_concurrent
-    return 0 if lane.barrier or lane.together else most + plan.unsure(most)
-
 
 def _demand(pendings: Sequence[Pending]) -> Demand:
     """What the tokens of a call may come to."""
@@ -662,9 +471,3 @@ def _tried(lane: Lane, pending: Pending, fault: Fault, now: float) -> Tried:
     failures = pending.attempts - pending.refusals
     silent = lane.pace.accepted_at <= since
     return Tried(failures, pending.refusals, now - since if pending.refusals else 0.0, silent)
-
-
-def cancelled_by_us() -> bool:
-    """Whether the current task was asked to end, rather than something inside it having been cancelled."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -26,7 +26,7 @@ from groundswell.engine import plan
 from groundswell.engine.admission import Admission
 from groundswell.engine.arrivals import Arrivals
 from groundswell.engine.budget import Limits
-from groundswell.engine.dispatch import Dispatch, cancelled_by_us
+from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded, tell
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.opened import Deliver, OpenTrial, Pending
@@ -35,6 +35,7 @@ from groundswell.engine.ports import Clock, Journal, Prices
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.recovery import recover
 from groundswell.engine.retry import RetryPolicy
+from groundswell.engine.travel import cancelled_by_us
 from groundswell.errors import ForeignAwait, ReplayMismatch, RunError, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
 from groundswell.program.request import (
