@@ -39,6 +39,14 @@ def test_people_get_a_summary_and_progress_on_standard_error(cli: CommandLine) -
     assert "seen: 4 of 4 trials done; 0 running; 0 missing; 8 asks sent" in result.stderr
 
 
+def test_a_run_that_is_done_is_not_taken_for_one_that_was_paid_again(cli: CommandLine) -> None:
+    told = "nothing was asked: seen is a run that you have"
+    assert told not in cli("run", DRIVER, "--name", "seen").stderr
+    assert told in cli("run", DRIVER, "--name", "seen").stderr
+    cli("run", DRIVER, "--name", "begun", "--max-calls", "3", status=3)
+    assert "nothing was asked" not in cli("run", DRIVER, "--name", "begun", "--max-calls", "20").stderr
+
+
 def test_settings_come_from_a_file_and_flags_change_them(cli: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     file.write_text('{"trials": 1, "word": "file", "inner": {"depth": 3}}')
