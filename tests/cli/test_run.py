@@ -39,6 +39,14 @@ def test_people_get_a_summary_and_progress_on_standard_error(cli: CommandLine) -
     assert "seen: 4 of 4 trials done; 0 running; 0 missing; 8 asks sent" in result.stderr
 
 
+def test_why_trials_are_missing_is_told_with_the_summary(cli: CommandLine) -> None:
+    lines = cli("run", DRIVER, "--set", "faulty=[1, 2]", status=3).stdout.splitlines()
+    told = lines[lines.index("  missing") + 1]
+    assert told.startswith("    2 x bad_request, as in trial ")
+    assert told.endswith(": this model refuses")
+    assert "  missing" not in cli("run", DRIVER).stdout.splitlines()
+
+
 def test_a_run_that_is_done_is_not_taken_for_one_that_was_paid_again(cli: CommandLine) -> None:
     told = "nothing was asked: seen is a run that you have"
     assert told not in cli("run", DRIVER, "--name", "seen").stderr

@@ -38,6 +38,7 @@ from groundswell.loop import new_event_loop, tuned_collector
 
 if TYPE_CHECKING:
     from groundswell.cli.options import RunFlags
+    from groundswell.store.results import FaultCount
 
 T = TypeVar("T")
 
@@ -175,6 +176,7 @@ def finish(ended: Ended, *, store: str, json: bool = False, verbose: bool = Fals
         output.print_json(summary)
     elif summary is not None and error is None:
         output.print_summary(summary)
+        output.print_missing(_missing(summary, store))
         output.print_endpoints(figures, verbose=verbose)
     if error is not None:
         output.print_error(error, verbose=verbose)
@@ -186,6 +188,14 @@ def finish(ended: Ended, *, store: str, json: bool = False, verbose: bool = Fals
     if error is not None:
         return output.exit_code(error)
     return output.INTERRUPTED if summary is None else summary.exit_code
+
+
+def _missing(summary: Summary, store: str) -> Sequence[FaultCount]:
+    """Why trials of a run are missing: a model that is not there, or an address, should be seen at once."""
+    if not summary.trials.missing:
+        return ()
+    with opened(store) as held:
+        return held.results(held.runs.get(summary.run_id)).fault_counts()
 
 
 def leave_at_once() -> NoReturn:
@@ -203,7 +213,7 @@ def _advice(summary: Summary, store: str) -> str | None:
         return f"to go on where it stopped: {resume}"
     if trials.missing:
         show = output.command(f"runs show {summary.run_id}", store)
-        return f"to see why trials are missing: {show}\nto try them again: {resume} --retry-missing"
+        return f"to look into trials that are missing: {show}\nto try them again: {resume} --retry-missing"
     if summary.status == "partial":
         return f"to go on with a larger limit: {resume} --max-calls N (or --max-tokens, --budget, --deadline)"
     return None
