@@ -46,6 +46,7 @@ Work = Callable[[Engine], Awaitable[Summary]]
 
 UNFINISHED = ("interrupted", "stopped", "failed")
 STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to end at once"
+UNPRICED = "warning: --budget: prices are not in this version, so nothing is held back: use --max-calls, --max-tokens"
 ENDING = "ending at once; everything that was acknowledged is in the store"
 
 
@@ -82,6 +83,8 @@ def run_and_report(work: Work, flags: RunFlags) -> NoReturn:
         raise SettingsError(f"--via {flags.via.value}: batch APIs are not in this version; leave it out")
     if flags.account:
         load_here(flags.account)  # a mistake in a flag is told before there is a run
+    if flags.budget is not None:
+        output.say(UNPRICED)
     above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
     with above:  # what an experiment prints must not get into the JSON
         ended = carry_out(
