@@ -44,12 +44,17 @@ READING = Reading("duels", 10, 1, 5, 100, 40, 8.4, 3, 2, "$1.50", 90.0, False)
             "duels: 10 trials done; 5 running; 1 missing; 40 asks sent, 8/s; 3 waves; 2 cached; cost unknown",
         ),
         (
+            {"retried": 7, "left": None},
+            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 asks sent, 8/s; 3 waves; 2 cached; 7 retried; "
+            "cost $1.50",
+        ),
+        (
             {"stopping": True},
             "duels: 10 of 100 trials done; 5 running; 1 missing; 40 asks sent, 8/s; 3 waves; 2 cached; cost $1.50; "
             "stopping",
         ),
     ],
-    ids=["with total", "open end", "stopping"],
+    ids=["with total", "open end", "turned away", "stopping"],
 )
 def test_a_reading_as_one_line(changes: dict[str, Any], text: str) -> None:
     assert describe(READING._replace(**changes)) == text
@@ -83,6 +88,10 @@ def test_the_rate_forgets_what_is_long_ago() -> None:
 )
 def test_an_unknown_cost_is_never_shown_as_nothing(usd: float, unknown: int, text: str) -> None:
     assert Meter(fake_run(usd=usd, unknown_cost=unknown), 0.0).read(1.0).cost == text
+
+
+def test_asks_that_were_turned_away_are_counted() -> None:
+    assert Meter(fake_run(retried=7), 0.0).read(1.0).retried == 7
 
 
 def test_accounts_that_are_waited_for_are_named_and_short_waits_are_not() -> None:

@@ -118,7 +118,13 @@ class RunFlags(StoreFlags):
     ] = None
     budget: Annotated[
         float | None,
-        typer.Option(min=0, metavar="USD", help="The most to spend.", show_default=False, rich_help_panel=LIMITS),
+        typer.Option(
+            min=0,
+            metavar="USD",
+            help="The most to spend. (Prices are not in this version: nothing is held back.)",
+            show_default=False,
+            rich_help_panel=LIMITS,
+        ),
     ] = None
     max_calls: Annotated[
         int | None,

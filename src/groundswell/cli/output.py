@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from groundswell.engine.records import EndpointFigures
     from groundswell.engine.summary import Summary
+    from groundswell.store.results import FaultCount
 
 STYLES = {
     "completed": "green",
@@ -94,6 +95,14 @@ def print_summary(summary: Summary) -> None:
     line(f"  time    {duration(summary.seconds)}")
     if summary.analysis is not None:
         _print_analysis(summary.analysis)
+
+
+def print_missing(faults: Sequence[FaultCount]) -> None:
+    """Why trials are missing."""
+    if faults:
+        line("  missing")
+    for fault in faults:
+        line(f"    {fault.trials} x {fault.kind}, as in trial {fault.key}: {fault.message}")
 
 
 def print_endpoints(figures: Mapping[str, Sequence[EndpointFigures]], *, verbose: bool) -> None:

@@ -45,6 +45,7 @@ class Reading(NamedTuple):
     left: float | None
     stopping: bool
     waits: tuple[str, ...] = ()
+    retried: int = 0
 
 
 class Meter:
@@ -73,6 +74,7 @@ class Meter:
             cost=cost(counters.usd if priced else None, counters.unknown_cost),
             left=self._left(now, counters.settled, total),
             stopping=run.stopping is not None and run.dispatch.landing > 0,
+            retried=counters.retried,
             waits=tuple(_wait(*each) for each in run.lanes.waits() if each[1] is None or each[1] >= 1),
         )
 
@@ -101,6 +103,8 @@ def describe(reading: Reading) -> str:
     of = "" if reading.total is None else f" of {reading.total}"
     parts = [f"{reading.done}{of} trials done", f"{reading.running} running", f"{reading.missing} missing"]
     parts += [f"{reading.sent} asks sent, {reading.rate:.0f}/s", f"{reading.waves} waves", f"{reading.cached} cached"]
+    if reading.retried:
+        parts.append(f"{reading.retried} retried")
     parts.append(f"cost {reading.cost}")
     parts += reading.waits
     if reading.stopping:
@@ -155,8 +159,9 @@ def _drawn(reading: Reading) -> RenderableType:
     )
     detail = (
         f"  {reading.running} running · {reading.missing} missing · {reading.rate:,.0f} asks/s · "
-        f"{reading.waves:,} waves · {reading.cached:,} cached · cost {reading.cost}"
+        f"{reading.waves:,} waves · {reading.cached:,} cached · "
     )
+    detail += f"{reading.retried:,} retried · " * bool(reading.retried) + f"cost {reading.cost}"
     detail += "".join(f" · {wait}" for wait in reading.waits)
     return Group(head, Text(detail, style="dim"))
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from groundswell.cli.options import RunFlags, takes
+
+if TYPE_CHECKING:
+    from groundswell.engine.engine import Engine
+    from groundswell.engine.summary import Summary
 
 
 @takes(RunFlags)
@@ -38,12 +42,22 @@ def run(
     ] = None,
 ) -> None:
     """Run an experiment: an `async def driver(run, settings)` of your own."""
+    from groundswell.cli import output
     from groundswell.cli.running import run_and_report
     from groundswell.cli.targets import build_settings, find_driver, read_settings
     from groundswell.engine.run import RunOptions
+    from groundswell.engine.summary import summarise
 
     driver = find_driver(target)
     base = {} if settings is None else read_settings(settings)
     built = build_settings(driver, base, change or [])
     options = flags.run_options(RunOptions())
-    run_and_report(lambda engine: engine.drive(driver, built, name=name, seed=seed, options=options), flags)
+
+    async def work(engine: Engine) -> Summary:
+        before = None if name is None else engine.store.runs.find(name)
+        summary = await engine.drive(driver, built, name=name, seed=seed, options=options)
+        if before is not None and summarise(before).asks == summary.asks:
+            output.say(f"nothing was asked: {name} is a run that you have, and these are its figures")
+        return summary
+
+    run_and_report(work, flags)

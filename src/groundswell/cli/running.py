@@ -38,6 +38,7 @@ from groundswell.loop import new_event_loop, tuned_collector
 
 if TYPE_CHECKING:
     from groundswell.cli.options import RunFlags
+    from groundswell.store.results import FaultCount
 
 T = TypeVar("T")
 
@@ -45,6 +46,7 @@ Work = Callable[[Engine], Awaitable[Summary]]
 
 UNFINISHED = ("interrupted", "stopped", "failed")
 STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to end at once"
+UNPRICED = "warning: --budget: prices are not in this version, so nothing is held back: use --max-calls, --max-tokens"
 ENDING = "ending at once; everything that was acknowledged is in the store"
 
 
@@ -81,6 +83,8 @@ def run_and_report(work: Work, flags: RunFlags) -> NoReturn:
         raise SettingsError(f"--via {flags.via.value}: batch APIs are not in this version; leave it out")
     if flags.account:
         load_here(flags.account)  # a mistake in a flag is told before there is a run
+    if flags.budget is not None:
+        output.say(UNPRICED)
     above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
     with above:  # what an experiment prints must not get into the JSON
         ended = carry_out(
@@ -175,6 +179,7 @@ def finish(ended: Ended, *, store: str, json: bool = False, verbose: bool = Fals
         output.print_json(summary)
     elif summary is not None and error is None:
         output.print_summary(summary)
+        output.print_missing(_missing(summary, store))
         output.print_endpoints(figures, verbose=verbose)
     if error is not None:
         output.print_error(error, verbose=verbose)
@@ -186,6 +191,14 @@ def finish(ended: Ended, *, store: str, json: bool = False, verbose: bool = Fals
     if error is not None:
         return output.exit_code(error)
     return output.INTERRUPTED if summary is None else summary.exit_code
+
+
+def _missing(summary: Summary, store: str) -> Sequence[FaultCount]:
+    """Why trials of a run are missing: a model that is not there, or an address, should be seen at once."""
+    if not summary.trials.missing:
+        return ()
+    with opened(store) as held:
+        return held.results(held.runs.get(summary.run_id)).fault_counts()
 
 
 def leave_at_once() -> NoReturn:
@@ -203,7 +216,7 @@ def _advice(summary: Summary, store: str) -> str | None:
         return f"to go on where it stopped: {resume}"
     if trials.missing:
         show = output.command(f"runs show {summary.run_id}", store)
-        return f"to see why trials are missing: {show}\nto try them again: {resume} --retry-missing"
+        return f"to look into trials that are missing: {show}\nto try them again: {resume} --retry-missing"
     if summary.status == "partial":
         return f"to go on with a larger limit: {resume} --max-calls N (or --max-tokens, --budget, --deadline)"
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +17,7 @@ from groundswell.errors import RunError
 if TYPE_CHECKING:
     from groundswell.engine.records import RunRecord
     from groundswell.store.journal import Store
-    from groundswell.store.results import TrialResult
+    from groundswell.store.results import FaultCount, TrialResult
 
 app = typer.Typer(no_args_is_help=True, help="Look at runs, go on with them, export their results.")
 app.command("export")(export)
@@ -70,6 +71,7 @@ def show(
         results = store.results(record)
         with output.working("counting replies"):
             replies = results.reply_counts()
+        faults = results.fault_counts()
         details = _described(store, record) | {
             "driver": record.driver,
             "settings": _decoded(record.settings),
@@ -80,13 +82,13 @@ def show(
             "waves": record.counters.waves,
             "tokens": {"input": record.counters.input_tokens, "output": record.counters.output_tokens},
             "replies": replies._asdict(),
-            "missing": [fault._asdict() for fault in results.fault_counts()],
+            "missing": [fault._asdict() for fault in faults],
         }
         first = next(iter(results), None)
     if flags.json:
         output.print_json(details)
     else:
-        _print_details(details, flags.store, first)
+        _print_details(details, faults, flags.store, first)
 
 
 @app.command()
@@ -253,7 +255,9 @@ def _decoded(settings: str | None) -> Any:
     return None if settings is None else msgspec.json.decode(settings)
 
 
-def _print_details(details: dict[str, Any], store: str, first: TrialResult | None) -> None:
+def _print_details(
+    details: dict[str, Any], faults: Sequence[FaultCount], store: str, first: TrialResult | None
+) -> None:
     import msgspec
 
     from groundswell.engine.summary import Summary
@@ -268,10 +272,7 @@ def _print_details(details: dict[str, Any], store: str, first: TrialResult | Non
     if details["parent"]:
         where = "" if details["cut"] is None else f", asked anew from position {details['cut']} on"
         output.line(f"  fork    of {details['parent']}{where}")
-    if details["missing"]:
-        output.line("  missing")
-    for fault in details["missing"]:
-        output.line(f"    {fault['trials']} x {fault['kind']}, as in trial {fault['key']}: {fault['message']}")
+    output.print_missing(faults)
     if first is not None:
         look = output.command(f"runs show {details['run_id']} --trial {first.key}", store)
         output.say(f"to read a trial: {look}")
