@@ -242,7 +242,7 @@ class Live:
                 self._notice(self.account.name, endpoint.name, "answers again")
                 await self._try_out(endpoint)
                 return
-            elif not self._endpoints.open:
+            if not self._endpoints.open:
                 self._consider_giving_up(fault, time.monotonic())
 
     async def _try_out(self, endpoint: Endpoint) -> None:
