@@ -358,7 +358,7 @@ def main() -> None:
         return
     OUT.mkdir(exist_ok=True)
     asks, rate, pace = (ASKS // 5, PER_SECOND / 2, 0.4) if options.quick else (ASKS, PER_SECOND, 1.0)
-    chosen = SCENARIOS[:1] if options.quick else SCENARIOS
+    chosen: tuple[Scenario, ...] = SCENARIOS[:1] if options.quick else SCENARIOS
     if options.only is not None:
         chosen = SCENARIOS[options.only : options.only + 1]
     found: list[Row] = []

@@ -130,6 +130,14 @@ def test_a_shy_bucket_holds_little_and_believes_no_one_for_a_while() -> None:
     assert bucket.level(1000.0) == 2000
 
 
+def test_a_shy_bucket_of_reserved_output_stays_large() -> None:
+    """Most of what is reserved comes back with the reply; in a small bucket few requests could be in flight."""
+    bucket = Bucket("output_tokens", 100.0, 6000.0, 0.0)
+    bucket.be_shy(0.0)
+    assert bucket.shy(1.0)
+    assert (bucket.size, bucket.level(1.0)) == (6000.0, 6000.0)
+
+
 def test_refusals_make_a_bucket_careful_and_replies_calm_it() -> None:
     bucket = Bucket("requests", 1.0, 1.0, now=0.0, full=False)
 
@@ -444,6 +452,17 @@ def test_a_refusal_against_what_the_headers_say_makes_shy_and_then_cuts() -> Non
     assert 15 <= len(gone) <= 25, "a quarter of a second's worth"
     refuse(pace, gone[:5], 3.3)
     assert pace.cap == 25, "then it was not that"
+
+
+def test_what_is_refused_even_so_is_held_against_the_headers_only_for_a_while() -> None:
+    pace, marks = heard(6000, 5000)
+    refuse(pace, marks, 1.0)
+    refuse(pace, flying(pace, 3.0)[:5], 3.3)
+    mark = flying(pace, 9.0)[-1]
+    pace.heard([said(6000, 5000)], mark, 9.0)
+    while pace.in_flight:
+        pace.recall()
+    assert len(flying(pace, 9.0)) == pace.cap, "what the provider says is left is there again"
 
 
 def test_an_overload_cuts_whatever_the_headers_say() -> None:

@@ -105,6 +105,21 @@ def test_a_storm_of_refusals_is_over_when_it_is_over(latency: tuple[float, float
     assert simulation.rate(40.0, 60.0) >= 0.9 * 50
 
 
+@pytest.mark.parametrize("seconds", [1.5, 6.0], ids=["a short one", "a long one"])
+@pytest.mark.parametrize("output", [None, 120_000.0], ids=["tokens", "output tokens that are given back"])
+def test_after_a_storm_tokens_go_out_at_the_limit(output: float | None, seconds: float) -> None:
+    """What is expected of a request is a third more than the provider counts, or three times what it uses."""
+
+    def storm(now: float, _: Random) -> Fault | None:
+        return Fault(FaultKind.RATE_LIMITED, "storm", 1.0) if 20.0 < now < 20.0 + seconds else None
+
+    limit = 400_000.0 if output is None else 1e7
+    terms = Terms(1e5, limit, output, 5.0, USUAL, corrected=output is not None, mishap=storm)
+    jobs = [Job(Demand(33, 100), Demand(33, 30)) for _ in range(4000)]
+    simulation = Simulation(terms).run(jobs, until=50.0)
+    assert simulation.rate(30.0, 50.0) >= 0.9 * (limit / 6000 if output is None else output / 1800)
+
+
 @pytest.mark.parametrize("latency", [QUICK, USUAL, SLOW], ids=["quick", "usual", "slow"])
 @pytest.mark.parametrize("tells", [True, False], ids=["headers", "no headers"])
 def test_one_request_in_twenty_that_fails_slows_nothing(latency: tuple[float, float], tells: bool) -> None:

@@ -22,6 +22,8 @@ CALMER = 0.999
 """How much of the care after a refusal is left after each reply."""
 LATEST = 10.0
 """News that is more seconds apart is not compared."""
+RESERVED = frozenset({"output_tokens"})
+"""What is held for a request until its reply shows how little it used: in a small bucket, few could be in flight."""
 GIVEN_BACK = frozenset({"input_tokens", "output_tokens"})
 """What a provider that counts these reserves and does not use, it gives back. One that counts `tokens` does not."""
 
@@ -135,7 +137,7 @@ class Bucket:
 
         If the bucket was full since then, some of what came in was lost, and old news cannot say how much.
         """
-        level, was, shy = self.level(now), self.size, self.shy(now)
+        level, was, shy = self.level(now), self.size, self.shy(now) and self.resource not in RESERVED
         rate = rate_of(said)
         if shy:
             self._news = None  # what is left over says nothing of how fast it fills
@@ -169,6 +171,8 @@ class Bucket:
     def be_shy(self, now: float) -> None:
         """The provider refused what it said was left: it counts by shorter times than it says. Hold little."""
         self._shy_until = now + SHY_FOR
+        if self.resource in RESERVED:
+            return
         self.size = max(1.0, self.rate * SHY)
         self.margin = min(self.margin, self.size / 4)
         self._level = min(0.0, self.level(now))

@@ -112,7 +112,7 @@ class Lanes:
         """The accounts that nothing can be sent to now, and for how many seconds; None: until they answer again."""
         now, found = self._clock.now(), dict[str, float | None]()
         for lane in self._by_route.values():
-            left = lane.pace.not_before - now
+            left = max(lane.pace.not_before, lane.pace.held_until) - now
             if not lane.transport.ready:
                 found[lane.account] = None
             elif left > 0 and found.get(lane.account, 0.0) is not None:

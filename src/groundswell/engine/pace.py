@@ -82,6 +82,7 @@ class Pace:
         self.allowance = allowance
         self.in_flight = 0
         self.not_before = now
+        self.held_until = now
         self.latency: float | None = None
         self.accepted_at = now
         self._cap: float = min(allowance.limits.start, allowance.limits.max_concurrent)
@@ -119,6 +120,7 @@ class Pace:
             if self._configured is not allowance.buckets:
                 self._gather()
             ready = self._ready_at(demand, now)
+            self.held_until = ready
             if ready > now:
                 return ready
             for bucket in self._buckets:

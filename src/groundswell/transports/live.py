@@ -42,6 +42,8 @@ DIALECTS: dict[str, ModuleType] = {"openai": openai, "anthropic": anthropic, "ol
 HEARS_EVERY = 0.02
 NEVER_ANSWERED, ANSWERED_BEFORE = 10.0, 900.0
 """Seconds for which an account that cannot be reached is waited for."""
+TRIED_FOR = 1.0
+"""Seconds after which an endpoint that came back has its share, if what it was tried with has not failed by then."""
 PARTS = frozenset({FaultKind.BAD_REQUEST, FaultKind.CONTEXT, FaultKind.FILTERED})
 """Faults of a call for many that may be the fault of one."""
 
@@ -238,8 +240,20 @@ class Live:
                     endpoint.state = "trying"
                 self._why_unreachable = None
                 self._notice(self.account.name, endpoint.name, "answers again")
-            elif not self._endpoints.open:
+                await self._try_out(endpoint)
+                return
+            if not self._endpoints.open:
                 self._consider_giving_up(fault, time.monotonic())
+
+    async def _try_out(self, endpoint: Endpoint) -> None:
+        """An endpoint that does not work fails at once. A reply may take a minute, and others do not wait for that."""
+        misses = endpoint.misses
+        while endpoint.state == "trying" and not endpoint.outstanding:
+            await asyncio.sleep(TRIED_FOR / 10)
+        await asyncio.sleep(TRIED_FOR)
+        if endpoint.state == "trying" and endpoint.misses == misses:
+            endpoint.state = "up"
+            self._tell_waiting()
 
     def _consider_giving_up(self, fault: Fault, now: float) -> None:
         """No endpoint works. Sooner or later that must be said."""
