@@ -35,7 +35,7 @@ from groundswell.engine.records import Item, Wave
 from groundswell.engine.recovery import HeldWaves
 from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Tried, decide
 from groundswell.engine.reuse import Reuse
-from groundswell.errors import WaveFailed
+from groundswell.errors import RunError, WaveFailed
 from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Settlement, Standing
 
 if TYPE_CHECKING:
@@ -288,13 +288,16 @@ class Dispatch:
 
     def _leaves(self, lane: Lane, queue: Queue, pendings: list[Pending], now: float) -> bool:
         """Whether the pace lets one call go, for one ask or for several."""
-        given = lane.pace.leave(_demand(lane, pendings), now)
+        given = lane.pace.leave(_demand(lane, pendings), now, queue)
         if isinstance(given, Mark):
             pendings[0].mark = given
             queue.flying += 1
             return True
-        if given < inf or not queue.flying:  # slots that other engines hold free themselves without a word
-            self._look_again(min(given, now + LOOK_AGAIN) if given == inf else given)
+        if given < inf:
+            self._look_again(given)
+        elif not queue.flying:  # slots that other engines hold free themselves without a word
+            lane.pace.starves(queue, now)
+            self._look_again(now + LOOK_AGAIN)
         return False
 
     def _fly_off(self, lane: Lane, way: Singly, leaving: list[Pending]) -> None:
@@ -314,6 +317,7 @@ class Dispatch:
         standings: Sequence[Standing] = ()
         try:
             settlement, standings = await way.ask(request_of(pending))
+            _check(lane, settlement)
         except asyncio.CancelledError:
             if cancelled_by_us():
                 raise
@@ -394,6 +398,7 @@ class Dispatch:
             if receipt.data:
                 run.journal.add_receipt(wave.id, receipt)
             async for ask, settlement, standings in lane.transport.collect(wave, receipt):
+                _check(lane, settlement)
                 pending = flying.pop(ask, None)
                 if pending is not None:
                     self.arrived(lane, pending, wave.id, settlement, standings)
@@ -642,6 +647,12 @@ class Aloft:
         self.account = account
         self.size = self.left = size
         self.started = started
+
+
+def _check(lane: Lane, settlement: object) -> None:
+    """Refuse what is no settlement: journalled or cached, it could never be read again."""
+    if not isinstance(settlement, Reply | Embedding | Fault):
+        raise RunError(f"transport {lane.transport.name!r} gave {settlement!r}, not a Reply, an Embedding or a Fault")
 
 
 def _lost(lane: Lane) -> int:
