@@ -199,3 +199,27 @@ def test_replies_that_are_not_durable_hold_up_only_their_own_lane(store: Path) -
         assert sent == ["narrow 0", "narrow 1"]
 
     run_async(main())
+
+
+def test_a_reply_that_comes_although_it_was_cancelled_frees_no_slot_twice(store: Path) -> None:
+    """The slots of an account are the whole process's: one freed twice would let too many requests go for ever."""
+
+    class Stubborn(ByItself):
+        async def ask(self, request: Request) -> Answered:
+            self.asked.append(said(request))
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                pass
+            return Reply("all the same"), ()
+
+    async def main() -> None:
+        way = Stubborn(echo)
+        async with groundswell.open(store, transport=way) as engine:
+            run = engine.run("cut")
+            asking = [asyncio.create_task(run.submit(one, spec)) for spec in "abc"]
+            await until(lambda: len(way.asked) == 3)
+            await cut_off(engine, run, *asking)
+            assert [lane.pace.in_flight for lane in engine._lanes._by_route.values()] == [0]
+
+    run_async(main())

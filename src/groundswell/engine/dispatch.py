@@ -477,7 +477,7 @@ class Dispatch:
     ) -> None:
         """Free the slot of an ask, and let the pace learn from what came."""
         mark, pending.mark = pending.mark, None
-        if mark is None:
+        if mark is None or self._closed:  # then its slot was given back already
             return
         self._queue(lane).flying -= 1
         if standings:
@@ -493,7 +493,7 @@ class Dispatch:
         """What became of an ask is not known."""
         self._unheard_of += not lane.barrier
         self._count_flying(lane, -1)
-        if pending.mark is not None:
+        if pending.mark is not None and not self._closed:
             pending.mark = None
             self._queue(lane).flying -= 1
             lane.pace.recall()
