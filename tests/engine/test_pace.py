@@ -576,6 +576,36 @@ def test_the_models_of_an_account_share_its_slots_and_configured_rates() -> None
     assert second.leave(NOTHING, 0.0) == pytest.approx(1.0, rel=0.01)
 
 
+@pytest.mark.parametrize("model", ["one", "two"])
+def test_who_holds_no_slot_gets_one_in_time(model: str) -> None:
+    """Others fill their slots as they come free; after a second one is kept for who has none, while it still looks."""
+    paces, busy, starving = Paces(), object(), object()
+    limits = PaceLimits(max_concurrent=3, start=3)
+    one, its = paces.of("account", "one", limits, 0.0), paces.of("account", model, limits, 0.0)
+    assert len(flying(one)) == 3
+    for now in (0.0, 0.4, 0.8):
+        assert its.leave(NOTHING, now, starving) == inf
+        its.starves(starving, now)
+        one.recall()
+        assert isinstance(one.leave(NOTHING, now, busy), Mark)
+    its.starves(starving, 1.0)
+    one.recall()
+    assert one.leave(NOTHING, 1.0, busy) == inf
+    assert isinstance(its.leave(NOTHING, 1.01, starving), Mark)
+    one.recall()
+    assert isinstance(one.leave(NOTHING, 1.02, busy), Mark), "it has what was kept"
+
+
+def test_no_slot_is_kept_for_who_went_away() -> None:
+    pace, busy, gone = Pace.alone(PaceLimits(max_concurrent=1, start=1), 0.0), object(), object()
+    assert isinstance(pace.leave(NOTHING, 0.0, busy), Mark)
+    pace.starves(gone, 0.0)
+    pace.starves(gone, 1.0)
+    pace.recall()
+    assert pace.leave(NOTHING, 1.1, busy) == inf
+    assert isinstance(pace.leave(NOTHING, 1.6, busy), Mark)
+
+
 def test_one_model_is_not_held_up_by_the_limit_of_another() -> None:
     paces = Paces()
     one, two = paces.of("account", "one", SETTINGS, 0.0), paces.of("account", "two", SETTINGS, 0.0)

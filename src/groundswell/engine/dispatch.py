@@ -248,9 +248,9 @@ class Dispatch:
         most = min(most, cap + plan.unsure(cap) - queue.flying - queue.unsure)
         while len(leaving) < most:
             pending = asks[0]
-            given = pace.leave(_demand([pending]) if pace.counts_tokens else ANY, now)
+            given = pace.leave(_demand([pending]) if pace.counts_tokens else ANY, now, queue)
             if not isinstance(given, Mark):
-                self._wait_until(given, queue, now)
+                self._wait_until(given, lane, queue, now)
                 break
             pending.mark = given
             queue.flying += 1
@@ -262,19 +262,20 @@ class Dispatch:
         if queue.calls >= plan.CALLS_AT_ONCE:
             return []
         whole = list(islice(queue.asks, min(most, lane.transport.max_wave)))
-        given = lane.pace.leave(_demand(whole) if lane.pace.counts_tokens else ANY, now)
+        given = lane.pace.leave(_demand(whole) if lane.pace.counts_tokens else ANY, now, queue)
         if not isinstance(given, Mark):
-            self._wait_until(given, queue, now)
+            self._wait_until(given, lane, queue, now)
             return []
         whole[0].mark = given
         queue.flying += 1
         return [queue.asks.popleft() for _ in whole]
 
-    def _wait_until(self, when: float, queue: Queue, now: float) -> None:
+    def _wait_until(self, when: float, lane: Lane, queue: Queue, now: float) -> None:
         """The pace holds asks back until then, or until something comes back."""
         if when < inf:
             self._look_again(when)
         elif not queue.flying:  # slots that other engines hold free themselves without a word
+            lane.pace.starves(queue, now)
             self._look_again(now + LOOK_AGAIN)
 
     def _count_sent(self, lane: Lane, pendings: list[Pending]) -> None:
@@ -327,7 +328,7 @@ class Dispatch:
     ) -> None:
         """Free the slot of an ask, and let the pace learn from what came."""
         mark, pending.mark = pending.mark, None
-        if mark is None:
+        if mark is None or self._closed:  # then its slot was given back already
             return
         self._queue(lane).flying -= 1
         if standings:
@@ -343,7 +344,7 @@ class Dispatch:
         """What became of an ask is not known."""
         self._unheard_of += not lane.barrier
         self._count_flying(lane, -1)
-        if pending.mark is not None:
+        if pending.mark is not None and not self._closed:
             pending.mark = None
             self._queue(lane).flying -= 1
             lane.pace.recall()

@@ -119,8 +119,9 @@ class Engine:
             record = self._create(name, seed, driver_name(driver), body, options)
         elif (record.driver, record.settings, record.seed) != (driver_name(driver), body, seed):
             raise RunError(
-                f"run {name!r} exists with another driver, settings or seed: give another name, or "
-                f"`groundswell runs resume {record.id}` to continue it as it was started"
+                f"run {name!r} exists with another driver, settings or seed: give another name, "
+                f"`groundswell runs resume {record.id}` to continue it as it was started, "
+                f"or `groundswell runs delete {record.id}` if it is of no use"
             )
         return await self._drive(record, driver, options, accept_changes=accept_changes)
 

@@ -26,6 +26,8 @@ from groundswell.program.request import FaultKind, Standing
 START = 32
 GRACE = 0.05
 QUIET_AFTER_ERROR = 8
+STARVES_AFTER, FORGOTTEN_AFTER = 1.0, 0.5
+"""Seconds after which who holds no slot gets the next one; and after which it has gone away, if it asks no more."""
 CUT = 0.8
 NEWEST, TOO_MANY = 0.1, 0.25
 """A refusal moves the share of refusals by a tenth up, and a request that leaves by a tenth down (its reply may take
@@ -53,12 +55,21 @@ class Mark(NamedTuple):
     sent: Sent = Sent()
 
 
+class Starving(NamedTuple):
+    """Who holds no slot and found none free: since when, and when it last looked."""
+
+    who: object
+    since: float
+    seen: float
+
+
 class Allowance:
     """What the settings let an account do, whichever of its models is asked."""
 
     def __init__(self, limits: PaceLimits, now: float) -> None:
         self.lock = threading.Lock()
         self.in_flight = 0
+        self.starving: Starving | None = None
         self.adopt(limits, now)
 
     def adopt(self, limits: PaceLimits, now: float) -> None:
@@ -70,6 +81,25 @@ class Allowance:
         }
         self.limits = limits
         self.buckets = [Bucket.smooth(name, rate, now) for name, rate in per_minute.items() if rate is not None]
+
+    def starves(self, who: object, now: float) -> None:
+        """Somebody holds no slot and there is none: who has some fills each as it comes free, before others look."""
+        first = self.starving
+        if first is None or first.who is who or now - first.seen > FORGOTTEN_AFTER:
+            since = first.since if first is not None and first.who is who else now
+            self.starving = Starving(who, since, now)
+
+    def kept_from(self, who: object, now: float) -> int:
+        """How many slots are kept for somebody else."""
+        first = self.starving
+        if first is None or first.who is who:
+            return 0
+        return int(now - first.since >= STARVES_AFTER and now - first.seen <= FORGOTTEN_AFTER)
+
+    def feed(self, who: object) -> None:
+        """Somebody got a slot."""
+        if self.starving is not None and self.starving.who is who:
+            self.starving = None
 
 
 class Pace:
@@ -108,14 +138,14 @@ class Pace:
         """How many requests may be in flight."""
         return min(int(self._cap), self.allowance.limits.max_concurrent)
 
-    def leave(self, demand: Demand, now: float) -> Mark | float:
+    def leave(self, demand: Demand, now: float, who: object = None) -> Mark | float:
         """Let a request leave, or say when to ask again: at a time, or (infinity) when something has come back."""
         allowance = self.allowance
         with allowance.lock:
             if now < self.not_before:
                 return self.not_before
-            most = allowance.limits.max_concurrent
-            if self.in_flight >= min(int(self._cap), most) or allowance.in_flight >= most:
+            most, kept = allowance.limits.max_concurrent, allowance.kept_from(who, now)
+            if self.in_flight + kept >= min(int(self._cap), most) or allowance.in_flight + kept >= most:
                 return inf
             if self._configured is not allowance.buckets:
                 self._gather()
@@ -127,6 +157,7 @@ class Pace:
                 bucket.take(share_of(bucket.resource, 1, demand.input, demand.output), now)
             self.in_flight += 1
             allowance.in_flight += 1
+            allowance.feed(who)
             self._refusals -= NEWEST * self._refusals
             sent = self._sent
             self._sent = Sent(sent[0] + 1, sent[1] + demand[0], sent[2] + demand[1], sent[3], sent[4])
@@ -142,6 +173,11 @@ class Pace:
             ready = max(ready, bucket.ready_at(share_of(bucket.resource, 1, demand.input, demand.output), now))
         self._largest, self._its_turn = (amount, ready + GRACE) if ready > now else (0, now)
         return ready
+
+    def starves(self, who: object, now: float) -> None:
+        """Somebody holds no slot, and was told that there is none."""
+        with self.allowance.lock:
+            self.allowance.starves(who, now)
 
     def recall(self) -> None:
         """A request that had left is given up, or never really left."""

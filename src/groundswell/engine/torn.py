@@ -41,7 +41,7 @@ class Torn:
         self.at_work(lanes)
 
     def at_work(self, lanes: Iterable[Lane]) -> None:
-        """This session uses these lanes: if it dies, the next one must know, and is not told how many slots there were."""
+        """This session uses these lanes: if it dies, the next one must know what it may have lost."""
         known = 0 if self._recovered else self._cut_off
         self._counters.flying = -max(known, *map(_lost, lanes), 1)
 

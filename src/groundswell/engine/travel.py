@@ -17,8 +17,8 @@ from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.ports import Answered, Singly
 from groundswell.engine.records import Item, Wave
-from groundswell.errors import WaveFailed
-from groundswell.program.request import Fault, FaultKind, Settlement, Standing
+from groundswell.errors import RunError, WaveFailed
+from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Settlement, Standing
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
@@ -107,7 +107,7 @@ class Travel:
     async def _answer(self, lane: Lane, way: Singly, pending: Pending) -> Answered:
         """What comes of one attempt."""
         try:
-            return await way.ask(request_of(pending))
+            return _checked(lane, await way.ask(request_of(pending)))
         except asyncio.CancelledError:
             if cancelled_by_us():
                 raise
@@ -175,6 +175,7 @@ class Travel:
             if receipt.data:
                 run.journal.add_receipt(wave.id, receipt)
             async for ask, settlement, standings in lane.transport.collect(wave, receipt):
+                _check(lane, settlement)
                 pending = flying.pop(ask, None)
                 if pending is not None:
                     self._home.arrived(lane, pending, wave.id, settlement, standings)
@@ -223,6 +224,17 @@ class Travel:
                 seconds=run.clock.now() - started,
             )
         )
+
+
+def _checked(lane: Lane, answered: Answered) -> Answered:
+    _check(lane, answered[0])
+    return answered
+
+
+def _check(lane: Lane, settlement: object) -> None:
+    """Refuse what is no settlement: journalled or cached, it could never be read again."""
+    if not isinstance(settlement, Reply | Embedding | Fault):
+        raise RunError(f"transport {lane.transport.name!r} gave {settlement!r}, not a Reply, an Embedding or a Fault")
 
 
 def cancelled_by_us() -> bool:

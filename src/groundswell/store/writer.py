@@ -23,7 +23,6 @@ Around = Callable[[Callable[[], None]], None]
 
 CHUNK = 256
 SHORTEST, LONGEST = 0.002, 0.005
-AT_A_TIME = 100000
 
 
 class Batch:
@@ -197,17 +196,11 @@ class Writer:
         self._writing = False
         if self._scheduled:
             self._plan_hand_over()
-        self._call_back(batch.after, 0)
-
-    def _call_back(self, after: list[After], at: int) -> None:
-        """Tell those who waited for a commit, some at a time: what else there is to do gets its turn in between."""
-        for then, args in after[at : at + AT_A_TIME]:
+        for then, args in batch.after:
             self._tell_one(then, args)
-        for then in self.after:
-            self._tell_one(then, ())
-        if at + AT_A_TIME < len(after):
-            self._loop.call_soon(self._call_back, after, at + AT_A_TIME)
-        elif not (self._scheduled or self._writing):
+        for after in self.after:
+            self._tell_one(after, ())
+        if not (self._scheduled or self._writing):
             self._wake()
 
     def _tell_one(self, then: Callable[..., None], args: tuple[Any, ...]) -> None:

@@ -192,8 +192,11 @@ class Live:
                 one.set_result(None)
 
     def _unsaid(self, fault: Fault) -> Fault:
-        """The fault without what the other side repeated of our secrets."""
-        return msgspec.structs.replace(fault, message=unsaid(fault.message, self.account))
+        """The fault without what the other side repeated of our secrets; and whether there was a key to be refused."""
+        message = unsaid(fault.message, self.account)
+        if fault.kind is FaultKind.AUTH and self.account.key is None:
+            message += ": no key was sent, since none is set for this account"
+        return msgspec.structs.replace(fault, message=message)
 
     def _encode(self, request: Request, model: str) -> Any:
         if self._dialect is anthropic:
@@ -260,8 +263,17 @@ class Live:
         patience = ANSWERED_BEFORE if self._answered else NEVER_ANSWERED
         if self._failing_since is not None and now - self._failing_since > patience:
             names = ", ".join(endpoint.name for endpoint in self._endpoints.all)
-            hint = "gone for too long" if self._answered else "is the server running, and the address right?"
-            self._why_unreachable = f"nothing answers at {names} ({fault.message}): {hint}"
+            self._why_unreachable = f"nothing answers at {names} ({fault.message}): {self._hint(fault)}"
+
+    def _hint(self, fault: Fault) -> str:
+        """What to do about an account that cannot be reached."""
+        if fault.kind is FaultKind.TIMEOUT:
+            return "raise the account's timeout, or see what the server is busy with"
+        if self._answered:
+            return "it has been gone for too long"
+        if "corrupt message" in fault.message:
+            return "it does not seem to speak TLS: http:// instead of https://?"
+        return "is the server running, and the address right?"
 
     def _url(self, endpoint: Endpoint, path: str) -> Url:
         url = self._urls.get((endpoint.url, path))
