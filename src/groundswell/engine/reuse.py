@@ -145,7 +145,11 @@ class Reuse:
             del self._asked[asked.leader.key]  # type: ignore[arg-type]  # a leader has one
 
     def failed(self, pending: Pending, fault: Fault | None) -> None:
-        """No reply will come of an ask: it failed, or was given up."""
+        """No reply will come of an ask: it failed, or was given up.
+
+        Those who wait for one that failed ask for themselves, all at once: one after the other, each with all its
+        attempts, they might take for ever.
+        """
         asked = self._led(pending)
         if asked is None:
             return
@@ -156,6 +160,8 @@ class Reuse:
             if fault is not None and fault.kind in FOR_EVERYONE:
                 reuse._run.counters.failed += 1
                 reuse._run.write(other, fault, None)
+            elif fault is not None:
+                reuse._send(reuse._run.lanes.of(request_of(other)), other)
             else:
                 reuse.look(other)
 
