@@ -246,7 +246,8 @@ class Dispatch:
                     leaving = [queue.asks.popleft() for _ in whole]
         else:
             cap = lane.pace.cap
-            most = min(most, cap + plan.unsure(cap) - queue.flying - self._run.committing)
+            room = cap + plan.unsure(cap) - queue.flying - self._run.committing
+            most = min(most, lane.transport.max_wave, room)
             while len(leaving) < most and self._leaves(lane, queue, [queue.asks[0]], now):
                 leaving.append(queue.asks.popleft())
         queue.released = max(0, queue.released - len(leaving))
