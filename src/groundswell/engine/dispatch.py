@@ -246,6 +246,8 @@ class Dispatch:
         pace, asks, leaving = lane.pace, queue.asks, list[Pending]()
         cap = pace.cap
         most = min(most, cap + plan.unsure(cap) - queue.flying - queue.unsure)
+        if lane.singly is not None:
+            most = min(most, lane.transport.max_wave)  # one, while an endpoint that was out is tried
         while len(leaving) < most:
             pending = asks[0]
             given = pace.leave(_demand([pending]) if pace.counts_tokens else ANY, now, queue)

@@ -40,6 +40,7 @@ from groundswell.transports.vectors import gathered, merged, parted
 
 DIALECTS: dict[str, ModuleType] = {"openai": openai, "anthropic": anthropic, "ollama": ollama}
 HEARS_EVERY = 0.02
+MOST_AT_ONCE = 256
 NEVER_ANSWERED, ANSWERED_BEFORE = 10.0, 900.0
 """Seconds for which an account that cannot be reached is waited for."""
 TRIED_FOR = 1.0
@@ -56,7 +57,6 @@ class Live:
 
     name = "live"
     barrier = False
-    max_wave = 256
     cached = True
     vectorised = True
 
@@ -81,6 +81,11 @@ class Live:
     def ready(self) -> bool:
         """Whether some endpoint takes requests. Once all were given up, asks are taken, and fail."""
         return self._endpoints.open or self._why_unreachable is not None
+
+    @property
+    def max_wave(self) -> int:
+        """One where it will show if an endpoint works: what leaves meanwhile would be sent all at once after that."""
+        return MOST_AT_ONCE if self._endpoints.working else 1
 
     @property
     def figures(self) -> list[EndpointFigures]:
