@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from groundswell.engine.pace import PaceLimits
@@ -152,7 +152,6 @@ class Prices(Protocol):
 
 
 Then = Callable[..., None]
-Cached = Mapping[bytes, Settlement]
 
 
 class Journal(Protocol):
@@ -229,8 +228,8 @@ class Journal(Protocol):
         """Waves that were not ended, with the fingerprints of those of their asks that are not settled."""
         ...
 
-    def cached(self, keys: Sequence[bytes]) -> Cached | Awaitable[Cached]:
-        """Replies that some run already has; at once if they can be had at once."""
+    def cached(self, keys: Sequence[bytes]) -> Mapping[bytes, Settlement]:
+        """Replies that some run already has, at once."""
         ...
 
     async def cancelled(self) -> bool:

@@ -2,7 +2,7 @@
 
 look       an ask comes up ...
 look_now   ... and with all that came up at about the same time is looked for: does an equal one wait already?
-_found     does the cache have it? if not, it is sent
+           does the cache have it? if not, it is sent
 replied    a reply came: it is kept, and everyone who waits for it gets it
 settled    it is durable: from now on the cache has it
 failed     no reply came: those who wait for it fail too where another try could only fail, and are asked for elsewhere
@@ -10,7 +10,7 @@ failed     no reply came: those who wait for it fail too where another try could
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ import msgspec
 from groundswell.engine.keys import sample_number
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
-from groundswell.engine.ports import Cached
 from groundswell.program.request import Chat, Embed, Fault, FaultKind, Settlement, fingerprint
 
 if TYPE_CHECKING:
@@ -54,13 +53,12 @@ class Reuse:
         self._send = send
         self._salt = run.record.id if run.record.cut is not None else ""
         self._unlooked: list[Pending] = []
-        self._looking = 0
         self._closed = False
 
     @property
     def busy(self) -> bool:
         """Whether asks are being looked for."""
-        return bool(self._unlooked or self._looking)
+        return bool(self._unlooked)
 
     def look(self, pending: Pending) -> None:
         """Find a reply for an ask, or send it."""
@@ -83,19 +81,7 @@ class Reuse:
             key = pending.key = self._key(pending)
             if not self._join(key, pending):
                 missing.append((key, pending))
-        if missing:
-            found = self._run.journal.cached([key for key, _ in missing])
-            if isinstance(found, Mapping):
-                self._found(missing, found)
-            else:
-                self._run.spawn(self._look_up(missing, found))
-
-    async def _look_up(self, missing: list[tuple[bytes, Pending]], finding: Awaitable[Cached]) -> None:
-        self._looking += 1
-        self._found(missing, await finding)
-        self._looking -= 1
-
-    def _found(self, missing: list[tuple[bytes, Pending]], found: Cached) -> None:
+        found = self._run.journal.cached([key for key, _ in missing]) if missing else {}
         for key, pending in missing:
             settlement = found.get(key)
             if settlement is not None:

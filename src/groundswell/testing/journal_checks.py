@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from groundswell.engine.ports import Cached, Journal
+from groundswell.engine.ports import Journal
 from groundswell.engine.records import AskId, Intent, Receipt, RunRecord, TrialRow
 from groundswell.errors import StoreError
 from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Returned, Settlement, ToolCall, Usage
@@ -268,12 +268,6 @@ async def _refused(work: Callable[[], Awaitable[None]]) -> None:
     raise AssertionError("a broken journal must say so")
 
 
-async def kept(journal: Journal, keys: Sequence[bytes]) -> Cached:
-    """What the cache has, whether it is given at once or waited for."""
-    found = journal.cached(keys)
-    return found if isinstance(found, Mapping) else await found
-
-
 async def the_cache_keeps_the_first_reply(make: JournalFactory) -> None:
     """By key, for every run; unknown keys are left out."""
     async with make() as case:
@@ -282,7 +276,7 @@ async def the_cache_keeps_the_first_reply(make: JournalFactory) -> None:
         await case.journal.flush()
         case.journal.add_cached(b"a" * 16, Reply("second"))
         await case.journal.flush()
-        found = await kept(case.other(), [b"a" * 16, b"b" * 16, b"c" * 16])
+        found = case.other().cached([b"a" * 16, b"b" * 16, b"c" * 16])
         assert found == {b"a" * 16: Reply("first"), b"b" * 16: Embedding.of([[1.0]])}
 
 
@@ -300,7 +294,7 @@ async def an_empty_journal_has_nothing(make: JournalFactory) -> None:
         journal = case.journal
         await journal.flush()
         assert (list(await journal.unfinished()), list(await journal.open_waves())) == ([], [])
-        assert (await journal.find(["x"]), await journal.recorded([]), await kept(journal, [])) == ({}, {}, {})
+        assert (await journal.find(["x"]), await journal.recorded([]), journal.cached([])) == ({}, {}, {})
 
 
 journal_checks: tuple[JournalCheck, ...] = (
