@@ -36,6 +36,7 @@ bench: $(READY)
 
 # Live requests: beside the bare client, the official one and LiteLLM; and in bad weather. Some 20 minutes.
 bench-live: $(READY) bench-peers
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check matplotlib
 	$(BIN)/python bench/live.py
 	$(BIN)/python bench/storm.py
 
