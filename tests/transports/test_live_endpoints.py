@@ -31,6 +31,8 @@ HELLO = answer(
     content_type="application/json",
 )
 PARALLEL = RateLimits(ollama_parallel=64)
+FEW = "ollama.max_concurrent_requests=8"
+"""So that much is left to do when some trials have ended."""
 
 
 def specs(count: int, turns: int = 1) -> list[Talk]:
@@ -114,7 +116,7 @@ def test_of_three_servers_one_dies_and_nothing_is_lost(tmp_path: Path) -> None:
     quick = Settings(latency=Latency(0.01), limits=PARALLEL)
     mortal = Mortal(quick)
     with running(quick) as one, running(Settings(latency=Latency(0.1), limits=PARALLEL)) as slow:
-        bench = Bench(tmp_path, {"OLLAMA_HOST": f"{one.url},{mortal.url},{slow.url}"})
+        bench = Bench(tmp_path, {"OLLAMA_HOST": f"{one.url},{mortal.url},{slow.url}"}, FEW)
         figures = talked(bench, specs(150, turns=2), after(30, mortal.end))
         assert figures[mortal.url].failed >= 1
         assert figures[mortal.url].failed < 3 or changes(bench)[0] == (mortal.url, "down")
@@ -131,8 +133,8 @@ def test_the_only_server_dies_and_comes_back_and_nothing_is_lost(tmp_path: Path)
 
     dies = after(20, mortal.end)
     try:
-        bench = Bench(tmp_path, {"OLLAMA_HOST": mortal.url})
-        figures = talked(bench, specs(60, turns=2), comes_back)
+        bench = Bench(tmp_path, {"OLLAMA_HOST": mortal.url}, FEW)
+        figures = talked(bench, specs(100, turns=2), comes_back)
         assert figures[mortal.url].state == "up"
         assert changes(bench)[:2] == [(mortal.url, "down"), (mortal.url, "answers again")]
     finally:

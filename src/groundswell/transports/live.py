@@ -218,6 +218,8 @@ class Live:
 
     def _replied(self, endpoint: Endpoint, before: int, seconds: float, now: float) -> None:
         """An endpoint answered, as one that works does."""
+        if endpoint.state == "down":  # a reply to what was sent before, or it was quicker than the health check
+            self._notice(self.account.name, endpoint.name, "answers again")
         endpoint.answered(before, seconds, now)
         self._answered, self._failing_since, self._why_unreachable = True, None, None
 
