@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 import groundswell
-from groundswell import Request, RunOptions, RunStopped, SettingsError
+from groundswell import Request, RunOptions, RunStopped, SettingsError, Usage
 from groundswell.engine import admission
 from groundswell.engine.events import Event, WaveSent
 from groundswell.engine.ports import Route, Transport
 from groundswell.engine.records import EndpointFigures
-from groundswell.program.request import Settlement
 from groundswell.testing.batch import ProviderBooks, ScriptedBatch
 from groundswell.testing.clock import FakeClock
 from groundswell.transports.scripted import Scripted
@@ -139,7 +138,7 @@ def test_a_wave_that_was_in_flight_costs_what_its_own_way_costs(store: Path) -> 
     def batch() -> ScriptedBatch:
         return ScriptedBatch(books, lambda request, _: echo(request), clock)
 
-    def prices(request: Request, settlement: Settlement, transport: str) -> float:
+    def prices(model: str, usage: Usage, transport: str) -> float:
         return {"batch": 0.5, "live": 1.0}[transport]
 
     async def left() -> None:

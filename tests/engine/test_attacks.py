@@ -28,7 +28,7 @@ from groundswell import (
 )
 from groundswell.engine.clock import LoopClock
 from groundswell.engine.events import Event, TrialEnded
-from groundswell.program.request import Request, Settlement
+from groundswell.program.request import Request, Usage
 from groundswell.testing.batch import ProviderBooks, ScriptedBatch
 from tests.engine.scenario import run_async
 from tests.engine.stage import one
@@ -196,7 +196,7 @@ def test_a_model_that_gives_no_answer_is_told(store: Path, answer: Any) -> None:
             outcomes(store, one, ["a"], script)
 
 
-def no_price(request: Request, settlement: Settlement, transport: str) -> float:
+def no_price(model: str, usage: Usage, transport: str) -> float:
     raise ZeroDivisionError
 
 

@@ -9,7 +9,6 @@ import pytest
 
 import groundswell
 from groundswell import Chat, FaultKind, Limits, Outcome, Reply, RunOptions, RunStopped, Trial, Usage, program
-from groundswell.program.request import Request, Settlement
 from tests.engine.scenario import run_async
 from tests.engine.stage import one
 
@@ -58,7 +57,7 @@ def test_a_result_that_json_cannot_hold_is_missing_and_the_rest_goes_on(store: P
     assert "edges/ratio" in second.fault.message
 
 
-def a_cent_each(request: Request, settlement: Settlement, transport: str) -> float:
+def a_cent_each(model: str, usage: Usage, transport: str) -> float:
     return 0.01
 
 

@@ -19,7 +19,7 @@ from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.engine.verify import Verification, verify
 from groundswell.errors import GroundswellError, RunError, RunStopped, SettingsError, SourceChanged, StoreError
-from groundswell.program.request import canonical
+from groundswell.program.request import Usage, canonical
 from groundswell.program.trial import find_program, source_hash
 
 ENDED_BY: dict[str, Status] = {
@@ -78,6 +78,10 @@ class Engine:
     def figures(self) -> Mapping[str, Sequence[EndpointFigures]]:
         """How the endpoints of each account have done, since this engine was opened."""
         return self._router.figures()
+
+    def cost(self, model: str, usage: Usage, transport: str = "live") -> float | None:
+        """US dollars for what a request to a model used; None where the price is not known."""
+        return None if self._prices is None else self._prices(model, usage, transport)
 
     def run(
         self,

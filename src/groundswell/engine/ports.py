@@ -20,7 +20,7 @@ from groundswell.engine.records import (
     Undecided,
     Wave,
 )
-from groundswell.program.request import Request, Settlement, Standing
+from groundswell.program.request import Request, Settlement, Standing, Usage
 
 
 class Clock(Protocol):
@@ -146,8 +146,8 @@ class Router(Protocol):
 class Prices(Protocol):
     """What a reply costs."""
 
-    def __call__(self, request: Request, settlement: Settlement, transport: str) -> float | None:
-        """US dollars, or None where the price is not known."""
+    def __call__(self, model: str, usage: Usage, transport: str) -> float | None:
+        """US dollars for what a request to a model used, on a transport; None where the price is not known."""
         ...
 
 

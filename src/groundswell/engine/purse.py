@@ -9,7 +9,7 @@ from groundswell.engine.budget import Budget, Limits, Spending, expected_usage
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.ports import Prices
-from groundswell.program.request import Embedding, Reply, Settlement
+from groundswell.program.request import Embedding, Reply, Request, Settlement, Usage
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
@@ -64,7 +64,7 @@ class Purse:
             tokens = usage.input_tokens + usage.output_tokens
             counters.input_tokens += usage.input_tokens
             counters.output_tokens += usage.output_tokens
-            price = self._prices(request_of(pending), settlement, lane.transport.name) if self._prices else None
+            price = self._price(lane, request_of(pending), usage)
             if price is None:
                 counters.unknown_cost += 1
             else:
@@ -73,11 +73,14 @@ class Purse:
         if self._limited:
             self._budget.settle(pending.tokens, pending.usd, tokens, usd)
 
+    def _price(self, lane: Lane, request: Request, usage: Usage) -> float | None:
+        return None if self._prices is None else self._prices(request.model, usage, lane.transport.name)
+
     def _estimate(self, lane: Lane, pending: Pending) -> None:
         """What an ask may use at most, as far as can be told; reserved while it is in flight."""
         if not pending.tokens:
             request = request_of(pending)
             usage = expected_usage(request)
             pending.tokens = usage.input_tokens + usage.output_tokens
-            price = self._prices(request, Reply("", usage), lane.transport.name) if self._prices else None
+            price = self._price(lane, request, usage)
             pending.usd = price or 0.0
