@@ -94,11 +94,12 @@ def test_what_does_not_pass_is_the_fault_it_is(bench: Bench, emulator: Threaded,
 @pytest.mark.parametrize("fault", FINAL)
 @providers
 def test_what_cannot_pass_is_not_tried_again(bench: Bench, emulator: Threaded, provider: str, fault: str) -> None:
+    bench.run(talk, [Talk(MODELS[provider], "one that is answered")])
     emulator.set_faults(Rule(fault=fault))
     (outcome,) = bench.run(talk, [Talk(MODELS[provider], "a stone")])
     assert outcome.fault is not None
     assert outcome.fault.kind is FINAL[fault]
-    assert emulator.ledger()["totals"]["received"] == 1
+    assert emulator.ledger()["totals"]["received"] == 2
 
 
 @pytest.mark.parametrize("fault", LOAD)
@@ -179,10 +180,11 @@ def test_a_provider_without_embeddings_says_so(bench: Bench, emulator: Threaded)
     assert emulator.ledger()["totals"]["received"] == 0
 
 
-def test_a_model_that_there_is_not(bench: Bench) -> None:
-    (outcome,) = bench.run(talk, [Talk("openai/nobody", "a stone")])
-    assert outcome.fault is not None
-    assert outcome.fault.kind is FaultKind.NOT_FOUND
+def test_a_model_that_there_is_not_stops_the_run(bench: Bench, emulator: Threaded) -> None:
+    specs = [Talk("openai/nobody", f"stone {n}") for n in range(100)]
+    with pytest.raises(RunStopped, match=r"^openai: .*nobody.*not_found.*: is openai/nobody the right name\?"):
+        bench.run(talk, specs)
+    assert emulator.ledger()["totals"]["received"] <= 32
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from groundswell import FaultKind, RetryPolicy, RunOptions, RunStopped
+from groundswell import RetryPolicy, RunOptions, RunStopped
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.server import Threaded, running
@@ -217,8 +217,8 @@ def test_one_that_does_not_have_the_model_is_not_asked_for_it(tmp_path: Path) ->
 def test_a_model_that_none_of_them_has(tmp_path: Path) -> None:
     with running(Settings()) as one, running(Settings()) as other:
         bench = Bench(tmp_path, {"OLLAMA_HOST": f"{one.url},{other.url}"})
-        outcomes = bench.run(talk, [Talk("ollama/nobody", f"stone {n}") for n in range(5)])
-    assert [outcome.fault.kind for outcome in outcomes if outcome.fault] == [FaultKind.NOT_FOUND] * 5
+        with pytest.raises(RunStopped, match="is ollama/nobody the right name"):
+            bench.run(talk, [Talk("ollama/nobody", f"stone {n}") for n in range(5)])
 
 
 class Script:

@@ -33,7 +33,7 @@ from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Tried, decide
 from groundswell.engine.reuse import Reuse
 from groundswell.engine.torn import Torn
 from groundswell.engine.travel import Travel
-from groundswell.program.request import Fault, Reply, Settlement, Standing
+from groundswell.program.request import Fault, FaultKind, Reply, Settlement, Standing
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
@@ -379,9 +379,8 @@ class Dispatch:
         if isinstance(decision, RetryAt):
             self._retry(lane, pending, fault, decision.when, now)
         else:
-            why = f"{lane.account}: {fault.message} ({fault.kind}); resume the run once this is mended"
             self._queue(lane).asks.appendleft(pending)
-            self._run.stop("fault", why)
+            self._run.stop("fault", _why_stopped(lane, request_of(pending).model, fault))
         self._run.halt_when_still()
         return True
 
@@ -464,6 +463,14 @@ def _demand(pendings: Sequence[Pending]) -> Demand:
     return Demand(sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages))
 
 
+def _why_stopped(lane: Lane, model: str, fault: Fault) -> str:
+    """What made a run stop, and what to do about it."""
+    said = f"{lane.account}: {fault.message} ({fault.kind})"
+    if fault.kind is FaultKind.NOT_FOUND:
+        return f"{said}: is {lane.full or model} the right name? Replies of other models are kept, and free next time"
+    return f"{said}; resume the run once this is mended"
+
+
 def _tried(lane: Lane, pending: Pending, fault: Fault, now: float) -> Tried:
     """What became of an ask so far, this fault counted."""
     if fault.kind in LOAD:
@@ -473,4 +480,5 @@ def _tried(lane: Lane, pending: Pending, fault: Fault, now: float) -> Tried:
     since = pending.refused_since
     failures = pending.attempts - pending.refusals
     silent = lane.pace.accepted_at <= since
-    return Tried(failures, pending.refusals, now - since if pending.refusals else 0.0, silent)
+    strange = lane.pace.latency is None
+    return Tried(failures, pending.refusals, now - since if pending.refusals else 0.0, silent, strange)

@@ -54,18 +54,20 @@ HOPELESS = frozenset({FaultKind.AUTH, FaultKind.QUOTA, FaultKind.UNREACHABLE})
 class Tried(NamedTuple):
     """What became of an ask so far: how often it failed, how often and for how long it was refused.
 
-    `silent` says that its account has accepted nothing else since then either.
+    `silent` says that its account has accepted nothing else since then either, `strange` that its model has never
+    answered anything.
     """
 
     failures: int = 0
     refusals: int = 0
     refused_for: float = 0.0
     silent: bool = False
+    strange: bool = False
 
 
 def decide(fault: Fault, tried: Tried, now: float, policy: RetryPolicy, jitter: float) -> Decision:
     """Decide about a fault, which `tried` counts already; `jitter` is a random number in [0, 1)."""
-    if fault.kind in HOPELESS:
+    if fault.kind in HOPELESS or (fault.kind is FaultKind.NOT_FOUND and tried.strange):
         return Stop()
     if fault.kind in LOAD:
         if tried.refusals >= policy.attempts and tried.refused_for >= policy.patience:
