@@ -202,3 +202,18 @@ def test_resuming_is_not_advised_where_something_must_be_mended_first(cli: Comma
     told = cli("run", DRIVER, "--set", "model=scripted/misspelt", status=2).stderr
     assert "no such scripted model" in told
     assert "to go on" not in told
+
+
+def test_a_misspelt_model_costs_nothing_and_leaves_its_name_free(cli: CommandLine) -> None:
+    told = cli("run", DRIVER, "--name", "mine", "--set", "model=opnai/gpt-4o", status=2).stderr
+    assert "'opnai'" in told
+    assert "Traceback" not in told
+    assert cli.json("runs", "list") == {"runs": []}
+    cli("run", DRIVER, "--name", "mine")
+
+
+def test_a_missing_key_is_told_by_the_name_of_its_variable(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    told = cli("run", DRIVER, "--name", "mine", "--set", "model=openai/gpt-4o", status=2).stderr
+    assert "OPENAI_API_KEY" in told
+    assert cli.json("runs", "list") == {"runs": []}

@@ -276,12 +276,27 @@ async def no_json(run: Run, settings: None) -> object:
     return object()
 
 
-def test_an_analysis_that_cannot_be_stored_ends_the_run(store: Path) -> None:
-    async def main() -> str | None:
+def test_an_analysis_that_cannot_be_stored_ends_the_run_and_leaves_no_trace_if_nothing_was_asked(store: Path) -> None:
+    async def main() -> bool:
         async with groundswell.open(store, script=lambda request: "x") as engine:
             with pytest.raises(SettingsError, match="no_json"):
                 await engine.drive(no_json, None, name="attacks")
             assert engine.runs == []
+            return engine.store.runs.find("attacks") is None
+
+    assert run_async(soon(main()))
+
+
+async def asks_then_no_json(run: Run, settings: None) -> object:
+    await run.submit(one, "a")
+    return object()
+
+
+def test_a_run_that_has_replies_is_kept_whatever_its_driver_returns(store: Path) -> None:
+    async def main() -> str:
+        async with groundswell.open(store, script=lambda request: "x") as engine:
+            with pytest.raises(SettingsError, match="no_json"):
+                await engine.drive(asks_then_no_json, None, name="attacks")
             return engine.store.runs.get("attacks").status
 
     assert run_async(soon(main())) == "failed"

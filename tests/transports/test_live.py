@@ -131,6 +131,12 @@ def test_what_only_people_can_mend_stops_the_run_which_then_goes_on(
     assert (books["requests"], books["paid_again"]) == (10, 0)
 
 
+def test_a_key_that_is_refused_is_named_by_its_variable(bench: Bench, emulator: Threaded) -> None:
+    emulator.set_faults(Rule(fault="401"))
+    with pytest.raises(RunStopped, match="is the key in OPENAI_API_KEY right"):
+        bench.run(talk, [Talk(MODELS["openai"], "a stone")])
+
+
 @pytest.mark.parametrize("fault", ["500", "429", "drop", "truncated", "malformed", "503"])
 def test_a_tenth_of_everything_fails_and_nothing_is_lost(bench: Bench, emulator: Threaded, fault: str) -> None:
     emulator.set_faults(Rule(fault=fault, rate=0.1, retry_after=0.01))

@@ -11,12 +11,13 @@ Dialect = Literal["openai", "anthropic", "ollama"]
 
 
 class Key:
-    """A credential. It can be revealed to a transport, and shows itself in no other way."""
+    """A credential. It can be revealed to a transport, and shows itself in no other way. `variable` is where it was."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("_text", "variable")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, variable: str | None = None) -> None:
         self._text = text
+        self.variable = variable
 
     def reveal(self) -> str:
         """The text, for the header that carries it."""

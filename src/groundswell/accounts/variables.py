@@ -56,7 +56,7 @@ class Variables:
                 f"{self.place(name)}: {name}: holds a line break or another character that cannot be sent in a "
                 f"header; copy the key again"
             )
-        return Key(self.get(name) or "")
+        return Key(self.get(name) or "", name)
 
     def place(self, name: str) -> str:
         """Where a variable is set."""

@@ -119,6 +119,7 @@ class Engine:
         settings_type(driver)
         body = canonical(settings).decode()
         record = self.store.runs.find(name) if name is not None else None
+        fresh = record is None
         if record is None:
             record = self._create(name, seed, driver_name(driver), body, options)
         elif (record.driver, record.settings, record.seed) != (driver_name(driver), body, seed):
@@ -127,7 +128,12 @@ class Engine:
                 f"`groundswell runs resume {record.id}` to continue it as it was started, "
                 f"or `groundswell runs delete {record.id}` if it is of no use"
             )
-        return await self._drive(record, driver, options, accept_changes=accept_changes)
+        try:
+            return await self._drive(record, driver, options, accept_changes=accept_changes)
+        except SettingsError:
+            if fresh:
+                self._forget_stillborn(record)
+            raise
 
     async def resume(
         self,
@@ -187,6 +193,13 @@ class Engine:
         else:
             await self._end(run, None, analysis)
         return summarise(self.store.runs.get(record.id))
+
+    def _forget_stillborn(self, record: RunRecord) -> None:
+        """A new run failed on its settings before anything was asked: nobody needs it, and its name is free again."""
+        c = self.store.runs.get(record.id).counters
+        if not (c.sent or c.cached or c.settled):
+            self.store.runs.delete(record)
+            self.latest = None
 
     def _create(
         self,

@@ -276,6 +276,10 @@ class RunTable(Protocol):
         """Set columns of a run."""
         ...
 
+    def delete(self, record: RunRecord) -> None:
+        """Remove a run and everything it recorded, except what the cache holds."""
+        ...
+
     def lock(self, record: RunRecord) -> Lock:
         """Take a run for this process; raises `RunBusy` if another one has it."""
         ...

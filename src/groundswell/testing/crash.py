@@ -107,6 +107,9 @@ class _CrashingRuns:
     def change(self, record: RunRecord, **values: Any) -> None:
         self._write(lambda: self._runs.change(record, **values))
 
+    def delete(self, record: RunRecord) -> None:
+        self._write(lambda: self._runs.delete(record))
+
     def lock(self, record: RunRecord) -> Lock:
         return self._runs.lock(record)
 

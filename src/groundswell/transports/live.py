@@ -199,8 +199,10 @@ class Live:
     def _unsaid(self, fault: Fault) -> Fault:
         """The fault without what the other side repeated of our secrets; and whether there was a key to be refused."""
         message = unsaid(fault.message, self.account)
-        if fault.kind is FaultKind.AUTH and self.account.key is None:
-            message += ": no key was sent, since none is set for this account"
+        if fault.kind is FaultKind.AUTH:
+            key = self.account.key
+            message += ": no key was sent, since none is set for this account" if key is None else ""
+            message += f": is the key in {key.variable} right?" if key is not None and key.variable else ""
         return msgspec.structs.replace(fault, message=message)
 
     def _encode(self, request: Request, model: str) -> Any:
