@@ -306,7 +306,7 @@ def _show_trial(store: Store, record: RunRecord, key: str, *, json: bool) -> Non
         except RunError as error:
             output.say(str(error))
     program = find_program(found.program)
-    said = exchanges(program, found.row, record.seed, results.recorded(found))
+    said = exchanges(program, found.row, record.seed, results.recorded(found.row))
     if json:
         output.print_json(
             {
