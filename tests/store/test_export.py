@@ -180,7 +180,7 @@ def test_a_frame_has_what_the_csv_has(pairs: list[tuple[Any, Any]]) -> None:
 
 
 def test_pandas_has_the_same_and_keeps_gaps_apart_from_numbers() -> None:
-    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pandas")
     frame = pandas_frame([*MIXED, trial("e", {"n": 5}, {"score": 1, "ok": False, "tries": 3})])
     assert list(frame["spec.n"]) == [1, -2, 3, 4, 5]
     assert str(frame["spec.n"].dtype) == "int64"

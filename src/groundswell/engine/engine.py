@@ -16,6 +16,7 @@ from groundswell.engine.pace import Paces
 from groundswell.engine.ports import Clock, Journal, Lock, Prices, Router, Store
 from groundswell.engine.records import EndpointFigures, RunRecord, Status
 from groundswell.engine.run import Run, RunOptions
+from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary, summarise
 from groundswell.engine.verify import Verification, verify
 from groundswell.errors import GroundswellError, RunError, RunStopped, SettingsError, SourceChanged, StoreError
@@ -161,6 +162,15 @@ class Engine:
         finally:
             journal.close()
 
+    def stored(self, name_or_id: str) -> StoredRun:
+        """A run to look at, without going on with it: its trials as a frame, transcripts, figures."""
+        record = self.store.runs.get(name_or_id)
+        if record.id in self._running:
+            record = self._running[record.id][0].record
+        else:
+            record.status = self.store.runs.state(record)
+        return StoredRun(record, self.store.results(record))
+
     async def _drive(
         self,
         record: RunRecord,
@@ -224,6 +234,7 @@ class Engine:
                     record,
                     lambda error: box[0].abort(error),  # noqa: PLW0108  the box is still empty
                 ),
+                self.store.results(record),
                 self._lanes,
                 self._clock,
                 options or self._options or msgspec.convert(record.options, RunOptions),
@@ -304,6 +315,7 @@ class Engine:
         if analysis is not None:
             values["analysis"] = analysis
         self.store.runs.change(run.record, **values)
+        run.record.status, run.record.error = status, text
         tell(self._listeners, RunEnded(run=run.record.id, at=self._clock.wall(), status=status))
 
     def _check_driver(self, record: RunRecord, driver: Driver, accept_changes: bool) -> None:

@@ -31,10 +31,11 @@ from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded, 
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.opened import Deliver, OpenTrial, Pending
 from groundswell.engine.outcome import Outcome, decode_spec, described, outcome_of
-from groundswell.engine.ports import Clock, Journal, Prices
+from groundswell.engine.ports import Clock, Journal, Prices, Results
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.recovery import recover
 from groundswell.engine.retry import RetryPolicy
+from groundswell.engine.stored import StoredRun
 from groundswell.engine.travel import cancelled_by_us
 from groundswell.errors import ForeignAwait, ReplayMismatch, RunError, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
@@ -70,13 +71,14 @@ class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
             )
 
 
-class Run:
+class Run(StoredRun):
     """One execution of an experiment. A driver submits trials to it and gets their outcomes."""
 
     def __init__(
         self,
         record: RunRecord,
         journal: Journal,
+        results: Results,
         lanes: Lanes,
         clock: Clock,
         options: RunOptions,
@@ -89,7 +91,7 @@ class Run:
         prices: Prices | None = None,
         listeners: Sequence[Listener] = (),
     ) -> None:
-        self.record = record
+        super().__init__(record, results)
         self.counters = record.counters
         self.options = options
         self.journal = journal
