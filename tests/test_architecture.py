@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "store": {"errors", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
     "compose": {"errors", "program", "accounts", "engine", "transports", "store", "emulator"},
-    "portal": {"errors", "loop", "program", "engine", "compose"},
+    "portal": {"errors", "loop", "program", "shown", "engine", "compose"},
 }
 EVERYTHING = {"cli", "__init__", "__main__"}
 HEAVY = {"uvloop", "alembic", "scipy", "statsmodels", "polars", "matplotlib", "torch", "genai_prices"}

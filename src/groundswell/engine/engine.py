@@ -19,7 +19,7 @@ from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary, summarise
 from groundswell.engine.verify import Verification, verify
-from groundswell.errors import GroundswellError, RunError, RunStopped, SettingsError, SourceChanged, StoreError
+from groundswell.errors import GroundswellError, RunBusy, RunError, RunStopped, SettingsError, SourceChanged, StoreError
 from groundswell.program.request import Usage, canonical
 from groundswell.program.trial import find_program, source_hash
 
@@ -94,8 +94,9 @@ class Engine:
     ) -> Run:
         """Open a run: a new one, or the one of that name where it was left.
 
-        It ends with the engine. A script that is started again with the same name continues its run; with
-        `accept_changes`, also if its programs have changed: then recorded replies are scored anew.
+        It ends with the engine, or with its own block: `async with engine.run(...) as run`. A script that is started
+        again with the same name continues its run; with `accept_changes`, also if its programs have changed: then
+        recorded replies are scored anew.
         """
         record = self.store.runs.find(name) if name is not None else None
         if record is None:
@@ -219,6 +220,11 @@ class Engine:
     ) -> Run:
         """Take a run for this process and make it ready for a driver."""
         runs = self.store.runs
+        if record.id in self._running:
+            raise RunBusy(
+                f"run {record.title!r} is open in this engine already: use the one you have, or end it first, with "
+                "`await run.end()` or by opening it as `async with engine.run(...) as run`"
+            )
         lock = runs.lock(record)
         try:
             record = runs.get(record.id)
@@ -234,10 +240,11 @@ class Engine:
                     record,
                     lambda error: box[0].abort(error),  # noqa: PLW0108  the box is still empty
                 ),
-                self.store.results(record),
                 self._lanes,
                 self._clock,
                 options or self._options or msgspec.convert(record.options, RunOptions),
+                results=self.store.results(record),
+                end=self._end,
                 numbers=runs.last_number(record),
                 died=died,
                 save_sources=lambda changed: runs.change(changed, sources=changed.sources),

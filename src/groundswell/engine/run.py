@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from copy import deepcopy
 from typing import Any, TypeVar
 
@@ -78,11 +78,12 @@ class Run(StoredRun):
         self,
         record: RunRecord,
         journal: Journal,
-        results: Results,
         lanes: Lanes,
         clock: Clock,
         options: RunOptions,
         *,
+        results: Results,
+        end: Callable[[Run, BaseException | None], Awaitable[None]],
         numbers: tuple[int, int],
         died: bool = False,
         save_sources: Callable[[RunRecord], None],
@@ -98,6 +99,7 @@ class Run(StoredRun):
         self.lanes = lanes
         self.clock = clock
         self.loop = asyncio.get_running_loop()
+        self._end = end
         self.listeners = listeners
         self.open: dict[int, OpenTrial] = {}
         self.expected: int | None = None
@@ -139,6 +141,16 @@ class Run(StoredRun):
         """Run a program on one spec and wait for its outcome. A key of your own must be unique in the run."""
         return await self.admission.submit(program, spec, key)
 
+    async def end(self, error: BaseException | None = None) -> None:
+        """End this session of the run, as leaving its engine does, so that the run can be opened again."""
+        await self._end(self, error)
+
+    async def __aenter__(self) -> Run:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        await self._end(self, error)
+
     def stop(self, reason: str, why: str) -> None:
         """Send nothing more; journal what comes back; then let the driver end with `RunStopped`."""
         if self.stopping is None:
@@ -161,6 +173,8 @@ class Run(StoredRun):
 
     async def opened(self) -> None:
         """Go on with what an earlier session left, once."""
+        if self.error is not None:
+            raise self.error
         if self._opening is None:
             self._opening = self.loop.create_task(recover(self))
         await asyncio.shield(self._opening)
@@ -168,7 +182,7 @@ class Run(StoredRun):
     async def land(self) -> None:
         """Send nothing more, and wait for the replies that would be paid for and lost."""
         if not isinstance(self.error, StoreError):
-            self.stopping = self.stopping or RunStopped("ended", f"run {self.record.title!r} has ended")
+            self.stopping = self.stopping or self._ended()
             self.dispatch.schedule()
             self._landed = self.loop.create_future()
             self.halt_when_still()
@@ -195,6 +209,10 @@ class Run(StoredRun):
         finally:
             self.journal.close()
             self.admission.close()
+            self.error = self.error or self._ended()
+
+    def _ended(self) -> RunStopped:
+        return RunStopped("ended", f"run {self.record.title!r} has ended: open it again to go on")
 
     # The path of a trial.
 

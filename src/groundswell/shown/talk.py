@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os.path
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -121,8 +121,8 @@ class _Reader:
     def _without_beginning(self, exchange: Exchange, role: str, text: str) -> str:
         """A text that goes on from the one before, as prompts do that hold a whole conversation: what is added."""
         before, path = self._latest.get((exchange.label, role), ("", ""))
-        common = os.path.commonprefix([before, text])
-        same = common.rfind("\n") + 1
+        lines = zip(before.splitlines(keepends=True), text.splitlines(keepends=True), strict=False)
+        same = sum(len(now) for _, now in takewhile(lambda pair: pair[0] == pair[1], lines))
         if same < LEAST_LEFT_OUT:
             return text
         return f"[{same:,} characters as in {path}]\n{text[same:]}"
