@@ -18,15 +18,16 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "loop": set(),
     "program": {"errors", "program"},
+    "shown": {"errors", "program", "shown"},
     "accounts": {"errors", "accounts"},
     "dialects": {"errors", "program", "dialects"},
-    "engine": {"errors", "program", "engine"},
+    "engine": {"errors", "program", "shown", "engine"},
     "emulator": {"errors", "loop", "program", "dialects", "emulator"},
     "transports": {"errors", "program", "accounts", "dialects", "transports", *PORTS},
     "store": {"errors", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
     "compose": {"errors", "program", "accounts", "engine", "transports", "store", "emulator"},
-    "portal": {"errors", "loop", "program", "engine", "compose"},
+    "portal": {"errors", "loop", "program", "shown", "engine", "compose"},
 }
 EVERYTHING = {"cli", "__init__", "__main__"}
 HEAVY = {"uvloop", "alembic", "scipy", "statsmodels", "polars", "matplotlib", "torch", "genai_prices"}

@@ -260,6 +260,23 @@ def test_a_name_belongs_to_one_program() -> None:
     assert find_program("tests/trial/taken@1") is mine
 
 
+CELL = """
+@program("tests/trial/cell")
+async def talk(trial: Trial, spec: int) -> int:
+    return spec + {0}
+"""
+
+
+def test_a_cell_of_a_notebook_may_be_edited() -> None:
+    space: dict[str, Any] = {"__name__": "__main__", "Trial": Trial, "program": program}
+    for edition in (1, 2):
+        file = f"/nowhere/ipykernel_1/{edition}.py"
+        cell = CELL.format(edition)
+        linecache.cache[file] = (len(cell), None, cell.splitlines(keepends=True), file)
+        exec(compile(cell, file, "exec"), space)
+        assert find_program("tests/trial/cell@1") is space["talk"]
+
+
 def test_a_name_belongs_to_one_function() -> None:
     with pytest.raises(SettingsError, match="tests/trial/add is registered twice"):
 

@@ -215,7 +215,9 @@ def test_runs_are_untouched_and_new_ones_ask_anew(path: Path) -> None:
     cache.shrink()
     store = Store(path)
     results = store.results(store.runs.get("first"))
-    assert [results.recorded(trial)["0"][1] for trial in results] == [Reply(str(said), Usage(10, 2)) for said in first]
+    assert [results.recorded(trial.row)["0"][1] for trial in results] == [
+        Reply(str(said), Usage(10, 2)) for said in first
+    ]
     store.close_reading()
     engine.dispose()
     assert run(path, "first", asked) == first

@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.engine.records import TrialRow
 from groundswell.errors import SettingsError
 from groundswell.program.request import Fault, FaultKind
+from groundswell.store.columns import cells, columns, pandas_frame, polars_frame
 from groundswell.store.export import guarded, write_csv, write_json, write_jsonl, write_parquet
 from groundswell.store.results import TrialResult
 
@@ -128,3 +129,67 @@ def test_parquet_columns_have_types() -> None:
     assert frame["result.ok"].dtype == polars.Boolean
     assert frame["spec.n"].to_list() == ["1", "-2", "3", "4", str(2**70)]
     assert frame["spec.who"].to_list()[0] == "=SUM(A1)"
+
+
+def test_columns_are_of_the_widest_kind_that_loses_nothing() -> None:
+    values: dict[str, list[Any]] = {
+        "gap": [1, None, 3],
+        "numbers": [1, 0.5, 2],
+        "flags": [True, None, False],
+        "words": ["a", "b", None],
+        "flag_or_number": [True, 1, None],
+        "big": [1, 2**63, -(2**63)],
+        "nested": [{"b": [1]}, None, ["x"]],
+        "nothing": [None, None, None],
+    }
+    specs = [{name: column[at] for name, column in values.items()} for at in range(3)]
+    found = columns(trial(str(at), spec) for at, spec in enumerate(specs))
+    assert {name: found[f"spec.{name}"] for name in values} == {
+        "gap": ("int", [1, None, 3]),
+        "numbers": ("float", [1.0, 0.5, 2.0]),
+        "flags": ("bool", [True, None, False]),
+        "words": ("text", ["a", "b", None]),
+        "flag_or_number": ("json", ["true", "1", None]),
+        "big": ("json", ["1", str(2**63), str(-(2**63))]),
+        "nested": ("json", ['{"b":[1]}', None, '["x"]']),
+        "nothing": ("text", [None, None, None]),
+    }
+
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+DATA = st.dictionaries(st.sampled_from("abc"), PLAIN | st.lists(PLAIN, max_size=2)) | PLAIN
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(DATA, DATA), max_size=6))
+def test_a_frame_has_what_the_csv_has(pairs: list[tuple[Any, Any]]) -> None:
+    polars = pytest.importorskip("polars")
+    rows = [trial(str(at), spec, result) for at, (spec, result) in enumerate(pairs)]
+    frame, out = polars_frame(rows), io.StringIO()
+    write_csv(rows, out)
+    header = next(csv.reader(io.StringIO(out.getvalue(), newline="")))
+    assert [guarded(name) for name in frame.columns] == header
+    assert frame.height == len(rows)
+    assert set(frame.dtypes) <= {polars.String, polars.Int64, polars.Float64, polars.Boolean}
+    for at, row in enumerate(rows):
+        given_ = dict(cells(row))
+        for name in frame.columns:
+            shown, value = frame[name][at], given_.get(name)
+            same = shown == value and isinstance(shown, bool) == isinstance(value, bool)
+            assert same or json.loads(shown) == value, name
+
+
+def test_pandas_has_the_same_and_keeps_gaps_apart_from_numbers() -> None:
+    pytest.importorskip("pandas")
+    frame = pandas_frame([*MIXED, trial("e", {"n": 5}, {"score": 1, "ok": False, "tries": 3})])
+    assert list(frame["spec.n"]) == [1, -2, 3, 4, 5]
+    assert str(frame["spec.n"].dtype) == "int64"
+    assert (str(frame["result.ok"].dtype), str(frame["result.tries"].dtype)) == ("boolean", "Int64")
+    assert (frame["result.ok"].sum(), frame["result.tries"].sum(), frame["result.score"].mean()) == (1, 3, 0.75)
+    assert frame["result"].isna().sum() == 4
+
+
+def test_pandas_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(SettingsError, match=r"needs pandas.*pip install 'groundswell\[report\]'"):
+        pandas_frame(MIXED)

@@ -98,8 +98,8 @@ def test_one_trial_is_found_by_its_key_or_the_beginning_of_it(store: Store) -> N
     third = list(results)[2]
     assert results.trial(third.key) == third
     assert results.trial(third.key[:10]) == third
-    assert list(results.recorded(third)) == ["0"]
-    assert results.recorded(third)["0"][1] == Reply("fine")
+    assert list(results.recorded(third.row)) == ["0"]
+    assert results.recorded(third.row)["0"][1] == Reply("fine")
     with pytest.raises(RunError, match="has no trial 'nobody'"):
         results.trial("nobody")
     with pytest.raises(RunError, match="several trials begin with ''"):

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from groundswell.cli.options import DEFAULT_STORE
 from groundswell.errors import GroundswellError, SettingsError
+from groundswell.shown import words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -124,27 +125,7 @@ def _print_analysis(analysis: Any) -> None:
         line(f"    {each}")
 
 
-def _also(**counts: int) -> str:
-    return "".join(f", {count} {what}" for what, count in counts.items() if count)
-
-
-def cost(usd: float | None, unknown: int) -> str:
-    """Dollars as known: a price that nobody knows is never shown as 0."""
-    if usd is None:
-        return "unknown"
-    shown = f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
-    return f"{shown} and {unknown} asks of unknown price" if unknown else shown
-
-
-def duration(seconds: float) -> str:
-    """A length of time, to about two digits."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours >= 48:
-        return f"{hours // 24} d {hours % 24} h"
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+_also, cost, duration = words.also, words.cost, words.duration
 
 
 def age(seconds: float) -> str:

@@ -249,10 +249,10 @@ def _described(store: Store, record: RunRecord) -> dict[str, Any]:
     }
 
 
-def _decoded(settings: str | None) -> Any:
+def _decoded(text: str | None) -> Any:
     import msgspec
 
-    return None if settings is None else msgspec.json.decode(settings)
+    return None if text is None else msgspec.json.decode(text)
 
 
 def _print_details(
@@ -294,33 +294,28 @@ def _print_replies(*, n: int, distinct: int, trials: int, distinct_trials: int) 
 def _show_trial(store: Store, record: RunRecord, key: str, *, json: bool) -> None:
     """Run a trial's program again over what was recorded."""
     from groundswell.cli.targets import find_driver
-    from groundswell.cli.transcript import transcript
-    from groundswell.engine.replay import exchanges
+    from groundswell.engine.stored import StoredRun
     from groundswell.program.trial import find_program
 
-    results = store.results(record)
-    found = results.trial(key)
     if record.driver is not None:
         try:
             find_driver(record.driver)
         except RunError as error:
             output.say(str(error))
-    program = find_program(found.program)
-    said = exchanges(program, found.row, record.seed, results.recorded(found))
+    found = StoredRun(record, store.results(record)).transcript(key)
     if json:
         output.print_json(
             {
                 "key": found.key,
                 "program": found.program,
                 "status": found.status,
-                "spec": found.spec(),
-                "result": found.result(),
+                "spec": _decoded(found.spec),
+                "result": _decoded(found.result),
                 "fault": found.fault,
-                "exchanges": [exchange._asdict() for exchange in said],
+                "exchanges": [exchange._asdict() for exchange in found.exchanges],
             }
         )
         return
-    if program is None:
+    if find_program(found.program) is None:
         output.say(f"the code of {found.program} cannot be found, so only what was replied is shown")
-    for text in transcript(found, said):
-        output.line(text)
+    output.line(str(found))

@@ -16,9 +16,10 @@ from groundswell.engine.pace import Paces
 from groundswell.engine.ports import Clock, Journal, Lock, Prices, Router, Store
 from groundswell.engine.records import EndpointFigures, RunRecord, Status
 from groundswell.engine.run import Run, RunOptions
+from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary, summarise
 from groundswell.engine.verify import Verification, verify
-from groundswell.errors import GroundswellError, RunError, RunStopped, SettingsError, SourceChanged, StoreError
+from groundswell.errors import GroundswellError, RunBusy, RunError, RunStopped, SettingsError, SourceChanged, StoreError
 from groundswell.program.request import Usage, canonical
 from groundswell.program.trial import find_program, source_hash
 
@@ -93,8 +94,9 @@ class Engine:
     ) -> Run:
         """Open a run: a new one, or the one of that name where it was left.
 
-        It ends with the engine. A script that is started again with the same name continues its run; with
-        `accept_changes`, also if its programs have changed: then recorded replies are scored anew.
+        It ends with the engine, or with its own block: `async with engine.run(...) as run`. A script that is started
+        again with the same name continues its run; with `accept_changes`, also if its programs have changed: then
+        recorded replies are scored anew.
         """
         record = self.store.runs.find(name) if name is not None else None
         if record is None:
@@ -167,6 +169,15 @@ class Engine:
         finally:
             journal.close()
 
+    def stored(self, name_or_id: str) -> StoredRun:
+        """A run to look at, without going on with it: its trials as a frame, transcripts, figures."""
+        record = self.store.runs.get(name_or_id)
+        if record.id in self._running:
+            record = self._running[record.id][0].record
+        else:
+            record.status = self.store.runs.state(record)
+        return StoredRun(record, self.store.results(record))
+
     async def _drive(
         self,
         record: RunRecord,
@@ -222,6 +233,11 @@ class Engine:
     ) -> Run:
         """Take a run for this process and make it ready for a driver."""
         runs = self.store.runs
+        if record.id in self._running:
+            raise RunBusy(
+                f"run {record.title!r} is open in this engine already: use the one you have, or end it first, with "
+                "`await run.end()` or by opening it as `async with engine.run(...) as run`"
+            )
         lock = runs.lock(record)
         try:
             record = runs.get(record.id)
@@ -240,6 +256,8 @@ class Engine:
                 self._lanes,
                 self._clock,
                 options or self._options or msgspec.convert(record.options, RunOptions),
+                results=self.store.results(record),
+                end=self._end,
                 numbers=runs.last_number(record),
                 died=died,
                 save_sources=lambda changed: runs.change(changed, sources=changed.sources),
@@ -317,6 +335,7 @@ class Engine:
         if analysis is not None:
             values["analysis"] = analysis
         self.store.runs.change(run.record, **values)
+        run.record.status, run.record.error = status, text
         tell(self._listeners, RunEnded(run=run.record.id, at=self._clock.wall(), status=status))
 
     def _check_driver(self, record: RunRecord, driver: Driver, accept_changes: bool) -> None:

@@ -12,6 +12,7 @@ from groundswell.errors import AskFailed, CallFailed, MalformedReply, SettingsEr
 from groundswell.program.conductor import Conductor
 from groundswell.program.request import Fault, FaultKind, canonical
 from groundswell.program.trial import Program
+from groundswell.shown import html
 
 R = TypeVar("R")
 
@@ -36,6 +37,22 @@ class Outcome(msgspec.Struct, Generic[R], frozen=True):
         if self.fault is not None:
             raise TrialMissing(self.key, self.fault)
         return self.result  # type: ignore[return-value]  # None is a result too, where R allows it
+
+    def _repr_html_(self) -> str:
+        rows = html.fields("spec", _plain(self.spec))
+        if self.fault is not None:
+            end = html.fault(f"{self.fault.kind}: {self.fault.message}")
+            return html.fragment([html.heading(f"trial {self.key}", "missing", html.RED), html.table(rows), end])
+        rows += html.fields("result", _plain(self.result))
+        return html.fragment([html.heading(f"trial {self.key}", "usable"), html.table(rows)])
+
+
+def _plain(value: Any) -> Any:
+    """A value as plain data, or as it is where it cannot be that."""
+    try:
+        return msgspec.to_builtins(value)
+    except (TypeError, ValueError, RecursionError):
+        return value
 
 
 def encode_result(program: Program[Any, Any], result: Any) -> str:

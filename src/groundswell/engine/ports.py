@@ -16,11 +16,12 @@ from groundswell.engine.records import (
     Recorded,
     RunRecord,
     Settled,
+    Status,
     TrialRow,
     Undecided,
     Wave,
 )
-from groundswell.program.request import Request, Settlement, Standing, Usage
+from groundswell.program.request import Fault, Request, Settlement, Standing, Usage
 
 
 class Clock(Protocol):
@@ -280,6 +281,10 @@ class RunTable(Protocol):
         """Remove a run and everything it recorded, except what the cache holds."""
         ...
 
+    def state(self, record: RunRecord) -> Status:
+        """The status to show: a run that says it is running while nobody holds it was interrupted."""
+        ...
+
     def lock(self, record: RunRecord) -> Lock:
         """Take a run for this process; raises `RunBusy` if another one has it."""
         ...
@@ -293,6 +298,26 @@ class RunTable(Protocol):
         ...
 
 
+class Results(Protocol):
+    """What a run found. It may be read from any thread, while the run goes on, and after its store was closed."""
+
+    def frame(self, *, pandas: bool = False) -> Any:
+        """The trials as a polars DataFrame, or one of pandas."""
+        ...
+
+    def trial(self, key: str) -> tuple[TrialRow, Fault | None]:
+        """The trial with this key, or the only one whose key begins so."""
+        ...
+
+    def recorded(self, row: TrialRow) -> Mapping[str, Recorded]:
+        """What was journalled for a trial: path -> fingerprint and settlement."""
+        ...
+
+    def fault_counts(self) -> Sequence[tuple[str, int, str, str]]:
+        """Why trials are missing: kind, how many, the first one's key and its message."""
+        ...
+
+
 class Store(Protocol):
     """Where runs are kept."""
 
@@ -303,6 +328,10 @@ class Store(Protocol):
 
     def journal(self, record: RunRecord, failed: Callable[[Exception], None]) -> Journal:
         """The journal of a run; `failed` is told when a commit fails."""
+        ...
+
+    def results(self, record: RunRecord) -> Results:
+        """What a run found."""
         ...
 
     async def close(self) -> None:

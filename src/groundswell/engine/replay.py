@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from groundswell.engine.outcome import decode_spec
 from groundswell.engine.records import Recorded, TrialRow
 from groundswell.errors import ReplayMismatch
 from groundswell.program.conductor import Conductor, Wait
-from groundswell.program.request import UNSENDABLE, Invoke, Request, Settlement, fingerprint
+from groundswell.program.request import UNSENDABLE, Settlement, fingerprint
 from groundswell.program.trial import Program
+from groundswell.shown.talk import Exchange
 
 Witness = Callable[[Wait, Settlement | None], None]
 
@@ -47,15 +48,6 @@ def replay(
                 raise ReplayMismatch(row.key, wait.path, f"{program} now makes another request than was recorded")
         waits = conductor.advance()
     return conductor
-
-
-class Exchange(NamedTuple):
-    """One ask or call and its end. Without a request: the program no longer asks this; without a settlement: open."""
-
-    path: str
-    label: str
-    request: Request | Invoke | None
-    settlement: Settlement | None
 
 
 def exchanges(

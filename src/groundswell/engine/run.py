@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from copy import deepcopy
 from typing import Any, TypeVar
 
@@ -31,10 +31,11 @@ from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded, 
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.opened import Deliver, OpenTrial, Pending
 from groundswell.engine.outcome import Outcome, decode_spec, described, outcome_of
-from groundswell.engine.ports import Clock, Journal, Prices
+from groundswell.engine.ports import Clock, Journal, Prices, Results
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.engine.recovery import recover
 from groundswell.engine.retry import RetryPolicy
+from groundswell.engine.stored import StoredRun
 from groundswell.engine.travel import cancelled_by_us
 from groundswell.errors import ForeignAwait, ReplayMismatch, RunError, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
@@ -70,7 +71,7 @@ class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
             )
 
 
-class Run:
+class Run(StoredRun):
     """One execution of an experiment. A driver submits trials to it and gets their outcomes."""
 
     def __init__(
@@ -81,6 +82,8 @@ class Run:
         clock: Clock,
         options: RunOptions,
         *,
+        results: Results,
+        end: Callable[[Run, BaseException | None], Awaitable[None]],
         numbers: tuple[int, int],
         died: bool = False,
         save_sources: Callable[[RunRecord], None],
@@ -89,13 +92,14 @@ class Run:
         prices: Prices | None = None,
         listeners: Sequence[Listener] = (),
     ) -> None:
-        self.record = record
+        super().__init__(record, results)
         self.counters = record.counters
         self.options = options
         self.journal = journal
         self.lanes = lanes
         self.clock = clock
         self.loop = asyncio.get_running_loop()
+        self._end = end
         self.listeners = listeners
         self.open: dict[int, OpenTrial] = {}
         self.expected: int | None = None
@@ -137,6 +141,16 @@ class Run:
         """Run a program on one spec and wait for its outcome. A key of your own must be unique in the run."""
         return await self.admission.submit(program, spec, key)
 
+    async def end(self, error: BaseException | None = None) -> None:
+        """End this session of the run, as leaving its engine does, so that the run can be opened again."""
+        await self._end(self, error)
+
+    async def __aenter__(self) -> Run:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        await self._end(self, error)
+
     def stop(self, reason: str, why: str) -> None:
         """Send nothing more; journal what comes back; then let the driver end with `RunStopped`."""
         if self.stopping is None:
@@ -159,6 +173,8 @@ class Run:
 
     async def opened(self) -> None:
         """Go on with what an earlier session left, once."""
+        if self.error is not None:
+            raise self.error
         if self._opening is None:
             self._opening = self.loop.create_task(recover(self))
         await asyncio.shield(self._opening)
@@ -166,7 +182,7 @@ class Run:
     async def land(self) -> None:
         """Send nothing more, and wait for the replies that would be paid for and lost."""
         if not isinstance(self.error, StoreError):
-            self.stopping = self.stopping or RunStopped("ended", f"run {self.record.title!r} has ended")
+            self.stopping = self.stopping or self._ended()
             self.dispatch.schedule()
             self._landed = self.loop.create_future()
             self.halt_when_still()
@@ -193,6 +209,10 @@ class Run:
         finally:
             self.journal.close()
             self.admission.close()
+            self.error = self.error or self._ended()
+
+    def _ended(self) -> RunStopped:
+        return RunStopped("ended", f"run {self.record.title!r} has ended: open it again to go on")
 
     # The path of a trial.
 

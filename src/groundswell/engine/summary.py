@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from groundswell.engine.records import RunRecord, Status
+from groundswell.shown import html, words
 
 EXIT = {
     "completed": 0,
@@ -61,6 +62,34 @@ class Summary(msgspec.Struct):
     def exit_code(self) -> int:
         """The exit status of a command that ran this."""
         return EXIT[self.status]
+
+    def _repr_html_(self) -> str:
+        analysis = [] if self.analysis is None else [html.quote("analysis", _indented(self.analysis))]
+        return html.fragment([heading(self), html.table(figures(self)), *analysis])
+
+
+def heading(summary: Summary) -> str:
+    """What a run is called and how it stands, as HTML."""
+    return html.heading(f"run {summary.name or summary.run_id}", summary.status, html.STATUS.get(summary.status))
+
+
+def figures(summary: Summary) -> list[tuple[str, str]]:
+    """The figures of a run, named, in the words of the command line."""
+    trials, asks = summary.trials, summary.asks
+    told = [] if summary.error in (None, summary.status) else [("error", str(summary.error))]
+    more = words.also(cached=asks.cached, replayed=asks.replayed, resent=asks.resent, failed=asks.failed)
+    return [
+        ("id", summary.run_id),
+        *told,
+        ("trials", f"{trials.usable} usable of {trials.planned} planned{words.also(missing=trials.missing)}"),
+        ("asks", f"{asks.sent} sent{more}"),
+        ("cost", words.cost(summary.cost.usd, summary.cost.unknown_asks)),
+        ("time", words.duration(summary.seconds)),
+    ]
+
+
+def _indented(analysis: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(analysis), indent=2).decode()
 
 
 def summarise(record: RunRecord) -> Summary:

@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from hashlib import blake2b
+from pathlib import Path
 from random import Random
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, get_type_hints, overload
@@ -252,7 +253,9 @@ def _claim(holder: Any, newcomer: Callable[..., Any], what: str) -> None:
 
 
 def _origin(function: Callable[..., Any]) -> str:
-    return f"{inspect.getsourcefile(function) or function.__module__}:{function.__qualname__}"
+    """Where a function is from. A notebook gives every version of a cell another file name, and none of them exists."""
+    file = inspect.getsourcefile(function)
+    return f"{file if file is not None and Path(file).exists() else function.__module__}:{function.__qualname__}"
 
 
 def _type_hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.errors import RunError
 from groundswell.program.request import Fault, decode_settlement
+from groundswell.store.columns import pandas_frame, polars_frame
 from groundswell.store.schema import asks, outcomes, store_error, trials
 
 T = TypeVar("T")
@@ -104,7 +105,10 @@ class ReplyCounts(NamedTuple):
 
 
 class Results:
-    """The trials of one run. Iterating reads them a chunk at a time and keeps no transaction open in between."""
+    """The trials of one run. Iterating reads them a chunk at a time and keeps no transaction open in between.
+
+    It may be read from any thread, while the run goes on, and after its store was closed.
+    """
 
     def __init__(self, engine: sa.Engine, path: Path, record: RunRecord) -> None:
         self._engine = engine
@@ -129,9 +133,13 @@ class Results:
             raise RunError(f"run {self._title!r}: several trials begin with {key!r} ({some}): give more of the key")
         return found[0]
 
-    def recorded(self, result: TrialResult) -> dict[str, Recorded]:
+    def frame(self, *, pandas: bool = False) -> Any:
+        """The trials as a polars DataFrame, or one of pandas: a row each, the columns of an export."""
+        return pandas_frame(self) if pandas else polars_frame(self)
+
+    def recorded(self, row: TrialRow) -> dict[str, Recorded]:
         """What was journalled for a trial: path -> fingerprint and settlement."""
-        query = sa.select(asks.c.path, asks.c.fingerprint, asks.c.settlement).where(asks.c.trial == result.row.id)
+        query = sa.select(asks.c.path, asks.c.fingerprint, asks.c.settlement).where(asks.c.trial == row.id)
         with self._read() as connection:
             rows = connection.execute(query.order_by(asks.c.id)).all()
         return {path: (print_, decode_settlement(text)) for path, print_, text in rows}

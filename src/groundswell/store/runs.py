@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from groundswell.engine.records import Counters, RunRecord
+from groundswell.engine.records import Counters, RunRecord, Status
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
 from groundswell.store.lock import RunLock, is_held
 from groundswell.store.schema import asks, outcomes, runs, store_error, trials, waves
@@ -133,7 +133,7 @@ class Runs:
         """Whether some process works on a run now."""
         return is_held(self.path, record.id)
 
-    def state(self, record: RunRecord) -> str:
+    def state(self, record: RunRecord) -> Status:
         """The status to show: a run that says it is running while nobody holds it was interrupted."""
         if record.status == "running" and not self.is_held(record):
             return "interrupted"

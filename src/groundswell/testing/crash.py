@@ -18,8 +18,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, Literal, NoReturn, TypeVar
 
-from groundswell.engine.ports import Journal, Lock, RunTable, Store
-from groundswell.engine.records import RunRecord
+from groundswell.engine.ports import Journal, Lock, Results, RunTable, Store
+from groundswell.engine.records import RunRecord, Status
 from groundswell.errors import StoreError
 
 T = TypeVar("T")
@@ -82,6 +82,9 @@ class CrashingStore:
     def journal(self, record: RunRecord, failed: Callable[[Exception], None]) -> Journal:
         return self._store.journal(record, failed)
 
+    def results(self, record: RunRecord) -> Results:
+        return self._store.results(record)
+
     async def close(self) -> None:
         await self._store.close()
 
@@ -109,6 +112,9 @@ class _CrashingRuns:
 
     def delete(self, record: RunRecord) -> None:
         self._write(lambda: self._runs.delete(record))
+
+    def state(self, record: RunRecord) -> Status:
+        return self._runs.state(record)
 
     def lock(self, record: RunRecord) -> Lock:
         return self._runs.lock(record)

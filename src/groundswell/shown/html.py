@@ -1,0 +1,131 @@
+"""HTML for notebooks: fragments with no scripts and no style sheets, of bounded size, in the colours of their page.
+
+Every text goes through `escaped`. Nothing here takes HTML from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from groundswell.shown.talk import Line, Turn
+from groundswell.shown.words import clipped, plainly, visible
+
+MOST_TEXT = 5_000
+MOST_IN_CELL = 1_000
+MOST_ROWS = 50
+MOST_TALK = 200_000
+
+COLOURS = ("#4c8bf5", "#d9822b", "#2f9e6a", "#a463c9", "#b8960c", "#1f9aa8")
+RED = "#d9534f"
+STATUS = {
+    "completed": "#2f9e6a",
+    "running": "#4c8bf5",
+    "partial": "#d9822b",
+    "stopped": "#d9822b",
+    "interrupted": "#d9822b",
+    "failed": RED,
+}
+WRAP = "white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate"
+"""As it was written; and what direction the text has ends with it."""
+FAINT = "opacity:.65"
+
+
+def escaped(text: str, most: int = MOST_TEXT) -> str:
+    """Any text as HTML that shows it and does nothing else."""
+    return escape(visible(clipped(text, most)))
+
+
+def fragment(parts: Iterable[str]) -> str:
+    """What `_repr_html_` returns."""
+    return f'<div style="line-height:1.45;max-width:60em">{"".join(parts)}</div>'
+
+
+def heading(title: str, note: str, colour: str | None = None) -> str:
+    """A title, and something to say of it."""
+    mark = "" if colour is None else f'<span style="color:{colour}">● </span>'
+    return f"<div>{mark}<b>{escaped(title, MOST_IN_CELL)}</b> {small(note)}</div>"
+
+
+def small(text: str) -> str:
+    """A text in small, faint letters."""
+    return f'<small style="{FAINT}">{escaped(text, MOST_IN_CELL)}</small>'
+
+
+def table(rows: Sequence[tuple[str, str]]) -> str:
+    """Names and what they stand for, as many as can be looked at."""
+    shown = [_row(name, text) for name, text in rows[:MOST_ROWS]]
+    if len(rows) > MOST_ROWS:
+        shown.append(_row("…", f"{len(rows) - MOST_ROWS} more"))
+    return f'<table style="border-collapse:collapse;margin:.3em 0">{"".join(shown)}</table>'
+
+
+def fields(name: str, value: object) -> list[tuple[str, str]]:
+    """The rows for a value: one for each of its fields, if it has any."""
+    if isinstance(value, dict) and value:
+        return [(f"{name}.{plainly(field)}", plainly(part)) for field, part in value.items()]
+    return [(name, plainly(value))]
+
+
+def _row(name: str, text: str) -> str:
+    cell = "text-align:left;vertical-align:top;padding:.1em 1em .1em 0"
+    return (
+        f'<tr><td style="{cell};{FAINT}">{escaped(name, 100)}</td>'
+        f'<td style="{cell};{WRAP}" dir="auto">{escaped(text, MOST_IN_CELL)}</td></tr>'
+    )
+
+
+def folded(title: str, text: str) -> str:
+    """A text that is there when it is asked for."""
+    return (
+        f'<details><summary style="{FAINT}"><small>{escaped(title, 100)}</small></summary>'
+        f'<div dir="auto" style="{WRAP};{FAINT}">{escaped(text)}</div></details>'
+    )
+
+
+def quote(who: str, text: str, style: str = "") -> str:
+    """A text, and whose it is."""
+    name = f'<small style="{FAINT}">{escaped(who, 100)}</small> ' if who else ""
+    return f'<div dir="auto" style="{WRAP};{style}">{name}{escaped(text)}</div>'
+
+
+def fault(text: str) -> str:
+    """Something that failed, marked as such."""
+    return (
+        f'<div dir="auto" style="{WRAP};border:1px solid {RED};border-left-width:4px;padding:.1em .6em">'
+        f'<b style="color:{RED}">✗</b> {escaped(text)}</div>'
+    )
+
+
+def talk(turns: Sequence[Turn]) -> Iterator[str]:
+    """The turns of a transcript, each speaker in a colour; as many as fit."""
+    speakers = dict.fromkeys(turn.speaker for turn in turns)
+    colours = {speaker: COLOURS[at % len(COLOURS)] for at, speaker in enumerate(speakers)}
+    size = 0
+    for at, turn in enumerate(turns):
+        size += sum(min(len(line.text), MOST_TEXT) for line in turn.lines)
+        if at and size > MOST_TALK:
+            yield quote("", f"… {len(turns) - at} exchanges more: print() shows them all", FAINT)
+            return
+        yield _turn(turn, colours[turn.speaker])
+
+
+def _turn(turn: Turn, colour: str) -> str:
+    facts = [turn.model, f"[{turn.path}]", turn.note]
+    head = f'<b style="color:{colour}">{escaped(turn.speaker, 200)}</b> {small(" · ".join(filter(None, facts)))}'
+    earlier = len(turn.lines) - MOST_ROWS
+    body = quote("", f"… {earlier} more before this", FAINT) if earlier > 0 else ""
+    body += "".join(map(_line, turn.lines[-MOST_ROWS:]))
+    return f'<div style="margin:.6em 0;padding-left:.7em;border-left:3px solid {colour}">{head}{body}</div>'
+
+
+def _line(line: Line) -> str:
+    match line.kind:
+        case "system" | "reasoning":
+            return folded(line.who, line.text)
+        case "fault":
+            return fault(line.text)
+        case "reply":
+            return quote("", line.text)
+        case _:
+            return quote(line.who, line.text, FAINT)

@@ -1,0 +1,57 @@
+"""The words that the command line, notebooks and pages share: figures, and text that somebody else wrote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Characters that turn the direction of the text after them. Letters have a direction without these."""
+CONTROLS = {*range(0x20), *range(0x7F, 0xA0), *DIRECTIONS} - {ord("\n"), ord("\t")}
+AS_ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in CONTROLS}
+
+
+def cost(usd: float | None, unknown: int) -> str:
+    """Dollars as known: a price that nobody knows is never shown as 0."""
+    if usd is None:
+        return "unknown"
+    shown = f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
+    return f"{shown} and {unknown} asks of unknown price" if unknown else shown
+
+
+def duration(seconds: float) -> str:
+    """A length of time, to about two digits."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{hours // 24} d {hours % 24} h"
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def also(**counts: int) -> str:
+    """What else there is, if anything: `, 3 missing`."""
+    return "".join(f", {count} {what}" for what, count in counts.items() if count)
+
+
+def visible(text: str) -> str:
+    """Text that does nothing to a terminal or a page: control characters are shown, not obeyed."""
+    text = text.replace("\r\n", "\n").translate(AS_ESCAPES)
+    return text.encode(errors="backslashreplace").decode()
+
+
+def clipped(text: str, most: int) -> str:
+    """The beginning of a text that is too long, and how much is left out."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} characters more)"
+
+
+def plainly(value: Any) -> str:
+    """Any value as text: a string as it is, data as JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError):
+        return repr(value)
