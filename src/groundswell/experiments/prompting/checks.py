@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.prompting.templates import Column, Template, parse_template
@@ -178,18 +178,20 @@ class _Reader:
             return CONSTANTS[word[0]]
         if word is not None:
             self._at = word.start()
-        return self._fail('"text", a number, true, false, null or a {column} is expected')
+        self._fail('"text", a number, true, false, null or a {column} is expected')
 
     def _string(self) -> str:
         found = self._take(STRING)
-        return self._fail('a question in "quotes" is expected') if found is None else self._unquoted(found[0])
+        if found is None:
+            self._fail('a question in "quotes" is expected')
+        return self._unquoted(found[0])
 
     def _unquoted(self, quoted: str) -> str:
         try:
             text: str = json.loads(quoted, strict=False)
         except ValueError:
             self._at -= len(quoted)
-            self._fail("the text in quotes cannot be read: write \\\\ for a backslash and \\\" for a quote")
+            self._fail('the text in quotes cannot be read: write \\\\ for a backslash and \\" for a quote')
         return text
 
     def _pattern(self) -> re.Pattern[str]:
@@ -224,5 +226,5 @@ class _Reader:
         while self._at < len(self._text) and self._text[self._at].isspace():
             self._at += 1
 
-    def _fail(self, expected: str) -> Any:
+    def _fail(self, expected: str) -> NoReturn:
         raise SettingsError(f"--check, character {self._at + 1}: {expected}\n  {self._text}\n  {' ' * self._at}^")

@@ -1,7 +1,7 @@
 """THE program of `ask` and `map`: a prompt in, an answer out. The shortest example of a program that does real work.
 
-    reply     ask the model; where a schema was given, ask again once if the reply breaks it ...
-    _grade    ... then ask other models about the reply, side by side, where a check wants that
+reply     ask the model; where a schema was given, ask again once if the reply breaks it ...
+_grade    ... then ask other models about the reply, side by side, where a check wants that
 """
 
 from __future__ import annotations

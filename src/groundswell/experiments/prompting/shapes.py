@@ -1,7 +1,7 @@
 """JSON schemas: is this one that we can hold replies to, and does a value keep to it. Pure.
 
-What is looked at is the whole of what providers' structured output knows,
-and most of the rest. Keywords that would demand more are refused, so that nothing passes unchecked.
+What is looked at is all that providers' structured output knows, and most of the rest. Keywords that demand more are
+refused, so that nothing passes unchecked.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from typing import Any
 DEEPEST = 100
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 UNKNOWN = frozenset(
-    "if then else dependentSchemas dependentRequired dependencies contains minContains maxContains propertyNames "
-    "unevaluatedItems unevaluatedProperties $dynamicRef $recursiveRef".split()
+    (
+        *("if", "then", "else", "dependencies", "dependentSchemas", "dependentRequired", "propertyNames"),
+        *("contains", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties"),
+        *("$dynamicRef", "$recursiveRef"),
+    )
 )
 """Keywords that demand something which is not looked at here."""
 
@@ -223,12 +226,12 @@ _FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "required": (lambda value: _list(value) and all(map(_text, value)), "must be a list of names"),
     "uniqueItems": (lambda value: isinstance(value, bool), "must be true or false"),
     "multipleOf": (lambda value: _number(value) and value > 0, "must be a number above 0"),
-    **{name: (_number, "must be a number") for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")},
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), (_number, "must be a number")),
     **{
         name: (lambda value: _whole(value) and value >= 0, "must be a whole number, 0 or more")
         for name in ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
     },
-    **{name: (_object, "must be an object") for name in ("properties", "patternProperties", "$defs", "definitions")},
+    **dict.fromkeys(("properties", "patternProperties", "$defs", "definitions"), (_object, "must be an object")),
     **{
         name: (lambda value: _list(value) and bool(value), "must be a list of schemas")
         for name in ("allOf", "anyOf", "oneOf", "prefixItems")

@@ -120,13 +120,16 @@ def _found(answer: Answer, path: Sequence[str | int]) -> Any:
         if problem is not None:
             return NOWHERE
     for step in path:
-        if isinstance(step, str) and isinstance(value, dict) and step in value:
-            value = value[step]
-        elif isinstance(step, int) and isinstance(value, list) and step < len(value):
-            value = value[step]
-        else:
-            return NOWHERE
+        value = _inside(value, step)
     return value
+
+
+def _inside(value: Any, step: str | int) -> Any:
+    if isinstance(value, dict) and isinstance(step, str):
+        return value.get(step, NOWHERE)
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        return value[step]
+    return NOWHERE
 
 
 def _compares(found: Any, how: str, wanted: Any) -> bool:
