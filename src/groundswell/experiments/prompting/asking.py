@@ -54,7 +54,7 @@ async def ask_models(run: Run, settings: Settings) -> list[Replied]:
     """Ask every model; the replies in the order of the models. One that fails does not keep the others back."""
     for model in settings.models:
         run.lanes.of(Chat(model, settings.messages))  # a name that leads nowhere is told before anything is sent
-    await carry_out(run, specs_of(settings))
+    await carry_out(run, list(specs_of(settings)))
     replies: list[Replied] = []
     async for (model, sample), key, found in settled(run, _placed(settings)):
         replied = Replied(model, sample, key)

@@ -81,8 +81,13 @@ class Check(NamedTuple):
         return [value.name] if isinstance(value, Column) else []
 
     @property
+    def judged(self) -> bool:
+        """Whether a model is asked for a verdict."""
+        return isinstance(self.test, Judge)
+
+    @property
     def graded(self) -> bool:
-        """Whether a model must be asked."""
+        """Whether any model is asked."""
         return isinstance(self.test, Judge | Similar)
 
 
@@ -92,6 +97,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
 COLUMN = re.compile(r"\{([^{}]+)\}")
 PATTERN = re.compile(r"/((?:[^/\\]|\\.)+)/([a-z]*)", re.S)
+COLUMN_IN_PATTERN = re.compile(r"(?<!\\)\{[^\d,{}][^{}]*\}")
 STEP = re.compile(r'\.([^\W\d]\w*)|\.("(?:[^"\\]|\\.)*")|\[(\d+)\]')
 OPERATOR = re.compile(r"==|!=|<=|>=|<|>|contains\b")
 FLAGS = {"i": re.I, "m": re.M, "s": re.S, "x": re.X}
@@ -176,9 +182,8 @@ class _Reader:
             return read
         if (word := self._take(WORD)) is not None and word[0] in CONSTANTS:
             return CONSTANTS[word[0]]
-        if word is not None:
-            self._at = word.start()
-        self._fail('"text", a number, true, false, null or a {column} is expected')
+        self._at = self._at if word is None else word.start()
+        raise self._problem('"text", a number, true, false, null or a {column} is expected')
 
     def _string(self) -> str:
         found = self._take(STRING)
@@ -198,6 +203,9 @@ class _Reader:
         found = self._take(PATTERN)
         if found is None:
             self._fail("a regular expression between slashes is expected, as in `regex /^yes/i`")
+        if column := COLUMN_IN_PATTERN.search(found[1]):
+            self._at = found.start(1) + column.start()
+            self._fail("a regular expression takes no {column}: use contains or equals, or write \\{ for a brace")
         flags = re.RegexFlag(0)
         for letter in found[2]:
             if letter not in FLAGS:
@@ -227,4 +235,7 @@ class _Reader:
             self._at += 1
 
     def _fail(self, expected: str) -> NoReturn:
-        raise SettingsError(f"--check, character {self._at + 1}: {expected}\n  {self._text}\n  {' ' * self._at}^")
+        raise self._problem(expected)
+
+    def _problem(self, expected: str) -> SettingsError:
+        return SettingsError(f"--check, character {self._at + 1}: {expected}\n  {self._text}\n  {' ' * self._at}^")

@@ -14,7 +14,7 @@ import msgspec
 
 from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
-from groundswell.experiments.prompting.checks import Check, Judge, parse_check
+from groundswell.experiments.prompting.checks import Check, parse_check
 from groundswell.experiments.prompting.columns import Columns, plan_columns
 from groundswell.experiments.prompting.figures import Figures, Tally
 from groundswell.experiments.prompting.program import Answer, Prompt
@@ -74,7 +74,7 @@ class Work(NamedTuple):
     @property
     def columns(self) -> Columns:
         """What the new columns are called."""
-        judged = [check.name for check in self.checks if isinstance(check.test, Judge)]
+        judged = [check.name for check in self.checks if check.judged]
         names = [check.name for check in self.checks]
         return plan_columns(self.settings.columns, self.settings.schema, names, judged)
 

@@ -49,7 +49,8 @@ def format_of(path: Path, flag: str) -> Format:
     """The form that a file's name says it has."""
     found = BY_ENDING.get(path.suffix.lower())
     if found is None:
-        raise SettingsError(f"{flag}: {path.suffix or path.name!r} names no form; give --format {'|'.join(FORMATS)}")
+        endings = ", ".join(f".{name}" for name in FORMATS)
+        raise SettingsError(f"{flag}: its name must end in {endings}; or give --format for the data")
     return found
 
 
@@ -203,7 +204,7 @@ def _no_constant(name: str) -> NoReturn:
 
 def _as_row(path: Path, where: str, found: Any) -> dict[str, Any]:
     if not isinstance(found, dict):
-        kind = {list: "a list", str: "text"}.get(type(found), "a single value")
+        kind = "a list" if isinstance(found, list) else "a single value"
         raise SettingsError(f"{path}, {where}: a row must be an object with the columns' names, not {kind}")
     return found
 
