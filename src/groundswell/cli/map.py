@@ -121,7 +121,7 @@ def map_table(
         ),
     ] = None,
 ) -> None:
-    """Ask the same about every row of a table. Given again, the command goes on where it was left and pays nothing twice."""
+    """Ask the same about every row of a table. Given again, it goes on where it was left and pays nothing twice."""
     from groundswell.cli.running import run_and_report
     from groundswell.engine.run import RunOptions
     from groundswell.engine.summary import summarise

@@ -137,7 +137,7 @@ class ParquetSheet:
         if self._source.format == "parquet":
             frame = read_parquet(Path(self._source.path))[self._numbers]
         else:
-            frame = self._polars.DataFrame([self._series(name, values) for name, values in self._own.items()])
+            frame = self._polars.DataFrame({name: self._series(name, values) for name, values in self._own.items()})
         frame.with_columns(new).write_parquet(self._out)
 
     def _series(self, name: str, values: list[Any]) -> Any:
