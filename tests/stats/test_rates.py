@@ -95,5 +95,5 @@ def test_of_nothing_nothing_is_known() -> None:
 
 @pytest.mark.parametrize(("passed", "n", "level"), [(3, 2, 0.95), (-1, 2, 0.95), (1, 2, 1.0), (1, 2, 0)])
 def test_nonsense_is_refused(passed: int, n: int, level: float) -> None:
-    with pytest.raises(ValueError, match="of|level"):
+    with pytest.raises(ValueError, match=r"of|level"):
         exact(passed, n, level)
