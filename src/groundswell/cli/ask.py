@@ -225,14 +225,11 @@ def plain(text: str) -> str:
 def _print_plain(replies: Sequence[Shown]) -> None:
     """Replies below each other; of a single one, nothing but its text goes to standard output."""
     if len(replies) == 1 and replies[0].there:
-        output.line(replies[0].text)
+        typer.echo(replies[0].text)
         output.say(f"{replies[0].title}: {replies[0].told}")
         return
     for number, shown in enumerate(replies):
-        if number:
-            output.line()
-        output.line(f"== {shown.title} ({shown.told})")
-        output.line(shown.text)
+        typer.echo("\n" * bool(number) + f"== {shown.title} ({shown.told})\n{shown.text}")
 
 
 def _print_panels(replies: Sequence[Shown]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -125,7 +126,7 @@ def map_table(
     from groundswell.cli.running import run_and_report
     from groundswell.engine.run import RunOptions
     from groundswell.engine.summary import summarise
-    from groundswell.experiments.prompting.mapping import Settings, check_writable, map_rows, replaceable
+    from groundswell.experiments.prompting.mapping import Settings, check_writable, map_rows, may_replace
     from groundswell.experiments.prompting.tables import Source
 
     given = Settings(
@@ -147,14 +148,13 @@ def map_table(
     settings = _surveyed(given, out)
     title = name or _name(settings, seed)
     options = flags.run_options(RunOptions())
-    if overwrite:
-        replaceable.add(Path(settings.out))
     costs: dict[str, float | None] = {}
 
     async def work(engine: Engine) -> Summary:
         before = engine.store.runs.find(title)
-        check_writable(settings, None if before is None else before.analysis)
-        summary = await engine.drive(map_rows, settings, name=title, seed=seed, options=options)
+        with may_replace(settings.out) if overwrite else nullcontext():
+            check_writable(settings, None if before is None else before.analysis)
+            summary = await engine.drive(map_rows, settings, name=title, seed=seed, options=options)
         if before is not None and summarise(before).asks == summary.asks:
             output.say(f"nothing was asked: {title} is a run that you have; its file was written anew")
         costs.update(_costs(engine, summary, flags.store, settings.models))

@@ -57,7 +57,8 @@ def models_of(given: Sequence[str] | None, account: Sequence[str] | None) -> tup
         return tuple(dict.fromkeys(named))
     from groundswell.accounts.config import load_here
 
-    return (DEFAULT_ALIAS if DEFAULT_ALIAS in load_here(account or ()).aliases else DEFAULT_MODEL,)
+    accounts = load_here(account or ())
+    return (accounts.resolve(DEFAULT_ALIAS) if DEFAULT_ALIAS in accounts.aliases else DEFAULT_MODEL,)
 
 
 def read_schema(path: Path | None) -> dict[str, Any] | None:
@@ -87,8 +88,3 @@ def read_text(path: Path, flag: str) -> str:
         raise SettingsError(
             f"{flag} {path}: byte {error.start} is not UTF-8 text; make it so: iconv -f windows-1252 -t utf-8"
         ) from error
-
-
-def tokens(usage: Any) -> str:
-    """What a reply used, for people."""
-    return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"

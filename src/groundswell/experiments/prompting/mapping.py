@@ -7,6 +7,7 @@ map_rows    ask them all; then write what the run holds, also where it was stopp
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,8 +26,18 @@ from groundswell.experiments.prompting.templates import Row, Template, parse_tem
 from groundswell.experiments.prompting.verdicts import Graders, Verdict, grades_of, verdicts
 from groundswell.program.request import Chat, Embed, Message, system, user
 
-replaceable: set[Path] = set()
-"""Files that the person at the terminal said may be replaced, whoever wrote them. Of this process alone."""
+_replaceable: set[str] = set()
+"""Files that the person at the terminal said may be replaced. No setting: the run is the same with and without it."""
+
+
+@contextmanager
+def may_replace(out: str) -> Iterator[None]:
+    """Meanwhile, a file may be replaced whoever wrote it."""
+    _replaceable.add(out)
+    try:
+        yield
+    finally:
+        _replaceable.discard(out)
 
 
 class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -167,7 +178,7 @@ def check_writable(settings: Settings, analysis: str | None) -> None:
     path = Path(settings.out)
     there = fingerprint_of(path)
     mine = None if analysis is None else msgspec.json.decode(analysis, type=Mapped).file.digest
-    if there is not None and there != mine and path not in replaceable:
+    if there is not None and there != mine and settings.out not in _replaceable:
         raise SettingsError(
             f"--out {path}: this file is there already, and this run did not write it as it is now: "
             "give another --out, or --overwrite"
