@@ -149,7 +149,7 @@ def test_a_schemas_fields_become_columns_and_what_models_write_is_no_formula(cli
     lines = (tmp_path / "t.replies.csv").read_text().splitlines()
     assert lines[0] == "score,a,model,reply_score,word,json.score == 1,status,fault"
     assert lines[1] == "=1,x,scripted/scoring,1,'=x,true,usable,"
-    assert lines[2].startswith('2,forbidden,scripted/scoring,,,,missing,"malformed_reply: ')
+    assert lines[2].startswith("2,forbidden,scripted/scoring,,,,missing,malformed_reply: ")
     assert "1 x malformed_reply" in result.stdout
 
 
@@ -158,8 +158,9 @@ def test_models_are_compared_on_the_rows_that_both_have(cli: CommandLine, tmp_pa
     path.write_text("a\n" + "".join(f"word{n}\n" for n in range(40)) + "forbidden\n")
     words = ["map", str(path), "-p", "{a}", "-m", "scripted/shouting,emulated/echo", "--check", "same: equals {a}"]
     shown = cli(*words, status=3).stdout
-    assert "same   scripted/shouting    0/40    0.0%    0.0% to 8.8%" in shown
-    assert "same   emulated/echo       41/41  100.0%  91.4% to 100.0%" in shown
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["same", "scripted/shouting", "0/40", "0.0%", "0.0%", "to", "8.8%"] in lines
+    assert ["same", "emulated/echo", "41/41", "100.0%", "91.4%", "to", "100.0%"] in lines
     assert "same: emulated/echo is better than scripted/shouting by 100.0 points (95%: " in shown
     assert "40 rows that both have" in shown
 
@@ -172,14 +173,15 @@ def test_judges_and_likenesses(cli: CommandLine, tmp_path: Path) -> None:
     cli("map", str(path), "-p", "{a}", *models, *checks)
     first, second = read(tmp_path / "t.replies.csv")
     assert (first["refused"], second["refused"]) == ("true", "false")
-    assert first["refused reason"] == 'The text says "sorry".' or "text says" in first["refused reason"]
+    assert first["refused reason"].startswith("The text says")
     assert (first["near"], second["near"]) == ("true", "false")
 
 
 def test_a_judge_that_does_not_judge_leaves_the_row_usable(cli: CommandLine, words: Path) -> None:
     line = ["map", str(words), "-p", "{the word}", "-m", "emulated/echo", "--judge", "scripted/shouting"]
     shown = cli(*line, "--check", 'judge "is it fruit?"').stdout
-    assert 'judge "is it fruit?"  emulated/echo     0/0                             3' in shown
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["judge", '"is', "it", 'fruit?"', "emulated/echo", "0/0", "3"] in lines
     row = read(words.parent / "words.replies.csv")[0]
     assert (row["status"], row['judge "is it fruit?"']) == ("usable", "")
     assert row['judge "is it fruit?" reason'].startswith("not known: the reply is not a valid")
