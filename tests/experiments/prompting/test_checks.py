@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.prompting.checks import Contains, Equals, Field, Judge, Matches, Similar, parse_check
+from groundswell.experiments.prompting.checks import (
+    Contains,
+    Equals,
+    Field,
+    Judge,
+    Matches,
+    Operator,
+    Similar,
+    parse_check,
+)
 from groundswell.experiments.prompting.program import Answer, Grade, Judged, Likened
 from groundswell.experiments.prompting.templates import Column
 from groundswell.experiments.prompting.verdicts import Graders, grades_of, verdicts
@@ -29,7 +38,7 @@ def written(value: Any) -> str:
 
 VALUES = st.one_of(PLAIN, COLUMNS.map(Column))
 PATHS = st.lists(st.one_of(st.from_regex(r"[a-z]\w{0,5}", fullmatch=True), st.integers(0, 9)), min_size=1, max_size=3)
-OPERATORS = st.sampled_from(["==", "!=", "<", "<=", ">", ">=", "contains"])
+OPERATORS: st.SearchStrategy[Operator] = st.sampled_from(get_args(Operator))
 
 
 @given(st.one_of(st.none(), NAMES), st.booleans(), VALUES, st.sampled_from(["contains", "icontains", "equals"]))
@@ -44,13 +53,9 @@ def test_a_test_of_the_text_is_read_as_it_was_written(name: str | None, negated:
 
 
 @given(PATHS, OPERATORS, VALUES)
-def test_a_field_is_read_as_it_was_written(path: list[str | int], operator: str, value: Any) -> None:
+def test_a_field_is_read_as_it_was_written(path: list[str | int], operator: Operator, value: Any) -> None:
     steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    assert parse_check(f"json{steps} {operator} {written(value)}").test == Field(
-        tuple(path),
-        operator,
-        value,  # type: ignore[arg-type]
-    )
+    assert parse_check(f"json{steps} {operator} {written(value)}").test == Field(tuple(path), operator, value)
 
 
 def test_the_others_are_read_as_they_were_written() -> None:

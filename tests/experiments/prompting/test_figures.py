@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +23,7 @@ NAMES = st.sampled_from(["model", "reply", "status", "fault", "a", "reply_a", "r
     st.booleans(),
 )
 def test_no_two_columns_have_one_name(there: list[str], fields: list[str], checks: list[str], shaped: bool) -> None:
-    schema = {"properties": {name: {} for name in fields}} if shaped else None
+    schema: dict[str, Any] | None = {"properties": {name: {} for name in fields}} if shaped else None
     planned = plan_columns(there, schema, checks, checks[:1])
     names = [*there, *planned.all]
     assert len(set(names)) == len(names)

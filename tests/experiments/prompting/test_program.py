@@ -126,7 +126,7 @@ def test_what_a_run_holds_is_found_by_the_keys_that_map_gives(tmp_path: Path) ->
             return [each async for _, _, each in settled(run, enumerate(specs))]
 
     def shown(found: list[Settled]) -> list[str | None]:
-        return [each.text if isinstance(each, Answer) else each and each.message for each in found]
+        return [each.text if isinstance(each, Answer) else None if each is None else each.message for each in found]
 
     assert shown(asyncio.run(session(4))) == ["a!", "b!", "a!", "no", None, None]
     assert shown(asyncio.run(session(4))) == ["a!", "b!", "a!", "no", None, None]
