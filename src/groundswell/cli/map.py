@@ -312,15 +312,16 @@ def _rate(check: CheckFigures) -> tuple[str, str, str, str]:
 
 
 def _compared(found: Difference) -> str:
-    """Which of two models is better, as far as the rows that both have can tell."""
+    """Which of two models passes more often, as far as the rows that both have can tell."""
     if found.difference is None:
         return f"{found.check}: there is no row that both models have"
-    between = f"(95%: {_points(found.low)} to {_points(found.high)}; {found.rows:,} rows that both have)"
-    if found.low > 0 or found.high < 0:
-        better, worse = (found.first, found.second) if found.low > 0 else (found.second, found.first)
-        return f"{found.check}: {better} is better than {worse} by {_points(abs(found.difference))} points {between}"
-    which = f"{found.first} less {found.second}: {_points(found.difference)} points"
-    return f"{found.check}: no difference can be told. {which} {between}"
+    one, other, points, low, high = found.first, found.second, found.difference, found.low, found.high
+    if points < 0:
+        one, other, points, low, high = other, one, -points, -high, -low
+    measured = f"{_points(points)} points (95%: {_points(low)} to {_points(high)}; {found.rows:,} rows that both have)"
+    if low > 0:
+        return f"{found.check}: {one} passes more often than {other}, by {measured}"
+    return f"{found.check}: no difference can be told; {one} less {other} is {measured}"
 
 
 def _points(share: float) -> str:
