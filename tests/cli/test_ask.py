@@ -38,6 +38,11 @@ def refusing(request: Chat) -> Fault:
     return Fault(FaultKind.FILTERED, "this is not answered")
 
 
+@scripted_model("locked")
+def locked(request: Chat) -> Fault:
+    return Fault(FaultKind.AUTH, "the key is wrong")
+
+
 @scripted_model("many")
 def many(request: Chat, sample: int) -> str:
     return f"sample {sample}"
@@ -204,7 +209,17 @@ def test_a_live_reply_is_asked_for_once(cli: CommandLine, emulator: Threaded, mo
     assert "cached" not in cli(*words, "--no-cache").stdout
 
 
-def test_an_account_that_ends_the_run_does_not_hide_the_others_replies(
+@pytest.mark.parametrize("models", ["scripted/locked,scripted/asked", "scripted/asked,scripted/locked"])
+def test_a_key_that_is_wrong_does_not_hide_the_others_replies(cli: CommandLine, models: str) -> None:
+    result = cli("ask", "How are you?", "-m", models, status=3)
+    assert "== scripted/locked (not answered)\nno reply: " in result.stdout
+    assert "the key is wrong" in result.stdout
+    assert "fine, thank you" in result.stdout
+    assert "to go on where it stopped" in result.stderr
+    assert "the key is wrong" in cli("ask", "How are you?", "-m", "scripted/locked", status=1).stdout
+
+
+def test_a_model_that_cannot_be_found_does_not_hide_the_others_replies(
     cli: CommandLine, emulator: Threaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in environment(emulator.url).items():

@@ -84,10 +84,15 @@ def ask(
         for replied in _replies(summary):
             if replied.usage is not None:
                 costs[replied.trial] = engine.cost(replied.model, replied.usage)
-        return _with_what_there_is(summary)
+        return summary
 
     # `asking.specs_of(settings)` has everything that would be asked: an estimate is made from it here.
-    run_and_report(work, flags, report=_report(watch, costs), listeners=[watch])
+    try:
+        run_and_report(work, flags, report=_report(watch, costs), listeners=[watch])
+    except typer.Exit as ended:
+        if ended.exit_code == 1 and costs:  # one account ended it, with a wrong key, say; others have replied
+            raise typer.Exit(3) from None
+        raise
 
 
 def _messages(prompt: str | None, system: str | None, files: Sequence[Path]) -> tuple[Message, ...]:
@@ -158,15 +163,6 @@ def _replies(summary: Summary) -> list[Replied]:
     from groundswell.experiments.prompting.asking import Replied
 
     return [] if summary.analysis is None else msgspec.convert(summary.analysis, list[Replied])
-
-
-def _with_what_there_is(summary: Summary) -> Summary:
-    """A run that one account ended (a wrong key, say) is partial to somebody who wants the others' replies."""
-    import msgspec
-
-    if summary.status == "failed" and summary.trials.usable:
-        return msgspec.structs.replace(summary, status="partial")
-    return summary
 
 
 class Shown(NamedTuple):
