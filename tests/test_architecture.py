@@ -26,6 +26,10 @@ ALLOWED: dict[str, set[str]] = {
     "transports": {"errors", "program", "accounts", "dialects", "transports", *PORTS},
     "store": {"errors", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
+    "stats": {"errors", "stats"},
+    "experiments": {
+        *("errors", "program", "engine", "stats", "store.results", "store.export", "compose", "experiments"),
+    },
     "compose": {"errors", "program", "accounts", "engine", "transports", "store", "emulator"},
     "portal": {"errors", "loop", "program", "shown", "engine", "compose"},
 }

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from groundswell.cli import cache, doctor, emulate, run, runs
+from groundswell.cli import ask, cache, doctor, emulate, map, run, runs
 from groundswell.cli.options import VERBOSE
 from groundswell.cli.output import INTERRUPTED, exit_code, print_error
 from groundswell.errors import GroundswellError
@@ -31,6 +31,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("ask")(ask.ask)
+app.command("map")(map.map_table)
 app.command("run")(run.run)
 app.add_typer(runs.app, name="runs")
 app.add_typer(cache.app, name="cache")

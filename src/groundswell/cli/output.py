@@ -98,6 +98,12 @@ def print_summary(summary: Summary) -> None:
         _print_analysis(summary.analysis)
 
 
+def print_outcome(summary: Summary, faults: Sequence[FaultCount]) -> None:
+    """How a run ended, and why trials are missing."""
+    print_summary(summary)
+    print_missing(faults)
+
+
 def print_missing(faults: Sequence[FaultCount]) -> None:
     """Why trials are missing."""
     if faults:

@@ -25,6 +25,7 @@ from groundswell.engine.events import (
     AskRetried,
     EndpointChanged,
     Event,
+    Listener,
     RunEnded,
     RunOpened,
     RunStopping,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Work = Callable[[Engine], Awaitable[Summary]]
+Report = Callable[[Summary, "Sequence[FaultCount]"], None]
+"""How a command says what a run came to, where it is not JSON."""
 
 UNFINISHED = ("interrupted", "stopped", "failed")
 STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to end at once"
@@ -77,7 +80,9 @@ def read_result(store: str | Path, run: str, key: str, wanted: type[T]) -> T:
     return result
 
 
-def run_and_report(work: Work, flags: RunFlags) -> NoReturn:
+def run_and_report(
+    work: Work, flags: RunFlags, *, report: Report = output.print_outcome, listeners: Sequence[Listener] = ()
+) -> NoReturn:
     """Do work on the store, say how it ended, and exit with the status of that."""
     if flags.via is not Via.LIVE:
         raise SettingsError(f"--via {flags.via.value}: batch APIs are not in this version; leave it out")
@@ -93,11 +98,12 @@ def run_and_report(work: Work, flags: RunFlags) -> NoReturn:
             max_concurrent=flags.max_concurrent,
             account=flags.account or (),
             verbose=flags.verbose,
+            listeners=listeners,
         )
     if flags.budget is not None and ended.summary is not None and ended.summary.cost.unknown_asks:
         count = ended.summary.cost.unknown_asks
         output.say(f"warning: --budget could not count {count} asks: the prices of their models are not known")
-    raise typer.Exit(finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose))
+    raise typer.Exit(finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report))
 
 
 def carry_out(
@@ -107,11 +113,12 @@ def carry_out(
     max_concurrent: int | None = None,
     account: Sequence[str] = (),
     verbose: bool = False,
+    listeners: Sequence[Listener] = (),
 ) -> Ended:
     """Open an engine and do work with it, on the fastest loop there is."""
 
     def make() -> Engine:
-        told = [_tell if verbose else _tell_trouble]
+        told = [_tell if verbose else _tell_trouble, *listeners]
         return compose.open(store, max_concurrent=max_concurrent, account=account, listeners=told)
 
     with tuned_collector():
@@ -172,14 +179,15 @@ class Interruption:
             self._task.cancel()
 
 
-def finish(ended: Ended, *, store: str, json: bool = False, verbose: bool = False) -> int:
+def finish(
+    ended: Ended, *, store: str, json: bool = False, verbose: bool = False, report: Report = output.print_outcome
+) -> int:
     """Say how work ended; returns the exit status."""
     summary, error, at_once, figures = ended
     if summary is not None and json:
         output.print_json(summary)
     elif summary is not None and error is None:
-        output.print_summary(summary)
-        output.print_missing(_missing(summary, store))
+        report(summary, _missing(summary, store))
         output.print_endpoints(figures, verbose=verbose)
     if error is not None:
         output.print_error(error, verbose=verbose)

@@ -1,0 +1,328 @@
+"""`groundswell map`: one prompt over the rows of a table, with the replies beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundswell.cli import output
+from groundswell.cli.options import RunFlags, takes
+from groundswell.cli.prompts import (
+    Models,
+    ReplyTokens,
+    SchemaFile,
+    Seed,
+    Temperature,
+    models_of,
+    read_schema,
+    read_text,
+)
+from groundswell.errors import SettingsError
+
+if TYPE_CHECKING:
+    from groundswell.cli.running import Report
+    from groundswell.engine.engine import Engine
+    from groundswell.engine.summary import Summary
+    from groundswell.experiments.prompting.figures import CheckFigures, Difference, ModelFigures
+    from groundswell.experiments.prompting.mapping import Mapped, Settings
+    from groundswell.experiments.prompting.tables import Format, Survey
+    from groundswell.store.results import FaultCount
+
+CHECKS = "Checks"
+
+
+class Form(StrEnum):
+    """What a table can look like."""
+
+    CSV = "csv"
+    TSV = "tsv"
+    JSONL = "jsonl"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+@takes(RunFlags)
+def map_table(
+    flags: RunFlags,
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="A table: CSV, TSV, JSON lines, JSON or Parquet.", show_default=False)
+    ],
+    *,
+    prompt: Annotated[
+        str,
+        typer.Option(
+            "--prompt",
+            "-p",
+            metavar="TEMPLATE",
+            help="What is asked about every row, with {column} where a cell goes; @FILE reads it from a file.",
+            show_default=False,
+        ),
+    ],
+    model: Models = None,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEMPLATE", help="What the models are told beforehand; a template too.", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Where the rows go. (x.replies.csv for x.csv.)",
+            show_default=False,
+        ),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file, whoever wrote it.")] = False,
+    form: Annotated[
+        Form | None,
+        typer.Option("--format", help="The form of DATA, where its name does not say it.", show_default=False),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="The first N rows only.", show_default=False)
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="A name for the run. (Made of DATA's name and all that is asked.)", show_default=False),
+    ] = None,
+    schema: SchemaFile = None,
+    reply_tokens: ReplyTokens = None,
+    temperature: Temperature = None,
+    seed: Seed = 0,
+    check: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CHECK",
+            help="What should be true of a reply, as: contains {answer} | regex /yes/i | json.score >= 7 | "
+            'judge "is it polite?". May be repeated.',
+            show_default=False,
+            rich_help_panel=CHECKS,
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Who answers `judge`. (The first model.)",
+            show_default=False,
+            rich_help_panel=CHECKS,
+        ),
+    ] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Who embeds texts for `similar`.", show_default=False, rich_help_panel=CHECKS
+        ),
+    ] = None,
+) -> None:
+    """Ask the same about every row of a table. Given again, it goes on where it was left and pays nothing twice."""
+    from groundswell.cli.running import run_and_report
+    from groundswell.engine.run import RunOptions
+    from groundswell.engine.summary import summarise
+    from groundswell.experiments.prompting.mapping import Settings, check_writable, map_rows, may_replace
+    from groundswell.experiments.prompting.tables import Source
+
+    given = Settings(
+        Source(str(data), _form_of(data, form), "", 0),
+        (),
+        _template(prompt, "--prompt"),
+        models_of(model, flags.account),
+        str(out or data.with_name(f"{data.stem}.replies{data.suffix}")),
+        _form_of(data, form),
+        None if system is None else _template(system, "--system"),
+        read_schema(schema),
+        reply_tokens,
+        temperature,
+        tuple(check or ()),
+        judge,
+        embedder,
+        limit,
+    )
+    settings = _surveyed(given, out)
+    title = name or _name(settings, seed)
+    options = flags.run_options(RunOptions())
+    costs: dict[str, float | None] = {}
+
+    async def work(engine: Engine) -> Summary:
+        before = engine.store.runs.find(title)
+        with may_replace(settings.out) if overwrite else nullcontext():
+            check_writable(settings, None if before is None else before.analysis)
+            summary = await engine.drive(map_rows, settings, name=title, seed=seed, options=options)
+        if before is not None and summarise(before).asks == summary.asks:
+            output.say(f"nothing was asked: {title} is a run that you have; its file was written anew")
+        costs.update(_costs(engine, summary, flags.store, settings.models))
+        return summary
+
+    # `mapping.specs_of(settings)` has everything that would be asked: an estimate is made from it here.
+    run_and_report(work, flags, report=_report(costs))
+
+
+def _form_of(path: Path, form: Form | None) -> Format:
+    from groundswell.experiments.prompting.tables import format_of
+
+    return form.value if form is not None else format_of(path, f"DATA {path}")
+
+
+def _template(text: str, flag: str) -> str:
+    if not text.startswith("@"):
+        return text
+    return read_text(Path(text[1:]), f"{flag} @")
+
+
+def _surveyed(given: Settings, out: Path | None) -> Settings:
+    """The settings with what is in the data; whatever is wrong with either is told here, before anything is sent."""
+    import msgspec
+
+    from groundswell.experiments.prompting.mapping import read_work
+    from groundswell.experiments.prompting.tables import format_of, survey
+    from groundswell.experiments.prompting.templates import check_columns
+
+    work = read_work(given)
+    if given.embedder is None and any(check.graded and not check.judged for check in work.checks):
+        raise SettingsError("--embedder: `similar` needs a model for embeddings, as openai/text-embedding-3-small")
+    needed = {"--prompt": work.prompt.columns, "--system": [] if work.system is None else work.system.columns}
+    needed |= {f"--check {text}": check.columns for text, check in zip(given.checks, work.checks, strict=True)}
+    path = Path(given.data.path)
+    found = survey(path, given.data.format, [name for names in needed.values() for name in names])
+    for flag, names in needed.items():
+        check_columns(names, found.columns, flag)
+    form = given.form if out is None else format_of(out, f"--out {out}")
+    _check_out(path, Path(given.out), form, found)
+    settings = msgspec.structs.replace(
+        given, data=found.source, columns=tuple(found.columns), out=str(Path(given.out).absolute()), form=form
+    )
+    for wanted, name in read_work(settings).columns.renamed():
+        output.say(f"note: the data has a column {wanted!r} already, so that of the replies is {name!r}")
+    return settings
+
+
+def _check_out(data: Path, out: Path, form: Format, found: Survey) -> None:
+    from groundswell.experiments.prompting.tables import polars_for
+
+    if out.absolute() == data.absolute() or (out.exists() and out.samefile(data)):
+        raise SettingsError(f"--out {out}: this is the data itself; the rows go to a file of their own")
+    if not out.absolute().parent.is_dir():
+        raise SettingsError(f"--out {out}: the folder {out.parent} does not exist")
+    if form == "parquet":
+        polars_for(f"--out {out}")
+    if form in ("csv", "tsv") and found.nested is not None:
+        raise SettingsError(
+            f"--out {out}: column {found.nested!r} holds lists or objects, which {form.upper()} cannot: "
+            f"give --out {out.with_suffix('.jsonl')}"
+        )
+
+
+def _name(settings: Settings, seed: int) -> str:
+    """A name that is the same for the same command, and another one for any other."""
+    from hashlib import blake2b
+
+    from groundswell.program.request import canonical
+
+    digest = blake2b(canonical([settings, seed]), digest_size=4).hexdigest()
+    return f"{Path(settings.data.path).stem}-{digest}"
+
+
+def _costs(engine: Engine, summary: Summary, store: str, models: Sequence[str]) -> dict[str, float | None]:
+    """What the replies of each model cost, priced one by one: prices may go by the length of a request."""
+    from groundswell.cli.stored import opened
+    from groundswell.experiments.prompting.program import Answer, Prompt
+    from groundswell.program.request import Usage
+
+    costs = {model: None if engine.cost(model, Usage(1, 1)) is None else 0.0 for model in models}
+    if all(cost is None for cost in costs.values()):
+        return costs
+    with opened(store) as held:
+        for result in held.results(held.runs.get(summary.run_id)):
+            model, answer = result.spec(Prompt).model, result.result(Answer)
+            if answer is not None and (cost := costs.get(model)) is not None:
+                costs[model] = cost + (engine.cost(model, answer.usage) or 0.0)
+    return costs
+
+
+def _report(costs: dict[str, float | None]) -> Report:
+    def report(summary: Summary, faults: Sequence[FaultCount]) -> None:
+        import msgspec
+
+        from groundswell.experiments.prompting.mapping import Mapped
+
+        output.print_outcome(msgspec.structs.replace(summary, analysis=None), faults)
+        if summary.analysis is not None:
+            _print_mapped(msgspec.convert(summary.analysis, Mapped), costs)
+
+    return report
+
+
+def _print_mapped(mapped: Mapped, costs: dict[str, float | None]) -> None:
+    figures = mapped.figures
+    output.line()
+    _print_models(figures.models, costs)
+    if any(model.checks for model in figures.models):
+        output.line()
+        _print_checks(figures.models)
+    for difference in figures.differences:
+        output.line(_compared(difference))
+    output.line()
+    output.line(f"{mapped.file.rows:,} rows written to {mapped.file.path}")
+
+
+def _print_models(models: Sequence[ModelFigures], costs: dict[str, float | None]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("model")
+    pending = ["pending"] if any(model.pending for model in models) else []
+    for column in ("rows", "usable", "missing", *pending, "tokens in", "out", "cost"):
+        table.add_column(column, justify="right")
+    for model in models:
+        counts = [model.rows, model.usable, model.missing, *([model.pending] if pending else [])]
+        cells = [f"{count:,}" for count in (*counts, model.input_tokens, model.output_tokens)]
+        table.add_row(escape(model.model), *cells, output.cost(costs.get(model.model), 0))
+    output.print_table(table)
+
+
+def _print_checks(models: Sequence[ModelFigures]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("check", "model"):
+        table.add_column(column)
+    unknown = ("not known",) if any(check.unknown for model in models for check in model.checks) else ()
+    for column in ("passed", "rate", "95% interval", *unknown):
+        table.add_column(column, justify="right")
+    for number, check in enumerate(models[0].checks):
+        for model in models:
+            cells = _rate(model.checks[number])
+            table.add_row(escape(check.check), escape(model.model), *cells[: 3 + len(unknown)])
+    output.print_table(table)
+
+
+def _rate(check: CheckFigures) -> tuple[str, str, str, str]:
+    rate = "" if check.rate is None else f"{check.rate:.1%}"
+    interval = "" if check.rate is None else f"{check.low:.1%} to {check.high:.1%}"
+    return f"{check.passed:,}/{check.n:,}", rate, interval, f"{check.unknown:,}" if check.unknown else ""
+
+
+def _compared(found: Difference) -> str:
+    """Which of two models passes more often, as far as the rows that both have can tell."""
+    if found.difference is None:
+        return f"{found.check}: there is no row that both models have"
+    one, other, points, low, high = found.first, found.second, found.difference, found.low, found.high
+    if points < 0:
+        one, other, points, low, high = other, one, -points, -high, -low
+    measured = f"{_points(points)} points (95%: {_points(low)} to {_points(high)}; {found.rows:,} rows that both have)"
+    if low > 0:
+        return f"{found.check}: {one} passes more often than {other}, by {measured}"
+    return f"{found.check}: no difference can be told; {one} less {other} is {measured}"
+
+
+def _points(share: float) -> str:
+    return f"{share * 100:.1f}"

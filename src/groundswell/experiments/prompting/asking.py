@@ -1,0 +1,69 @@
+"""The driver of `groundswell ask`: the same prompt to several models, a few samples of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from groundswell.engine.run import Run
+from groundswell.experiments.prompting.program import Answer, Prompt
+from groundswell.experiments.prompting.settled import carry_out, settled
+from groundswell.program.request import Chat, Message, Usage
+
+
+class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is asked, and of whom."""
+
+    models: tuple[str, ...]
+    messages: tuple[Message, ...]
+    samples: int = 1
+    schema: dict[str, Any] | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+
+class Replied(msgspec.Struct, omit_defaults=True):
+    """What one model said, or why it did not. `trial` is the key to look it up by."""
+
+    model: str
+    sample: int
+    trial: str
+    status: str = "usable"
+    text: str | None = None
+    value: Any = None
+    finish: str | None = None
+    usage: Usage | None = None
+    fault: str | None = None
+
+
+def specs_of(settings: Settings) -> Iterator[Prompt]:
+    """Everything that would be asked. Sends nothing."""
+    return (spec for _, spec in _placed(settings))
+
+
+def _placed(settings: Settings) -> Iterator[tuple[tuple[str, int], Prompt]]:
+    for model in settings.models:
+        for sample in range(1, settings.samples + 1):
+            spec = Prompt(model, settings.messages, settings.schema, settings.max_tokens, settings.temperature)
+            yield (model, sample), spec
+
+
+async def ask_models(run: Run, settings: Settings) -> list[Replied]:
+    """Ask every model; the replies in the order of the models. One that fails does not keep the others back."""
+    for model in settings.models:
+        run.lanes.of(Chat(model, settings.messages))  # a name that leads nowhere is told before anything is sent
+    await carry_out(run, list(specs_of(settings)))
+    replies: list[Replied] = []
+    async for (model, sample), key, found in settled(run, _placed(settings)):
+        replied = Replied(model, sample, key)
+        if isinstance(found, Answer):
+            replied.text, replied.value, replied.finish = found.text, found.value, found.finish
+            replied.usage = found.usage
+        elif found is not None:
+            replied.status, replied.fault = "missing", f"{found.kind}: {found.message}"
+        else:
+            replied.status = "pending"
+        replies.append(replied)
+    return replies

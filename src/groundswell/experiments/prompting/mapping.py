@@ -1,0 +1,223 @@
+"""The driver of `groundswell map`: the same prompt over the rows of a table, and a table with the replies beside them.
+
+specs_of    every row with every model, lazily
+map_rows    ask them all; then write what the run holds, also where it was stopped
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from groundswell.engine.run import Run
+from groundswell.errors import SettingsError
+from groundswell.experiments.prompting.checks import Check, parse_check
+from groundswell.experiments.prompting.columns import Columns, plan_columns
+from groundswell.experiments.prompting.figures import Figures, Tally
+from groundswell.experiments.prompting.program import Answer, Prompt
+from groundswell.experiments.prompting.settled import Settled, carry_out, settled
+from groundswell.experiments.prompting.sheets import fingerprint_of, sheet
+from groundswell.experiments.prompting.tables import Format, Source, check_unchanged, rows
+from groundswell.experiments.prompting.templates import Row, Template, parse_template
+from groundswell.experiments.prompting.verdicts import Graders, Verdict, grades_of, verdicts
+from groundswell.program.request import Chat, Embed, Message, system, user
+
+_replaceable: set[str] = set()
+"""Files that the person at the terminal said may be replaced. No setting: the run is the same with and without it."""
+
+
+@contextmanager
+def may_replace(out: str) -> Iterator[None]:
+    """Meanwhile, a file may be replaced whoever wrote it."""
+    _replaceable.add(out)
+    try:
+        yield
+    finally:
+        _replaceable.discard(out)
+
+
+class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Everything that the table of replies follows from."""
+
+    data: Source
+    columns: tuple[str, ...]
+    prompt: str
+    models: tuple[str, ...]
+    out: str
+    form: Format
+    system: str | None = None
+    schema: dict[str, Any] | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    checks: tuple[str, ...] = ()
+    judge: str | None = None
+    embedder: str | None = None
+    limit: int | None = None
+
+
+class Written(msgspec.Struct):
+    """The file that came of it."""
+
+    path: str
+    rows: int
+    digest: str
+
+
+class Mapped(msgspec.Struct):
+    """What `map` finds: figures per model, and the file with the rows."""
+
+    file: Written
+    figures: Figures
+
+
+class Work(NamedTuple):
+    """Settings, read."""
+
+    settings: Settings
+    prompt: Template
+    system: Template | None
+    checks: list[Check]
+
+    @property
+    def columns(self) -> Columns:
+        """What the new columns are called."""
+        judged = [check.name for check in self.checks if check.judged]
+        names = [check.name for check in self.checks]
+        return plan_columns(self.settings.columns, self.settings.schema, names, judged)
+
+    def spec(self, row: Row, model: str) -> Prompt:
+        """What a model is asked about a row."""
+        settings = self.settings
+        said: list[Message] = [] if self.system is None else [system(self.system.fill(row))]
+        graders = Graders(settings.judge or settings.models[0], settings.embedder or "")
+        return Prompt(
+            model,
+            (*said, user(self.prompt.fill(row))),
+            settings.schema,
+            settings.max_tokens,
+            settings.temperature,
+            grades_of(self.checks, row, graders),
+        )
+
+
+class Place(NamedTuple):
+    """Which row, and which model is asked about it."""
+
+    number: int
+    row: Row
+    model: str
+
+
+class Specs:
+    """The specs of a table, read from its file whenever they are gone through."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def __len__(self) -> int:
+        settings = self._work.settings
+        many = settings.data.rows if settings.limit is None else min(settings.limit, settings.data.rows)
+        return many * len(settings.models)
+
+    def __iter__(self) -> Iterator[Prompt]:
+        return (spec for _, spec in self.placed())
+
+    def placed(self) -> Iterator[tuple[Place, Prompt]]:
+        """The specs with what they are about: all models for one row, then for the next."""
+        work = self._work
+        for number, row in enumerate(rows(work.settings.data, work.settings.limit)):
+            for model in work.settings.models:
+                yield Place(number, row, model), work.spec(row, model)
+
+
+def read_work(settings: Settings) -> Work:
+    """Templates and checks of some settings."""
+    instructed = None if settings.system is None else parse_template(settings.system, "--system")
+    checks = [parse_check(check) for check in settings.checks]
+    names = [check.name for check in checks]
+    if len(set(names)) < len(names):
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise SettingsError(f"--check: two checks are called {twice!r}: put another name before one, as `other: ...`")
+    return Work(settings, parse_template(settings.prompt, "--prompt"), instructed, checks)
+
+
+def specs_of(settings: Settings) -> Specs:
+    """Everything that would be asked, lazily. Sends nothing."""
+    return Specs(read_work(settings))
+
+
+async def map_rows(run: Run, settings: Settings) -> Mapped:
+    """Ask about every row, and write the table: what is there yet, where the run was stopped."""
+    work = read_work(settings)
+    check_unchanged(settings.data)
+    check_writable(settings, run.record.analysis)
+    check_models(run, settings)
+    specs = Specs(work)
+    await carry_out(run, specs)
+    check_unchanged(settings.data)
+    check_writable(settings, run.record.analysis)
+    figures, count = await _write(run, work, specs)
+    return Mapped(Written(settings.out, count, fingerprint_of(Path(settings.out)) or ""), figures)
+
+
+def check_models(run: Run, settings: Settings) -> None:
+    """Find out about a name that leads nowhere before anything is sent."""
+    for model in [*settings.models, settings.judge]:
+        if model is not None:
+            run.lanes.of(Chat(model, ()))
+    if settings.embedder is not None:
+        run.lanes.of(Embed(settings.embedder, ()))
+
+
+def check_writable(settings: Settings, analysis: str | None) -> None:
+    """Refuse to replace a file that this run did not write, or that was changed since."""
+    path = Path(settings.out)
+    there = fingerprint_of(path)
+    mine = None if analysis is None else msgspec.json.decode(analysis, type=Mapped).file.digest
+    if there is not None and there != mine and settings.out not in _replaceable:
+        raise SettingsError(
+            f"--out {path}: this file is there already, and this run did not write it as it is now: "
+            "give another --out, or --overwrite"
+        )
+
+
+async def _write(run: Run, work: Work, specs: Specs) -> tuple[Figures, int]:
+    """Write the table from what the run holds; what it comes to, and how many rows."""
+    settings, columns = work.settings, work.columns
+    tally = Tally(settings.models, [check.name for check in work.checks])
+    count, of_row = 0, dict[str, list[Verdict]]()
+    with sheet(Path(settings.out), settings.form, settings.data, settings.columns, columns.all) as out:
+        async for (number, row, model), _, found in settled(run, specs.placed()):
+            if model == settings.models[0] and number:
+                tally.judge(of_row)
+                of_row = {}
+            tally.add(model, found)
+            if isinstance(found, Answer):
+                of_row[model] = verdicts(work.checks, row, found)
+            out.add(row, _cells(work, columns, model, found, of_row.get(model)))
+            count += 1
+    tally.judge(of_row)
+    return tally.figures(), count
+
+
+def _cells(work: Work, columns: Columns, model: str, found: Settled, judged: list[Verdict] | None) -> dict[str, Any]:
+    """The new cells of a row; those of a row without a reply are empty."""
+    cells: dict[str, Any] = dict.fromkeys(columns.all)
+    cells[columns.model] = model
+    cells[columns.status] = "pending" if found is None else "usable" if isinstance(found, Answer) else "missing"
+    if isinstance(found, Answer):
+        if columns.reply is not None:
+            cells[columns.reply] = found.text if work.settings.schema is None else found.value
+        for name, column in columns.fields.items():
+            cells[column] = found.value.get(name) if isinstance(found.value, dict) else None
+        for check, verdict in zip(work.checks, judged or (), strict=True):
+            cells[columns.checks[check.name]] = verdict.passed
+            if check.name in columns.reasons:
+                cells[columns.reasons[check.name]] = verdict.reason
+    elif found is not None:
+        cells[columns.fault] = f"{found.kind}: {found.message}"
+    return cells

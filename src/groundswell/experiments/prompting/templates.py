@@ -1,0 +1,94 @@
+"""Text with `{columns}` in it, filled in row by row. Nothing else: no attributes, no code. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from groundswell.errors import SettingsError
+
+Row = Mapping[str, Any]
+
+
+class Column(NamedTuple):
+    """A place where the value of a column goes."""
+
+    name: str
+
+
+class Template(NamedTuple):
+    """A text in pieces."""
+
+    parts: tuple[str | Column, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that it needs, each once."""
+        return list(dict.fromkeys(part.name for part in self.parts if isinstance(part, Column)))
+
+    def fill(self, row: Row) -> str:
+        """The text for a row."""
+        return "".join(part if isinstance(part, str) else as_text(row.get(part.name)) for part in self.parts)
+
+
+def as_text(value: Any) -> str:
+    """A cell as a model reads it: text as it stands, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def parse_template(text: str, what: str) -> Template:
+    """Read a template; `what` names it in errors."""
+    parts: list[str | Column] = []
+    at = 0
+    while at < len(text):
+        piece, at = _piece(text, at, what)
+        if isinstance(piece, str) and parts and isinstance(parts[-1], str):
+            parts[-1] += piece
+        else:
+            parts.append(piece)
+    return Template(tuple(parts))
+
+
+def _piece(text: str, at: int, what: str) -> tuple[str | Column, int]:
+    """What stands at a place, and where it ends."""
+    if text.startswith(("{{", "}}"), at):
+        return text[at], at + 2
+    if text[at] == "}":
+        raise SettingsError(f"{what}: the }} at {place(text, at)} closes nothing; write }}}} for a brace")
+    if text[at] != "{":
+        ends = [found for brace in "{}" if (found := text.find(brace, at)) >= 0]
+        end = min(ends, default=len(text))
+        return text[at:end], end
+    end = text.find("}", at)
+    name = text[at + 1 : end]
+    if end < 0 or "{" in name:
+        raise SettingsError(f"{what}: the {{ at {place(text, at)} is not closed; write {{{{ for a brace")
+    if not name:
+        raise SettingsError(f"{what}: {{}} at {place(text, at)} names no column; write {{{{}}}} for braces")
+    return Column(name), end + 1
+
+
+def escaped(text: str) -> str:
+    """The template that fills in to this text."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def place(text: str, at: int) -> str:
+    """A place in a text, for people."""
+    line = text.count("\n", 0, at) + 1
+    column = at - text.rfind("\n", 0, at)
+    return f"character {column}" if "\n" not in text else f"line {line}, character {column}"
+
+
+def check_columns(needed: Iterable[str], columns: Sequence[str], what: str) -> None:
+    """Refuse a column that the data does not have."""
+    for name in needed:
+        if name not in columns:
+            near = get_close_matches(name, columns, 1)
+            meant = f"; did you mean {{{near[0]}}}?" if near else ""
+            there = ", ".join(columns[:30]) + (", ..." if len(columns) > 30 else "")
+            raise SettingsError(
+                f"{what}: the data has no column {name!r}{meant} (it has: {there}; write {{{{ and }}}} for braces)"
+            )

@@ -1,0 +1,290 @@
+"""`groundswell map`: rows in, rows with replies out; checks, stops, resumption, and mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+
+from groundswell import Chat, Fault, FaultKind, Reply, Usage, scripted_model
+from tests.cli.conftest import CommandLine
+
+SEEN: list[str] = []
+
+
+@scripted_model("shouting")
+def shouting(request: Chat) -> Reply | Fault:
+    said = str(request.messages[-1].content)
+    SEEN.append(said)
+    if "forbidden" in said:
+        return Fault(FaultKind.FILTERED, "not that")
+    return Reply(said.upper(), Usage(10, 2))
+
+
+@scripted_model("formula")
+def formula(request: Chat) -> str:
+    return '=HYPERLINK("http://example.org")'
+
+
+@scripted_model("scoring")
+def scoring(request: Chat) -> str:
+    said = str(request.messages[0].content)
+    return "I will not." if "forbidden" in said else json.dumps({"score": len(said), "word": f"={said}"})
+
+
+@pytest.fixture(autouse=True)
+def seen() -> None:
+    SEEN.clear()
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    path = tmp_path / "words.csv"
+    path.write_text('id,the word,note\n1,apple,"a, b"\n2,pear,=SUM(A1)\n3,fig,\n', encoding="utf-8")
+    return path
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_replies_are_written_beside_the_rows(cli: CommandLine, words: Path) -> None:
+    shown = cli("map", str(words), "--prompt", "Say {the word}", "-m", "scripted/shouting").stdout
+    assert (words.parent / "words.replies.csv").read_text() == (
+        "id,the word,note,model,reply,status,fault\n"
+        '1,apple,"a, b",scripted/shouting,SAY APPLE,usable,\n'
+        "2,pear,=SUM(A1),scripted/shouting,SAY PEAR,usable,\n"
+        "3,fig,,scripted/shouting,SAY FIG,usable,\n"
+    )
+    assert "3 rows written to" in shown
+    assert "scripted/shouting     3       3        0         30    6  unknown" in shown
+
+
+def test_several_models_give_a_row_each(cli: CommandLine, words: Path) -> None:
+    cli("map", str(words), "--prompt", "{the word}", "-m", "scripted/shouting,emulated/echo", "--limit", "2")
+    found = read(words.parent / "words.replies.csv")
+    assert [(row["id"], row["model"], row["reply"]) for row in found] == [
+        ("1", "scripted/shouting", "APPLE"),
+        ("1", "emulated/echo", "apple"),
+        ("2", "scripted/shouting", "PEAR"),
+        ("2", "emulated/echo", "pear"),
+    ]
+
+
+def test_templates_come_from_files_and_the_system_prompt_is_one(cli: CommandLine, words: Path) -> None:
+    (words.parent / "prompt.txt").write_text("{{word}}: {the word}")
+    words.write_text("the word\nx\n")
+    cli("map", str(words), "-p", f"@{words.parent}/prompt.txt", "--system", "As {the word}", "-m", "scripted/shouting")
+    assert SEEN == ["{word}: x"]
+    trial = cli.json("runs", "show", cli.json("runs", "list")["runs"][0]["name"])["settings"]
+    assert trial["system"] == "As {the word}"
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "ndjson", "json", "tsv", "parquet"])
+def test_every_form_of_table_comes_out_as_it_went_in(cli: CommandLine, tmp_path: Path, ending: str) -> None:
+    path, out = tmp_path / f"t.{ending}", tmp_path / f"t.replies.{ending}"
+    rows: list[dict[str, Any]] = [{"a": "x", "n": 1}, {"a": "y", "n": None}]
+    bodies = {
+        "jsonl": "".join(json.dumps(row) + "\n" for row in rows),
+        "ndjson": "".join(json.dumps(row) + "\n" for row in rows),
+        "json": json.dumps(rows),
+        "tsv": "a\tn\nx\t1\ny\t\n",
+    }
+    if ending == "parquet":
+        polars.DataFrame(rows).write_parquet(path)
+    else:
+        path.write_text(bodies[ending])
+    cli("map", str(path), "-p", "{a}{n}", "-m", "scripted/shouting", "--check", 'ok: contains "X"')
+    new = [
+        {"model": "scripted/shouting", "reply": "X1", "ok": True, "status": "usable", "fault": None},
+        {"model": "scripted/shouting", "reply": "YNULL", "ok": False, "status": "usable", "fault": None},
+    ]
+    if ending == "parquet":
+        assert polars.read_parquet(out).to_dicts() == [{**row, **more} for row, more in zip(rows, new, strict=True)]
+    elif ending == "tsv":
+        assert out.read_text().splitlines()[1:] == [
+            "x\t1\tscripted/shouting\tX1\ttrue\tusable\t",
+            "y\t\tscripted/shouting\tY\tfalse\tusable\t",
+        ]
+    else:
+        text = out.read_text()
+        found = json.loads(text) if ending == "json" else [json.loads(line) for line in text.splitlines()]
+        assert found == [{**row, **more} for row, more in zip(rows, new, strict=True)]
+
+
+def test_missing_rows_are_apart_and_no_failures(cli: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a\nx\nforbidden\ny\n")
+    words = ["map", str(path), "-p", "{a}", "-m", "scripted/shouting", "--check", "same: icontains {a}"]
+    found = cli.json(*words, status=3)
+    assert found["trials"] == {"planned": 3, "usable": 2, "missing": 1}
+    (model,) = found["analysis"]["figures"]["models"]
+    assert (model["usable"], model["missing"], model["faults"]) == (2, 1, {"content_filter": 1})
+    assert (model["checks"][0]["passed"], model["checks"][0]["n"], model["checks"][0]["high"]) == (2, 2, 1.0)
+    row = read(tmp_path / "t.replies.csv")[1]
+    assert (row["reply"], row["same"], row["status"], row["fault"]) == (
+        "",
+        "",
+        "missing",
+        "content_filter: not that",
+    )
+    shown = cli(*words, status=3)
+    assert "1 x content_filter" in shown.stdout
+    assert "nothing was asked" in shown.stderr
+
+
+def test_a_schemas_fields_become_columns_and_what_models_write_is_no_formula(cli: CommandLine, tmp_path: Path) -> None:
+    path, schema = tmp_path / "t.csv", tmp_path / "s.json"
+    path.write_text("score,a\n=1,x\n2,forbidden\n")
+    fields = {"score": {"type": "integer"}, "word": {"type": "string"}}
+    schema.write_text(json.dumps({"type": "object", "properties": fields, "required": ["score", "word"]}))
+    words = ["map", str(path), "-p", "{a}", "-m", "scripted/scoring", "--schema", str(schema)]
+    result = cli(*words, "--check", "json.score == 1", status=3)
+    assert "the data has a column 'score' already, so that of the replies is 'reply_score'" in result.stderr
+    lines = (tmp_path / "t.replies.csv").read_text().splitlines()
+    assert lines[0] == "score,a,model,reply_score,word,json.score == 1,status,fault"
+    assert lines[1] == "=1,x,scripted/scoring,1,'=x,true,usable,"
+    assert lines[2].startswith("2,forbidden,scripted/scoring,,,,missing,malformed_reply: ")
+    assert "1 x malformed_reply" in result.stdout
+
+
+def test_models_are_compared_on_the_rows_that_both_have(cli: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a\n" + "".join(f"word{n}\n" for n in range(40)) + "forbidden\n")
+    words = ["map", str(path), "-p", "{a}", "-m", "scripted/shouting,emulated/echo", "--check", "same: equals {a}"]
+    shown = cli(*words, status=3).stdout
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["same", "scripted/shouting", "0/40", "0.0%", "0.0%", "to", "8.8%"] in lines
+    assert ["same", "emulated/echo", "41/41", "100.0%", "91.4%", "to", "100.0%"] in lines
+    better = "same: emulated/echo passes more often than scripted/shouting, by 100.0 points"
+    assert f"{better} (95%: 87.6 to 100.0; 40 rows that both have)" in shown
+
+
+def test_judges_and_likenesses(cli: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,ref\nI am sorry but I cannot help,I cannot help\nCertainly here it is,nothing alike at all\n")
+    checks = ["--check", 'refused: judge "Does it refuse?"', "--check", "near: similar {ref} >= 0.6"]
+    models = ["-m", "emulated/echo", "--judge", "emulated/judge", "--embedder", "emulated/text-embedding-3-small"]
+    cli("map", str(path), "-p", "{a}", *models, *checks)
+    first, second = read(tmp_path / "t.replies.csv")
+    assert (first["refused"], second["refused"]) == ("true", "false")
+    assert first["refused reason"].startswith("The text says")
+    assert (first["near"], second["near"]) == ("true", "false")
+
+
+def test_a_judge_that_does_not_judge_leaves_the_row_usable(cli: CommandLine, words: Path) -> None:
+    line = ["map", str(words), "-p", "{the word}", "-m", "emulated/echo", "--judge", "scripted/shouting"]
+    shown = cli(*line, "--check", 'judge "is it fruit?"').stdout
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["judge", '"is', "it", 'fruit?"', "emulated/echo", "0/0", "3"] in lines
+    row = read(words.parent / "words.replies.csv")[0]
+    assert (row["status"], row['judge "is it fruit?"']) == ("usable", "")
+    assert row['judge "is it fruit?" reason'].startswith("not known: the reply is not a valid")
+
+
+def test_the_same_command_goes_on_and_another_is_another_run(cli: CommandLine, words: Path) -> None:
+    line = ["map", str(words), "-p", "{the word}", "-m", "scripted/shouting"]
+    stopped = cli.json(*line, "--max-calls", "2", status=3)
+    assert [row["status"] for row in read(words.parent / "words.replies.csv")] == ["usable", "usable", "pending"]
+    assert stopped["analysis"]["figures"]["models"][0]["pending"] == 1
+    shown = cli(*line, "--max-calls", "2", status=3).stdout
+    assert "pending" in shown
+    assert [row["status"] for row in read(words.parent / "words.replies.csv")] == ["usable", "usable", "pending"]
+    done = cli.json(*line)
+    assert (done["run_id"], done["asks"]["sent"]) == (stopped["run_id"], 3)
+    assert done["name"].startswith("words-")
+    assert [row["reply"] for row in read(words.parent / "words.replies.csv")] == ["APPLE", "PEAR", "FIG"]
+    assert len(SEEN) == 3
+    other = cli.json("map", str(words), "-p", "the {the word}", "-m", "scripted/shouting", "--overwrite")
+    assert other["run_id"] != done["run_id"]
+
+
+def test_runs_resume_writes_the_same_file(cli: CommandLine, words: Path) -> None:
+    line = ["map", str(words), "-p", "{the word}", "-m", "scripted/shouting"]
+    whole = words.parent / "whole.csv"
+    cli(*line, "--out", str(whole))
+    run = cli.json(*line, "--max-calls", "1", status=3)["run_id"]
+    cli("runs", "resume", run, "--max-calls", "9")
+    assert (words.parent / "words.replies.csv").read_bytes() == whole.read_bytes()
+
+
+def test_a_resumption_refuses_data_that_changed(cli: CommandLine, words: Path) -> None:
+    line = ["map", str(words), "-p", "{the word}", "-m", "scripted/shouting"]
+    run = cli.json(*line, "--max-calls", "1", status=3)["run_id"]
+    before = words.read_text()
+    words.write_text(before.replace("pear", "plum"))
+    told = cli("runs", "resume", run, "--max-calls", "9", status=2).stderr
+    assert "words.csv has changed since this run was started" in told
+    words.write_text(before)
+    cli("runs", "resume", run, "--max-calls", "9")
+    words.write_text(before.replace("pear", "plum"))
+    assert cli.json(*line, "--overwrite")["run_id"] != run
+
+
+def test_a_file_that_the_run_did_not_write_is_left_alone(cli: CommandLine, words: Path) -> None:
+    out = words.parent / "words.replies.csv"
+    line = ["map", str(words), "-p", "{the word}", "-m", "scripted/shouting"]
+    out.write_text("mine")
+    assert "this file is there already" in cli(*line, status=2).stderr
+    assert (out.read_text(), SEEN) == ("mine", [])
+    assert not cli.store.exists() or cli.json("runs", "list")["runs"] == []
+    cli(*line, "--overwrite")
+    cli(*line)
+    out.write_text(out.read_text() + "edited\n")
+    assert "this file is there already" in cli(*line, status=2).stderr
+    assert out.read_text().endswith("edited\n")
+
+
+def test_formulas_of_models_are_guarded_and_those_of_the_data_are_not(cli: CommandLine, words: Path) -> None:
+    cli("map", str(words), "-p", "{the word}", "-m", "scripted/formula")
+    row = read(words.parent / "words.replies.csv")[1]
+    assert (row["note"], row["reply"][:2]) == ("=SUM(A1)", "'=")
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["-p", "{teh word}"], "--prompt: the data has no column 'teh word'; did you mean {the word}? (it has: id"),
+        (["-p", "{id}", "--system", "{x}"], "--system: the data has no column 'x'"),
+        (["-p", "{id}", "--check", "equals {x}"], "--check equals {x}: the data has no column 'x'"),
+        (["-p", "{id}", "--check", "polite"], "--check, character 1: a check begins with"),
+        (["-p", "{id}", "--check", "a: equals 1", "--check", "a: equals 2"], "two checks are called 'a'"),
+        (["-p", "{id}", "--check", "similar {id} > 0.5"], "--embedder: `similar` needs a model"),
+        (["-p", "{id"], "--prompt: the { at character 1 is not closed"),
+        (["-p", "@nowhere.txt"], "--prompt @ nowhere.txt: No such file"),
+        (["-p", "{id}", "--out", "words.csv"], "this is the data itself"),
+        (["-p", "{id}", "--out", "x/y.csv"], "the folder x does not exist"),
+        (["-p", "{id}", "--out", "y.xlsx"], "its name must end in .csv"),
+        (["-p", "{id}", "--format", "jsonl"], "line 1, character 1: this is not JSON"),
+        (["-p", "{id}", "--judge", "nobody/x"], "no provider or account 'nobody'"),
+        (["-p", "{id}", "--embedder", "nobody/x"], "no provider or account 'nobody'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_mistakes_are_told_before_anything_is_sent(
+    cli: CommandLine, words: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], told: str
+) -> None:
+    monkeypatch.chdir(words.parent)
+    assert told in cli("map", "words.csv", "-m", "scripted/shouting", *flags, status=2).stderr
+    assert SEEN == []
+
+
+def test_nested_cells_do_not_go_into_csv(cli: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"a": [1, {"b": 2}]}\n')
+    line = ["map", str(path), "-p", "{a}", "-m", "scripted/shouting"]
+    told = cli(*line, "--out", str(tmp_path / "o.csv"), status=2).stderr
+    assert "column 'a' holds lists or objects, which CSV cannot" in told
+    cli(*line)
+    assert json.loads((tmp_path / "t.replies.jsonl").read_text())["a"] == [1, {"b": 2}]
+
+
+def test_a_missing_file_is_told(cli: CommandLine) -> None:
+    assert (
+        "nowhere.csv: No such file" in cli("map", "nowhere.csv", "-p", "x", "-m", "scripted/shouting", status=2).stderr
+    )
