@@ -25,7 +25,8 @@ ALLOWED: dict[str, set[str]] = {
     "transports": {"errors", "program", "accounts", "dialects", "transports", *PORTS},
     "store": {"errors", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
-    "compose": {"errors", "program", "accounts", "engine", "transports", "store", "emulator"},
+    "prices": {"program", "accounts"},
+    "compose": {"errors", "program", "accounts", "prices", "engine", "transports", "store", "emulator"},
     "portal": {"errors", "loop", "program", "engine", "compose"},
 }
 EVERYTHING = {"cli", "__init__", "__main__"}
