@@ -26,6 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "store": {"errors", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
     "prices": {"program", "accounts"},
+    "estimate": {"errors", "program", "engine", "accounts", "prices", "emulator", "estimate"},
     "compose": {"errors", "program", "accounts", "prices", "engine", "transports", "store", "emulator"},
     "portal": {"errors", "loop", "program", "engine", "compose"},
 }

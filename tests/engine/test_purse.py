@@ -102,26 +102,29 @@ def test_a_larger_budget_goes_on_where_the_smaller_one_ended(store: Path) -> Non
     async def main() -> None:
         async with opened(store) as engine:
             ended = await engine.drive(spend, 100, options=RunOptions(limits=Limits(usd=1.5)))
-            assert (ended.status, ended.cost.usd) == ("partial", pytest.approx(0.52, abs=0.03))
+            assert ended.status == "partial"
+            assert ended.cost.usd == pytest.approx(0.52, abs=0.03)
             ended = await engine.resume(ended.run_id, options=RunOptions(limits=Limits(usd=1.8)))
-            assert (ended.status, ended.cost.usd) == ("partial", pytest.approx(0.82, abs=0.03))
+            assert ended.status == "partial"
+            assert ended.cost.usd == pytest.approx(0.82, abs=0.03)
             ended = await engine.resume(ended.run_id, options=RunOptions(limits=Limits(usd=3.0)))
-            assert (ended.status, ended.asks.sent, ended.cost.usd) == ("completed", 100, pytest.approx(2.0))
+            assert (ended.status, ended.asks.sent) == ("completed", 100)
+            assert ended.cost.usd == pytest.approx(2.0)
 
     run_async(main())
 
 
 def test_what_trials_cost_is_told_apart_from_what_was_there_already(store: Path) -> None:
-    async def main(specs: list[int]) -> tuple[int, int, float]:
+    async def main(specs: list[int]) -> list[float]:
         async with groundswell.open(store, transport=Scripted(short, cached=True), prices=cents) as engine:
             run = engine.run()
             async for _ in run.map(talk, specs):
                 pass
             tally = run.dispatch.purse.tally
-            return tally.paid, tally.reused, tally.usd
+            return [tally.paid, tally.reused, tally.usd]
 
-    assert run_async(main([1, 2, 3])) == (3, 0, pytest.approx(0.12))
-    assert run_async(main([1, 2, 3, 4])) == (1, 3, pytest.approx(0.08))
+    assert run_async(main([1, 2, 3])) == pytest.approx([3, 0, 0.12])
+    assert run_async(main([1, 2, 3, 4])) == pytest.approx([1, 3, 0.08])
 
 
 def test_a_trial_that_went_on_after_a_stop_is_not_taken_for_a_cheap_one(store: Path) -> None:
@@ -141,7 +144,7 @@ def test_the_forecast_of_a_run_that_goes_on(store: Path) -> None:
     async def main() -> None:
         async with opened(store) as engine:
             run = engine.run()
-            count = 0
+            count, found = 0, None
             async for _ in run.map(talk, [2] * 100):
                 count += 1
                 if count == 50:
@@ -149,6 +152,6 @@ def test_the_forecast_of_a_run_that_goes_on(store: Path) -> None:
                     left = 100 - run.counters.settled
                     found = forecast(run.counters.usd, begun, left, run.dispatch.purse.tally)
             assert found is not None
-            assert (found.low, found.high) == (pytest.approx(4.0), pytest.approx(4.0))
+            assert [found.low, found.high] == pytest.approx([4.0, 4.0])
 
     asyncio.run(main())

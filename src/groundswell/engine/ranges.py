@@ -21,6 +21,10 @@ class Range(msgspec.Struct, frozen=True, array_like=True):
         """The range that holds both."""
         return Range(min(self.low, other.low), max(self.high, other.high))
 
+    def longer(self, other: Range) -> Range:
+        """The longer of two, whatever each comes to."""
+        return Range(max(self.low, other.low), max(self.high, other.high))
+
     def __contains__(self, figure: float) -> bool:
         return self.low <= figure <= self.high
 
