@@ -47,13 +47,16 @@ Uses = dict[str, Use]
 
 
 class Rehearsed(NamedTuple):
-    """What a trial would use, model by model, and what it ended with: once with short replies, once with long ones."""
+    """What a trial would use, model by model; what it ended with, with short replies and with long ones; what is to be
+    said of it; and how many messages were counted for that.
+    """
 
     uses: Uses
     turns: Range
     short: Conductor
     long: Conductor
     notes: tuple[str, ...]
+    work: int
 
 
 def rehearse_trial(program: Program[Any, Any], spec: Any, key: str, seed: int, replies: Range = USUAL) -> Rehearsed:
@@ -68,7 +71,14 @@ def rehearse_trial(program: Program[Any, Any], spec: Any, key: str, seed: int, r
             uses[model] = uses[model].either(use)
     turns = Range(min(each.turns for each in performances), max(each.turns for each in performances))
     notes = dict.fromkeys(note for each in performances for note in each.notes)
-    return Rehearsed(uses, turns, performances[0].conductor, performances[1].conductor, tuple(notes))
+    return Rehearsed(
+        uses,
+        turns,
+        performances[0].conductor,
+        performances[1].conductor,
+        tuple(notes),
+        sum(each.work for each in performances),
+    )
 
 
 def _performances(perform: Callable[[Mood], Performance]) -> Iterator[Performance]:
@@ -89,7 +99,8 @@ class Performance:
         self._mood = mood
         self._spoiling = mood.long
         self._spoilt: set[Strand] = set()
-        self.conductor = Conductor(program, *self._instance)
+        self.conductor: Conductor
+        self.work = 0
         self.uses: Uses = {}
         self.turns = 0
         self.values = False
@@ -100,15 +111,14 @@ class Performance:
         self._play()
         if self.conductor.error is not None and self._spoilt:
             self._spoiling = False
-            self.uses, self.turns, self.notes = {}, 0, []
-            self.conductor = Conductor(self._program, *self._instance)
             self._play()
         if (error := self.conductor.error) is not None:
             self.notes.append(f"{self._program.name} raises {described(error)} when it is rehearsed")
         return self
 
     def _play(self) -> None:
-        conductor, asks = self.conductor, 0
+        self.uses, self.turns, self.notes, asks = {}, 0, [], 0
+        conductor = self.conductor = Conductor(self._program, *self._instance)
         waits = self._without_calls(conductor.start())
         while waits and not conductor.ended:
             asks += len(waits)
@@ -139,6 +149,7 @@ class Performance:
 
     def _answered(self, wait: Wait, request: Request) -> Settlement:
         tokens, use = request_tokens(request), self.uses[request.model]
+        self.work += 1 if isinstance(request, Embed) else len(request.messages)
         if isinstance(request, Embed):
             self.uses[request.model] = use.one_more(tokens, NOTHING)
             return made_up.embedding(request)

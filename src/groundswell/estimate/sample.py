@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from math import sqrt
 from random import Random
@@ -17,10 +17,13 @@ S = TypeVar("S")
 
 SAMPLE = 200
 """So many specs are rehearsed; where there are more, as many of them, drawn by the seed."""
-SURE = 2.0
+MOST_WORK = 500_000
+FEWEST = 10
+"""After so many messages of prompts no further spec is begun, if at least so many were rehearsed."""
+SURE = 3.0
 """Standard errors by which a range is widened where not all specs were rehearsed."""
 
-TOKENS = "a token is three to five characters of English, up to 8 more frame a message"
+TOKENS = "a token is three to six characters of English, up to 8 more frame a message"
 
 
 def rehearse(
@@ -37,12 +40,24 @@ def rehearse(
     they are only counted.
     """
     span = USUAL if replies is None else Range(*replies)
-    drawn, count = reservoir(specs, SAMPLE, Random(seed))
-    rehearsed = [rehearse_trial(program, spec, f"rehearsal/{number}", seed, span) for number, spec in enumerate(drawn)]
+    rng = Random(seed)
+    drawn, count = reservoir(specs, SAMPLE, rng)
+    rng.shuffle(drawn)  # there may be too much work for all of them
+    rehearsed = list(_rehearsed(program, drawn, seed, span))
     found = scaled(rehearsed, count, replicates)
-    if count > len(drawn):
-        found = found.assuming(f"{len(drawn):,} of {count:,} specs of {program.name} were rehearsed")
+    if count > len(rehearsed):
+        found = found.assuming(f"{len(rehearsed):,} of {count:,} specs of {program.name} were rehearsed")
     return found.assuming(*assumed(rehearsed, program, replies))
+
+
+def _rehearsed(program: Program[S, Any], specs: Iterable[S], seed: int, replies: Range) -> Iterator[Rehearsed]:
+    work = 0
+    for number, spec in enumerate(specs):
+        if work > MOST_WORK and number >= FEWEST:
+            return
+        found = rehearse_trial(program, spec, f"rehearsal/{number}", seed, replies)
+        work += found.work
+        yield found
 
 
 def assumed(

@@ -16,15 +16,13 @@ from groundswell.engine.records import Counters
 from groundswell.errors import RunError, RunStopped
 from groundswell.estimate.figures import Estimate
 from groundswell.estimate.rehearsal import Rehearsed, rehearse_trial
-from groundswell.estimate.sample import SAMPLE, assumed, scaled
+from groundswell.estimate.sample import FEWEST, MOST_WORK, SAMPLE, assumed, scaled
 from groundswell.program.conductor import Conductor
 from groundswell.program.trial import Program
 
 S = TypeVar("S")
 R = TypeVar("R")
 
-MOST_REHEARSED = 2000
-"""Trials of one driver that are rehearsed; further ones are taken to be like those."""
 MOST_TRIALS = 1_000_000
 """A driver that submits more is not followed."""
 TICKS = 8
@@ -47,6 +45,7 @@ class StandIn:
         self._seed = seed
         self._rehearsed: dict[str, list[Rehearsed]] = {}
         self._count = 0
+        self._work = 0
         self._group: _Group | None = None
 
     async def map(
@@ -85,9 +84,10 @@ class StandIn:
 
     def _rehearse(self, program: Program[Any, Any], spec: Any) -> Rehearsed:
         known = self._rehearsed.setdefault(program.id, [])
-        if sum(map(len, self._rehearsed.values())) >= MOST_REHEARSED and known:
+        if self._work > MOST_WORK and len(known) >= FEWEST:
             return known[self._count % len(known)]
         found = rehearse_trial(program, spec, f"rehearsal/{len(known)}", self._seed)
+        self._work += found.work
         known.append(found)
         return found
 
