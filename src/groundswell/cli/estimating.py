@@ -61,7 +61,7 @@ def _print(bill: Bill) -> None:
 
     output.line(f"{_span(bill.trials, _count)} trials; nothing was sent")
     table = Table(box=None, pad_edge=False)
-    table.add_column("model")
+    table.add_column("model", min_width=max((len(model.model) for model in bill.models), default=0))
     for column in ("calls", "tokens in", "tokens out", "cost live"):
         table.add_column(column, justify="right")
     for model in bill.models:
