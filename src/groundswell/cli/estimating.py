@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache
 from io import StringIO
+from math import floor, log10
 from typing import TYPE_CHECKING
 
 from groundswell.cli import output
@@ -105,4 +106,10 @@ def _count(figure: float) -> str:
 
 
 def _dollars(span: Range | None) -> str:
-    return "unknown" if span is None else _span(span, lambda usd: output.cost(usd, 0))
+    return "unknown" if span is None else _span(span, _usd)
+
+
+def _usd(usd: float) -> str:
+    """Dollars to two digits: more would be made up."""
+    digits = 2 if usd >= 0.1 or usd == 0 else 1 - floor(log10(usd))
+    return f"${usd:,.{digits}f}"

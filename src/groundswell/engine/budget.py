@@ -73,7 +73,7 @@ class Budget:
         """One ask came back: give back what was reserved for it, count what it used."""
         self.reserved.calls -= 1
         self.reserved.tokens -= tokens
-        self.reserved.usd -= usd
+        self.reserved.usd = self.reserved.usd - usd if self.reserved.calls else 0.0  # sums of fractions leave a rest
         self.spent.calls += 1
         self.spent.tokens += used_tokens
         self.spent.usd += used_usd
