@@ -18,7 +18,8 @@ PAGE = (ROOT / "docs" / "money.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    return [block for kind, block in found if kind == language]
 
 
 def test_the_prices_that_are_shown_hold(tmp_path: Path) -> None:
