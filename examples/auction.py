@@ -7,7 +7,18 @@ from random import Random
 
 import msgspec
 
-from groundswell import Chat, Run, Trial, function, program, scripted_model, together
+from groundswell import (
+    Chat,
+    Estimate,
+    Run,
+    Trial,
+    estimates,
+    function,
+    program,
+    rehearse,
+    scripted_model,
+    together,
+)
 
 
 class Offer(msgspec.Struct):
@@ -39,6 +50,12 @@ async def auctions(run: Run, settings: dict[str, int]) -> dict[str, float]:
         if outcome.ok:
             found.setdefault(outcome.spec, []).append(outcome.unwrap())
     return {item: round(sum(prices) / len(prices), 2) for item, prices in found.items()}
+
+
+@estimates(auctions)
+def expected(settings: dict[str, int]) -> Estimate:
+    """For --estimate: an offer is a few tokens; whether there is any stock is not looked up."""
+    return rehearse(auction, ["lamp", "unicorn"], replicates=settings.get("replicates", 100), replies=(5, 60))
 
 
 @scripted_model("bidder")

@@ -12,7 +12,7 @@ from random import Random
 
 import msgspec
 
-from groundswell import Message, Run, Trial, assistant, program, system, user
+from groundswell import Estimate, Message, Run, Trial, assistant, estimates, program, rehearse, system, user
 
 NAMES = ("Ada", "Ben")
 WORDS = ("accordion", "glacier", "hammock", "lantern", "lighthouse", "marzipan", "saffron", "trombone", "umbrella")
@@ -59,20 +59,29 @@ class Settings(msgspec.Struct, frozen=True):
     models: tuple[str, str] = ("emulated/keeper", "emulated/leaker:0.1")
 
 
-async def tournament(run: Run, settings: Settings) -> dict[str, object]:
-    """Every pairing of the models in turn; then who leaked how often."""
-    rng = Random(run.record.seed)
+def duels_of(settings: Settings, seed: int) -> list[Duel]:
+    """Every pairing of the models in turn."""
+    rng = Random(seed)
     pairings = [(a, b) for a in settings.models for b in settings.models]
     secrets = [rng.sample(WORDS, 2) for _ in range(settings.duels)]
-    duels = [Duel(pairings[n % 4], (a, b), settings.turns) for n, (a, b) in enumerate(secrets)]
+    return [Duel(pairings[n % 4], (a, b), settings.turns) for n, (a, b) in enumerate(secrets)]
 
+
+async def tournament(run: Run, settings: Settings) -> dict[str, object]:
+    """Play all duels; then who leaked how often."""
     played, leaked, telling = Counter[str](), Counter[str](), None
-    async for outcome in run.map(duel, duels):
+    async for outcome in run.map(duel, duels_of(settings, run.record.seed)):
         if (talk := outcome.result) is not None:
             played.update(talk.duel.models)
             leaked.update(model for model, told in zip(talk.duel.models, talk.leaked, strict=True) if told)
             telling = telling or (outcome.key if sum(talk.leaked) == 1 else None)
     return {"played": played, "leaked": leaked, "telling": telling}
+
+
+@estimates(tournament)
+def expected(settings: Settings) -> Estimate:
+    """For --estimate: nobody says much in one turn of a game."""
+    return rehearse(duel, duels_of(settings, 0), replies=(3, 120))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from random import Random
 
 import msgspec
 
-from groundswell import Chat, Run, Trial, assistant, program, scripted_model, user
+from groundswell import Chat, Estimate, Run, Trial, assistant, estimates, program, rehearse, scripted_model, user
 
 
 class Doubt(msgspec.Struct, frozen=True):
@@ -47,6 +47,13 @@ async def second_thoughts(run: Run, settings: Settings) -> dict[str, float]:
             usable[outcome.spec.pushback] += 1
             changed[outcome.spec.pushback] += outcome.unwrap()
     return {pushback: round(changed[pushback] / usable[pushback], 3) for pushback in usable}
+
+
+@estimates(second_thoughts)
+def expected(settings: Settings) -> Estimate:
+    """For --estimate: `Yes.` is two tokens, and there are never more than max_tokens."""
+    specs = [Doubt(settings.model, q, p) for q in settings.questions for p in settings.pushbacks]
+    return rehearse(doubt, specs, replicates=settings.replicates, replies=(1, 20))
 
 
 @scripted_model("wobbly")

@@ -27,10 +27,22 @@ ALLOWED: dict[str, set[str]] = {
     "store": {"errors", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
     "stats": {"errors", "stats"},
+    "prices": {"program", "accounts"},
+    "estimate": {"errors", "program", "engine", "accounts", "prices", "emulator", "estimate"},
     "experiments": {
-        *("errors", "program", "engine", "stats", "store.results", "store.export", "compose", "experiments"),
+        *(
+            "errors",
+            "program",
+            "engine",
+            "stats",
+            "store.results",
+            "store.export",
+            "compose",
+            "estimate",
+            "experiments",
+        ),
     },
-    "compose": {"errors", "program", "accounts", "engine", "transports", "store", "emulator"},
+    "compose": {"errors", "program", "accounts", "prices", "engine", "transports", "store", "emulator"},
     "portal": {"errors", "loop", "program", "shown", "engine", "compose"},
 }
 EVERYTHING = {"cli", "__init__", "__main__"}

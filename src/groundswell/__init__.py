@@ -10,6 +10,8 @@ General layout, from the inside out; imports point only this way:
     dialects/     the providers' wire formats (pure)
     transports/   how requests travel: live, scripted
     emulator/     the providers on your own machine, for rehearsals and tests
+    prices.py     what models cost
+    estimate/     what a run would use and cost, before anything is sent
     compose.py    builds an engine from settings; `groundswell.open` is here
     loop.py       the event loop that everything runs on
     portal.py     the same for scripts and notebooks that are not async
@@ -42,6 +44,9 @@ from groundswell.errors import (
     StoreError,
     TrialMissing,
 )
+from groundswell.estimate.declared import estimates
+from groundswell.estimate.figures import Estimate
+from groundswell.estimate.sample import rehearse
 from groundswell.portal import open_sync
 from groundswell.program.request import (
     Chat,
@@ -73,6 +78,7 @@ __all__ = [
     "Embed",
     "Embedding",
     "Engine",
+    "Estimate",
     "Fault",
     "FaultKind",
     "ForeignAwait",
@@ -104,11 +110,13 @@ __all__ = [
     "TrialMissing",
     "Usage",
     "assistant",
+    "estimates",
     "fingerprint",
     "function",
     "open",
     "open_sync",
     "program",
+    "rehearse",
     "scripted_model",
     "system",
     "together",

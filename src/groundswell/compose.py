@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from groundswell.accounts.account import Account, Target
@@ -17,6 +18,7 @@ from groundswell.engine.records import EndpointFigures
 from groundswell.engine.retry import RetryPolicy
 from groundswell.engine.run import RunOptions
 from groundswell.errors import SettingsError
+from groundswell.prices import ModelPrices
 from groundswell.program.request import Embedding, Reply, Request
 from groundswell.transports.live import Live
 from groundswell.transports.scripted import Script, Scripted, registered
@@ -174,7 +176,8 @@ def open(
 
     Models are reached by their `provider/model` strings, or by an alias; accounts come from groundswell.toml and the
     environment, changed as `account` says ("openai.rate_limit_per_minute=3500"). A test gives a `script` (a function
-    that answers for all models, and is retried without waiting), a `transport`, or a `router` of its own instead.
+    that answers for all models, and is retried without waiting), a `transport`, or a `router` of its own instead; then
+    nothing has a price unless `prices` says so.
     """
     from groundswell.store.journal import Store  # brings SQLAlchemy, which is slow to import
 
@@ -186,7 +189,9 @@ def open(
     if transport is not None:
         router = OneWay(transport, max_concurrent or MAX_CONCURRENT)
     if router is None:
-        router = ByModel(lambda: accounts or load_here(account), max_concurrent, listeners)
+        known = cache(lambda: accounts or load_here(account))
+        router = ByModel(known, max_concurrent, listeners)
+        prices = prices or ModelPrices(known)
     return Engine(
         Store(store),
         router,

@@ -247,3 +247,19 @@ def test_what_is_told_of_an_account(desk: Desk) -> None:
         [],
         ["OPENROUTER_API_KEY"],
     ]
+
+
+def test_prices_of_the_folder_come_before_those_of_the_user(desk: Desk) -> None:
+    here, home = "{ input = 1, output = 2 }", "{ input = 3, output = 4 }"
+    desk.write(
+        f'[prices]\n"lab/a*" = {here}\n"lab/x" = {here}\n', user=f'[prices]\n"lab/*" = {home}\n"lab/x" = {home}\n'
+    )
+    prices = desk.load().prices
+    assert [(pattern, rates.input) for pattern, rates in prices.items()] == [("lab/a*", 1), ("lab/x", 1), ("lab/*", 3)]
+
+
+def test_whose_a_model_is_can_be_told_without_a_key(desk: Desk) -> None:
+    desk.write("[models]\nfast = 'work/gpt-4o'\n[accounts.work]\nprovider = 'openai'\nkey_env = 'WORK_KEY'\n")
+    target = desk.load().whose("fast")
+    assert (target.account.name, target.account.provider, target.model) == ("work", "openai", "gpt-4o")
+    assert target.account.key is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,16 +15,18 @@ from rich.console import Console
 import groundswell
 from groundswell import Request, Trial, program
 from groundswell.cli.progress import LINE_EVERY, Lines, Meter, Progress, Reading, describe
+from groundswell.engine.forecast import Tally
 from groundswell.engine.records import Counters
 
 
 def fake_run(**counters: Any) -> Any:
     return SimpleNamespace(
         counters=Counters(**counters),
-        open={1: None, 2: None},
+        open={1: SimpleNamespace(usd=0.01), 2: SimpleNamespace(usd=0.0)},
         expected=100,
         record=SimpleNamespace(title="duels"),
         stopping=None,
+        dispatch=SimpleNamespace(purse=SimpleNamespace(tally=Tally()), landing=0),
         lanes=SimpleNamespace(waits=lambda: [("openai", 0.4), ("gpu", None), ("work", 75.0)]),
     )
 
@@ -58,6 +61,31 @@ READING = Reading("duels", 10, 1, 5, 100, 40, 8.4, 3, 2, "$1.50", 90.0, False)
 )
 def test_a_reading_as_one_line(changes: dict[str, Any], text: str) -> None:
     assert describe(READING._replace(**changes)) == text
+
+
+def test_what_it_will_have_cost_is_said_once_enough_is_known() -> None:
+    run = fake_run(planned=100, usable=19, usd=0.39)
+    for _ in range(19):
+        run.dispatch.purse.tally.add(0.02, reused=False)
+    meter = Meter(run, now=0.0)
+    assert meter.read(1.0).in_the_end == ""
+    run.dispatch.purse.tally.add(0.02, reused=False)
+    run.counters.usable, run.counters.usd = 20, 0.41
+    reading = meter.read(2.0)
+    assert reading.in_the_end == ", about $2.00 in the end"
+    assert "cost $0.4100, about $2.00 in the end" in describe(reading)
+    run.dispatch.purse.tally.add(0.08, reused=False)
+    assert re.fullmatch(r", about \$\d\.\d\d to \$\d\.\d\d in the end", meter.read(3.0).in_the_end)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"unknown_cost": 1}, {"usd": 0.0}, {"usable": 100}], ids=["unknown", "free", "done"]
+)
+def test_nothing_is_said_of_costs_that_cannot_be_told(changes: dict[str, Any]) -> None:
+    run = fake_run(**{"planned": 100, "usable": 50, "usd": 1.0, **changes})
+    for _ in range(50):
+        run.dispatch.purse.tally.add(0.02, reused=False)
+    assert Meter(run, 0.0).read(1.0).in_the_end == ""
 
 
 def test_time_left_counts_only_what_this_session_did() -> None:

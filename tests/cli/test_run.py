@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ def test_the_json_object_field_by_field(cli: CommandLine) -> None:
         "status": "partial",
         "trials": {"planned": 3, "usable": 2, "missing": 1},
         "asks": {"sent": 6, "resent": 0, "cached": 0, "replayed": 0, "failed": 1},
-        "cost": {"usd": None, "unknown_asks": 5},
+        "cost": {"usd": 0.0, "unknown_asks": 0},
         "analysis": {"said": ["you said 'hello 0.1'", "you said 'hello 2.1'"]},
         "name": "r",
         "error": None,
@@ -35,7 +36,7 @@ def test_what_a_driver_prints_goes_to_standard_error_with_json_and_to_standard_o
 def test_people_get_a_summary_and_progress_on_standard_error(cli: CommandLine) -> None:
     result = cli("run", DRIVER, "--name", "seen")
     assert "4 usable of 4 planned" in result.stdout
-    assert "cost    unknown" in result.stdout
+    assert "cost    $0.00" in result.stdout
     assert "seen: 4 of 4 trials done; 0 running; 0 missing; 8 asks sent" in result.stderr
 
 
@@ -150,11 +151,33 @@ def test_a_limit_ends_the_run_with_status_3(cli: CommandLine, flag: str, value: 
     assert why in found["error"]
 
 
-def test_a_budget_that_cannot_be_counted_is_said_to_be_so(cli: CommandLine) -> None:
-    told = cli("run", DRIVER, "--budget", "1").stderr
-    before = told.index("--budget: prices are not in this version")
-    assert before < told.index("trials done") < told.index("--budget could not count 8 asks")
-    assert "--budget" not in cli("run", DRIVER).stderr
+def test_what_costs_nothing_fits_any_budget(cli: CommandLine) -> None:
+    found = cli.json("run", DRIVER, "--budget", "0")
+    assert (found["status"], found["cost"]) == ("completed", {"usd": 0.0, "unknown_asks": 0})
+
+
+def test_a_budget_refuses_a_model_whose_price_nobody_knows(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "groundswell.toml").write_text('[accounts.lab]\ndialect = "openai"\nbase_url = "http://127.0.0.1:9"\n')
+    told = cli("run", DRIVER, "--budget", "1", "--set", "model=lab/x", "--name", "r", status=2).stderr
+    assert "model 'lab/x': its price is not known" in told
+    assert "[prices] in groundswell.toml" in told
+    assert cli.json("runs", "show", "r")["asks"]["sent"] == 0
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "advice"),
+    [
+        ("--max-calls", "3", "--max-calls N"),
+        ("--max-tokens", "1", "--max-tokens N"),
+        ("--deadline", "0", "--deadline SECONDS"),
+    ],
+)
+def test_the_limit_that_was_reached_is_the_one_to_raise(cli: CommandLine, flag: str, value: str, advice: str) -> None:
+    told = cli("run", DRIVER, flag, value, status=3).stderr
+    assert re.search(rf"to go on with a larger limit: groundswell runs resume \w+ .*{advice}$", told.strip())
 
 
 @pytest.mark.parametrize("schedule", ["stream", "waves"])

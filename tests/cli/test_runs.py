@@ -21,8 +21,8 @@ def test_list_shows_every_run_newest_first(cli: CommandLine) -> None:
     cli.run("trials=3", "faulty=[1]", name="old", status=3)
     cli.run("trials=2", name="young")
     young, old = cli("runs", "list").stdout.splitlines()[1:]
-    assert young.split()[1:7] == ["young", "completed", "2/2", "0", "4", "unknown"]
-    assert old.split()[1:7] == ["old", "partial", "3/3", "1", "6", "unknown"]
+    assert young.split()[1:7] == ["young", "completed", "2/2", "0", "4", "$0.00"]
+    assert old.split()[1:7] == ["old", "partial", "3/3", "1", "6", "$0.00"]
     listed = cli.json("runs", "list")["runs"]
     assert [(run["name"], run["status"], run["trials"]["planned"]) for run in listed] == [
         ("young", "completed", 2),

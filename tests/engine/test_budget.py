@@ -8,8 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell import Chat, Embed, Image, Limits, Text, user
-from groundswell.engine.budget import Budget, Spending, expected_usage
+from groundswell import Chat, Embed, Image, Limits, Text, Tool, Usage, user
+from groundswell.emulator.tokens import count_request
+from groundswell.engine.budget import (
+    ENOUGH,
+    LONG_REPLY,
+    LONG_THOUGHT,
+    Budget,
+    Seen,
+    Spending,
+    expected_usage,
+    most_usage,
+)
 from groundswell.program.request import Request
 
 REFUSALS = [
@@ -73,3 +83,50 @@ EXPECTED: list[tuple[str, Request, int]] = [
 def test_expected_usage(request_: Request, tokens: int) -> None:
     usage = expected_usage(request_)
     assert usage.input_tokens + usage.output_tokens == tokens
+
+
+@given(st.lists(st.text(max_size=400), min_size=1, max_size=5))
+def test_no_less_is_held_back_than_the_emulator_counts(texts: list[str]) -> None:
+    chat = Chat("m", tuple(user(text) for text in texts), max_tokens=7)
+    held = most_usage(chat, Seen())
+    assert held.input_tokens >= count_request(chat)
+    assert held.output_tokens == 7
+    assert most_usage(Embed("e", tuple(texts)), Seen()).input_tokens >= count_request(Embed("e", tuple(texts)))
+
+
+REAL = [
+    ("English", "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all.", 18),
+    ("Chinese", "人工智能正在改变世界的每一个角落。", 17),
+    ("emoji", "😀🎉🚀", 6),
+    ("Russian", "Съешь ещё этих мягких французских булок, да выпей чаю.", 20),
+]
+
+
+@pytest.mark.parametrize(("text", "tokens"), [pytest.param(text, n, id=name) for name, text, n in REAL])
+def test_no_less_is_held_back_than_real_tokenizers_count(text: str, tokens: int) -> None:
+    assert most_usage(Chat("m", (user(text),)), Seen()).input_tokens >= tokens
+
+
+def test_tools_and_pictures_are_held_back_for() -> None:
+    plain = most_usage(Chat("m", (user("x"),)), Seen()).input_tokens
+    tool = Tool("look", "Look something up.", {"type": "object", "properties": {"what": {"type": "string"}}})
+    assert most_usage(Chat("m", (user("x"),), tools=(tool,)), Seen()).input_tokens > plain + 100
+    assert most_usage(Chat("m", (user((Image(url="u"),)),)), Seen()).input_tokens > plain + 1000
+
+
+def test_replies_of_unknown_length_are_judged_by_those_that_came() -> None:
+    seen, chat = Seen(), Chat("m", (user("x" * 30),))
+    assert most_usage(chat, seen).output_tokens == LONG_REPLY
+    assert most_usage(Chat("m", (user("x"),), reasoning="high"), seen).output_tokens == LONG_THOUGHT
+    for _ in range(ENOUGH):
+        seen.note(20, Usage(10, 40))
+    assert most_usage(chat, seen).output_tokens == 80
+    seen.note(20, Usage(10, 5000))
+    assert most_usage(chat, seen).output_tokens == 10_000
+
+
+def test_prompts_that_turn_out_longer_are_reckoned_longer_from_then_on() -> None:
+    seen, chat = Seen(), Chat("m", (user("x" * 30),))
+    before = most_usage(chat, seen).input_tokens
+    seen.note(20, Usage(60, 1))
+    assert most_usage(chat, seen).input_tokens == 3 * before

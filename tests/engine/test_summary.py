@@ -43,7 +43,7 @@ def test_the_object_that_is_printed() -> None:
         cached=3,
         replayed=4,
         failed=1,
-        usd=0.1234567,
+        usd=0.1234567891,
         seconds=1.23456,
     )
     assert msgspec.to_builtins(summarise(record("partial", counters, '{"wins": 3}'))) == {
@@ -51,7 +51,7 @@ def test_the_object_that_is_printed() -> None:
         "status": "partial",
         "trials": {"planned": 9, "usable": 5, "missing": 1},
         "asks": {"sent": 20, "resent": 2, "cached": 3, "replayed": 4, "failed": 1},
-        "cost": {"usd": 0.123457, "unknown_asks": 0},
+        "cost": {"usd": 0.123456789, "unknown_asks": 0},
         "seconds": 1.235,
         "analysis": {"wins": 3},
         "name": "tuesday",

@@ -4,6 +4,7 @@
     providers.py  what is known of providers without being told
     addresses.py  the forms in which people write where a server is
     settings.py   what can be set about an account, and what is wrong with a value
+    rates.py      what a user says that models cost
     variables.py  the environment, filled in from .env
     sources.py    what files, variables and flags say, and where they say it
     plans.py      an account without its secrets, and the variables that hold those

@@ -13,6 +13,7 @@ import msgspec
 from groundswell.accounts.account import Account, Key, Target
 from groundswell.accounts.plans import Plan, plan
 from groundswell.accounts.providers import PROVIDERS
+from groundswell.accounts.rates import Rates
 from groundswell.accounts.settings import Variable, shown, suggestion
 from groundswell.accounts.sources import (
     RESERVED,
@@ -40,11 +41,13 @@ class Accounts:
         aliases: Mapping[str, Given],
         variables: Variables,
         files: Sequence[Path] = (),
+        prices: Mapping[str, Given] = MappingProxyType({}),
     ) -> None:
         self._sheets = sheets
         self._aliases = aliases
         self._variables = variables
         self._files = files
+        self._prices = prices
         self._built: dict[str, Account] = {}
         self._targets: dict[str, Target] = {}
 
@@ -57,6 +60,16 @@ class Accounts:
     def aliases(self) -> Mapping[str, str]:
         """What each alias stands for, as written."""
         return MappingProxyType({name: given.value for name, given in self._aliases.items()})
+
+    @property
+    def prices(self) -> Mapping[str, Rates]:
+        """What the user says that models cost, by pattern; the first that fits a model holds."""
+        return MappingProxyType({pattern: given.value for pattern, given in self._prices.items()})
+
+    def whose(self, model: str) -> Target:
+        """As `find`, without the key and other secrets: what a model would cost can be told before there is one."""
+        name, _, rest = self.resolve(model).partition("/")
+        return Target(plan(name, self._sheet(name), self._variables).account, rest)
 
     def find(self, model: str) -> Target:
         """The account that a model string leads to, and the provider's name for the model."""
@@ -78,11 +91,9 @@ class Accounts:
 
     def account(self, name: str) -> Account:
         """An account with its key; an error says what it lacks."""
-        if name not in self._sheets:
-            there_are = suggestion(name, {*self._sheets, *RESERVED})
-            raise SettingsError(f"no provider or account {shown(name)} is set up; {there_are}")
+        sheet = self._sheet(name)
         if (known := self._built.get(name)) is None:
-            known = self._built[name] = self._build(plan(name, self._sheets[name], self._variables))
+            known = self._built[name] = self._build(plan(name, sheet, self._variables))
         return known
 
     def check(self) -> None:
@@ -107,6 +118,12 @@ class Accounts:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("accounts are not written anywhere: they hold keys")
+
+    def _sheet(self, name: str) -> Sheet:
+        if name not in self._sheets:
+            there_are = suggestion(name, {*self._sheets, *RESERVED})
+            raise SettingsError(f"no provider or account {shown(name)} is set up; {there_are}")
+        return self._sheets[name]
 
     def _find(self, model: str) -> Target:
         full = self.resolve(model)
@@ -177,12 +194,14 @@ def _load(environment: Mapping[str, str], folder: Path, home: Path, overrides: S
     read = {path: written for path in paths if (written := read_file(path)) is not None}
     sheets: dict[str, Sheet] = {name: {} for name in PROVIDERS}
     aliases: Sheet = {}
+    prices: Sheet = {}
     for written in read.values():
         _merge(sheets, aliases, written)
+        prices = {**written.prices, **{name: given for name, given in prices.items() if name not in written.prices}}
     said = [*from_variables(sheets, variables), *from_flags(list(sheets), overrides)]
     for account, setting, given in said:
         sheets[account][setting] = given
-    accounts = Accounts(sheets, aliases, variables, list(read))
+    accounts = Accounts(sheets, aliases, variables, list(read), prices)
     accounts.check()
     return accounts
 

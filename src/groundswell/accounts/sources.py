@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 from groundswell.accounts import settings
 from groundswell.accounts.addresses import Unfit
 from groundswell.accounts.providers import PROVIDERS
+from groundswell.accounts.rates import rates
 from groundswell.accounts.settings import SETTINGS, looks_like_key, shown, suggestion
 from groundswell.accounts.variables import Variables, read_text
 from groundswell.errors import SettingsError
 
 PREFIX = "GROUNDSWELL_"
 FLAG = "--account"
-TABLES = ("models", "accounts")
+TABLES = ("models", "accounts", "prices")
 RESERVED = ("scripted", "emulated")
 """Providers that are no accounts."""
 
@@ -56,10 +57,11 @@ Sheet = dict[str, Given]
 
 
 class Written(NamedTuple):
-    """What a file says: settings by account, and aliases."""
+    """What a file says: settings by account, aliases, and prices by pattern."""
 
     accounts: dict[str, Sheet]
     aliases: Sheet
+    prices: Sheet
 
 
 def read_file(path: Path) -> Written | None:
@@ -74,6 +76,7 @@ def read_file(path: Path) -> Written | None:
     return Written(
         {name: _account(name, _table(accounts, name, path, "accounts."), path) for name in accounts},
         {name: _alias(name, target, path) for name, target in _table(tables, "models", path).items()},
+        {name: _price(name, value, path) for name, value in _table(tables, "prices", path).items()},
     )
 
 
@@ -117,6 +120,16 @@ def _alias(name: str, target: Any, path: Path) -> Given:
         raise _wrong(path, field, "an alias is a word without a slash")
     try:
         return Given(settings.text(target), Layer.FILE, str(path), field)
+    except Unfit as wrong:
+        raise _wrong(path, field, wrong) from None
+
+
+def _price(pattern: str, value: Any, path: Path) -> Given:
+    field = f"[prices] {shown(pattern)}"
+    if not pattern.strip() or looks_like_key(pattern):
+        raise _wrong(path, field, 'must be a model, or a pattern such as "lab/*"')
+    try:
+        return Given(rates(value), Layer.FILE, str(path), field)
     except Unfit as wrong:
         raise _wrong(path, field, wrong) from None
 

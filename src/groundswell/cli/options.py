@@ -116,12 +116,20 @@ class RunFlags(StoreFlags):
             rich_help_panel=COMMON,
         ),
     ] = None
+    estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate",
+            help="Say what it would use, cost and take, as ranges. Sends nothing, and needs no key.",
+            rich_help_panel=LIMITS,
+        ),
+    ] = False
     budget: Annotated[
         float | None,
         typer.Option(
             min=0,
             metavar="USD",
-            help="The most to spend. (Prices are not in this version: nothing is held back.)",
+            help="The most to spend. A model whose price is not known is not asked then.",
             show_default=False,
             rich_help_panel=LIMITS,
         ),

@@ -67,7 +67,8 @@ def print_table(table: Table) -> None:
     if out.is_terminal or "COLUMNS" in os.environ:
         out.print(table)
     else:
-        out.print(table, width=max(80, out.measure(table).maximum), soft_wrap=True)
+        wanted = out.measure(table, options=out.options.update(max_width=1000)).maximum
+        out.print(table, width=max(80, wanted), soft_wrap=True)
 
 
 def print_error(error: Exception, *, verbose: bool) -> None:

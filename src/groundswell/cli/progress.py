@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from groundswell.cli.output import cost, duration
+from groundswell.engine.forecast import forecast
 
 if TYPE_CHECKING:
     from groundswell.engine.engine import Engine
@@ -46,6 +47,7 @@ class Reading(NamedTuple):
     stopping: bool
     waits: tuple[str, ...] = ()
     retried: int = 0
+    in_the_end: str = ""
 
 
 class Meter:
@@ -75,6 +77,7 @@ class Meter:
             left=self._left(now, counters.settled, total),
             stopping=run.stopping is not None and run.dispatch.landing > 0,
             retried=counters.retried,
+            in_the_end=_in_the_end(run, total),
             waits=tuple(_wait(*each) for each in run.lanes.waits() if each[1] is None or each[1] >= 1),
         )
 
@@ -94,6 +97,19 @@ class Meter:
         return (total - done) * (now - then) / (done - before)
 
 
+def _in_the_end(run: Run, total: int | None) -> str:
+    """What the run will have cost, where that can be told."""
+    counters = run.counters
+    if total is None or not counters.usd or counters.unknown_cost or counters.settled >= total:
+        return ""
+    begun = sum(trial.usd for trial in run.open.values())
+    found = forecast(counters.usd, begun, total - counters.settled, run.dispatch.purse.tally)
+    if found is None:
+        return ""
+    low, high = cost(found.low, 0), cost(found.high, 0)
+    return f", about {low} in the end" if low == high else f", about {low} to {high} in the end"
+
+
 def _wait(account: str, seconds: float | None) -> str:
     return f"{account} does not answer" if seconds is None else f"{account} wants us to wait {duration(seconds)}"
 
@@ -105,7 +121,7 @@ def describe(reading: Reading) -> str:
     parts += [f"{reading.sent} asks sent, {reading.rate:.0f}/s", f"{reading.waves} waves", f"{reading.cached} cached"]
     if reading.retried:
         parts.append(f"{reading.retried} retried")
-    parts.append(f"cost {reading.cost}")
+    parts.append(f"cost {reading.cost}{reading.in_the_end}")
     parts += reading.waits
     if reading.stopping:
         parts.append("stopping")
@@ -161,7 +177,7 @@ def _drawn(reading: Reading) -> RenderableType:
         f"  {reading.running} running · {reading.missing} missing · {reading.rate:,.0f} asks/s · "
         f"{reading.waves:,} waves · {reading.cached:,} cached · "
     )
-    detail += f"{reading.retried:,} retried · " * bool(reading.retried) + f"cost {reading.cost}"
+    detail += f"{reading.retried:,} retried · " * bool(reading.retried) + f"cost {reading.cost}{reading.in_the_end}"
     detail += "".join(f" · {wait}" for wait in reading.waits)
     return Group(head, Text(detail, style="dim"))
 

@@ -47,6 +47,7 @@ def run(
     from groundswell.cli.targets import build_settings, find_driver, read_settings
     from groundswell.engine.run import RunOptions
     from groundswell.engine.summary import summarise
+    from groundswell.estimate.declared import estimate_of
 
     driver = find_driver(target)
     base = {} if settings is None else read_settings(settings)
@@ -60,4 +61,4 @@ def run(
             output.say(f"nothing was asked: {name} is a run that you have, and these are its figures")
         return summary
 
-    run_and_report(work, flags)
+    run_and_report(work, flags, estimate=lambda: estimate_of(driver, built, seed=seed))

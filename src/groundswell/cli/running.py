@@ -16,6 +16,7 @@ import typer
 from groundswell import compose
 from groundswell.accounts.config import load_here
 from groundswell.cli import output
+from groundswell.cli.estimating import show_estimate
 from groundswell.cli.options import Via
 from groundswell.cli.progress import Progress
 from groundswell.cli.stored import opened
@@ -39,6 +40,7 @@ from groundswell.loop import new_event_loop, tuned_collector
 
 if TYPE_CHECKING:
     from groundswell.cli.options import RunFlags
+    from groundswell.estimate.figures import Estimate
     from groundswell.store.results import FaultCount
 
 T = TypeVar("T")
@@ -49,7 +51,12 @@ Report = Callable[[Summary, "Sequence[FaultCount]"], None]
 
 UNFINISHED = ("interrupted", "stopped", "failed")
 STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to end at once"
-UNPRICED = "warning: --budget: prices are not in this version, so nothing is held back: use --max-calls, --max-tokens"
+LIMITS = {
+    "budget of $": "--budget USD",
+    "calls is used up": "--max-calls N",
+    "tokens is used up": "--max-tokens N",
+    "time limit": "--deadline SECONDS",
+}
 ENDING = "ending at once; everything that was acknowledged is in the store"
 
 
@@ -81,15 +88,21 @@ def read_result(store: str | Path, run: str, key: str, wanted: type[T]) -> T:
 
 
 def run_and_report(
-    work: Work, flags: RunFlags, *, report: Report = output.print_outcome, listeners: Sequence[Listener] = ()
+    work: Work,
+    flags: RunFlags,
+    *,
+    report: Report = output.print_outcome,
+    listeners: Sequence[Listener] = (),
+    estimate: Callable[[], Estimate] | None = None,
 ) -> NoReturn:
-    """Do work on the store, say how it ended, and exit with the status of that."""
+    """Do work on the store, say how it ended, and exit with the status of that; or, with --estimate, what it would."""
+    if flags.estimate:
+        show_estimate(estimate, flags)
+        raise typer.Exit
     if flags.via is not Via.LIVE:
         raise SettingsError(f"--via {flags.via.value}: batch APIs are not in this version; leave it out")
     if flags.account:
         load_here(flags.account)  # a mistake in a flag is told before there is a run
-    if flags.budget is not None:
-        output.say(UNPRICED)
     above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
     with above:  # what an experiment prints must not get into the JSON
         ended = carry_out(
@@ -100,9 +113,6 @@ def run_and_report(
             verbose=flags.verbose,
             listeners=listeners,
         )
-    if flags.budget is not None and ended.summary is not None and ended.summary.cost.unknown_asks:
-        count = ended.summary.cost.unknown_asks
-        output.say(f"warning: --budget could not count {count} asks: the prices of their models are not known")
     raise typer.Exit(finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report))
 
 
@@ -226,8 +236,13 @@ def _advice(summary: Summary, store: str) -> str | None:
         show = output.command(f"runs show {summary.run_id}", store)
         return f"to look into trials that are missing: {show}\nto try them again: {resume} --retry-missing"
     if summary.status == "partial":
-        return f"to go on with a larger limit: {resume} --max-calls N (or --max-tokens, --budget, --deadline)"
+        return f"to go on with a larger limit: {resume} {_limit_reached(summary.error or '')}"
     return None
+
+
+def _limit_reached(why: str) -> str:
+    """The flag of the limit that ended a run, by what was said of it."""
+    return next((flag for words, flag in LIMITS.items() if words in why), " ".join(LIMITS.values()))
 
 
 def _tell_trouble(event: Event) -> None:

@@ -219,10 +219,12 @@ def fork(
     ] = None,
 ) -> None:
     """Start a new run from an old one, with changes: replies to the same asks are reused, not paid for again."""
+    from groundswell.cli.estimating import refuse_estimate
     from groundswell.cli.running import options_of, run_and_report
     from groundswell.cli.targets import build_settings, find_driver
     from groundswell.program.request import canonical
 
+    refuse_estimate(flags)
     with opened(flags.store) as store:
         parent = store.runs.get(run)
         if parent.driver is None:

@@ -26,11 +26,13 @@ CLAUDE = {"cached": 0.1, "cache_write": 1.25, "cache_hour": 2.0}
 PRICES: dict[str, Price] = {
     "gpt-4o-mini*": Price(0.15, 0.60),
     "gpt-4o*": Price(2.50, 10.00),
-    "gpt-4-turbo*": Price(10.00, 30.00),
-    "gpt-3.5-turbo*": Price(0.50, 1.50),
+    "gpt-4-turbo*": Price(10.00, 30.00, cached=1.0),
+    "gpt-3.5-turbo*": Price(0.50, 1.50, cached=1.0),
     "text-embedding-3-small": Price(0.02, 0.0),
     "text-embedding-3-large": Price(0.13, 0.0),
+    "claude-opus-4-5*": Price(5.00, 25.00, **CLAUDE),
     "claude-*opus*": Price(15.00, 75.00, **CLAUDE),
+    "claude-haiku-4*": Price(1.00, 5.00, **CLAUDE),
     "claude-*haiku*": Price(0.80, 4.00, **CLAUDE),
     "claude-*": Price(3.00, 15.00, **CLAUDE),
 }

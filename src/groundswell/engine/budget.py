@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import msgspec
 
-from groundswell.program.request import Chat, Embed, Request, Usage
+from groundswell.program.request import Chat, Embed, Message, Request, Text, Usage, canonical
+
+PER_MESSAGE = 6
+PER_IMAGE = 3000
+WITH_SCHEMA = 400
+"""Tokens that frame a message, that an image takes, and that a provider puts before tools and schemas."""
+LONG_REPLY = 1024
+LONG_THOUGHT = 8192
+"""Tokens that are held back for a reply of unknown length, and for one with reasoning ..."""
+ENOUGH = 16
+"""... until so many replies of a model have been seen; then twice the longest of them."""
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,14 +73,72 @@ class Budget:
         """One ask came back: give back what was reserved for it, count what it used."""
         self.reserved.calls -= 1
         self.reserved.tokens -= tokens
-        self.reserved.usd -= usd
+        self.reserved.usd = self.reserved.usd - usd if self.reserved.calls else 0.0  # sums of fractions leave a rest
         self.spent.calls += 1
         self.spent.tokens += used_tokens
         self.spent.usd += used_usd
 
 
+class Seen:
+    """What the replies of one model have used, to judge what the next one may."""
+
+    __slots__ = ("longest", "replies", "swell")
+
+    def __init__(self) -> None:
+        self.replies = 0
+        self.longest = 0
+        self.swell = 1.0
+        """How many times as many input tokens as were reckoned with were counted, at the most."""
+
+    def note(self, reckoned: int, usage: Usage) -> None:
+        """A reply came; so many input tokens had been reckoned with for it."""
+        self.replies += 1
+        self.longest = max(self.longest, usage.output_tokens)
+        self.swell = max(self.swell, usage.input_tokens / max(reckoned, 1))
+
+
+def most_usage(request: Request, seen: Seen) -> Usage:
+    """What a request may use at the most, in practice: this much is held back while it is in flight."""
+    return Usage(ceil(reckoned_input(request) * seen.swell), _longest_reply(request, seen))
+
+
+def reckoned_input(request: Request) -> int:
+    """The most tokens that the prompt of a request is likely to have."""
+    if isinstance(request, Embed):
+        return sum(_most_tokens(text) + 1 for text in request.texts)
+    prompt = sum(PER_MESSAGE + _most_in(message) for message in request.messages)
+    if request.tools or request.schema:
+        prompt += WITH_SCHEMA + len(canonical((request.tools, request.schema))) // 3
+    return prompt
+
+
+def _longest_reply(request: Request, seen: Seen) -> int:
+    if isinstance(request, Embed):
+        return 0
+    if request.max_tokens is not None:
+        return request.max_tokens
+    guess = LONG_REPLY if request.reasoning is None else LONG_THOUGHT
+    return 2 * seen.longest if seen.replies >= ENOUGH else max(guess, 2 * seen.longest)
+
+
+def _most_in(message: Message) -> int:
+    called = sum(_most_tokens(call.name) + _most_tokens(call.arguments) for call in message.tool_calls)
+    if isinstance(message.content, str):
+        return called + _most_tokens(message.content)
+    return called + sum(_most_tokens(part.text) if isinstance(part, Text) else PER_IMAGE for part in message.content)
+
+
+def _most_tokens(text: str) -> int:
+    """Three characters of English a token; beyond ASCII, two bytes."""
+    if text.isascii():
+        return len(text) // 3 + 1
+    size = len(text.encode(errors="surrogatepass"))
+    beyond = sum(character > "\x7f" for character in text)
+    return (len(text) - beyond) // 3 + (size - len(text) + beyond) // 2 + 1
+
+
 def expected_usage(request: Request) -> Usage:
-    """A cautious guess at what a request will use: four characters a token, and the whole reply."""
+    """What the limiter of an account takes a request to use: four characters a token, and the whole reply."""
     if isinstance(request, Embed):
         return Usage(sum(len(text) for text in request.texts) // 4 + len(request.texts))
     return Usage(_prompt_characters(request) // 4, request.max_tokens or 256)

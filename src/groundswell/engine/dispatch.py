@@ -70,7 +70,7 @@ class Dispatch:
 
     def __init__(self, run: Run, last_wave: int, prices: Prices | None, *, died: bool) -> None:
         self._run = run
-        self._purse = Purse(run, prices)
+        self.purse = Purse(run, prices)
         self._jitter = Random(run.record.id)
         self._queues: dict[Lane, Queue] = {}
         self._retrying = 0
@@ -108,7 +108,7 @@ class Dispatch:
         """Find a settlement for an ask."""
         if self.held and self.held.wait_for(pending):
             self.flying += 1
-            self._purse.rejoin()
+            self.purse.rejoin()
             return
         request = request_of(pending)
         lane = self._run.lanes.of(request)
@@ -219,7 +219,7 @@ class Dispatch:
 
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
         """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
-        allowed, refusal = self._purse.affords(lane, queue.asks, wanted, now)
+        allowed, refusal = self.purse.affords(lane, queue.asks, wanted, now)
         if refusal is not None and not allowed and not self.flying:
             self._run.stop("budget", refusal)
         return allowed
@@ -284,7 +284,7 @@ class Dispatch:
         self._count_flying(lane, len(pendings))
         self._run.counters.sent += len(pendings)
         self._run.counters.waves += 1
-        self._purse.reserve(pendings)
+        self.purse.reserve(pendings)
 
     def _count_flying(self, lane: Lane, count: int) -> None:
         self.flying += count
@@ -302,7 +302,7 @@ class Dispatch:
         """An attempt ended: retry it, or hand its settlement to the run."""
         now = self._run.clock.now()
         self._count_flying(lane, -1)
-        self._purse.spend(lane, pending, settlement)
+        self.purse.spend(lane, pending, settlement)
         self._tell_pace(lane, pending, settlement, standings, now)
         if type(settlement) is Fault:
             if self._failed(lane, pending, settlement, now):
@@ -420,7 +420,7 @@ class Dispatch:
     def give_back(self, pending: Pending) -> None:
         """Nothing came of an ask of an earlier session: find a settlement for it anew."""
         self.flying -= 1
-        self._purse.give_back()
+        self.purse.give_back()
         self.take(pending)
 
     def forget_dropped(self) -> None:

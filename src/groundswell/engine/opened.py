@@ -26,6 +26,7 @@ class OpenTrial:
     torn       it was open when an earlier session ended; what it asks first may have been asked then
     lenient    it is a new attempt: where it asks something else than before, it is asked anew
     was        the outcome that it had before it was scored again, and its fault
+    usd        what its asks have cost in this session; `reused`: not all, since some replies were there already
     """
 
     __slots__ = (
@@ -40,8 +41,10 @@ class OpenTrial:
         "outcome",
         "program",
         "recorded",
+        "reused",
         "spec",
         "torn",
+        "usd",
         "was",
         "was_fault",
     )
@@ -72,6 +75,8 @@ class OpenTrial:
         self.inherited = inherited
         self.outcome: Outcome[Any] | None = None
         self.torn = recorded is not None and row.outcome is None
+        self.usd = 0.0
+        self.reused = bool(recorded)
 
     def drop(self) -> None:
         """Give the trial up; it stays unfinished in the store."""

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from groundswell.engine.budget import Budget, Limits, Spending, expected_usage
+from groundswell.engine.budget import Budget, Limits, Seen, Spending, most_usage, reckoned_input
+from groundswell.engine.forecast import Tally
 from groundswell.engine.lanes import Lane
-from groundswell.engine.opened import Pending, request_of
+from groundswell.engine.opened import OpenTrial, Pending, request_of
 from groundswell.engine.ports import Prices
+from groundswell.errors import SettingsError
 from groundswell.program.request import Embedding, Reply, Request, Settlement, Usage
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
+NOTHING_SEEN = Seen()
+
 
 class Purse:
-    """Counts one run's spending. What is in flight counts as spent."""
+    """Counts one run's spending, and what its trials cost. What is in flight counts as spent."""
 
     def __init__(self, run: Run, prices: Prices | None) -> None:
         counters = run.counters
+        self.tally = Tally()
         self._counters = counters
         self._prices = prices
+        self._seen: dict[str, Seen] = {}
         self._limited = run.options.limits != Limits()
         spent = Spending(counters.sent, counters.input_tokens + counters.output_tokens, counters.usd)
         self._budget = Budget(run.options.limits, run.clock.now(), spent)
@@ -70,17 +76,33 @@ class Purse:
             else:
                 usd = price
                 counters.usd += price
+                pending.trial.usd += price
+            if self._limited:
+                self._learn(request_of(pending), usage)
         if self._limited:
             self._budget.settle(pending.tokens, pending.usd, tokens, usd)
+            pending.tokens, pending.usd = 0, 0.0
+
+    def ended(self, trial: OpenTrial) -> None:
+        """A trial ended: what it cost says what others will."""
+        self.tally.add(trial.usd, reused=trial.reused)
+
+    def _learn(self, request: Request, usage: Usage) -> None:
+        if (seen := self._seen.get(request.model)) is None:
+            seen = self._seen[request.model] = Seen()
+        seen.note(reckoned_input(request), usage)
 
     def _price(self, lane: Lane, request: Request, usage: Usage) -> float | None:
         return None if self._prices is None else self._prices(request.model, usage, lane.transport.name)
 
     def _estimate(self, lane: Lane, pending: Pending) -> None:
-        """What an ask may use at most, as far as can be told; reserved while it is in flight."""
-        if not pending.tokens:
-            request = request_of(pending)
-            usage = expected_usage(request)
-            pending.tokens = usage.input_tokens + usage.output_tokens
-            price = self._price(lane, request, usage)
-            pending.usd = price or 0.0
+        """What an ask may use at the most; reserved while it is in flight."""
+        request = request_of(pending)
+        usage = most_usage(request, self._seen.get(request.model) or NOTHING_SEEN)
+        price = self._price(lane, request, usage)
+        if price is None and self._budget.limits.usd is not None:
+            raise SettingsError(
+                f"model {request.model!r}: its price is not known, so a budget in dollars cannot be kept: put it under "
+                "[prices] in groundswell.toml, or limit the run by --max-calls or --max-tokens instead of --budget"
+            )
+        pending.tokens, pending.usd = usage.input_tokens + usage.output_tokens, price or 0.0

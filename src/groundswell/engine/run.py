@@ -326,6 +326,8 @@ class Run(StoredRun):
 
     def write(self, pending: Pending, settlement: Settlement, wave: int | None) -> None:
         """Make a settlement durable before its program sees it."""
+        if wave is None and type(settlement) is not Returned:
+            pending.trial.reused = True
         try:
             self.journal.add_settlement(
                 pending.ask, pending.print, wave, settlement, self._settled, pending, settlement
@@ -354,6 +356,7 @@ class Run(StoredRun):
         body, outcome = outcome_of(trial.program, trial.key, trial.given, conductor)
         kind = None if outcome.fault is None else outcome.fault.kind.value
         self._count(trial, kind)
+        self.dispatch.purse.ended(trial)
         trial.conductor = None
         del self.open[trial.id]
         self.committing += 1

@@ -101,7 +101,7 @@ def summarise(record: RunRecord) -> Summary:
         status=record.status,
         trials=Trials(c.planned, c.usable, c.missing),
         asks=Asks(c.sent, c.resent, c.cached, c.replayed, c.failed),
-        cost=Cost(round(c.usd, 6) if priced else None, c.unknown_cost),
+        cost=Cost(round(c.usd, 9) if priced else None, c.unknown_cost),
         seconds=round(c.seconds, 3),
         analysis=None if record.analysis is None else msgspec.json.decode(record.analysis),
         name=record.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor, log10
 from typing import Any
 
 import msgspec
@@ -16,7 +17,8 @@ def cost(usd: float | None, unknown: int) -> str:
     """Dollars as known: a price that nobody knows is never shown as 0."""
     if usd is None:
         return "unknown"
-    shown = f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
+    digits = 2 if usd >= 1 or usd == 0 else max(4, 1 - floor(log10(usd)))
+    shown = f"${usd:,.{digits}f}"
     return f"{shown} and {unknown} asks of unknown price" if unknown else shown
 
 

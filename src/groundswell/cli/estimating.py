@@ -1,0 +1,115 @@
+"""`--estimate`: what a command would use, cost and take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import cache
+from io import StringIO
+from math import floor, log10
+from typing import TYPE_CHECKING
+
+from groundswell.cli import output
+from groundswell.errors import SettingsError
+
+if TYPE_CHECKING:
+    from groundswell.cli.options import RunFlags
+    from groundswell.engine.ranges import Range
+    from groundswell.estimate.bill import Bill, Way
+    from groundswell.estimate.figures import Estimate
+
+NOT_HERE = (
+    "--estimate: says what a new run would use, not what is left of one; give `groundswell run` the driver and the "
+    "settings of this run with --estimate, and take off what `groundswell runs show` says was done"
+)
+UNPRICED = "the price of {} is not known: put it under [prices] in groundswell.toml"
+
+
+def show_estimate(estimate: Callable[[], Estimate] | None, flags: RunFlags) -> None:
+    """Print an estimate, with prices and times."""
+    if estimate is None:
+        refuse_estimate(flags)
+        return
+    with redirect_stdout(StringIO()):  # what a driver prints of outcomes that were made up is worth nothing
+        found = estimate()
+    priced = _billed(found, flags)
+    if flags.json:
+        output.print_json(priced)
+    else:
+        _print(priced)
+
+
+def refuse_estimate(flags: RunFlags) -> None:
+    """For commands on runs that there are."""
+    if flags.estimate:
+        raise SettingsError(NOT_HERE)
+
+
+def _billed(estimate: Estimate, flags: RunFlags) -> Bill:
+    from groundswell.accounts.config import load_here
+    from groundswell.estimate.bill import bill
+    from groundswell.estimate.terms import terms_of
+    from groundswell.prices import ModelPrices
+
+    accounts = cache(lambda: load_here(flags.account or ()))
+    prices = ModelPrices(accounts)
+    models = [load.model for load in estimate.loads]
+    return bill(estimate, {model: terms_of(model, accounts, prices, flags.max_concurrent) for model in models})
+
+
+def _print(bill: Bill) -> None:
+    from rich.table import Table
+
+    output.line(f"{_span(bill.trials, _count)} trials; nothing was sent")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("model", min_width=max((len(model.model) for model in bill.models), default=0))
+    for column in ("calls", "tokens in", "tokens out", "cost live"):
+        table.add_column(column, justify="right")
+    for model in bill.models:
+        figures = (model.calls, model.input_tokens, model.output_tokens)
+        table.add_row(model.model, *(_span(each, _count) for each in figures), _dollars(model.live_usd))
+    output.print_table(table)
+    output.line()
+    _print_ways({"live": bill.ways.live, "batch": bill.ways.batch, "mixed": bill.ways.mixed})
+    output.line()
+    for model in bill.models:
+        if model.live_usd is None:
+            output.line(f"  {UNPRICED.format(model.model)}", "yellow")
+    for sentence in bill.assumptions:
+        output.line(f"  {sentence}", "dim")
+
+
+def _print_ways(ways: dict[str, Way | None]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("way")
+    for column in ("cost", "time"):
+        table.add_column(column, justify="right")
+    for name, way in ways.items():
+        if way is not None:
+            table.add_row(name, _dollars(way.usd), _span(way.seconds, output.duration))
+    output.print_table(table)
+
+
+def _span(span: Range, shown: Callable[[float], str]) -> str:
+    low, high = shown(span.low), shown(span.high)
+    return low if low == high else f"{low} to {high}"
+
+
+def _count(figure: float) -> str:
+    """A number to about three digits."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if figure >= 10 * size or (unit != "k" and figure >= size):
+            return f"{figure / size:.3g}{unit}"
+    return f"{round(figure):,}"
+
+
+def _dollars(span: Range | None) -> str:
+    return "unknown" if span is None else _span(span, _usd)
+
+
+def _usd(usd: float) -> str:
+    """Dollars to two digits: more would be made up."""
+    digits = 2 if usd >= 0.1 or usd == 0 else 1 - floor(log10(usd))
+    return f"${usd:,.{digits}f}"

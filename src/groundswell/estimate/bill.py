@@ -1,0 +1,195 @@
+"""Cost and time of an estimate, three ways: live, by batch, and mixed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, floor
+
+import msgspec
+
+from groundswell.engine.ranges import NOTHING, Range
+from groundswell.estimate import speeds
+from groundswell.estimate.figures import Estimate, Load
+from groundswell.estimate.speeds import SPEEDS
+from groundswell.estimate.terms import Price, Terms
+from groundswell.program.request import Usage
+
+CACHED_FROM = 512
+"""Tokens of a prompt, on the average, from which some may be long enough for a provider's prompt cache."""
+
+
+class Way(msgspec.Struct, frozen=True):
+    """What a run would cost and take one way. No dollars: the price of some model is not known."""
+
+    usd: Range | None
+    seconds: Range
+
+
+class Model(msgspec.Struct, frozen=True):
+    """The share of one model."""
+
+    model: str
+    calls: Range
+    input_tokens: Range
+    output_tokens: Range
+    turns: Range
+    live_usd: Range | None
+    batch_usd: Range | None
+
+
+class Ways(msgspec.Struct, frozen=True):
+    """The three ways; no batch, and nothing mixed, where no model has a batch API."""
+
+    live: Way
+    batch: Way | None
+    mixed: Way | None
+
+
+class Bill(msgspec.Struct, frozen=True):
+    """The object that `--estimate --json` prints."""
+
+    trials: Range
+    models: tuple[Model, ...]
+    ways: Ways
+    assumptions: tuple[str, ...]
+
+
+def bill(estimate: Estimate, terms: dict[str, Terms]) -> Bill:
+    """Put prices and times to an estimate."""
+    pairs = [(load, terms[load.model]) for load in estimate.loads]
+    models = tuple(_model(load, known) for load, known in pairs)
+    batched = [pair for pair in pairs if pair[1].batch is not None]
+    straight = [pair for pair in pairs if pair[1].batch is None]
+    live = Way(_sum([model.live_usd for model in models]), live_seconds(pairs, estimate.turns))
+    ways = Ways(live, None, None)
+    if batched:
+        waves = _waves(batched, estimate.turns)
+        beside = live_seconds(straight, estimate.turns)
+        usd = _sum([model.live_usd if terms[model.model].batch is None else model.batch_usd for model in models])
+        batch = Way(usd, _times(waves, speeds.BATCH_WAVE) + beside)
+        mixed = Way(_mixed(usd, live.usd), _times(waves, speeds.MIXED_WAVE) + beside)
+        ways = Ways(live, batch, mixed)
+    return Bill(estimate.trials, models, ways, (*estimate.assumptions, *_assumed(pairs, bool(batched))))
+
+
+def _model(load: Load, terms: Terms) -> Model:
+    live, batch = cost(load, terms.live, terms), None if terms.batch is None else cost(load, terms.batch, terms)
+    return Model(load.model, load.calls, load.input_tokens, load.output_tokens, load.turns, live, batch)
+
+
+def cost(load: Load, price: Price, terms: Terms) -> Range | None:
+    """What the calls of a load cost; None where the price is not known."""
+    cached = _cacheable(load)
+    low = _priced(load.calls.low, load.input_tokens.low, load.output_tokens.low, price, floor, read=cached)
+    high = _priced(
+        load.calls.high, load.input_tokens.high, load.output_tokens.high, price, ceil, written=cached and terms.writes
+    )
+    return None if low is None or high is None else Range(low, max(low, high))
+
+
+def _priced(
+    calls: float,
+    tokens: float,
+    output: float,
+    price: Price,
+    whole: Callable[[float], int],
+    *,
+    read: bool = False,
+    written: bool = False,
+) -> float | None:
+    """So many calls, each of the average size: what a token costs may depend on the size of its prompt."""
+    size = max(calls, 1.0)
+    into, out = (whole(each / size) for each in (tokens, output))
+    one = price(Usage(into, out, into if read else 0, 0, into if written else 0))
+    return None if one is None else one * calls
+
+
+def _cacheable(load: Load) -> bool:
+    return load.input_tokens.high >= CACHED_FROM * max(load.calls.high, 1)
+
+
+def _sum(costs: list[Range | None]) -> Range | None:
+    known = [each for each in costs if each is not None]
+    return sum(known, NOTHING) if len(known) == len(costs) else None
+
+
+def _mixed(batch: Range | None, live: Range | None) -> Range | None:
+    if batch is None or live is None:
+        return None
+    share = speeds.MIXED_LIVE
+    return Range(batch.low, batch.high * (1 - share) + live.high * share)
+
+
+def _waves(batched: list[tuple[Load, Terms]], turns: Range) -> Range:
+    """How many batches wait for each other."""
+    low = max(load.turns.low for load, _ in batched)
+    return Range(low, max(low, min(turns.high, sum(load.turns.high for load, _ in batched))))
+
+
+def _times(count: Range, each: Range) -> Range:
+    return Range(count.low * each.low, count.high * each.high)
+
+
+def live_seconds(pairs: list[tuple[Load, Terms]], turns: Range) -> Range:
+    """At least the longest chain and the busiest account; at the most all of the chain after all of the work."""
+    if not pairs:
+        return NOTHING
+    calls = [_latency(load, terms) for load, terms in pairs]
+    work = [_work(load, terms) for load, terms in pairs]
+    low = max(turns.low * min(call.low for call in calls), *(each.low for each in work))
+    return Range(low, max(low, turns.high * max(call.high for call in calls) + sum(each.high for each in work)))
+
+
+def _latency(load: Load, terms: Terms) -> Range:
+    """Seconds of one call."""
+    if terms.kind == "local":
+        return _local(_per_call(load.input_tokens, load.calls), _per_call(load.output_tokens, load.calls))
+    wait, speed = SPEEDS[terms.kind]
+    reply = _per_call(load.output_tokens, load.calls)
+    return Range(wait.low + reply.low / speed.high, wait.high + reply.high / speed.low)
+
+
+def _work(load: Load, terms: Terms) -> Range:
+    """Seconds that all calls of a load take, as many at once as may be."""
+    if terms.kind == "local":
+        return _local(load.input_tokens, load.output_tokens)
+    call = _latency(load, terms)
+    sure = terms.at_once if terms.said else min(terms.at_once, speeds.START)
+    minutes = [_minutes(load.calls.low, load, terms).low, _minutes(load.calls.high, load, terms).high]
+    return Range(
+        max(load.calls.low * call.low / terms.at_once, 60 * minutes[0]),
+        max(load.calls.high * call.high / sure, 60 * minutes[1]),
+    )
+
+
+def _minutes(calls: float, load: Load, terms: Terms) -> Range:
+    """Minutes that the limits of an account make of it; the first minute's worth may go out at once."""
+    low = max(
+        calls / terms.requests_per_minute,
+        load.input_tokens.low / terms.tokens_per_minute,
+        load.output_tokens.low / terms.output_per_minute,
+    )
+    high = max(
+        calls / terms.requests_per_minute,
+        (load.input_tokens.high + load.output_tokens.high) / terms.tokens_per_minute,
+        load.output_tokens.high / terms.output_per_minute,
+    )
+    return Range(max(0.0, low - 1), high)
+
+
+def _local(tokens: Range, output: Range) -> Range:
+    fast = tokens.low / speeds.LOCAL_PROMPT.high + output.low / speeds.LOCAL_REPLY.high
+    slow = tokens.high / speeds.LOCAL_PROMPT.low + output.high / speeds.LOCAL_REPLY.low
+    return Range(fast, slow)
+
+
+def _per_call(tokens: Range, calls: Range) -> Range:
+    return Range(tokens.low / max(calls.low, 1), tokens.high / max(calls.high, 1))
+
+
+def _assumed(pairs: list[tuple[Load, Terms]], batched: bool) -> list[str]:
+    kinds = dict.fromkeys(terms.kind for load, terms in pairs)
+    said = [speeds.SENTENCES[kind] for kind in kinds]
+    if any(_cacheable(load) for load, terms in pairs if terms.kind == "hosted"):
+        said.append(speeds.CACHED)
+    return [*said, speeds.BATCHES, speeds.MIXED] if batched else said

@@ -1,0 +1,181 @@
+"""One trial, conducted with made-up replies: its calls, its tokens, its turns. Pure.
+
+A program does nothing but ask, so it can be run with replies that nobody gave, and what it asks can be counted: prompts
+grow as they do in earnest, branches are taken, `together` asks at once. A trial is run several times, with short and
+with long replies, with low and with high values in them; what it would use lies between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, get_type_hints
+
+import msgspec
+
+from groundswell.engine.outcome import decode_spec, described, encode_spec
+from groundswell.engine.ranges import NOTHING, Range
+from groundswell.estimate import made_up
+from groundswell.estimate.made_up import Mood
+from groundswell.estimate.tokens import request_tokens
+from groundswell.program.conductor import Conductor, Strand, Wait
+from groundswell.program.request import Chat, Embed, Fault, FaultKind, Invoke, Request, Returned, Settlement
+from groundswell.program.trial import Program, find_function
+
+USUAL = Range(1, 500)
+MOST_ASKS = 2000
+"""A rehearsed trial is given up after so many."""
+
+
+class Use(NamedTuple):
+    """What a trial uses of one model, each time it is run."""
+
+    calls: Range = NOTHING
+    input: Range = NOTHING
+    output: Range = NOTHING
+    turns: Range = NOTHING
+
+    def one_more(self, tokens: Range, reply: Range) -> Use:
+        """With another call."""
+        return self._replace(calls=self.calls + Range(1, 1), input=self.input + tokens, output=self.output + reply)
+
+    def either(self, other: Use) -> Use:
+        """This, or that."""
+        return Use(*(mine | theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+Uses = dict[str, Use]
+
+
+class Rehearsed(NamedTuple):
+    """What a trial would use, model by model; what it ended with, with short replies and with long ones; what is to be
+    said of it; and how many messages were counted for that.
+    """
+
+    uses: Uses
+    turns: Range
+    short: Conductor
+    long: Conductor
+    notes: tuple[str, ...]
+    work: int
+
+
+def rehearse_trial(program: Program[Any, Any], spec: Any, key: str, seed: int, replies: Range = USUAL) -> Rehearsed:
+    """Run a trial with replies of so many tokens."""
+    spec = decode_spec(program, encode_spec(program, spec))  # as a run hands it over
+    performances = list(_performances(lambda mood: Performance(program, spec, key, seed, replies, mood)))
+    uses = dict[str, Use]()
+    for model in dict.fromkeys(model for each in performances for model in each.uses):
+        found = [each.uses.get(model, Use()) for each in performances]
+        uses[model] = found[0]
+        for use in found[1:]:
+            uses[model] = uses[model].either(use)
+    turns = Range(min(each.turns for each in performances), max(each.turns for each in performances))
+    notes = dict.fromkeys(note for each in performances for note in each.notes)
+    return Rehearsed(
+        uses,
+        turns,
+        performances[0].conductor,
+        performances[1].conductor,
+        tuple(notes),
+        sum(each.work for each in performances),
+    )
+
+
+def _performances(perform: Callable[[Mood], Performance]) -> Iterator[Performance]:
+    """Short replies with low values, long ones with high values, and where values were made up, the other way round."""
+    first, second = perform(Mood(long=False, high=False)), perform(Mood(long=True, high=True))
+    yield from (first.played(), second.played())
+    if first.values or second.values:
+        yield from (perform(Mood(long=False, high=True)).played(), perform(Mood(long=True, high=False)).played())
+
+
+class Performance:
+    """A trial that is run with replies of one mood. `values`: whether any of them held a value that was chosen."""
+
+    def __init__(self, program: Program[Any, Any], spec: Any, key: str, seed: int, replies: Range, mood: Mood) -> None:
+        self._program = program
+        self._instance = (spec, key, seed)
+        self._replies = replies
+        self._mood = mood
+        self._spoiling = mood.long
+        self._spoilt: set[Strand] = set()
+        self.conductor: Conductor
+        self.work = 0
+        self.uses: Uses = {}
+        self.turns = 0
+        self.values = False
+        self.notes: list[str] = []
+
+    def played(self) -> Performance:
+        """Run it to its end. A program that cannot bear a malformed reply gets none."""
+        self._play()
+        if self.conductor.error is not None and self._spoilt:
+            self._spoiling = False
+            self._play()
+        if (error := self.conductor.error) is not None:
+            self.notes.append(f"{self._program.name} raises {described(error)} when it is rehearsed")
+        return self
+
+    def _play(self) -> None:
+        self.uses, self.turns, self.notes, asks = {}, 0, [], 0
+        conductor = self.conductor = Conductor(self._program, *self._instance)
+        waits = self._without_calls(conductor.start())
+        while waits and not conductor.ended:
+            asks += len(waits)
+            if asks > MOST_ASKS:
+                self.notes.append(f"{self._program.name} was given up after {MOST_ASKS:,} asks of one trial")
+                conductor.close()
+                return
+            self.turns += 1
+            for model in {wait.request.model for wait in waits if not isinstance(wait.request, Invoke)}:
+                use = self.uses.get(model, Use())
+                self.uses[model] = use._replace(turns=use.turns + Range(1, 1))
+            for wait in waits:
+                assert not isinstance(wait.request, Invoke)
+                conductor.settle(wait, self._answered(wait, wait.request))
+            waits = self._without_calls(conductor.advance())
+
+    def _without_calls(self, waits: list[Wait]) -> list[Wait]:
+        """Settle what calls wait for, which takes no turn, until all strands wait for models."""
+        asks = list[Wait]()
+        while waits:
+            calls = [wait for wait in waits if isinstance(wait.request, Invoke)]
+            asks += [wait for wait in waits if not isinstance(wait.request, Invoke)]
+            for wait in calls:
+                assert isinstance(wait.request, Invoke)
+                self.conductor.settle(wait, self._returned(wait.request))
+            waits = self.conductor.advance() if calls else []
+        return asks
+
+    def _answered(self, wait: Wait, request: Request) -> Settlement:
+        tokens, use = request_tokens(request), self.uses[request.model]
+        self.work += 1 if isinstance(request, Embed) else len(request.messages)
+        if isinstance(request, Embed):
+            self.uses[request.model] = use.one_more(tokens, NOTHING)
+            return made_up.embedding(request)
+        made, counted = self._reply(wait, request)
+        self.uses[request.model] = use.one_more(tokens, Range(counted, counted))
+        return made
+
+    def _reply(self, wait: Wait, chat: Chat) -> tuple[Settlement, float]:
+        replies = self._replies
+        tokens = made_up.longest(chat, replies.high if self._mood.long else replies.low)
+        malformed = self._spoiling and chat.schema is not None and wait.strand not in self._spoilt
+        if chat.schema is not None and self._spoiling:
+            (self._spoilt.add if malformed else self._spoilt.discard)(wait.strand)
+        self.values = self.values or chat.schema is not None
+        return made_up.reply(chat, self._mood, tokens, malformed=malformed)
+
+    def _returned(self, request: Invoke) -> Settlement:
+        """A value of the type that a function returns; without one, it fails."""
+        self.values = True
+        try:
+            returns = get_type_hints(find_function(request.function))["return"]
+            schema = msgspec.json.schema(returns)
+        except (KeyError, TypeError, NameError):
+            self.notes.append(
+                f"{request.function} is not called, and does not say what it returns: it fails when it is rehearsed"
+            )
+            return Fault(FaultKind.CALL, f"{request.function}: not called in a rehearsal")
+        self.notes.append(f"{request.function} is not called: a value is made up in place of what it returns")
+        return Returned(made_up.value(schema, self._mood))

@@ -1,0 +1,136 @@
+"""A run that asks nobody: it rehearses what a driver submits, and hands back outcomes that were made up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from itertools import islice
+from random import Random
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from groundswell.engine.budget import Limits
+from groundswell.engine.outcome import Outcome, fault_of
+from groundswell.engine.ranges import Range
+from groundswell.engine.records import Counters
+from groundswell.errors import RunError, RunStopped
+from groundswell.estimate.figures import Estimate
+from groundswell.estimate.rehearsal import Rehearsed, rehearse_trial
+from groundswell.estimate.sample import FEWEST, MOST_WORK, SAMPLE, assumed, scaled
+from groundswell.program.conductor import Conductor
+from groundswell.program.trial import Program
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+MOST_TRIALS = 1_000_000
+"""A driver that submits more is not followed."""
+TICKS = 8
+"""Turns of the loop in which nothing more is submitted: then all that waits is taken to run at once."""
+
+
+class StandIn:
+    """What a driver takes for a `Run`. With `long`, trials end as with long replies and high values."""
+
+    def __init__(self, seed: int, *, long: bool) -> None:
+        self.record = SimpleNamespace(
+            id="estimate", name=None, title="an estimate", seed=seed, driver=None, settings=None, parent=None, cut=None
+        )
+        self.counters = Counters()
+        self.options = SimpleNamespace(schedule="stream", window=None, limits=Limits(), cache=True)
+        self.expected: int | None = None
+        self.over: Exception | None = None
+        self.estimate = Estimate(Range(0, 0))
+        self._long = long
+        self._seed = seed
+        self._rehearsed: dict[str, list[Rehearsed]] = {}
+        self._count = 0
+        self._work = 0
+        self._group: _Group | None = None
+
+    async def map(
+        self, program: Program[S, R], specs: Iterable[S], *, replicates: int = 1, ordered: bool = True
+    ) -> AsyncIterator[Outcome[R]]:
+        """Rehearse some of the specs; the others end as these do."""
+        everything = list(islice(specs, MOST_TRIALS + 1))
+        self._admit(len(everything) * replicates)
+        chosen = Random(self._seed).sample(everything, SAMPLE) if len(everything) > SAMPLE else everything
+        found = [self._rehearse(program, spec) for spec in chosen]
+        estimate = scaled(found, len(everything), replicates).assuming(*assumed(found, program, None))
+        await self._together(estimate)
+        for number, spec in enumerate(everything):
+            for replicate in range(replicates):
+                yield self._outcome(spec, found[number % len(found)], f"{number}#{replicate}")
+
+    async def submit(self, program: Program[S, R], spec: S, *, key: str | None = None) -> Outcome[R]:
+        """Rehearse one trial."""
+        self._admit(1)
+        found = self._rehearse(program, spec)
+        await self._together(scaled([found], 1).assuming(*assumed([found], program, None)))
+        return self._outcome(spec, found, key or f"{self._count}")
+
+    def stop(self, reason: str, why: str) -> None:
+        """The driver has enough."""
+        self.over = RunStopped(reason, why)
+
+    def _admit(self, count: int) -> None:
+        if self.over is not None:
+            raise self.over
+        self._count += count
+        self.counters.planned += count
+        self.expected = self.counters.planned
+        if self._count > MOST_TRIALS:
+            raise RunError(f"it submits more than {MOST_TRIALS:,} trials when replies are made up")
+
+    def _rehearse(self, program: Program[Any, Any], spec: Any) -> Rehearsed:
+        known = self._rehearsed.setdefault(program.id, [])
+        if self._work > MOST_WORK and len(known) >= FEWEST:
+            return known[self._count % len(known)]
+        found = rehearse_trial(program, spec, f"rehearsal/{len(known)}", self._seed)
+        self._work += found.work
+        known.append(found)
+        return found
+
+    async def _together(self, estimate: Estimate) -> None:
+        """Wait with everything else that is submitted now: it takes as many turns as the longest of it."""
+        group = self._group
+        if group is None:
+            group = self._group = _Group(self._closed)
+        group.add(estimate)
+        await group.done
+
+    def _closed(self, group: _Group) -> None:
+        self._group = None
+        self.estimate += group.estimate
+
+    def _outcome(self, spec: Any, found: Rehearsed, key: str) -> Outcome[Any]:
+        conductor: Conductor = found.long if self._long else found.short
+        fault = None if conductor.error is None else fault_of(conductor.error)
+        self.counters.usable += fault is None
+        self.counters.missing += fault is not None
+        return Outcome(key, spec, conductor.result, fault)
+
+
+class _Group:
+    """Trials that are under way at the same time."""
+
+    def __init__(self, closed: Callable[[_Group], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.done: asyncio.Future[None] = self._loop.create_future()
+        self._closed = closed
+        self._ticks = 0
+        self.estimate = Estimate(Range(0, 0))
+        self._loop.call_soon(self._tick)
+
+    def add(self, more: Estimate) -> None:
+        """Something else is submitted while these wait."""
+        self.estimate = self.estimate.beside(more)
+        self._ticks = 0
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        if self._ticks < TICKS:
+            self._loop.call_soon(self._tick)
+        else:
+            self._closed(self)
+            self.done.set_result(None)

@@ -1,0 +1,78 @@
+"""What is to be known of a model before it is asked: prices, limits, speed. No key is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import NamedTuple
+
+from groundswell.accounts.account import Account
+from groundswell.accounts.config import Accounts
+from groundswell.accounts.providers import PROVIDERS
+from groundswell.estimate.speeds import Kind
+from groundswell.prices import BATCH_APIS, FREE, ModelPrices
+from groundswell.program.request import Usage
+
+MOST_AT_ONCE = 256
+
+Price = Callable[[Usage], float | None]
+
+
+class Terms(NamedTuple):
+    """On which terms a model answers.
+
+    live, batch  what a call costs; `batch` is None where the provider has no batch API
+    at_once      calls in flight, at the most; `said` if somebody said so
+    per_minute   requests and tokens per minute, infinite where nobody says
+    writes       whether prompts are written to a cache for a price
+    """
+
+    model: str
+    kind: Kind
+    live: Price
+    batch: Price | None = None
+    at_once: int = MOST_AT_ONCE
+    said: bool = False
+    requests_per_minute: float = inf
+    tokens_per_minute: float = inf
+    output_per_minute: float = inf
+    writes: bool = False
+
+
+def terms_of(model: str, accounts: Callable[[], Accounts], prices: ModelPrices, most: int | None = None) -> Terms:
+    """The terms of a model as a user writes it; `most` is what --max-concurrent says."""
+
+    def live(usage: Usage) -> float | None:
+        return prices(model, usage, "live")
+
+    def batch(usage: Usage) -> float | None:
+        return prices(model, usage, "batch")
+
+    place = _inside(model) or _inside(accounts().resolve(model))
+    if place is not None:
+        kind: Kind = "local" if place == "local" else "inside"
+        return Terms(model, kind, live, at_once=most or MOST_AT_ONCE, said=True)
+    account = accounts().whose(model).account
+    limits = [limit for limit in (account.max_concurrent_requests, most) if limit is not None]
+    provider = PROVIDERS.get(account.provider or "")
+    return Terms(
+        model,
+        "hosted" if provider is None or provider.hosted else "own",
+        live,
+        batch if account.provider in BATCH_APIS else None,
+        at_once=min(limits, default=MOST_AT_ONCE),
+        said=bool(limits),
+        requests_per_minute=account.rate_limit_per_minute or inf,
+        tokens_per_minute=account.token_limit_per_minute or inf,
+        output_per_minute=account.output_token_limit_per_minute or inf,
+        writes=_writes(account),
+    )
+
+
+def _inside(model: str) -> str | None:
+    place = model.partition("/")[0]
+    return place if "/" in model and place in FREE else None
+
+
+def _writes(account: Account) -> bool:
+    return account.dialect == "anthropic" and account.prompt_cache is not None

@@ -1,0 +1,70 @@
+"""A rehearsed trial asks what a real one asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groundswell.engine.ranges import Range
+from groundswell.estimate.rehearsal import MOST_ASKS, Rehearsed, rehearse_trial
+from groundswell.program.trial import Program
+from tests.estimate import stage
+from tests.estimate.stage import M, N
+
+SOME = Range(2, 40)
+
+
+def rehearsed(program: Program[Any, Any], spec: Any = 1, replies: Range = SOME) -> Rehearsed:
+    return rehearse_trial(program, spec, "k", 7, replies)
+
+
+ASKED: list[tuple[str, Program[Any, Any], Any, dict[str, Range], Range]] = [
+    ("turns", stage.chat, 3, {M: Range(3, 3)}, Range(3, 3)),
+    ("together is one turn", stage.branches, 1, {M: Range(3, 3), N: Range(3, 3)}, Range(4, 4)),
+    ("until a verdict, each asked for twice", stage.judged, 1, {M: Range(1, 10)}, Range(1, 10)),
+    ("a program that cannot bear malformed replies", stage.strict, 1, {M: Range(1, 1)}, Range(1, 1)),
+    ("a value in place of a function's", stage.stocked, "lamp", {M: Range(0, 1)}, Range(0, 1)),
+    ("a function that does not say what it returns", stage.silent, "x", {M: Range(1, 1)}, Range(1, 1)),
+    ("one that raises", stage.broken, 1, {M: Range(1, 1)}, Range(1, 1)),
+    ("one without end", stage.endless, 1, {M: Range(MOST_ASKS, MOST_ASKS)}, Range(MOST_ASKS, MOST_ASKS)),
+    ("a tool, once", stage.tooled, 1, {M: Range(1, 2)}, Range(1, 2)),
+    ("embeddings", stage.embedding, 1, {"openai/text-embedding-3-small": Range(1, 1)}, Range(1, 1)),
+]
+
+
+@pytest.mark.parametrize(("program", "spec", "calls", "turns"), [pytest.param(*rest, id=name) for name, *rest in ASKED])
+def test_calls_and_turns(program: Program[Any, Any], spec: Any, calls: dict[str, Range], turns: Range) -> None:
+    found = rehearsed(program, spec)
+    assert {model: use.calls for model, use in found.uses.items()} == calls
+    assert found.turns == turns
+
+
+NOTED = [
+    (stage.stocked, "lamp", "estimate/look up is not called: a value is made up"),
+    (stage.silent, "x", "estimate/unsaid is not called, and does not say what it returns"),
+    (stage.broken, 1, "estimate/broken raises LookupError: there is nothing here"),
+    (stage.endless, 1, "given up after 2,000 asks"),
+]
+
+
+@pytest.mark.parametrize(("program", "spec", "words"), NOTED, ids=["stood in for", "failed", "raised", "endless"])
+def test_what_cannot_be_rehearsed_is_said(program: Program[Any, Any], spec: Any, words: str) -> None:
+    assert any(words in note for note in rehearsed(program, spec).notes)
+
+
+def test_prompts_grow_with_the_replies() -> None:
+    short, long = (rehearsed(stage.chat, 5, Range(size, size)).uses[M] for size in (2, 50))
+    assert long.output == Range(250, 250)
+    assert short.output == Range(10, 10)
+    grown = 50 * (0 + 1 + 2 + 3 + 4)
+    assert long.input.high - short.input.high == pytest.approx(4 / 3 * (grown - grown / 25), rel=0.1)
+
+
+def test_a_reply_is_never_longer_than_max_tokens() -> None:
+    assert rehearsed(stage.chat, 1, Range(1, 10_000)).uses[M].output == Range(1, 50)
+
+
+def test_both_ends_have_results() -> None:
+    found = rehearsed(stage.stocked, "lamp")
+    assert (found.short.result, found.long.result) == (0, 1)

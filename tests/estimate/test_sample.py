@@ -1,0 +1,72 @@
+"""Many trials from some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from groundswell import Trial, program, rehearse
+from groundswell.engine.ranges import Range
+from groundswell.estimate.sample import SAMPLE, reservoir
+from tests.estimate.stage import M, chat
+
+
+@program("estimate/once")
+async def once(trial: Trial, spec: int) -> int:
+    """One ask or three, with a prompt of some length."""
+    for _ in range(1 + 2 * (spec % 3 == 0)):
+        await trial.ask(M, "x" * (spec % 50), max_tokens=1)
+    return spec
+
+
+def test_few_specs_are_all_rehearsed() -> None:
+    found = rehearse(chat, [1, 2, 3], replies=(5, 5), replicates=10)
+    assert found.trials == Range(30, 30)
+    assert (found.loads[0].calls, found.loads[0].output_tokens) == (Range(60, 60), Range(300, 300))
+    assert found.turns == Range(3, 3)
+    assert not any("were rehearsed" in sentence for sentence in found.assumptions)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_range_of_a_sample_holds_the_whole(seed: int) -> None:
+    count = 3000
+    found = rehearse(once, iter(range(count)), seed=seed)
+    assert found.trials == Range(count, count)
+    assert 5000 in found.loads[0].calls
+    assert found.loads[0].calls.high - found.loads[0].calls.low < 1500
+    assert f"{SAMPLE} of 3,000 specs of estimate/once were rehearsed" in found.assumptions
+
+
+def test_there_may_be_many_specs_and_none_is_kept() -> None:
+    kept = 0
+
+    def many() -> Iterator[int]:
+        nonlocal kept
+        for number in range(100_000):
+            kept += 1
+            yield number
+
+    sample, count = reservoir(many(), 10, Random(1))
+    assert (count, kept, len(sample), len(set(sample))) == (100_000, 100_000, 10, 10)
+    assert max(sample) > 50_000 > min(sample)
+
+
+def test_every_spec_is_as_likely_as_another() -> None:
+    drawn = [0] * 30
+    for seed in range(3000):
+        for number in reservoir(range(30), 10, Random(seed))[0]:
+            drawn[number] += 1
+    assert all(900 < times < 1100 for times in drawn)
+
+
+def test_nothing_to_do() -> None:
+    found = rehearse(once, [])
+    assert (found.trials, found.loads, found.turns) == (Range(0, 0), (), Range(0, 0))
+
+
+def test_the_default_is_said() -> None:
+    assert "replies in estimate/once have 1 to 500 tokens, or max_tokens where that is less" in (
+        rehearse(once, [1]).assumptions
+    )
