@@ -66,6 +66,7 @@ def ask(
     """Ask one or more models the same thing, and see their replies side by side."""
     from groundswell.cli.running import run_and_report
     from groundswell.engine.run import RunOptions
+    from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.prompting.asking import Settings, ask_models
 
     settings = Settings(
@@ -86,9 +87,11 @@ def ask(
                 costs[replied.trial] = engine.cost(replied.model, replied.usage)
         return summary
 
-    # `asking.specs_of(settings)` has everything that would be asked: an estimate is made from it here.
+    report = _report(watch, costs)
     try:
-        run_and_report(work, flags, report=_report(watch, costs), listeners=[watch])
+        run_and_report(
+            work, flags, report=report, listeners=[watch], estimate=lambda: estimate_of(ask_models, settings)
+        )
     except typer.Exit as ended:
         if ended.exit_code == 1 and costs:  # one account ended it, with a wrong key, say; others have replied
             raise typer.Exit(3) from None

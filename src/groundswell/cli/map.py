@@ -126,6 +126,7 @@ def map_table(
     from groundswell.cli.running import run_and_report
     from groundswell.engine.run import RunOptions
     from groundswell.engine.summary import summarise
+    from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.prompting.mapping import Settings, check_writable, map_rows, may_replace
     from groundswell.experiments.prompting.tables import Source
 
@@ -160,8 +161,7 @@ def map_table(
         costs.update(_costs(engine, summary, flags.store, settings.models))
         return summary
 
-    # `mapping.specs_of(settings)` has everything that would be asked: an estimate is made from it here.
-    run_and_report(work, flags, report=_report(costs))
+    run_and_report(work, flags, report=_report(costs), estimate=lambda: estimate_of(map_rows, settings))
 
 
 def _form_of(path: Path, form: Form | None) -> Format:

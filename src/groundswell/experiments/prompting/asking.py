@@ -8,7 +8,10 @@ from typing import Any
 import msgspec
 
 from groundswell.engine.run import Run
-from groundswell.experiments.prompting.program import Answer, Prompt
+from groundswell.estimate.declared import estimates
+from groundswell.estimate.figures import Estimate
+from groundswell.estimate.sample import rehearse
+from groundswell.experiments.prompting.program import Answer, Prompt, reply
 from groundswell.experiments.prompting.settled import carry_out, settled
 from groundswell.program.request import Chat, Message, Usage
 
@@ -67,3 +70,9 @@ async def ask_models(run: Run, settings: Settings) -> list[Replied]:
             replied.status = "pending"
         replies.append(replied)
     return replies
+
+
+@estimates(ask_models)
+def expected(settings: Settings) -> Estimate:
+    """What it would use."""
+    return rehearse(reply, specs_of(settings))

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
+from groundswell.estimate.declared import estimates
+from groundswell.estimate.figures import Estimate
+from groundswell.estimate.sample import rehearse
 from groundswell.experiments.prompting.checks import Check, parse_check
 from groundswell.experiments.prompting.columns import Columns, plan_columns
 from groundswell.experiments.prompting.figures import Figures, Tally
-from groundswell.experiments.prompting.program import Answer, Prompt
+from groundswell.experiments.prompting.program import Answer, Prompt, reply
 from groundswell.experiments.prompting.settled import Settled, carry_out, settled
 from groundswell.experiments.prompting.sheets import fingerprint_of, sheet
 from groundswell.experiments.prompting.tables import Format, Source, check_unchanged, rows
@@ -162,6 +167,14 @@ async def map_rows(run: Run, settings: Settings) -> Mapped:
     check_writable(settings, run.record.analysis)
     figures, count = await _write(run, work, specs)
     return Mapped(Written(settings.out, count, fingerprint_of(Path(settings.out)) or ""), figures)
+
+
+@estimates(map_rows)
+def expected(settings: Settings) -> Estimate:
+    """What it would use: every row, or a sample of them, rehearsed with each model."""
+    judge = settings.judge or settings.models[0]
+    each = [replace(settings, models=(model,), judge=judge) for model in settings.models]
+    return reduce(Estimate.beside, [rehearse(reply, specs_of(one)) for one in each])
 
 
 def check_models(run: Run, settings: Settings) -> None:
