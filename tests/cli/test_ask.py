@@ -61,10 +61,10 @@ def seen() -> None:
 def test_replies_stand_side_by_side_with_what_they_used(cli: CommandLine) -> None:
     shown = cli("ask", "How are you?", "--model", "scripted/asked,scripted/cut", "-m", "scripted/asked").stdout
     assert shown == (
-        "== scripted/asked (1,234 tokens in, 5 out, cost unknown, 0.0 s)\n"
+        "== scripted/asked (1,234 tokens in, 5 out, cost $0.00, 0.0 s)\n"
         "fine, thank you\n"
         "\n"
-        "== scripted/cut (10 tokens in, 3 out, cost unknown, 0.0 s, ended by length)\n"
+        "== scripted/cut (10 tokens in, 3 out, cost $0.00, 0.0 s, ended by length)\n"
         "fine, th\n"
     )
 

@@ -62,7 +62,7 @@ def test_replies_are_written_beside_the_rows(cli: CommandLine, words: Path) -> N
         "3,fig,,scripted/shouting,SAY FIG,usable,\n"
     )
     assert "3 rows written to" in shown
-    assert "scripted/shouting     3       3        0         30    6  unknown" in shown
+    assert "scripted/shouting     3       3        0         30    6  $0.00" in shown
 
 
 def test_several_models_give_a_row_each(cli: CommandLine, words: Path) -> None:

@@ -67,8 +67,9 @@ def print_table(table: Table) -> None:
     if out.is_terminal or "COLUMNS" in os.environ:
         out.print(table)
     else:
-        wanted = out.measure(table, options=out.options.update(max_width=1000)).maximum
-        out.print(table, width=max(80, wanted), soft_wrap=True)
+        wide = Console(file=out.file, width=1000, highlight=False)
+        wide.width = max(80, wide.measure(table).maximum)
+        wide.print(table, soft_wrap=True)
 
 
 def print_error(error: Exception, *, verbose: bool) -> None:
