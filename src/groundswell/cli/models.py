@@ -108,7 +108,9 @@ def _account(account: dict[str, Any]) -> dict[str, Any]:
         "model": f"{account['name']}/MODEL",
         "usable": account["ready"],
         "address": account.get("endpoints", []),
+        "official": account.get("official", False),
         "key": None if key is None else key["variable"],
+        "lacks": account["missing"],
         "problem": account["problem"],
     }
 
@@ -130,7 +132,7 @@ def _rows(found: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
     for one in found["local"]:
         yield one["model"], one["usable"], " && ".join(one["lacks"]) or one["about"]
     for one in sorted(found["accounts"], key=lambda one: not one["usable"]):
-        yield one["model"], one["usable"], one["problem"] or _reached(one)
+        yield one["model"], one["usable"], _reached(one)
     for alias, target in found["aliases"].items():
         yield alias, True, f"is {target}"
     yield "emulated/NAME", True, ", ".join(model.partition("/")[2] for model in found["emulated"])
@@ -138,5 +140,10 @@ def _rows(found: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
 
 
 def _reached(account: dict[str, Any]) -> str:
-    key = f", with {account['key']}" if account["key"] else ""
-    return " and ".join(account["address"]) + key
+    """How an account is asked, or what it lacks for that."""
+    if account["lacks"]:
+        return f"set {' and '.join(account['lacks'])}"
+    if account["problem"] is not None:
+        return str(account["problem"])
+    key = f"with {account['key']}" if account["key"] else "without a key"
+    return key if account["official"] else f"{key}, if a server runs at {' or '.join(account['address'])}"

@@ -38,6 +38,7 @@ BATCH = 64
 """Tokens that are read before anybody looks whether the reply is still wanted."""
 MOST_THREADS = 8
 LONGEST_SOCKET = 100
+WAITING = "OMP_WAIT_POLICY"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 PROBE = "The harbour was quiet that morning, and the fishermen"
@@ -150,8 +151,7 @@ def threads() -> int:
 
 def _serve(path: Path, fit: Callable[[Any, Any], None]) -> Any:
     """A server of a model that nobody else can reach; raises `CannotLoad`."""
-    os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # else an abort starts a debugger
-    llama = importlib.import_module("xllamacpp")
+    llama = _library()
     params = llama.CommonParams()
     params.model.path = str(path)
     params.model_alias = {short_name(path)}
@@ -170,6 +170,21 @@ def _serve(path: Path, fit: Callable[[Any, Any], None]) -> Any:
             return llama.Server(params)
         except (RuntimeError, MemoryError) as error:
             raise CannotLoad(f"llama.cpp cannot load {path}: the file is damaged, or memory too small") from error
+
+
+def _library() -> Any:
+    """xllamacpp. Its threads must not spin while they wait for each other: on a busy machine that is ten times slower.
+
+    They are told by a variable that is read once, and means more to others than it should: it does not stay.
+    """
+    os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # else an abort starts a debugger
+    said = os.environ.get(WAITING)
+    os.environ[WAITING] = said or "passive"
+    try:
+        return importlib.import_module("xllamacpp")
+    finally:
+        if said is None:
+            del os.environ[WAITING]
 
 
 def _for_talk(llama: Any, params: Any) -> None:
