@@ -20,7 +20,7 @@ import groundswell
 from groundswell import FaultKind, Message, Outcome, RunOptions, Trial, assistant, program, system, user
 from groundswell.program.request import Chat, Embed, Embedding, Fault, Reply
 from groundswell.program.trial import Program
-from groundswell.transports import local
+from groundswell.transports import llama, local
 from groundswell.transports.local import SHELF, Local
 from tests.local_model import MODEL, WEIGHTS, held_model, needs_model
 
@@ -191,7 +191,8 @@ def test_an_ask_that_is_cancelled_stops_the_model() -> None:
         assert WEIGHTS is not None
         transport = Local()
         transport.models["m"] = WEIGHTS
-        task = asyncio.create_task(transport._ask(chat("Tell a very long story.", max_tokens=4000), 1))
+        endless = chat("Tell a very long story.", max_tokens=4000, extra={"ignore_eos": True})
+        task = asyncio.create_task(transport._ask(endless, 1))
         await asyncio.sleep(0)
         while not local._running:
             await asyncio.sleep(0.001)
@@ -207,27 +208,65 @@ def test_an_ask_that_is_cancelled_stops_the_model() -> None:
 
 
 def test_ctrl_c_still_belongs_to_python() -> None:
-    ask(chat("hi", max_tokens=1))
     heard: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+
+    def load() -> None:
+        assert WEIGHTS is not None
+        server = llama._serve(WEIGHTS, llama._for_mean)
+        server.handle_embeddings(b'{"input": ["a"]}')
+
     try:
-        signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
-        threading.Thread(target=lambda: ask(Embed("m", ("a",)))).run()
+        thread = threading.Thread(target=load)
+        thread.start()
+        thread.join()
         signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
     assert heard == [signal.SIGINT]
 
 
+def test_nobody_is_told_of_a_server_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    assert WEIGHTS is not None
+    server = llama._serve(WEIGHTS, llama._for_mean)
+    server.handle_embeddings(b'{"input": ["a"]}')
+    address = server.listening_address
+    assert address.startswith("unix://")
+    assert not Path(address.removeprefix("unix://")).exists()
+    del server
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_file_that_is_damaged_stops_the_run(tmp_path: Path) -> None:
+    assert WEIGHTS is not None
+    damaged = tmp_path / "damaged.gguf"
+    with WEIGHTS.open("rb") as file:
+        damaged.write_bytes(file.read(1 << 21))
+
+    async def main() -> Reply | Embedding | Fault:
+        transport = Local()
+        transport.models["m"] = damaged
+        try:
+            return await transport._ask(chat("hi"), 1)
+        finally:
+            await transport.close()
+
+    fault = asyncio.run(main())
+    assert isinstance(fault, Fault)
+    assert fault.kind is FaultKind.UNREACHABLE
+    assert str(damaged) in fault.message
+
+
 SCRIPT = """
 import asyncio, sys
 import groundswell
 from groundswell import Trial, program
-from groundswell.transports import local
+from groundswell.transports import llama, local
 
 @program("tests/local/endless")
 async def endless(trial: Trial, spec: int) -> str:
-    return (await trial.ask("local/smollm2", "Tell a very long story.", max_tokens=4000, extra={"logit_bias": [[2, False]]})).text
+    asked = trial.ask("local/smollm2", "Tell a very long story.", max_tokens=4000, extra={"ignore_eos": True})
+    return (await asked).text
 
 async def main() -> None:
     async with groundswell.open(sys.argv[1]) as engine:

@@ -32,9 +32,7 @@ def write(path: Path, content: bytes = MAGIC + b" and what follows") -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "name", ["{home}/m.gguf", "m.gguf", "./m.gguf", "~/m.gguf", "sub/../m.gguf"], ids=lambda name: str(name)
-)
+@pytest.mark.parametrize("name", ["{home}/m.gguf", "m.gguf", "./m.gguf", "~/m.gguf", "sub/../m.gguf"], ids=str)
 def test_a_file_is_found_however_its_path_is_written(home: Path, name: str) -> None:
     (home / "sub").mkdir()
     path = write(home / "m.gguf")

@@ -145,5 +145,6 @@ def _reached(account: dict[str, Any]) -> str:
         return f"set {' and '.join(account['lacks'])}"
     if account["problem"] is not None:
         return str(account["problem"])
-    key = f"with {account['key']}" if account["key"] else "without a key"
-    return key if account["official"] else f"{key}, if a server runs at {' or '.join(account['address'])}"
+    key = f"with {account['key']}" if account["key"] else ""
+    where = "" if account["official"] else f"if a server runs at {' or '.join(account['address'])}"
+    return ", ".join(part for part in (where, key) if part)

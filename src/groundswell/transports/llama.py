@@ -109,17 +109,19 @@ class Llama:
         with self._loading:
             if self._embeds is None:
                 server = _serve(self.path, _for_embedding)
-                server.handle_embeddings(b'{"input": ["a"]}')  # until it has begun to work it cannot be ended
+                if b'"error"' in server.handle_embeddings(b'{"input": ["a"]}'):  # the model knows no way of its own
+                    server = _serve(self.path, _for_mean)
+                    server.handle_embeddings(b'{"input": ["a"]}')  # until it has begun to work it cannot be ended
                 self._embeds = server
             return self._embeds
 
 
 def is_exact(server: Any) -> bool:
     """Whether a reply is the same, to the last bit, alone, beside others, and with part of the prompt read before."""
-    (alone,) = _continued(server, PROBE, 1, reuse=False)
-    if any(beside != alone for beside in _continued(server, PROBE, SLOTS, reuse=False)):
+    alone = _continued(server, PROBE, 1, reuse=False)
+    if not alone or _continued(server, PROBE, SLOTS, reuse=False) != alone * SLOTS:
         return False
-    longer = PROBE + alone[0] + " and"
+    longer = PROBE + alone[0][0] + " and"
     reused = _continued(server, longer, 1, reuse=True)
     return reused == _continued(server, longer, 1, reuse=False)
 
@@ -197,6 +199,11 @@ def _for_embedding(llama: Any, params: Any) -> None:
     params.n_parallel = 1
     params.n_ctx = params.n_batch = params.n_ubatch = LONGEST_TEXT
     params.embedding = True
+
+
+def _for_mean(llama: Any, params: Any) -> None:
+    """A model that was not made for embedding: the mean of what it makes of each token."""
+    _for_embedding(llama, params)
     params.pooling_type = llama.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
 
 
