@@ -9,11 +9,9 @@ not hold, answers one request at a time and starts each from nothing.
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import os
 import secrets
-import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -39,7 +37,6 @@ BATCH = 64
 MOST_THREADS = 8
 LONGEST_SOCKET = 100
 WAITING = "OMP_WAIT_POLICY"
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 PROBE = "The harbour was quiet that morning, and the fishermen"
 PROBED = 6
@@ -165,7 +162,7 @@ def _serve(path: Path, fit: Callable[[Any, Any], None]) -> Any:
     params.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_ENABLED
     params.api_keys = [secrets.token_hex(16)]
     fit(llama, params)
-    with _signals_kept(), _hidden_socket() as socket:
+    with _hidden_socket() as socket:
         if socket is not None:
             params.hostnames = [socket]
         try:
@@ -216,17 +213,3 @@ def _hidden_socket() -> Iterator[str | None]:
     with tempfile.TemporaryDirectory(prefix="groundswell-") as folder:
         path = str(Path(folder) / "llama.sock")
         yield path if len(path) <= LONGEST_SOCKET else None
-
-
-@contextmanager
-def _signals_kept() -> Iterator[None]:
-    """A server takes Ctrl-C for itself when it starts. Give it back, from whatever thread this is."""
-    library = ctypes.CDLL(None)
-    before = {number: ctypes.create_string_buffer(512) for number in SIGNALS}
-    for number, action in before.items():
-        library.sigaction(int(number), None, action)
-    try:
-        yield
-    finally:
-        for number, action in before.items():
-            library.sigaction(int(number), action, None)

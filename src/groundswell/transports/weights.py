@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -110,6 +109,8 @@ def _identity(path: Path, size: int, changed: int) -> str:
 
 def runner_version() -> str:
     """The version of what runs local models: another one may reply otherwise."""
+    from importlib.metadata import PackageNotFoundError, version  # takes longer than all else here
+
     try:
         return version("xllamacpp")
     except PackageNotFoundError:
