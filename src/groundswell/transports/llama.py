@@ -38,8 +38,8 @@ MOST_THREADS = 8
 LONGEST_SOCKET = 100
 WAITING = "OMP_WAIT_POLICY"
 
-PROBE = "The harbour was quiet that morning, and the fishermen"
-PROBED = 6
+PROBE = "The harbour was quiet that morning"
+PROBED = 3
 
 Answer = tuple[int, bytes]
 """A status and a body, as a server would give them."""
