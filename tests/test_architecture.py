@@ -126,6 +126,7 @@ LAZY = {
     ("store.schema", "groundswell.store.migrations"),
     ("compose", "groundswell.store.journal"),
     ("compose", "groundswell.emulator"),
+    ("transports.weights", "importlib.metadata"),
 }
 
 

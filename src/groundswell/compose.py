@@ -20,7 +20,10 @@ from groundswell.engine.run import RunOptions
 from groundswell.errors import SettingsError
 from groundswell.prices import ModelPrices
 from groundswell.program.request import Embedding, Reply, Request
+from groundswell.transports import weights
 from groundswell.transports.live import Live
+from groundswell.transports.llama import SLOTS
+from groundswell.transports.local import Local
 from groundswell.transports.scripted import Script, Scripted, registered
 
 MAX_CONCURRENT = 256
@@ -71,13 +74,17 @@ class ByModel:
             "scripted": Route("scripted", Scripted(registered), most),
             "emulated": Route("emulated", Scripted(_emulated, name="emulated"), most),
         }
+        self._local = Local(self._notice)
         self._live: dict[str, Live] = {}
 
     def route(self, request: Request) -> Route:
         model = request.model
-        full = model if model.partition("/")[0] in self._inside else self._accounts.resolve(model)
+        inside = {*self._inside, self._local.name}
+        full = model if model.partition("/")[0] in inside else self._accounts.resolve(model)
         provider = full.partition("/")[0]
-        if provider in self._inside:
+        if provider == self._local.name:
+            route = self._at_home(model, full)
+        elif provider in self._inside:
             if provider == "emulated":
                 _check_emulated(full)
             route = self._inside[provider]
@@ -97,7 +104,8 @@ class ByModel:
         return route if full == model else route._replace(full=full)
 
     def transport(self, name: str, account: str) -> Transport | None:
-        inside = next((route.transport for route in self._inside.values() if route.transport.name == name), None)
+        ways = [self._local, *(route.transport for route in self._inside.values())]
+        inside = next((way for way in ways if way.name == name), None)
         if inside is None and name == "live":
             return self._lived(self._accounts.account(account))
         return inside
@@ -108,6 +116,7 @@ class ByModel:
     async def close(self) -> None:
         for live in self._live.values():
             await live.close()
+        await self._local.close()
 
     @property
     def _accounts(self) -> Accounts:
@@ -121,6 +130,19 @@ class ByModel:
         if live is None:
             live = self._live[account.name] = Live(account, self._notice)
         return live
+
+    def _at_home(self, model: str, full: str) -> Route:
+        """The route to a model in this process. Its replies go by what is in its file, and by what runs it."""
+        path = self._local.models[model] = weights.locate(full)
+        which = weights.identity(path)
+        return Route(
+            self._local.name,
+            self._local,
+            at_once(min(self._most or SLOTS, SLOTS)),
+            model=which,
+            origin=f"llama.cpp {weights.runner_version()}",
+            known_as=f"{weights.PREFIX}{which}",
+        )
 
     def _limits(self, account: Account) -> PaceLimits:
         most = [limit for limit in (account.max_concurrent_requests, self._most) if limit is not None]

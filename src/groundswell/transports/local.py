@@ -1,0 +1,219 @@
+"""Models that run inside this process, from weights on this machine. Read `Local` from top to bottom.
+
+collect    the asks of a wave: chats at once, texts to embed one after the other
+_ask       encode (dialects/openai.py, which llama.cpp speaks), run in a thread (llama.py), decode
+SHELF      the models in memory: each once in a process, until the last engine that used it is closed
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from groundswell.dialects import openai
+from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
+from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, Request
+from groundswell.transports.llama import LONGEST_TEXT, CannotLoad, Llama
+from groundswell.transports.weights import identity, short_name
+
+T = TypeVar("T")
+
+SEEDS = (1 << 32) - 1
+"""llama.cpp's seeds are below this; this one means chance."""
+JSON = {"content-type": "application/json"}
+TOO_LONG = "too large to process"
+SLOW = "answers one request at a time: several at once would not get the same replies on this machine"
+PATIENCE = 5.0
+"""Seconds that the end of the process waits for requests that were given up."""
+
+Notice = Callable[[str, str, str], None]
+"""Is told account, model and what happened to it."""
+
+
+class Shelf:
+    """The models in memory, by what is in their files, and how many use each."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, tuple[Llama, int]] = {}
+        self._lock = threading.Lock()
+
+    def take(self, path: Path) -> tuple[str, Llama]:
+        """A model, to be put back."""
+        key = identity(path)
+        with self._lock:
+            llama, users = self._held.get(key) or (Llama(path), 0)
+            self._held[key] = llama, users + 1
+        return key, llama
+
+    def put_back(self, key: str) -> None:
+        """One who used it is done with it. Its memory is free when the last request has ended."""
+        with self._lock:
+            llama, users = self._held.pop(key)
+            if users > 1:
+                self._held[key] = llama, users - 1
+            else:
+                llama.unload()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+SHELF = Shelf()
+
+
+class Local:
+    """The transport of all local models of an engine. `models` says which file each model string means."""
+
+    name = "local"
+    barrier = False
+    cached = True
+    vectorised = True
+    ready = True
+    max_wave = 256
+
+    def __init__(self, notice: Notice | None = None) -> None:
+        self.models: dict[str, Path] = {}
+        self._notice = notice or (lambda account, model, what: None)
+        self._taken: dict[Path, tuple[str, Llama]] = {}
+        self._slow: set[Path] = set()
+        self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
+
+    async def dispatch(self, wave: Wave) -> Receipt:
+        self._sent[wave.id, wave.asks] = wave.items
+        return Receipt()
+
+    async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
+        items = self._sent.pop((intent.id, intent.asks))
+        chats = [asyncio.create_task(self._settled(item)) for item in items if isinstance(item.request, Chat)]
+        try:
+            for item in items:
+                if isinstance(item.request, Embed):
+                    yield await self._settled(item)
+            for chat in asyncio.as_completed(chats):
+                yield await chat
+        finally:
+            for task in chats:
+                task.cancel()
+
+    async def adopt(self, intent: Intent) -> Found | Absent | Undecided:
+        return Absent(perhaps_paid=True)
+
+    async def close(self) -> None:
+        """Put the models back."""
+        taken, self._taken = self._taken, {}
+        for key, _ in taken.values():
+            SHELF.put_back(key)
+
+    async def _settled(self, item: Item) -> Settled:
+        return Settled(item.ask, await self._ask(item.request, item.sample))
+
+    async def _ask(self, request: Request, sample: int) -> Reply | Embedding | Fault:
+        """Make one attempt."""
+        path = self.models[request.model]
+        body = encoded(request, sample, short_name(path))
+        if isinstance(body, Fault):
+            return body
+        llama = self._llama(path)
+        work = llama.embed if isinstance(request, Embed) else llama.chat
+        try:
+            status, answer = await in_thread(lambda stopped: work(body, stopped))
+        except CannotLoad as error:
+            return Fault(FaultKind.UNREACHABLE, str(error))
+        except (ValueError, RuntimeError) as error:  # what llama.cpp says before it begins, of a request it cannot take
+            return Fault(FaultKind.BAD_REQUEST, f"llama.cpp: {error}")
+        self._tell_slow(path, llama)
+        return decoded(request, status, answer)
+
+    def _llama(self, path: Path) -> Llama:
+        taken = self._taken.get(path)
+        if taken is None:
+            taken = self._taken[path] = SHELF.take(path)
+            if taken[1].exact is None:
+                self._notice(self.name, short_name(path), "loads its weights")
+        return taken[1]
+
+    def _tell_slow(self, path: Path, llama: Llama) -> None:
+        if llama.exact is False and path not in self._slow:
+            self._slow.add(path)
+            self._notice(self.name, short_name(path), SLOW)
+
+
+def encoded(request: Request, sample: int, name: str) -> dict[str, Any] | Fault:
+    """What to ask llama.cpp. Without a seed, the sample number is it: the same whenever a trial runs again."""
+    if isinstance(request, Embed) and request.dimensions is not None:
+        return Fault(FaultKind.BAD_REQUEST, "dimensions: the vectors of local models have one width; leave it out")
+    if isinstance(request, Chat):
+        seed = sample if request.seed is None else request.seed
+        request = msgspec.structs.replace(request, seed=seed % SEEDS)
+    call = openai.encode(request, "local")
+    if isinstance(call, Fault):
+        return call
+    body: dict[str, Any] = msgspec.json.decode(call.body)
+    return {**body, "model": name}
+
+
+def decoded(request: Request, status: int, answer: bytes) -> Reply | Embedding | Fault:
+    """What an answer of llama.cpp means."""
+    settlement = openai.decode(request, status, JSON, answer, time.time())
+    if isinstance(settlement, Reply):  # what was read before is a matter of chance, and must not be part of a reply
+        return msgspec.structs.replace(settlement, usage=msgspec.structs.replace(settlement.usage, cached_tokens=0))
+    if isinstance(settlement, Embedding):
+        return settlement
+    said = settlement.message.removeprefix(f"HTTP {status}: ")
+    if TOO_LONG in said:
+        return Fault(FaultKind.CONTEXT, f"a text has more than the {LONGEST_TEXT} tokens that can be embedded: {said}")
+    return msgspec.structs.replace(settlement, message=f"llama.cpp: {said}")
+
+
+_running: dict[threading.Thread, threading.Event] = {}
+
+
+async def in_thread(work: Callable[[threading.Event], T]) -> T:
+    """Do something long in a thread of its own. If nobody waits for it any more it is told so, and left alone."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+    stopped = threading.Event()
+
+    def go() -> None:
+        try:
+            result = work(stopped)
+        except BaseException as error:  # noqa: BLE001  the edge of the thread: who waits for it gets what was raised
+            tell(partial(done.set_exception, error))
+        else:
+            tell(partial(done.set_result, result))
+        finally:
+            _running.pop(threading.current_thread(), None)
+
+    def tell(end: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(lambda: None if done.done() else end())
+
+    thread = threading.Thread(target=go, name="groundswell-local", daemon=True)
+    _running[thread] = stopped
+    thread.start()
+    try:
+        return await done
+    finally:
+        stopped.set()
+
+
+def _give_up() -> None:
+    """The process ends: so must what still runs in threads, or it would run into what is being torn down."""
+    running = dict(_running)
+    for stopped in running.values():
+        stopped.set()
+    until = time.monotonic() + PATIENCE
+    for thread in running:
+        thread.join(max(0.0, until - time.monotonic()))
+
+
+atexit.register(_give_up)
