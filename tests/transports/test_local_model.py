@@ -129,6 +129,16 @@ def test_the_same_seed_is_the_same_reply_to_the_last_bit_and_another_seed_anothe
     assert (first.finish, first.model) == ("length", "SmolLM2-135M-Instruct.Q4_1")
 
 
+def test_a_long_prompt_that_was_read_before_gets_the_same_reply_to_the_last_bit() -> None:
+    """From 256 tokens on, llama.cpp has other ways to add up."""
+    extra = {"repeat_penalty": 1.1, "repeat_last_n": 256}
+    request = chat("stone " * 270, temperature=0.0, max_tokens=3, logprobs=1, extra=extra)
+    first, again = ask(request, request)
+    assert isinstance(first, Reply)
+    assert first.usage.input_tokens > 256
+    assert first == again
+
+
 def test_stop_and_what_is_passed_through() -> None:
     whole, cut, narrow = ask(
         chat("Count: one two three", temperature=0.0, max_tokens=8),

@@ -1,8 +1,9 @@
 """llama.cpp in this process. The only file that knows xllamacpp.
 
 What a model says must not depend on what else it is asked at the time, nor on what it was asked before. With flash
-attention and at most 32 rows at a time, what is computed for a token is the same, bit for bit, whether it was read or
-written, alone or beside others. So requests share batches, and what was read before is not read again. Not every
+attention, at most 32 rows at a time, and keys and values in 8 bits (of 16 bits, more than 256 are added up in another
+order for a row that is alone), what is computed for a token is the same, bit for bit, whether it was read or written,
+alone or beside others. So requests share batches, and what was read before is not read again. Not every
 processor and every format of weights may keep to that: `Llama` tries it out when it loads a model, and where it does
 not hold, answers one request at a time and starts each from nothing.
 """
@@ -34,6 +35,8 @@ ROWS = 32
 """Above this, flash attention adds up in another order."""
 BATCH = 64
 """Tokens that are read before anybody looks whether the reply is still wanted."""
+KEPT = 512
+"""MiB for what was read of conversations that have no slot at the moment: it need not be read again."""
 MOST_THREADS = 8
 LONGEST_SOCKET = 100
 WAITING = "OMP_WAIT_POLICY"
@@ -158,7 +161,6 @@ def _serve(path: Path, fit: Callable[[Any, Any], None]) -> Any:
     params.verbosity = -1
     params.n_threads_http = 1
     params.warmup = params.fit_params = params.ui = params.endpoint_slots = False
-    params.cache_ram_mib = 0
     params.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_ENABLED
     params.api_keys = [secrets.token_hex(16)]
     fit(llama, params)
@@ -190,11 +192,14 @@ def _for_talk(llama: Any, params: Any) -> None:
     params.n_parallel = SLOTS
     params.n_ctx = SLOTS * CONTEXT
     params.n_batch, params.n_ubatch = BATCH, ROWS
+    params.cache_type_k = params.cache_type_v = llama.ggml_type.GGML_TYPE_Q8_0
+    params.cache_ram_mib = KEPT
 
 
 def _for_embedding(llama: Any, params: Any) -> None:
     params.n_parallel = 1
     params.n_ctx = params.n_batch = params.n_ubatch = LONGEST_TEXT
+    params.cache_ram_mib = 0
     params.embedding = True
 
 
