@@ -24,6 +24,8 @@ from groundswell.program.trial import Program, find_function
 USUAL = Range(1, 500)
 MOST_ASKS = 2000
 """A rehearsed trial is given up after so many."""
+AT_LEAST = 10
+"""The work of running a trial at all, in messages that could be counted in that time."""
 
 
 class Use(NamedTuple):
@@ -48,7 +50,7 @@ Uses = dict[str, Use]
 
 class Rehearsed(NamedTuple):
     """What a trial would use, model by model; what it ended with, with short replies and with long ones; what is to be
-    said of it; and how many messages were counted for that.
+    said of it; and how much work that was, in messages that were counted.
     """
 
     uses: Uses
@@ -77,7 +79,7 @@ def rehearse_trial(program: Program[Any, Any], spec: Any, key: str, seed: int, r
         performances[0].conductor,
         performances[1].conductor,
         tuple(notes),
-        sum(each.work for each in performances),
+        sum(AT_LEAST + each.work for each in performances),
     )
 
 

@@ -54,11 +54,7 @@ class StandIn:
         """Rehearse some of the specs; the others end as these do."""
         everything = list(islice(specs, MOST_TRIALS + 1))
         self._admit(len(everything) * replicates)
-        rng = Random(self._seed)
-        drawn = rng.sample(range(len(everything)), min(len(everything), SAMPLE))
-        numbered = [(number, everything[number]) for number in drawn]
-        found = rehearse_some(program, numbered, rng, self._seed, work=self._work)
-        self._work += sum(each.work for each in found)
+        found = self._rehearse_some(program, everything)
         estimate = scaled(found, len(everything), replicates).assuming(*assumed(found, len(everything), program))
         await self._together(estimate)
         for number, spec in enumerate(everything):
@@ -84,6 +80,17 @@ class StandIn:
         self.expected = self.counters.planned
         if self._count > MOST_TRIALS:
             raise RunError(f"it submits more than {MOST_TRIALS:,} trials when replies are made up")
+
+    def _rehearse_some(self, program: Program[Any, Any], specs: list[Any]) -> list[Rehearsed]:
+        known = self._rehearsed.setdefault(program.id, [])
+        if self._work > MOST_WORK and len(known) >= FEWEST:
+            return known[: len(specs)]
+        rng = Random(self._seed)
+        drawn = rng.sample(range(len(specs)), min(len(specs), SAMPLE))
+        found = rehearse_some(program, [(at, specs[at]) for at in drawn], rng, self._seed, work=self._work)
+        self._work += sum(each.work for each in found)
+        known.extend(found)
+        return found
 
     def _rehearse(self, program: Program[Any, Any], spec: Any) -> Rehearsed:
         known = self._rehearsed.setdefault(program.id, [])
