@@ -65,15 +65,11 @@ class ByModel:
         max_concurrent: int | None,
         listeners: Sequence[Listener],
     ) -> None:
-        most = at_once(max_concurrent or MAX_CONCURRENT)
         self._load = accounts
         self._loaded: Accounts | None = None
         self._most = max_concurrent
         self._listeners = listeners
-        self._inside = {
-            "scripted": Route("scripted", Scripted(registered), most),
-            "emulated": Route("emulated", Scripted(_emulated, name="emulated"), most),
-        }
+        self._inside = {"scripted": Scripted(registered), "emulated": Scripted(_emulated, name="emulated")}
         self._local = Local(self._notice)
         self._live: dict[str, Live] = {}
 
@@ -85,26 +81,36 @@ class ByModel:
         if provider == self._local.name:
             route = self._at_home(model, full)
         elif provider in self._inside:
-            if provider == "emulated":
-                _check_emulated(full)
-            route = self._inside[provider]
+            route = self._within(provider, model, full)
         else:
-            target = self._accounts.find(full)
-            live = self._lived(target.account)
-            live.models[model] = target.model
-            route = Route(
-                target.account.name,
-                live,
-                self._limits(target.account),
-                model=target.model,
-                origin=target.account.origin,
-                known_as=_known_as(model, full, target),
-                limiter=(target.account.origin, target.account.key),
-            )
+            route = self._away(model, full)
         return route if full == model else route._replace(full=full)
 
+    def _within(self, provider: str, model: str, full: str) -> Route:
+        """The way to a function."""
+        if provider == "emulated":
+            _check_emulated(full)
+        way = self._inside[provider]
+        way.models[model] = full
+        return Route(provider, way, at_once(self._most or MAX_CONCURRENT))
+
+    def _away(self, model: str, full: str) -> Route:
+        """The way to a provider."""
+        target = self._accounts.find(full)
+        live = self._lived(target.account)
+        live.models[model] = target.model
+        return Route(
+            target.account.name,
+            live,
+            self._limits(target.account),
+            model=target.model,
+            origin=target.account.origin,
+            known_as=_known_as(model, full, target),
+            limiter=(target.account.origin, target.account.key),
+        )
+
     def transport(self, name: str, account: str) -> Transport | None:
-        ways = [self._local, *(route.transport for route in self._inside.values())]
+        ways: list[Transport] = [self._local, *self._inside.values()]
         inside = next((way for way in ways if way.name == name), None)
         if inside is None and name == "live":
             return self._lived(self._accounts.account(account))

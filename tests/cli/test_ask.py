@@ -173,6 +173,18 @@ def test_the_alias_default_is_asked_where_nobody_is_named(
     assert cli("ask", "How are you?").stdout == "fine, thank you\n"
 
 
+def test_an_alias_may_stand_for_a_scripted_or_an_emulated_model(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "groundswell.toml").write_text('[models]\nmine = "scripted/asked"\nparrot = "emulated/echo"\n')
+    replies = cli.json("ask", "How are you?", "-m", "mine,parrot")["analysis"]
+    assert [(replied["model"], replied["text"]) for replied in replies] == [
+        ("mine", "fine, thank you"),
+        ("parrot", "How are you?"),
+    ]
+
+
 @pytest.mark.parametrize("width", [120, 60], ids=["side by side", "one below the other"])
 def test_on_a_terminal_there_are_panels(cli: CommandLine, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     console = Console(force_terminal=True, width=width, color_system=None, highlight=False, record=True)

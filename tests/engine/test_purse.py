@@ -155,3 +155,55 @@ def test_the_forecast_of_a_run_that_goes_on(store: Path) -> None:
             assert [found.low, found.high] == pytest.approx([4.0, 4.0])
 
     asyncio.run(main())
+
+
+TURNS, TALKS = 8, 200
+
+
+@pytest.mark.parametrize(
+    ("limits", "share"),
+    [
+        pytest.param(Limits(usd=TURNS * TALKS * 0.02 / 2), 0.4, id="dollars"),
+        pytest.param(Limits(calls=TURNS * TALKS // 2), 0.4, id="calls"),
+        pytest.param(Limits(tokens=TURNS * TALKS * 3 // 2), 0.4, id="tokens"),
+        pytest.param(Limits(calls=TURNS * TALKS // 2, usd=1000.0), 0.4, id="the one that comes first"),
+    ],
+)
+def test_half_a_budget_brings_nearly_half_of_the_trials_to_an_end(store: Path, limits: Limits, share: float) -> None:
+    """Even if all could be under way at once, and would then end with nothing."""
+
+    async def main() -> None:
+        async with opened(store, max_concurrent=TALKS) as engine:
+            async for _ in engine.run("story", options=RunOptions(limits=limits)).map(chat, range(TALKS)):
+                pass
+
+    with pytest.raises(RunStopped):
+        run_async(main())
+    assert share * TALKS <= counters(store).usable <= TALKS / 2
+
+
+def test_without_a_budget_as_many_trials_are_open_as_can_be(store: Path) -> None:
+    most = 0
+
+    async def main(limits: Limits) -> None:
+        nonlocal most
+        most = 0
+        async with opened(store, max_concurrent=TALKS) as engine:
+            run = engine.run(None, options=RunOptions(limits=limits))
+            async for _ in run.map(chat, range(TALKS)):
+                most = max(most, run.admission.window)
+
+    run_async(main(Limits()))
+    assert most > TALKS / 2
+    run_async(main(Limits(seconds=100.0)))
+    assert most > TALKS / 2
+    run_async(main(Limits(usd=1000.0)))
+    assert most > TALKS / 2, "and with one that will do, once it is known what a trial takes"
+
+
+@program("purse/chat")
+async def chat(trial: Trial, spec: int) -> int:
+    """A conversation of equal turns, of which little more is held back than is used."""
+    for turn in range(TURNS):
+        await trial.ask("any", f"{spec}.{turn}", max_tokens=2)
+    return spec

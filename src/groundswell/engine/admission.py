@@ -68,7 +68,8 @@ class Admission:
         """How many trials are kept open."""
         options, lanes = self._run.options, self._run.lanes
         barrier = options.schedule == "waves" or lanes.barrier
-        return options.window or plan.window(lanes.slots or START, barrier=barrier)
+        most = options.window or plan.window(lanes.slots or START, barrier=barrier)
+        return most if barrier else self._run.dispatch.purse.trials(most)
 
     @property
     def busy(self) -> bool:

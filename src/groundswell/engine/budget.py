@@ -58,6 +58,16 @@ class Budget:
             return f"the budget of ${limits.usd:g} is used up (${spent.usd:.4f} spent, ${held.usd:.4f} in flight)"
         return None
 
+    def share(self, calls: int, tokens: int, usd: float) -> float:
+        """How much of the whole this is, by the limit that it comes closest to; time does not count."""
+        parts = (calls, self.limits.calls), (tokens, self.limits.tokens), (usd, self.limits.usd)
+        return max((amount / limit if limit else 1.0 for amount, limit in parts if limit is not None), default=0.0)
+
+    @property
+    def counts(self) -> bool:
+        """Whether anything but time is limited."""
+        return msgspec.structs.replace(self.limits, seconds=None) != Limits()
+
     def reserve(self, tokens: int, usd: float) -> None:
         """One ask leaves."""
         self.reserved.calls += 1

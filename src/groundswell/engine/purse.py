@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
 NOTHING_SEEN = Seen()
+FIRST = 8
+"""How many trials a run with a budget begins before it knows what one of them takes."""
 
 
 class Purse:
@@ -31,6 +33,19 @@ class Purse:
         self._limited = run.options.limits != Limits()
         spent = Spending(counters.sent, counters.input_tokens + counters.output_tokens, counters.usd)
         self._budget = Budget(run.options.limits, run.clock.now(), spent)
+        self._counts = self._budget.counts
+        self._left = 1.0 - self._budget.share(spent.calls, spent.tokens, spent.usd)
+        self._ended, self._took = 0, 0.0
+
+    def trials(self, most: int) -> int:
+        """How many trials to keep open. A budget that will not do for all should bring some of them to an end, rather
+        than all of them halfway: no more are begun than there is enough left for, as far as the ended ones tell.
+        """
+        if not self._counts:
+            return most
+        if not self._ended:
+            return min(most, FIRST)
+        return max(1, min(most, int((self._left - self._took) * self._ended / self._took))) if self._took else most
 
     def affords(self, lane: Lane, asks: Iterable[Pending], wanted: int, now: float) -> tuple[int, str | None]:
         """How many of the next asks may be sent, and why no more."""
@@ -79,6 +94,7 @@ class Purse:
                 pending.trial.usd += price
             if self._limited:
                 self._learn(request_of(pending), usage)
+                pending.trial.share += self._budget.share(1, tokens, usd)
         if self._limited:
             self._budget.settle(pending.tokens, pending.usd, tokens, usd)
             pending.tokens, pending.usd = 0, 0.0
@@ -86,6 +102,8 @@ class Purse:
     def ended(self, trial: OpenTrial) -> None:
         """A trial ended: what it cost says what others will."""
         self.tally.add(trial.usd, reused=trial.reused)
+        self._ended += 1
+        self._took += trial.share
 
     def _learn(self, request: Request, usage: Usage) -> None:
         if (seen := self._seen.get(request.model)) is None:

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
+import msgspec
+
 from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
 from groundswell.errors import SettingsError
 from groundswell.program.request import Embedding, Fault, Reply, Request
@@ -68,6 +70,7 @@ class Scripted:
         self.cached = cached
         self.vectorised = False
         self.ready = True
+        self.models: dict[str, str] = {}
         self._script = script
         self._wants_sample = _wants_sample(script)
         self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
@@ -79,7 +82,8 @@ class Scripted:
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         waiting: list[asyncio.Task[Settled]] = []
         for item in self._sent.pop((intent.id, intent.asks)):
-            answer = self._script(item.request, item.sample) if self._wants_sample else self._script(item.request)
+            request = self._meant(item.request)
+            answer = self._script(request, item.sample) if self._wants_sample else self._script(request)
             if not isinstance(answer, Answer) and inspect.isawaitable(answer):
                 waiting.append(asyncio.create_task(_later(item.ask, answer)))
             else:
@@ -90,6 +94,11 @@ class Scripted:
         finally:
             for task in waiting:
                 task.cancel()
+
+    def _meant(self, request: Request) -> Request:
+        """The request by the model's full name, where an alias stands for it in `models`."""
+        full = self.models.get(request.model, request.model)
+        return request if full == request.model else msgspec.structs.replace(request, model=full)
 
     async def adopt(self, intent: Intent) -> Found | Absent | Undecided:
         return Absent(perhaps_paid=True)
