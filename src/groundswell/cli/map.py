@@ -127,7 +127,7 @@ def map_table(
     from groundswell.engine.run import RunOptions
     from groundswell.engine.summary import summarise
     from groundswell.estimate.declared import estimate_of
-    from groundswell.experiments.prompting.mapping import Settings, check_writable, map_rows, may_replace
+    from groundswell.experiments.prompting.mapping import Settings, check_writable, map_rows, may_replace, noted
     from groundswell.experiments.prompting.tables import Source
 
     given = Settings(
@@ -154,7 +154,8 @@ def map_table(
     async def work(engine: Engine) -> Summary:
         before = engine.store.runs.find(title)
         with may_replace(settings.out) if overwrite else nullcontext():
-            check_writable(settings, None if before is None else before.analysis)
+            if before is None or before.analysis is not None:  # one that was killed must look what it has
+                check_writable(settings, None if before is None else noted(before.analysis))
             summary = await engine.drive(map_rows, settings, name=title, seed=seed, options=options)
         if before is not None and summarise(before).asks == summary.asks:
             output.say(f"nothing was asked: {title} is a run that you have; its file was written anew")
