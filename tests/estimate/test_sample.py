@@ -54,6 +54,22 @@ def test_a_thousand_specs_are_rehearsed_whole_and_models_come_in_their_order() -
     assert not any("were rehearsed" in sentence for sentence in found.assumptions)
 
 
+@program("estimate/calm")
+async def calm(trial: Trial, spec: int) -> None:
+    """Asks what others ask too, at a temperature of 0, and then something of its own."""
+    await trial.ask(M, "x" * 600, temperature=0, max_tokens=10)
+    await trial.embed("e/x", ["the same"])
+    await trial.ask(M, f"{spec} " * 10, temperature=0, max_tokens=10)
+
+
+def test_replies_that_equal_requests_share_may_be_paid_for_once() -> None:
+    chats, embedded = rehearse(calm, range(100), replies=(5, 5), replicates=3).loads
+    assert chats.calls == Range(101, 600)
+    assert chats.output_tokens == Range(505, 3000)
+    assert 100 < chats.input_tokens.low < 100 + 100 * 20
+    assert embedded.calls == Range(1, 300)
+
+
 @program("estimate/long_talk")
 async def long_talk(trial: Trial, spec: int) -> None:
     talk = [user("x")]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from groundswell.engine.ranges import Range
 from groundswell.estimate.figures import Estimate, Load
-from groundswell.estimate.rehearsal import USUAL, Rehearsed, Use, rehearse_trial
+from groundswell.estimate.rehearsal import USUAL, Rehearsed, Shared, Use, rehearse_trial
 from groundswell.program.trial import Program
 
 S = TypeVar("S")
@@ -97,10 +97,29 @@ def scaled(rehearsed: list[Rehearsed], count: int, replicates: int = 1) -> Estim
     loads = []
     for model in dict.fromkeys(model for each in rehearsed for model in each.uses):
         uses = [each.uses.get(model, Use()) for each in rehearsed]
-        calls, read, written = (_total([use[column] for use in uses], count) * replicates for column in range(3))
+        totals = [_total([use[column] for use in uses], count) * replicates for column in range(3)]
+        spared = _spared(
+            [one for each in rehearsed for one in each.shared if one.model == model], count / len(uses), replicates
+        )
+        calls, read, written = (
+            Range(max(0.0, total.low - less), total.high) for total, less in zip(totals, spared, strict=True)
+        )
         turns = reduce(Range.longer, (use.turns for use in uses))
         loads.append(Load(model, calls, read, written, turns))
     return Estimate(trials, tuple(loads), reduce(Range.longer, (each.turns for each in rehearsed)))
+
+
+def _spared(shared: list[Shared], times: float, replicates: int) -> tuple[float, float, float]:
+    """Calls, tokens in and tokens out that are not used, at the most, since equal requests share a reply. Replies that
+    are made up are equal: requests that hold them are seldom as equal in earnest.
+    """
+    every = [(1.0, one.input, one.output) for one in shared]
+    once = {one.print: (1.0, one.input, one.output) for one in shared}.values()
+    calls, read, written = (
+        sum(figures[column] for figures in every) * times * replicates - sum(figures[column] for figures in once)
+        for column in range(3)
+    )
+    return calls, read, written
 
 
 def _total(figures: list[Range], count: int) -> Range:
