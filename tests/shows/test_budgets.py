@@ -49,9 +49,9 @@ def of(flag: str, amount: float) -> str:
         pytest.param(CASES["plain"], "--max-calls", (), id="calls"),
         pytest.param(CASES["plain"], "--max-tokens", (), id="tokens"),
         pytest.param(CASES["plain"], "--budget", WEATHER, id="dollars, faults"),
-        pytest.param(CASES["plain"], "--max-calls", WEATHER, id="calls, faults"),
-        pytest.param(CASES["plain"], "--max-tokens", WEATHER, id="tokens, faults"),
-        pytest.param(CASES["with everything"], "--budget", (), id="dollars, everything"),
+        pytest.param(CASES["plain"], "--max-calls", WEATHER, id="calls, faults", marks=pytest.mark.slow),
+        pytest.param(CASES["plain"], "--max-tokens", WEATHER, id="tokens, faults", marks=pytest.mark.slow),
+        pytest.param(CASES["with everything"], "--budget", (), id="dollars, everything", marks=pytest.mark.slow),
         pytest.param(CASES["with everything"], "--budget", WEATHER, id="dollars, everything, faults"),
     ],
 )
@@ -94,7 +94,7 @@ def test_the_same_limit_again_sends_nothing_and_says_what_to_do(tmp_path: Path, 
     assert (desk.books, desk.written) == (paid, written)
 
 
-@pytest.mark.parametrize("flag", ["--budget", "--max-calls", "--max-tokens"])
+@pytest.mark.parametrize("flag", ["--budget", "--max-calls", pytest.param("--max-tokens", marks=pytest.mark.slow)])
 def test_half_of_a_bill_brings_conversations_to_an_end(flag: str, tmp_path: Path, emulator: Threaded) -> None:
     """Asks must not be spread over all conversations, so that none of them ends."""
     models = f'models=["{OPENAI}","{DEARER}"]'

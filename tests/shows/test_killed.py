@@ -31,7 +31,7 @@ PLAIN = ["map", "t.csv", "-p", "Say {word}", "--check", 'small: contains "small"
 CASES = {
     "a thousand rows": Case([*PLAIN, "-m", OPENAI], 1000, (OPENAI,), 1, 1000),
     "two providers": Case([*PLAIN, "-m", f"{OPENAI},{ANTHROPIC}"], 400, (OPENAI, ANTHROPIC), 2, 800),
-    "with a schema and a judge": Case([*graded(), *CALM], 200, (OPENAI, ANTHROPIC), 2, 600),
+    "with a schema and a judge": Case([*graded(), *CALM], 150, (OPENAI, ANTHROPIC), 2, 450),
 }
 
 
