@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from groundswell import Trial, program, rehearse
+from groundswell import Trial, program, rehearse, user
 from groundswell.engine.ranges import Range
-from groundswell.estimate.sample import SAMPLE, reservoir
+from groundswell.estimate.sample import FEWEST, SAMPLE, reservoir
 from tests.estimate.stage import M, chat
 
 
@@ -29,14 +29,62 @@ def test_few_specs_are_all_rehearsed() -> None:
     assert not any("were rehearsed" in sentence for sentence in found.assumptions)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_range_of_a_sample_holds_the_whole(seed: int) -> None:
-    count = 3000
+    count = 30_000
     found = rehearse(once, iter(range(count)), seed=seed)
     assert found.trials == Range(count, count)
-    assert 5000 in found.loads[0].calls
-    assert found.loads[0].calls.high - found.loads[0].calls.low < 1500
-    assert f"{SAMPLE} of 3,000 specs of estimate/once were rehearsed" in found.assumptions
+    assert 50_000 in found.loads[0].calls
+    assert found.loads[0].calls.high - found.loads[0].calls.low < 5000
+    assert f"{SAMPLE:,} of 30,000 specs of estimate/once were rehearsed" in found.assumptions
+
+
+@program("estimate/one_of_two")
+async def one_of_two(trial: Trial, spec: int) -> None:
+    """Models take turns from trial to trial, as those of a tournament do."""
+    await trial.ask(("first/x", "second/x")[spec % 2], "x", max_tokens=1)
+
+
+def test_a_thousand_specs_are_rehearsed_whole_and_models_come_in_their_order() -> None:
+    found = rehearse(one_of_two, range(1000))
+    assert [(load.model, load.calls) for load in found.loads] == [
+        ("first/x", Range(500, 500)),
+        ("second/x", Range(500, 500)),
+    ]
+    assert not any("were rehearsed" in sentence for sentence in found.assumptions)
+
+
+@program("estimate/calm")
+async def calm(trial: Trial, spec: int) -> None:
+    """Asks what others ask too, at a temperature of 0, and then something of its own."""
+    await trial.ask(M, "x" * 600, temperature=0, max_tokens=10)
+    await trial.embed("e/x", ["the same"])
+    await trial.ask(M, f"{spec} " * 10, temperature=0, max_tokens=10)
+
+
+def test_replies_that_equal_requests_share_may_be_paid_for_once() -> None:
+    chats, embedded = rehearse(calm, range(100), replies=(5, 5), replicates=3).loads
+    assert chats.calls == Range(101, 600)
+    assert chats.output_tokens == Range(505, 3000)
+    assert 100 < chats.input_tokens.low < 100 + 100 * 20
+    assert embedded.calls == Range(1, 300)
+
+
+@program("estimate/long_talk")
+async def long_talk(trial: Trial, spec: int) -> None:
+    talk = [user("x")]
+    for _ in range(100 + spec % 2):
+        await trial.ask(M, talk, max_tokens=1)
+        talk.append(user("x"))
+
+
+def test_long_conversations_are_rehearsed_until_it_is_too_much_work() -> None:
+    """The first ones are not like the others: it must not be these alone that are rehearsed."""
+    found = rehearse(long_talk, sorted(range(400), key=lambda spec: spec % 2))
+    (sentence,) = [sentence for sentence in found.assumptions if "were rehearsed" in sentence]
+    assert FEWEST <= int(sentence.split()[0]) < 100
+    assert 400 * 100 + 200 in found.loads[0].calls
+    assert found.loads[0].calls.low > 400 * 100
 
 
 def test_there_may_be_many_specs_and_none_is_kept() -> None:

@@ -127,7 +127,7 @@ def map_table(
     from groundswell.engine.run import RunOptions
     from groundswell.engine.summary import summarise
     from groundswell.estimate.declared import estimate_of
-    from groundswell.experiments.prompting.mapping import Settings, check_writable, map_rows, may_replace
+    from groundswell.experiments.prompting.mapping import Settings, check_writable, map_rows, may_replace, noted
     from groundswell.experiments.prompting.tables import Source
 
     given = Settings(
@@ -153,8 +153,9 @@ def map_table(
 
     async def work(engine: Engine) -> Summary:
         before = engine.store.runs.find(title)
-        with may_replace(settings.out) if overwrite else nullcontext():
-            check_writable(settings, None if before is None else before.analysis)
+        with may_replace(settings.out) if overwrite or _left_behind(flags.store, settings.out) else nullcontext():
+            if before is None or before.analysis is not None:  # one that was killed must look what it has
+                check_writable(settings, None if before is None else noted(before.analysis))
             summary = await engine.drive(map_rows, settings, name=title, seed=seed, options=options)
         if before is not None and summarise(before).asks == summary.asks:
             output.say(f"nothing was asked: {title} is a run that you have; its file was written anew")
@@ -162,6 +163,21 @@ def map_table(
         return summary
 
     run_and_report(work, flags, report=_report(costs), estimate=lambda: estimate_of(map_rows, settings))
+
+
+def _left_behind(store: str, out: str) -> bool:
+    """Whether the file is what a run that failed has left, for a misspelt model, say: the right command replaces it."""
+    from groundswell.cli.stored import opened
+    from groundswell.engine.driver import driver_name
+    from groundswell.experiments.prompting.mapping import map_rows, noted
+    from groundswell.experiments.prompting.sheets import fingerprint_of
+
+    there = fingerprint_of(Path(out))
+    if there is None:
+        return False
+    with opened(store) as held:
+        failed = [run for run in held.runs.list() if run.status == "failed" and run.driver == driver_name(map_rows)]
+    return any(there == noted(run.analysis) for run in failed)
 
 
 def _form_of(path: Path, form: Form | None) -> Format:

@@ -201,6 +201,8 @@ def finish(
         output.print_endpoints(figures, verbose=verbose)
     if error is not None:
         output.print_error(error, verbose=verbose)
+    elif summary is not None and summary.status == "failed":  # the driver ended all the same, with what there was
+        typer.echo(f"error: {summary.error}", err=True)
     mended_first = isinstance(error, RunError | SettingsError | ProgramError)
     if summary is not None and not mended_first and (advice := _advice(summary, store)) is not None:
         output.say(advice)

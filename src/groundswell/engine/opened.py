@@ -26,7 +26,6 @@ class OpenTrial:
     torn       it was open when an earlier session ended; what it asks first may have been asked then
     lenient    it is a new attempt: where it asks something else than before, it is asked anew
     was        the outcome that it had before it was scored again, and its fault
-    share      how much of the run's budget its asks have taken in this session
     usd        what its asks have cost in this session; `reused`: not all, since some replies were there already
     """
 
@@ -43,7 +42,6 @@ class OpenTrial:
         "program",
         "recorded",
         "reused",
-        "share",
         "spec",
         "torn",
         "usd",
@@ -77,7 +75,7 @@ class OpenTrial:
         self.inherited = inherited
         self.outcome: Outcome[Any] | None = None
         self.torn = recorded is not None and row.outcome is None
-        self.usd = self.share = 0.0
+        self.usd = 0.0
         self.reused = bool(recorded)
 
     def drop(self) -> None:

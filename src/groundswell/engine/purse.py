@@ -39,7 +39,8 @@ class Purse:
 
     def trials(self, most: int) -> int:
         """How many trials to keep open. A budget that will not do for all should bring some of them to an end, rather
-        than all of them halfway: no more are begun than there is enough left for, as far as the ended ones tell.
+        than all of them halfway: no more are begun than there is enough left for. What one takes is what all have taken
+        by the number of those that have ended: too much rather than too little, since the cheap ones may end first.
         """
         if not self._counts:
             return most
@@ -94,7 +95,7 @@ class Purse:
                 pending.trial.usd += price
             if self._limited:
                 self._learn(request_of(pending), usage)
-                pending.trial.share += self._budget.share(1, tokens, usd)
+                self._took += self._budget.share(1, tokens, usd)
         if self._limited:
             self._budget.settle(pending.tokens, pending.usd, tokens, usd)
             pending.tokens, pending.usd = 0, 0.0
@@ -103,7 +104,6 @@ class Purse:
         """A trial ended: what it cost says what others will."""
         self.tally.add(trial.usd, reused=trial.reused)
         self._ended += 1
-        self._took += trial.share
 
     def _learn(self, request: Request, usage: Usage) -> None:
         if (seen := self._seen.get(request.model)) is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import cycle
 from math import ceil, floor
 from typing import Any, NamedTuple
@@ -39,8 +40,9 @@ class Mood(NamedTuple):
     high: bool
 
 
+@lru_cache(maxsize=64)
 def words(tokens: float) -> str:
-    """A text of about so many tokens."""
+    """A text of about so many tokens. Remembered: a rehearsal has replies of two lengths, thousands of them."""
     size, made, length = ceil(tokens * CHARACTERS), list[str](), 0
     for word in cycle(WORDS):
         if length >= size:

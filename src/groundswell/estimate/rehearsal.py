@@ -18,12 +18,24 @@ from groundswell.estimate import made_up
 from groundswell.estimate.made_up import Mood
 from groundswell.estimate.tokens import request_tokens
 from groundswell.program.conductor import Conductor, Strand, Wait
-from groundswell.program.request import Chat, Embed, Fault, FaultKind, Invoke, Request, Returned, Settlement
+from groundswell.program.request import (
+    Chat,
+    Embed,
+    Fault,
+    FaultKind,
+    Invoke,
+    Request,
+    Returned,
+    Settlement,
+    fingerprint,
+)
 from groundswell.program.trial import Program, find_function
 
 USUAL = Range(1, 500)
 MOST_ASKS = 2000
 """A rehearsed trial is given up after so many."""
+AT_LEAST = 10
+"""The work of running a trial at all, in messages that could be counted in that time."""
 
 
 class Use(NamedTuple):
@@ -46,9 +58,18 @@ class Use(NamedTuple):
 Uses = dict[str, Use]
 
 
+class Shared(NamedTuple):
+    """A call whose reply is good for every equal one (an embedding, a chat at a temperature of 0), and its tokens."""
+
+    print: bytes
+    model: str
+    input: float
+    output: float
+
+
 class Rehearsed(NamedTuple):
     """What a trial would use, model by model; what it ended with, with short replies and with long ones; what is to be
-    said of it; and how many messages were counted for that.
+    said of it; how much work that was, in messages that were counted; and its shared calls, with short replies.
     """
 
     uses: Uses
@@ -57,6 +78,7 @@ class Rehearsed(NamedTuple):
     long: Conductor
     notes: tuple[str, ...]
     work: int
+    shared: tuple[Shared, ...] = ()
 
 
 def rehearse_trial(program: Program[Any, Any], spec: Any, key: str, seed: int, replies: Range = USUAL) -> Rehearsed:
@@ -77,7 +99,8 @@ def rehearse_trial(program: Program[Any, Any], spec: Any, key: str, seed: int, r
         performances[0].conductor,
         performances[1].conductor,
         tuple(notes),
-        sum(each.work for each in performances),
+        sum(AT_LEAST + each.work for each in performances),
+        tuple(performances[0].shared),
     )
 
 
@@ -104,6 +127,7 @@ class Performance:
         self.uses: Uses = {}
         self.turns = 0
         self.values = False
+        self.shared: list[Shared] = []
         self.notes: list[str] = []
 
     def played(self) -> Performance:
@@ -117,7 +141,7 @@ class Performance:
         return self
 
     def _play(self) -> None:
-        self.uses, self.turns, self.notes, asks = {}, 0, [], 0
+        self.uses, self.turns, self.shared, self.notes, asks = {}, 0, [], [], 0
         conductor = self.conductor = Conductor(self._program, *self._instance)
         waits = self._without_calls(conductor.start())
         while waits and not conductor.ended:
@@ -152,9 +176,12 @@ class Performance:
         self.work += 1 if isinstance(request, Embed) else len(request.messages)
         if isinstance(request, Embed):
             self.uses[request.model] = use.one_more(tokens, NOTHING)
+            self.shared.append(Shared(fingerprint(request), request.model, tokens.low, 0))
             return made_up.embedding(request)
         made, counted = self._reply(wait, request)
         self.uses[request.model] = use.one_more(tokens, Range(counted, counted))
+        if request.temperature == 0:
+            self.shared.append(Shared(fingerprint(request), request.model, tokens.low, counted))
         return made
 
     def _reply(self, wait: Wait, chat: Chat) -> tuple[Settlement, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from math import sqrt
 from random import Random
@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 
 from groundswell.engine.ranges import Range
 from groundswell.estimate.figures import Estimate, Load
-from groundswell.estimate.rehearsal import USUAL, Rehearsed, Use, rehearse_trial
+from groundswell.estimate.rehearsal import USUAL, Rehearsed, Shared, Use, rehearse_trial
 from groundswell.program.trial import Program
 
 S = TypeVar("S")
 
-SAMPLE = 200
+SAMPLE = 2000
 """So many specs are rehearsed; where there are more, as many of them, drawn by the seed."""
-MOST_WORK = 500_000
+MOST_WORK = 250_000
 FEWEST = 10
-"""After so many messages of prompts no further spec is begun, if at least so many were rehearsed."""
+"""After so many messages of prompts, a second or two, no further spec is begun, if at least so many were rehearsed."""
 SURE = 3.0
 """Standard errors by which a range is widened where not all specs were rehearsed."""
 
@@ -36,39 +36,45 @@ def rehearse(
 ) -> Estimate:
     """What a program would use on specs: each is run with made-up replies of so many tokens, short and long ones.
 
-    Of more than 200 specs, 200 are drawn, and the ranges widened by what that leaves unsure. There may be millions:
-    they are only counted.
+    All of them, as a rule; of more than 2,000, or where conversations are long, some are drawn, and the ranges widened
+    by what that leaves unsure. There may be millions: they are only counted.
     """
     span = USUAL if replies is None else Range(*replies)
     rng = Random(seed)
-    drawn, count = reservoir(specs, SAMPLE, rng)
-    rng.shuffle(drawn)  # there may be too much work for all of them
-    rehearsed = list(_rehearsed(program, drawn, seed, span))
-    found = scaled(rehearsed, count, replicates)
-    if count > len(rehearsed):
-        found = found.assuming(f"{len(rehearsed):,} of {count:,} specs of {program.name} were rehearsed")
-    return found.assuming(*assumed(rehearsed, program, replies))
+    drawn, count = reservoir(enumerate(specs), SAMPLE, rng)
+    rehearsed = rehearse_some(program, drawn, rng, seed, span)
+    return scaled(rehearsed, count, replicates).assuming(*assumed(rehearsed, count, program, replies))
 
 
-def _rehearsed(program: Program[S, Any], specs: Iterable[S], seed: int, replies: Range) -> Iterator[Rehearsed]:
-    work = 0
-    for number, spec in enumerate(specs):
-        if work > MOST_WORK and number >= FEWEST:
-            return
-        found = rehearse_trial(program, spec, f"rehearsal/{number}", seed, replies)
-        work += found.work
-        yield found
+def rehearse_some(
+    program: Program[S, Any],
+    numbered: Iterable[tuple[int, S]],
+    rng: Random,
+    seed: int,
+    replies: Range = USUAL,
+    *,
+    work: int = 0,
+) -> list[Rehearsed]:
+    """Rehearse specs, any of them first, until that is too much work (so much was done before); in their order."""
+    found = dict[int, Rehearsed]()
+    for number, spec in rng.sample(kept := list(numbered), len(kept)):
+        if work > MOST_WORK and len(found) >= FEWEST:
+            break
+        found[number] = rehearse_trial(program, spec, f"rehearsal/{number}", seed, replies)
+        work += found[number].work
+    return [found[number] for number in sorted(found)]
 
 
 def assumed(
-    rehearsed: Iterable[Rehearsed], program: Program[Any, Any], replies: tuple[float, float] | None
+    rehearsed: Sequence[Rehearsed], count: int, program: Program[Any, Any], replies: tuple[float, float] | None = None
 ) -> list[str]:
-    """What the figures of a program rest on."""
+    """What the figures of a program on so many specs rest on."""
+    some = [f"{len(rehearsed):,} of {count:,} specs of {program.name} were rehearsed"] * (count > len(rehearsed))
     low, high = replies or (USUAL.low, USUAL.high)
     asked = any(each.uses for each in rehearsed)
     lengths = f"replies in {program.name} have {low:g} to {high:g} tokens, or max_tokens where that is less"
     notes = dict.fromkeys(note for each in rehearsed for note in each.notes)
-    return [*([lengths, TOKENS] if asked else []), *notes]
+    return [*some, *([lengths, TOKENS] if asked else []), *notes]
 
 
 def reservoir(specs: Iterable[S], most: int, rng: Random) -> tuple[list[S], int]:
@@ -91,10 +97,29 @@ def scaled(rehearsed: list[Rehearsed], count: int, replicates: int = 1) -> Estim
     loads = []
     for model in dict.fromkeys(model for each in rehearsed for model in each.uses):
         uses = [each.uses.get(model, Use()) for each in rehearsed]
-        calls, read, written = (_total([use[column] for use in uses], count) * replicates for column in range(3))
+        totals = [_total([use[column] for use in uses], count) * replicates for column in range(3)]
+        spared = _spared(
+            [one for each in rehearsed for one in each.shared if one.model == model], count / len(uses), replicates
+        )
+        calls, read, written = (
+            Range(max(0.0, total.low - less), total.high) for total, less in zip(totals, spared, strict=True)
+        )
         turns = reduce(Range.longer, (use.turns for use in uses))
         loads.append(Load(model, calls, read, written, turns))
     return Estimate(trials, tuple(loads), reduce(Range.longer, (each.turns for each in rehearsed)))
+
+
+def _spared(shared: list[Shared], times: float, replicates: int) -> tuple[float, float, float]:
+    """Calls, tokens in and tokens out that are not used, at the most, since equal requests share a reply. Replies that
+    are made up are equal: requests that hold them are seldom as equal in earnest.
+    """
+    every = [(1.0, one.input, one.output) for one in shared]
+    once = {one.print: (1.0, one.input, one.output) for one in shared}.values()
+    calls, read, written = (
+        sum(figures[column] for figures in every) * times * replicates - sum(figures[column] for figures in once)
+        for column in range(3)
+    )
+    return calls, read, written
 
 
 def _total(figures: list[Range], count: int) -> Range:

@@ -16,7 +16,7 @@ from groundswell.engine.records import Counters
 from groundswell.errors import RunError, RunStopped
 from groundswell.estimate.figures import Estimate
 from groundswell.estimate.rehearsal import Rehearsed, rehearse_trial
-from groundswell.estimate.sample import FEWEST, MOST_WORK, SAMPLE, assumed, scaled
+from groundswell.estimate.sample import FEWEST, MOST_WORK, SAMPLE, assumed, rehearse_some, scaled
 from groundswell.program.conductor import Conductor
 from groundswell.program.trial import Program
 
@@ -54,9 +54,8 @@ class StandIn:
         """Rehearse some of the specs; the others end as these do."""
         everything = list(islice(specs, MOST_TRIALS + 1))
         self._admit(len(everything) * replicates)
-        chosen = Random(self._seed).sample(everything, SAMPLE) if len(everything) > SAMPLE else everything
-        found = [self._rehearse(program, spec) for spec in chosen]
-        estimate = scaled(found, len(everything), replicates).assuming(*assumed(found, program, None))
+        found = self._rehearse_some(program, everything)
+        estimate = scaled(found, len(everything), replicates).assuming(*assumed(found, len(everything), program))
         await self._together(estimate)
         for number, spec in enumerate(everything):
             for replicate in range(replicates):
@@ -66,7 +65,7 @@ class StandIn:
         """Rehearse one trial."""
         self._admit(1)
         found = self._rehearse(program, spec)
-        await self._together(scaled([found], 1).assuming(*assumed([found], program, None)))
+        await self._together(scaled([found], 1).assuming(*assumed([found], 1, program)))
         return self._outcome(spec, found, key or f"{self._count}")
 
     def stop(self, reason: str, why: str) -> None:
@@ -81,6 +80,17 @@ class StandIn:
         self.expected = self.counters.planned
         if self._count > MOST_TRIALS:
             raise RunError(f"it submits more than {MOST_TRIALS:,} trials when replies are made up")
+
+    def _rehearse_some(self, program: Program[Any, Any], specs: list[Any]) -> list[Rehearsed]:
+        known = self._rehearsed.setdefault(program.id, [])
+        if self._work > MOST_WORK and len(known) >= FEWEST:
+            return known[: len(specs)]
+        rng = Random(self._seed)
+        drawn = rng.sample(range(len(specs)), min(len(specs), SAMPLE))
+        found = rehearse_some(program, [(at, specs[at]) for at in drawn], rng, self._seed, work=self._work)
+        self._work += sum(each.work for each in found)
+        known.extend(found)
+        return found
 
     def _rehearse(self, program: Program[Any, Any], spec: Any) -> Rehearsed:
         known = self._rehearsed.setdefault(program.id, [])

@@ -136,7 +136,7 @@ class StoreJournal:
         self._writer.failed.append(failed)
         self._counters_key = (SET_COUNTERS, record.number)
         self._after: Callable[[], None] | None = None
-        self._indexed = False
+        self._indexed_to: int | None = None
         self._ahead: dict[str, TrialRow] = {}
         self._read_to = record.span[0]
 
@@ -241,8 +241,12 @@ class StoreJournal:
         return [TrialRow(*row) for row in reading.execute(sql, self._record.span)]
 
     def _find(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
-        """Look trials up by key: first in what lies ahead in the order of their start, then in an index."""
-        found = {key: row for key in keys if (row := self._ahead.pop(key, None)) is not None}
+        """Look trials up by key: first in what lies ahead in the order of their start, then in an index.
+
+        What was read ahead without an outcome may have ended since.
+        """
+        ahead = [self._ahead.pop(key, None) for key in keys]
+        found = {row.key: row for row in ahead if row is not None and row.outcome is not None}
         while len(found) < len(keys) and self._read_ahead(reading, len(keys)):
             found.update((key, self._ahead.pop(key)) for key in keys if key in self._ahead)
         lacking = [key for key in keys if key not in found]
@@ -266,12 +270,11 @@ class StoreJournal:
     def _look_up(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
         """Look keys up in an index that lives only as long as this connection: the hot tables have none."""
         index = f"keys_{self._record.number}"
-        if not self._indexed:
-            self._indexed = True
+        if self._indexed_to is None:
+            self._indexed_to = self._record.span[0]
             reading.execute(f"DROP TABLE IF EXISTS temp.{index}")
             reading.execute(f"CREATE TEMP TABLE {index} (key TEXT PRIMARY KEY, id INTEGER) WITHOUT ROWID")
-            fill = f"INSERT OR REPLACE INTO {index} SELECT key, id FROM trials WHERE id BETWEEN ? AND ? ORDER BY key"
-            reading.execute(fill, self._record.span)
+        self._index_on(reading, index, self._indexed_to)
         found: dict[str, TrialRow] = {}
         for at in range(0, len(keys), LOOK_UP):
             some = keys[at : at + LOOK_UP]
@@ -279,6 +282,15 @@ class StoreJournal:
             for row in reading.execute(f"{TRIALS} WHERE trials.id IN ({ids})", some):
                 found[row[1]] = TrialRow._make(row)
         return found
+
+    def _index_on(self, reading: sqlite3.Connection, index: str, after: int) -> None:
+        """Take up the trials that were started since."""
+        last = "SELECT max(id) FROM trials WHERE id BETWEEN ? AND ?"
+        (newest,) = reading.execute(last, (after, self._record.span[1])).fetchone()
+        if newest is not None and newest > after:
+            fill = f"INSERT OR REPLACE INTO {index} SELECT key, id FROM trials WHERE id > ? AND id <= ? ORDER BY key"
+            reading.execute(fill, (after, newest))
+            self._indexed_to = newest
 
     def _open_waves(self, reading: sqlite3.Connection) -> list[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:
         sql = (

@@ -200,6 +200,25 @@ async def find_gives_trials_by_key_with_their_outcomes(make: JournalFactory) -> 
         assert await case.other().find(["unknown"]) == {}
 
 
+async def find_sees_what_was_started_and_ended_since(make: JournalFactory) -> None:
+    """A trial that was not asked for, or not there, when others were looked for, is found as it is now."""
+    async with make() as case:
+        rows = [trial(case, number) for number in range(1, 5)]
+        for row in rows[:3]:
+            case.journal.add_trial(row)
+        await case.journal.flush()
+        journal = case.other()
+        assert set(await journal.find([rows[0].key, "unknown", "another"])) == {rows[0].key}
+        case.journal.add_trial(rows[3])
+        await case.journal.flush()
+        assert await journal.find(["unknown"]) == {}
+        for row in rows[1::2]:
+            case.journal.add_outcome(row.id, None, "1", nothing)
+        await case.journal.flush()
+        ended = {row.key: row._replace(outcome="1") for row in rows[1::2]}
+        assert await journal.find([row.key for row in rows]) == {row.key: row for row in rows} | ended
+
+
 async def open_waves_have_what_is_not_settled(make: JournalFactory) -> None:
     """With intent, receipt and fingerprints as they were; ended waves are not among them."""
     async with make() as case:
@@ -307,6 +326,7 @@ journal_checks: tuple[JournalCheck, ...] = (
     abandoned_trials_are_left_to_the_driver,
     trials_are_read_on_in_the_order_of_their_start,
     find_gives_trials_by_key_with_their_outcomes,
+    find_sees_what_was_started_and_ended_since,
     open_waves_have_what_is_not_settled,
     counters_are_written_with_what_they_count,
     a_failed_commit_is_reported_and_the_last,

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from groundswell.accounts.account import Account
+from groundswell.accounts.providers import PROVIDERS
 from groundswell.accounts.unsaid import unsaid
 from groundswell.dialects import address, anthropic, ollama, openai
 from groundswell.engine.records import (
@@ -201,7 +202,7 @@ class Live:
         message = unsaid(fault.message, self.account)
         if fault.kind is FaultKind.AUTH:
             key = self.account.key
-            message += ": no key was sent, since none is set for this account" if key is None else ""
+            message += f": no key was sent, since none is set for this account{_wanted(self.account)}" * (key is None)
             message += f": is the key in {key.variable} right?" if key is not None and key.variable else ""
         return msgspec.structs.replace(fault, message=message)
 
@@ -320,3 +321,9 @@ async def _as_they_come(work: Sequence[Coroutine[Any, Any, list[Settled]]]) -> A
     finally:
         for task in tasks:
             task.cancel()
+
+
+def _wanted(account: Account) -> str:
+    """The variable that a provider's key is looked for in."""
+    provider = PROVIDERS.get(account.provider or "")
+    return f": set {provider.key_env[0]}" if provider is not None and provider.key_env else ""

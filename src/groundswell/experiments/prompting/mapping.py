@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,7 +20,7 @@ from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
-from groundswell.estimate.sample import rehearse
+from groundswell.estimate.sample import SAMPLE, rehearse
 from groundswell.experiments.prompting.checks import Check, parse_check
 from groundswell.experiments.prompting.columns import Columns, plan_columns
 from groundswell.experiments.prompting.figures import Figures, Tally
@@ -158,20 +159,23 @@ def specs_of(settings: Settings) -> Specs:
 async def map_rows(run: Run, settings: Settings) -> Mapped:
     """Ask about every row, and write the table: what is there yet, where the run was stopped."""
     work = read_work(settings)
-    check_unchanged(settings.data)
-    check_writable(settings, run.record.analysis)
-    check_models(run, settings)
     specs = Specs(work)
+    check_unchanged(settings.data)
+    mine = noted(run.record.analysis) or await _unnoted(run, work, specs)
+    check_writable(settings, mine)
+    check_models(run, settings)
     await carry_out(run, specs)
     check_unchanged(settings.data)
-    check_writable(settings, run.record.analysis)
-    figures, count = await _write(run, work, specs)
+    check_writable(settings, mine)
+    figures, count = await _write(run, work, specs, Path(settings.out))
     return Mapped(Written(settings.out, count, fingerprint_of(Path(settings.out)) or ""), figures)
 
 
 @estimates(map_rows)
 def expected(settings: Settings) -> Estimate:
     """What it would use: every row, or a sample of them, rehearsed with each model."""
+    if len(specs := specs_of(settings)) <= SAMPLE:
+        return rehearse(reply, specs)  # together: a judge who is shown the same twice is asked once
     judge = settings.judge or settings.models[0]
     each = [replace(settings, models=(model,), judge=judge) for model in settings.models]
     return reduce(Estimate.beside, [rehearse(reply, specs_of(one)) for one in each])
@@ -186,11 +190,25 @@ def check_models(run: Run, settings: Settings) -> None:
         run.lanes.of(Embed(settings.embedder, ()))
 
 
-def check_writable(settings: Settings, analysis: str | None) -> None:
-    """Refuse to replace a file that this run did not write, or that was changed since."""
+def noted(analysis: str | None) -> str | None:
+    """The fingerprint of the file that a run wrote, as it noted it at its end."""
+    return None if analysis is None else msgspec.json.decode(analysis, type=Mapped).file.digest
+
+
+async def _unnoted(run: Run, work: Work, specs: Specs) -> str | None:
+    """What a file by this run would be like: if it was killed after it wrote one, it has not noted that."""
+    if not Path(work.settings.out).exists() or not run.counters.planned:
+        return None
+    with TemporaryDirectory() as folder:
+        again = Path(folder) / Path(work.settings.out).name
+        await _write(run, work, specs, again)
+        return fingerprint_of(again)
+
+
+def check_writable(settings: Settings, mine: str | None) -> None:
+    """Refuse to replace a file that this run did not write, or that was changed since: only this one is its own."""
     path = Path(settings.out)
     there = fingerprint_of(path)
-    mine = None if analysis is None else msgspec.json.decode(analysis, type=Mapped).file.digest
     if there is not None and there != mine and settings.out not in _replaceable:
         raise SettingsError(
             f"--out {path}: this file is there already, and this run did not write it as it is now: "
@@ -198,12 +216,12 @@ def check_writable(settings: Settings, analysis: str | None) -> None:
         )
 
 
-async def _write(run: Run, work: Work, specs: Specs) -> tuple[Figures, int]:
+async def _write(run: Run, work: Work, specs: Specs, path: Path) -> tuple[Figures, int]:
     """Write the table from what the run holds; what it comes to, and how many rows."""
     settings, columns = work.settings, work.columns
     tally = Tally(settings.models, [check.name for check in work.checks])
     count, of_row = 0, dict[str, list[Verdict]]()
-    with sheet(Path(settings.out), settings.form, settings.data, settings.columns, columns.all) as out:
+    with sheet(path, settings.form, settings.data, settings.columns, columns.all) as out:
         async for (number, row, model), _, found in settled(run, specs.placed()):
             if model == settings.models[0] and number:
                 tally.judge(of_row)
