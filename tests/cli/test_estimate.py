@@ -46,7 +46,7 @@ def test_the_table(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     told = cli("run", DUEL, "--estimate", "--set", "duels=1000", "--set", f"models={models}").stdout
     assert "1,000 trials; nothing was sent" in told
     assert [line.split()[1] for line in told.splitlines() if line.startswith(("openai/", "anthropic/"))] == [
-        "4,000"
+        "3,000"
     ] * 2
     for words in (
         "openai/gpt-4o-mini",

@@ -60,8 +60,8 @@ CASES = {
     "map, a judge": Case(mapped(*JUDGED, *BRIEF), 30, widest=OPEN),
     "map, likeness": Case(mapped(*ALIKE, *BRIEF), 30),
     "map, everything": Case([*graded(), *ALIKE, *BRIEF], 30, widest=OPEN),
-    "duel": Case(run("duel.py", "tournament", "duels=4", "turns=1", f"models={MODELS}"), 0, "duel.py", OPEN),
-    "duel, large": Case(run("duel.py", "tournament", "duels=60", "turns=5", f"models={MODELS}"), 0, "duel.py", OPEN),
+    "duel": Case(run("duel.py", "tournament", "duels=4", "turns=1", f"models={MODELS}"), example="duel.py"),
+    "duel, large": Case(run("duel.py", "tournament", "duels=60", "turns=5", f"models={MODELS}"), example="duel.py"),
     "doubts": Case(
         run("second_thoughts.py", "second_thoughts", "replicates=2", f"model={OPENAI}"), example="second_thoughts.py"
     ),
