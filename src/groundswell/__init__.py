@@ -8,12 +8,14 @@ General layout, from the inside out; imports point only this way:
     store/        the journal, on SQLite: what a resumed run reads
     accounts/     whose models are asked, where, with which key and under which limits
     dialects/     the providers' wire formats (pure)
-    transports/   how requests travel: live, scripted
+    transports/   how requests travel: live, local, scripted
     emulator/     the providers on your own machine, for rehearsals and tests
     prices.py     what models cost
     estimate/     what a run would use and cost, before anything is sent
     compose.py    builds an engine from settings; `groundswell.open` is here
     loop.py       the event loop that everything runs on
+    stats/        rates with intervals (pure)
+    experiments/  programs with their drivers; prompting/ is what `groundswell ask` and `map` run
     portal.py     the same for scripts and notebooks that are not async
     testing/      fakes, crash harness, and conformance suites for your own parts
     cli/          the command line
