@@ -102,7 +102,7 @@ class RunFlags(StoreFlags):
         typer.Option(
             min=1,
             metavar="N",
-            help="The most asks in flight at once on each account. (256, or what groundswell.toml says; 4 on local models.)",
+            help="The most asks in flight at once on each account. (256, or what groundswell.toml says; locally 4.)",
             show_default=False,
             rich_help_panel=COMMON,
         ),
