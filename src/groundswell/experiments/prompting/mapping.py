@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import msgspec
@@ -159,13 +160,14 @@ async def map_rows(run: Run, settings: Settings) -> Mapped:
     """Ask about every row, and write the table: what is there yet, where the run was stopped."""
     work = read_work(settings)
     check_unchanged(settings.data)
-    check_writable(settings, run.record.analysis)
-    check_models(run, settings)
     specs = Specs(work)
+    mine = await _written(run, work, specs)
+    check_writable(settings, mine)
+    check_models(run, settings)
     await carry_out(run, specs)
     check_unchanged(settings.data)
-    check_writable(settings, run.record.analysis)
-    figures, count = await _write(run, work, specs)
+    check_writable(settings, mine)
+    figures, count = await _write(run, work, specs, Path(settings.out))
     return Mapped(Written(settings.out, count, fingerprint_of(Path(settings.out)) or ""), figures)
 
 
@@ -186,11 +188,28 @@ def check_models(run: Run, settings: Settings) -> None:
         run.lanes.of(Embed(settings.embedder, ()))
 
 
-def check_writable(settings: Settings, analysis: str | None) -> None:
-    """Refuse to replace a file that this run did not write, or that was changed since."""
+async def _written(run: Run, work: Work, specs: Specs) -> str | None:
+    """The fingerprint of the file as this run wrote it. It is noted after the file is in its place: where that was
+    missed, by a kill just then, a file in which there is what would be written now is the run's own.
+    """
+    noted, there = noted_digest(run.record.analysis), fingerprint_of(Path(work.settings.out))
+    if there in (None, noted):
+        return noted
+    with TemporaryDirectory(prefix="groundswell-") as folder:
+        again = Path(folder) / "again"
+        await _write(run, work, specs, again)
+        return there if fingerprint_of(again) == there else noted
+
+
+def noted_digest(analysis: str | None) -> str | None:
+    """The fingerprint of the file that a run says it wrote."""
+    return None if analysis is None else msgspec.json.decode(analysis, type=Mapped).file.digest
+
+
+def check_writable(settings: Settings, mine: str | None) -> None:
+    """Refuse to replace a file that this run did not write, or that was changed since; `mine` is what it wrote."""
     path = Path(settings.out)
     there = fingerprint_of(path)
-    mine = None if analysis is None else msgspec.json.decode(analysis, type=Mapped).file.digest
     if there is not None and there != mine and settings.out not in _replaceable:
         raise SettingsError(
             f"--out {path}: this file is there already, and this run did not write it as it is now: "
@@ -198,12 +217,12 @@ def check_writable(settings: Settings, analysis: str | None) -> None:
         )
 
 
-async def _write(run: Run, work: Work, specs: Specs) -> tuple[Figures, int]:
+async def _write(run: Run, work: Work, specs: Specs, path: Path) -> tuple[Figures, int]:
     """Write the table from what the run holds; what it comes to, and how many rows."""
     settings, columns = work.settings, work.columns
     tally = Tally(settings.models, [check.name for check in work.checks])
     count, of_row = 0, dict[str, list[Verdict]]()
-    with sheet(Path(settings.out), settings.form, settings.data, settings.columns, columns.all) as out:
+    with sheet(path, settings.form, settings.data, settings.columns, columns.all) as out:
         async for (number, row, model), _, found in settled(run, specs.placed()):
             if model == settings.models[0] and number:
                 tally.judge(of_row)
