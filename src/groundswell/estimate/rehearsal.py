@@ -18,7 +18,17 @@ from groundswell.estimate import made_up
 from groundswell.estimate.made_up import Mood
 from groundswell.estimate.tokens import request_tokens
 from groundswell.program.conductor import Conductor, Strand, Wait
-from groundswell.program.request import Chat, Embed, Fault, FaultKind, Invoke, Request, Returned, Settlement
+from groundswell.program.request import (
+    Chat,
+    Embed,
+    Fault,
+    FaultKind,
+    Invoke,
+    Request,
+    Returned,
+    Settlement,
+    fingerprint,
+)
 from groundswell.program.trial import Program, find_function
 
 USUAL = Range(1, 500)
@@ -46,9 +56,17 @@ class Use(NamedTuple):
 Uses = dict[str, Use]
 
 
+class Shared(NamedTuple):
+    """A call whose reply is good for all who ask the same: it has an explicit temperature of 0, or embeds."""
+
+    model: str
+    fingerprint: bytes
+    use: Use
+
+
 class Rehearsed(NamedTuple):
     """What a trial would use, model by model; what it ended with, with short replies and with long ones; what is to be
-    said of it; and how many messages were counted for that.
+    said of it; how many messages were counted for that; and, with short replies, the calls that it may share.
     """
 
     uses: Uses
@@ -57,6 +75,7 @@ class Rehearsed(NamedTuple):
     long: Conductor
     notes: tuple[str, ...]
     work: int
+    shared: tuple[Shared, ...]
 
 
 def rehearse_trial(program: Program[Any, Any], spec: Any, key: str, seed: int, replies: Range = USUAL) -> Rehearsed:
@@ -78,6 +97,7 @@ def rehearse_trial(program: Program[Any, Any], spec: Any, key: str, seed: int, r
         performances[1].conductor,
         tuple(notes),
         sum(each.work for each in performances),
+        tuple(performances[0].shared),
     )
 
 
@@ -102,6 +122,7 @@ class Performance:
         self.conductor: Conductor
         self.work = 0
         self.uses: Uses = {}
+        self.shared: list[Shared] = []
         self.turns = 0
         self.values = False
         self.notes: list[str] = []
@@ -117,7 +138,7 @@ class Performance:
         return self
 
     def _play(self) -> None:
-        self.uses, self.turns, self.notes, asks = {}, 0, [], 0
+        self.uses, self.shared, self.turns, self.notes, asks = {}, [], 0, [], 0
         conductor = self.conductor = Conductor(self._program, *self._instance)
         waits = self._without_calls(conductor.start())
         while waits and not conductor.ended:
@@ -148,13 +169,17 @@ class Performance:
         return asks
 
     def _answered(self, wait: Wait, request: Request) -> Settlement:
-        tokens, use = request_tokens(request), self.uses[request.model]
+        tokens = request_tokens(request)
         self.work += 1 if isinstance(request, Embed) else len(request.messages)
+        made: Settlement
         if isinstance(request, Embed):
-            self.uses[request.model] = use.one_more(tokens, NOTHING)
-            return made_up.embedding(request)
-        made, counted = self._reply(wait, request)
-        self.uses[request.model] = use.one_more(tokens, Range(counted, counted))
+            made, counted = made_up.embedding(request), 0.0
+        else:
+            made, counted = self._reply(wait, request)
+        reply = Range(counted, counted)
+        self.uses[request.model] = self.uses[request.model].one_more(tokens, reply)
+        if isinstance(request, Embed) or request.temperature == 0:
+            self.shared.append(Shared(request.model, fingerprint(request), Use().one_more(tokens, reply)))
         return made
 
     def _reply(self, wait: Wait, chat: Chat) -> tuple[Settlement, float]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from groundswell.engine.ranges import Range
 from groundswell.estimate.figures import Estimate, Load
-from groundswell.estimate.rehearsal import USUAL, Rehearsed, Use, rehearse_trial
+from groundswell.estimate.rehearsal import USUAL, Rehearsed, Shared, Use, rehearse_trial
 from groundswell.program.trial import Program
 
 S = TypeVar("S")
@@ -91,7 +91,13 @@ def scaled(rehearsed: list[Rehearsed], count: int, replicates: int = 1) -> Estim
     loads = []
     for model in dict.fromkeys(model for each in rehearsed for model in each.uses):
         uses = [each.uses.get(model, Use()) for each in rehearsed]
-        calls, read, written = (_total([use[column] for use in uses], count) * replicates for column in range(3))
+        totals = [_total([use[column] for use in uses], count) for column in range(3)]
+        shared = [call for each in rehearsed for call in each.shared if call.model == model]
+        firsts = list({call.fingerprint: call for call in shared}.values())
+        calls, read, written = (
+            _asked_once(total, _lows(shared, column), _lows(firsts, column), count / len(uses), replicates)
+            for column, total in enumerate(totals)
+        )
         turns = reduce(Range.longer, (use.turns for use in uses))
         loads.append(Load(model, calls, read, written, turns))
     return Estimate(trials, tuple(loads), reduce(Range.longer, (each.turns for each in rehearsed)))
@@ -104,6 +110,21 @@ def _total(figures: list[Range], count: int) -> Range:
         return Range(sum(low), sum(high))
     least, most = sum(low) / len(low) - _doubt(low, count), sum(high) / len(high) + _doubt(high, count)
     return Range(max(0.0, least) * count, most * count)
+
+
+def _lows(calls: list[Shared], column: int) -> float:
+    return sum(call.use[column].low for call in calls)
+
+
+def _asked_once(total: Range, shared: float, firsts: float, each_for: float, replicates: int) -> Range:
+    """A total with replicates. At the least, those who ask the same share a reply, where replies are shared at all.
+
+    `shared` and `firsts` are of the trials that were rehearsed, each of which stands for so many. Where none asks what
+    another asks, nor do the others; where some do, nobody knows how many different calls the others would add.
+    """
+    once = shared * each_for if firsts == shared else firsts
+    low = max(0.0, total.low - shared * each_for) * replicates + min(once, total.low * replicates)
+    return Range(low, total.high * replicates)
 
 
 def _doubt(figures: list[float], count: int) -> float:

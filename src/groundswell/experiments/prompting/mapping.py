@@ -20,7 +20,7 @@ from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
-from groundswell.estimate.sample import rehearse
+from groundswell.estimate.sample import SAMPLE, rehearse
 from groundswell.experiments.prompting.checks import Check, parse_check
 from groundswell.experiments.prompting.columns import Columns, plan_columns
 from groundswell.experiments.prompting.figures import Figures, Tally
@@ -174,6 +174,8 @@ async def map_rows(run: Run, settings: Settings) -> Mapped:
 @estimates(map_rows)
 def expected(settings: Settings) -> Estimate:
     """What it would use: every row, or a sample of them, rehearsed with each model."""
+    if len(specs := specs_of(settings)) <= SAMPLE:
+        return rehearse(reply, specs)  # all at once: graders may be asked the same about the replies of two models
     judge = settings.judge or settings.models[0]
     each = [replace(settings, models=(model,), judge=judge) for model in settings.models]
     return reduce(Estimate.beside, [rehearse(reply, specs_of(one)) for one in each])
