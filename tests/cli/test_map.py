@@ -38,6 +38,15 @@ def scoring(request: Chat) -> str:
     return "I will not." if "forbidden" in said else json.dumps({"score": len(said), "word": f"={said}"})
 
 
+MOODS: list[bool] = []
+
+
+@scripted_model("moody")
+def moody(request: Chat) -> str | Fault:
+    said = str(request.messages[0].content)
+    return said if MOODS.pop(0) else Fault(FaultKind.FILTERED, "not now")
+
+
 @pytest.fixture(autouse=True)
 def seen() -> None:
     SEEN.clear()
@@ -213,6 +222,16 @@ def test_runs_resume_writes_the_same_file(cli: CommandLine, words: Path) -> None
     run = cli.json(*line, "--max-calls", "1", status=3)["run_id"]
     cli("runs", "resume", run, "--max-calls", "9")
     assert (words.parent / "words.replies.csv").read_bytes() == whole.read_bytes()
+
+
+def test_rows_that_were_tried_again_are_in_the_file(cli: CommandLine, words: Path) -> None:
+    line = ["map", str(words), "-p", "{the word}", "-m", "scripted/moody"]
+    MOODS[:] = [True, False, True]
+    run = cli.json(*line, status=3)["run_id"]
+    assert [row["status"] for row in read(words.parent / "words.replies.csv")] == ["usable", "missing", "usable"]
+    MOODS[:] = [True]
+    cli("runs", "resume", run, "--retry-missing")
+    assert [row["reply"] for row in read(words.parent / "words.replies.csv")] == ["apple", "pear", "fig"]
 
 
 def test_a_resumption_refuses_data_that_changed(cli: CommandLine, words: Path) -> None:

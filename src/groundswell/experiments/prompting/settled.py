@@ -36,7 +36,9 @@ async def settled(run: Run, specs: Iterable[tuple[T, Prompt]]) -> AsyncIterator[
     """What came of each spec, with what it was about and the key of its trial."""
     keyed = _keyed(specs)
     while some := list(islice(keyed, AT_ONCE)):
-        found = await run.journal.find([key for _, key in some])
+        found = dict(await run.journal.find([key for _, key in some]))
+        open_once = [key for key, row in found.items() if row.outcome is None]
+        found |= await run.journal.find(open_once)  # the journal reads ahead, and may have read before these ended
         for about, key in some:
             yield about, key, _settled(found.get(key))
 
