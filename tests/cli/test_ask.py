@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+import groundswell
 from groundswell import Chat, Fault, FaultKind, Reply, Usage, scripted_model
 from groundswell.cli import output
 from groundswell.cli.ask import plain
@@ -119,6 +123,17 @@ def test_what_is_piped_in_is_read_once_and_will_do(cli: CommandLine) -> None:
     assert SEEN[0].messages[0].content == "Why?"
 
 
+@pytest.mark.parametrize("closed", ["<&-", "<&- 2>&-"])
+def test_a_stream_that_is_closed_is_as_good_as_an_empty_one(tmp_path: Path, closed: str) -> None:
+    main = "from groundswell.cli.app import main; main()"
+    words = [sys.executable, "-c", main, "ask", "hello", "-m", "emulated/echo", "--store", str(tmp_path / "runs.db")]
+    source = str(Path(groundswell.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source}
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *words]
+    done = subprocess.run(shell, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
+
+
 def test_samples_differ(cli: CommandLine) -> None:
     shown = cli("ask", "Draw.", "-m", "scripted/many", "--samples", "3").stdout
     assert "== scripted/many, sample 3 (" in shown
@@ -150,6 +165,8 @@ def test_a_schema_makes_json_of_the_reply(cli: CommandLine, tmp_path: Path) -> N
         (["x", "-m", "scripted/asked", "--file", "nowhere.png"], "--file nowhere.png: No such file"),
         (["x", "-m", "scripted/asked", "--schema", "nowhere.json"], "--schema nowhere.json: No such file"),
         (["x", "-m", "scripted/asked", "--schema", __file__], "this is not JSON"),
+        (["caf\udce9", "-m", "scripted/asked"], "PROMPT: byte 0xe9 in it is not UTF-8 text"),
+        (["x", "-m", "scripted/asked", "--system", "\udce9"], "--system: byte 0xe9 in it is not UTF-8 text"),
     ],
     ids=lambda value: " ".join(value[2:]) if isinstance(value, list) else None,
 )
@@ -163,6 +180,9 @@ def test_what_is_no_schema_is_told(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text('{"type": "objekt"}')
     told = cli("ask", "x", "-m", "scripted/asked", "--schema", str(tmp_path / "s.json"), status=2).stderr
     assert "this is not a schema that replies can be held to: $.type must be among" in told
+    (tmp_path / "s.json").write_text('{"const": "\\ud800"}')
+    told = cli("ask", "x", "-m", "scripted/asked", "--schema", str(tmp_path / "s.json"), status=2).stderr
+    assert "half of a surrogate pair is no character" in told
 
 
 def test_the_alias_default_is_asked_where_nobody_is_named(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,15 @@ def formula(request: Chat) -> str:
 def scoring(request: Chat) -> str:
     said = str(request.messages[0].content)
     return "I will not." if "forbidden" in said else json.dumps({"score": len(said), "word": f"={said}"})
+
+
+MOODS: list[bool] = []
+
+
+@scripted_model("moody")
+def moody(request: Chat) -> str | Fault:
+    said = str(request.messages[0].content)
+    return said if MOODS.pop(0) else Fault(FaultKind.FILTERED, "not now")
 
 
 @pytest.fixture(autouse=True)
@@ -213,6 +224,16 @@ def test_runs_resume_writes_the_same_file(cli: CommandLine, words: Path) -> None
     assert (words.parent / "words.replies.csv").read_bytes() == whole.read_bytes()
 
 
+def test_rows_that_were_tried_again_are_in_the_file(cli: CommandLine, words: Path) -> None:
+    line = ["map", str(words), "-p", "{the word}", "-m", "scripted/moody"]
+    MOODS[:] = [True, False, True]
+    run = cli.json(*line, status=3)["run_id"]
+    assert [row["status"] for row in read(words.parent / "words.replies.csv")] == ["usable", "missing", "usable"]
+    MOODS[:] = [True]
+    cli("runs", "resume", run, "--retry-missing")
+    assert [row["reply"] for row in read(words.parent / "words.replies.csv")] == ["apple", "pear", "fig"]
+
+
 def test_a_resumption_refuses_data_that_changed(cli: CommandLine, words: Path) -> None:
     line = ["map", str(words), "-p", "{the word}", "-m", "scripted/shouting"]
     run = cli.json(*line, "--max-calls", "1", status=3)["run_id"]
@@ -260,6 +281,14 @@ def test_formulas_of_models_are_guarded_and_those_of_the_data_are_not(cli: Comma
         (["-p", "{id}", "--out", "words.csv"], "this is the data itself"),
         (["-p", "{id}", "--out", "x/y.csv"], "the folder x does not exist"),
         (["-p", "{id}", "--out", "y.xlsx"], "its name must end in .csv"),
+        (["-p", "{id}", "--out", "-"], "--out -: a run that goes on writes its file anew"),
+        (["-p", "{id}", "--out", "pipe.csv"], "pipe.csv: this is no file that can be read again"),
+        (["-p", "{id}", "--out", "folder.csv"], "folder.csv: this is no file that can be read again"),
+        (["-p", "{id}", "--out", f"{'y' * 300}.csv"], "no file can be made there: File name too long"),
+        (["-p", "{id}", "--out", "/proc/y.csv"], "no file can be made there"),
+        (["-p", " "], "--prompt: there is nothing in it"),
+        (["-p", "caf\udce9 {id}"], "--prompt: byte 0xe9 in it is not UTF-8 text"),
+        (["-p", "{id}", "--check", 'contains "\udce9"'], "--check: byte 0xe9 in it is not UTF-8 text"),
         (["-p", "{id}", "--format", "jsonl"], "line 1, character 1: this is not JSON"),
         (["-p", "{id}", "--judge", "nobody/x"], "no provider or account 'nobody'"),
         (["-p", "{id}", "--embedder", "nobody/x"], "no provider or account 'nobody'"),
@@ -270,8 +299,68 @@ def test_mistakes_are_told_before_anything_is_sent(
     cli: CommandLine, words: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], told: str
 ) -> None:
     monkeypatch.chdir(words.parent)
+    os.mkfifo("pipe.csv")
+    Path("folder.csv").mkdir()
     assert told in cli("map", "words.csv", "-m", "scripted/shouting", *flags, status=2).stderr
     assert SEEN == []
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("-", "DATA -: rows are read more than once, so they must be in a file"),
+        (".", "DATA .: rows are read more than once, so they must be in a file"),
+        ("pipe.csv", "pipe.csv: this is no file that can be read again"),
+        ("caf\udce9.csv", "DATA: byte 0xe9 in it is not UTF-8 text"),
+    ],
+)
+def test_rows_that_cannot_be_read_again_are_refused(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe.csv")
+    assert told in cli("map", data, "-p", "x", "--format", "csv", "-m", "scripted/shouting", status=2).stderr
+
+
+def test_a_link_stays_one_and_the_rows_go_where_it_leads(cli: CommandLine, words: Path) -> None:
+    (words.parent / "far").mkdir()
+    link, far = words.parent / "link.csv", words.parent / "far" / "rows.csv"
+    link.symlink_to(far)
+    cli("map", str(words), "-p", "{id}", "-m", "scripted/shouting", "--out", str(link))
+    assert link.is_symlink()
+    assert [row["reply"] for row in read(far)] == ["1", "2", "3"]
+
+
+def test_semicolons_come_back_as_semicolons(cli: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('\ufeffwort;menge\r\n"a;b";1,5\r\n', encoding="utf-8")
+    cli("map", str(path), "-p", "{wort} {menge}", "-m", "scripted/shouting")
+    assert (tmp_path / "t.replies.csv").read_text() == (
+        'wort;menge;model;reply;status;fault\n"a;b";1,5;scripted/shouting;"A;B 1,5";usable;\n'
+    )
+
+
+def test_a_kill_between_the_file_and_the_note_of_it_leaves_a_file_that_is_known(cli: CommandLine, words: Path) -> None:
+    line = ["map", str(words), "-p", "{the word}", "-m", "scripted/shouting", "--name", "killed"]
+    out = words.parent / "words.replies.csv"
+    cli(*line, "--max-calls", "2", status=3)
+    forget_the_end(cli.store)
+    cli(*line)
+    forget_the_end(cli.store)
+    whole = out.read_bytes()
+    cli(*line)
+    assert (out.read_bytes(), len(SEEN)) == (whole, 3)
+    forget_the_end(cli.store)
+    out.write_text("mine")
+    assert "this file is there already" in cli(*line, status=2).stderr
+    assert out.read_text() == "mine"
+
+
+def forget_the_end(store: Path) -> None:
+    """What a kill leaves behind that came after the file was in its place, and before the run was ended."""
+    with sqlite3.connect(store) as held:
+        held.execute("UPDATE runs SET status = 'running', analysis = NULL")
+    held.close()
 
 
 def test_nested_cells_do_not_go_into_csv(cli: CommandLine, tmp_path: Path) -> None:

@@ -90,6 +90,14 @@ def test_how_long_a_reply_may_be() -> None:
     assert longest(Chat("m", asked, reasoning="high", max_tokens=900), 500) == 900
 
 
+@pytest.mark.parametrize("mood", [Mood(long=False, high=False), Mood(long=True, high=True)], ids=["short", "long"])
+def test_json_that_is_cut_off_counts_for_no_more_than_was_asked_for(mood: Mood) -> None:
+    fields = {f"field{number}": {"enum": ["yes", "no"]} for number in range(30)}
+    schema = {"type": "object", "properties": fields, "required": list(fields)}
+    _, counted = reply(Chat("m", (user("x"),), max_tokens=5, schema=schema), mood, 5, malformed=False)
+    assert counted == 5
+
+
 def test_a_malformed_reply_cannot_be_read() -> None:
     chat = Chat("m", (user("x"),), schema=msgspec.json.schema(int))
     spoilt, _ = reply(chat, Mood(long=True, high=True), 30, malformed=True)

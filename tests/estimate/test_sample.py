@@ -118,3 +118,30 @@ def test_the_default_is_said() -> None:
     assert "replies in estimate/once have 1 to 500 tokens, or max_tokens where that is less" in (
         rehearse(once, [1]).assumptions
     )
+
+
+@program("estimate/certain")
+async def certain(trial: Trial, spec: int) -> None:
+    """An ask whose reply all others share who ask the same, and one that has its own."""
+    await trial.ask(M, "x" * 60 * spec, temperature=0, max_tokens=1)
+    await trial.ask(M, "y", max_tokens=1)
+
+
+@pytest.mark.parametrize(
+    ("specs", "replicates", "calls", "read"),
+    [
+        ([1, 2, 3], 1, (6, 6), 60),
+        ([1, 1, 1], 1, (4, 6), 10),
+        ([1, 1, 2], 3, (9 + 2, 18), 30),
+        ([1] * 1000, 1, (1001, 2000), 10),
+        (list(range(1, 1001)), 1, (2000, 2000), None),
+    ],
+    ids=["all differ", "all alike", "replicates", "a sample, alike", "a sample, different"],
+)
+def test_those_who_ask_the_same_for_certain_may_share_a_reply(
+    specs: list[int], replicates: int, calls: tuple[int, int], read: int | None
+) -> None:
+    [load] = rehearse(certain, specs, replicates=replicates).loads
+    assert load.calls == Range(*calls)
+    if read is not None:
+        assert load.input_tokens.low == read

@@ -71,12 +71,14 @@ def test_an_installed_package_is_found_and_not_imported(tmp_path: Path, monkeypa
         ("sub/gone", "there is no file {home}/sub/gone"),
         ("other.gguf", "{home}/other.gguf is not a GGUF file"),
         ("empty.gguf", "{home}/empty.gguf is not a GGUF file"),
+        ("pipe.gguf", "{home}/pipe.gguf is not a GGUF file"),
         ("sub", "{home}/sub cannot be read: Is a directory"),
         ("a/\0.gguf", "cannot be read: embedded null byte"),
     ],
 )
 def test_what_is_wrong_is_said(home: Path, name: str, said: str) -> None:
     write(home / "other.gguf", b"something else")
+    os.mkfifo(home / "pipe.gguf")
     write(home / "empty.gguf", b"")
     (home / "sub").mkdir()
     with pytest.raises(SettingsError) as raised:

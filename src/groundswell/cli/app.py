@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any
 
@@ -60,6 +61,9 @@ def groundswell(
 
 def main() -> None:
     """The console script."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:  # closed ones would go to the next file, and that be lost
+        pass
+    os.close(opened)
     try:
         app()
     except KeyboardInterrupt:

@@ -18,6 +18,7 @@ from groundswell.cli.prompts import (
     SchemaFile,
     Seed,
     Temperature,
+    as_unicode,
     models_of,
     read_schema,
     read_text,
@@ -105,12 +106,15 @@ def _messages(prompt: str | None, system: str | None, files: Sequence[Path]) -> 
 
     if sys.stdin is not None and not sys.stdin.isatty() and Path("-") not in files:
         files = [*files, Path("-")]
-    texts = [prompt or "", *(_file_text(path) for path in files if path.suffix.lower() not in IMAGES)]
+    texts = [
+        as_unicode(prompt or "", "PROMPT"),
+        *(_file_text(path) for path in files if path.suffix.lower() not in IMAGES),
+    ]
     text = "\n\n".join(piece for piece in texts if piece.strip())
     images = [_image(path) for path in files if path.suffix.lower() in IMAGES]
     if not text and not images:
         raise SettingsError('there is nothing to ask: give a prompt, as in `groundswell ask "Why is the sky blue?"`')
-    before: list[Message] = [told(system)] if system else []
+    before: list[Message] = [told(as_unicode(system, "--system"))] if system else []
     if not images:
         return (*before, user(text))
     return (*before, user((*((Text(text),) if text else ()), *images)))

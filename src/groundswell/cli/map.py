@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +20,7 @@ from groundswell.cli.prompts import (
     SchemaFile,
     Seed,
     Temperature,
+    as_unicode,
     models_of,
     read_schema,
     read_text,
@@ -131,17 +134,17 @@ def map_table(
     from groundswell.experiments.prompting.tables import Source
 
     given = Settings(
-        Source(str(data), _form_of(data, form), "", 0),
+        Source(as_unicode(str(data), "DATA"), _form_of(data, form), "", 0),
         (),
         _template(prompt, "--prompt"),
         models_of(model, flags.account),
-        str(out or data.with_name(f"{data.stem}.replies{data.suffix}")),
+        as_unicode(str(out or data.with_name(f"{data.stem}.replies{data.suffix}")), "--out"),
         _form_of(data, form),
         None if system is None else _template(system, "--system"),
         read_schema(schema),
         reply_tokens,
         temperature,
-        tuple(check or ()),
+        tuple(as_unicode(each, "--check") for each in check or ()),
         judge,
         embedder,
         limit,
@@ -183,13 +186,16 @@ def _left_behind(store: str, out: str) -> bool:
 def _form_of(path: Path, form: Form | None) -> Format:
     from groundswell.experiments.prompting.tables import format_of
 
+    if path.name in ("", "-"):
+        raise SettingsError(f"DATA {path}: rows are read more than once, so they must be in a file")
     return form.value if form is not None else format_of(path, f"DATA {path}")
 
 
 def _template(text: str, flag: str) -> str:
-    if not text.startswith("@"):
-        return text
-    return read_text(Path(text[1:]), f"{flag} @")
+    found = read_text(Path(text[1:]), f"{flag} @") if text.startswith("@") else as_unicode(text, flag)
+    if not found.strip():
+        raise SettingsError(f"{flag}: there is nothing in it")
+    return found
 
 
 def _surveyed(given: Settings, out: Path | None) -> Settings:
@@ -209,6 +215,8 @@ def _surveyed(given: Settings, out: Path | None) -> Settings:
     found = survey(path, given.data.format, [name for names in needed.values() for name in names])
     for flag, names in needed.items():
         check_columns(names, found.columns, flag)
+    if out == Path("-"):
+        raise SettingsError("--out -: a run that goes on writes its file anew, so it must have one: give --out FILE")
     form = given.form if out is None else format_of(out, f"--out {out}")
     _check_out(path, Path(given.out), form, found)
     settings = msgspec.structs.replace(
@@ -222,10 +230,16 @@ def _surveyed(given: Settings, out: Path | None) -> Settings:
 def _check_out(data: Path, out: Path, form: Format, found: Survey) -> None:
     from groundswell.experiments.prompting.tables import polars_for
 
-    if out.absolute() == data.absolute() or (out.exists() and out.samefile(data)):
-        raise SettingsError(f"--out {out}: this is the data itself; the rows go to a file of their own")
-    if not out.absolute().parent.is_dir():
-        raise SettingsError(f"--out {out}: the folder {out.parent} does not exist")
+    parent = Path(os.path.realpath(out)).parent
+    try:
+        if out.absolute() == data.absolute() or (out.exists() and out.samefile(data)):
+            raise SettingsError(f"--out {out}: this is the data itself; the rows go to a file of their own")
+        if not parent.is_dir():
+            raise SettingsError(f"--out {out}: the folder {out.parent} does not exist")
+        with NamedTemporaryFile(prefix=f"{out.name}.", dir=parent):
+            """Found out before anything is paid for: a file can be made there."""
+    except OSError as error:
+        raise SettingsError(f"--out {out}: no file can be made there: {error.strerror or error}") from error
     if form == "parquet":
         polars_for(f"--out {out}")
     if form in ("csv", "tsv") and found.nested is not None:

@@ -50,7 +50,7 @@ Seed = Annotated[
 
 def models_of(given: Sequence[str] | None, account: Sequence[str] | None) -> tuple[str, ...]:
     """The models that were named, each once; else the default."""
-    named = [name.strip() for names in given or () for name in names.split(",")]
+    named = [name.strip() for names in given or () for name in as_unicode(names, "--model").split(",")]
     if any(not name for name in named):
         raise SettingsError("--model: a name is empty; write --model A,B or --model A --model B")
     if named:
@@ -70,12 +70,24 @@ def read_schema(path: Path | None) -> dict[str, Any] | None:
     text = read_text(path, "--schema")
     try:
         schema = json.loads(text)
+        json.dumps(schema, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise SettingsError(f"--schema {path}: half of a surrogate pair is no character") from error
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"--schema {path}: this is not JSON: {error}") from error
     if (problem := schema_flaw(schema)) is not None:
         raise SettingsError(f"--schema {path}: this is not a schema that replies can be held to: {problem}")
     found: dict[str, Any] = schema
     return found
+
+
+def as_unicode(text: str, flag: str) -> str:
+    """What was given on the command line, if it is text: bytes that are none come as halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SettingsError(f"{flag}: byte {ord(text[error.start]) & 0xFF:#04x} in it is not UTF-8 text") from error
+    return text
 
 
 def read_text(path: Path, flag: str) -> str:

@@ -70,7 +70,8 @@ def reply(chat: Chat, mood: Mood, tokens: float, *, malformed: bool) -> tuple[Re
         return Reply(text), tokens
     text = _json(chat.schema, mood, tokens)
     counted = text_tokens(text)
-    return Reply(text), max(tokens, counted.high) if mood.long else counted.low
+    size = max(tokens, counted.high) if mood.long else counted.low
+    return Reply(text), size if chat.max_tokens is None else min(size, chat.max_tokens)
 
 
 def embedding(request: Embed) -> Embedding:

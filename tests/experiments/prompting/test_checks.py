@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell.errors import SettingsError
+from groundswell.experiments.prompting import matching
 from groundswell.experiments.prompting.checks import (
     Contains,
     Equals,
@@ -151,6 +152,25 @@ def passed(check: str, text: str, value: Any = None, **row: Any) -> bool | None:
 )
 def test_what_a_reply_comes_to(check: str, text: str, expected: bool) -> None:
     assert passed(check, text, answer="17") is expected
+
+
+@pytest.mark.parametrize("check", ["contains {answer}", "icontains {answer}", "not contains {answer}"])
+@pytest.mark.parametrize("cell", ["", None])
+def test_nothing_to_look_for_is_not_found_in_every_reply(check: str, cell: str | None) -> None:
+    assert passed(check, "It is 17.", answer=cell) is None
+
+
+@pytest.mark.parametrize("check", ["contains {word}", "icontains {word}", "equals {word}", "json.w == {word}"])
+def test_letters_are_the_same_however_their_accents_are_written(check: str) -> None:
+    text = '{"w": "caf\u00e9"}' if check.startswith("json") else "caf\u00e9"
+    assert passed(check, text, word="cafe\u0301") is True
+
+
+def test_an_expression_that_would_search_for_years_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "PATIENCE", 0.01)
+    [slow, other] = verdicts([parse_check("regex /(a+)+$/"), parse_check("regex /b/")], {}, Answer("a" * 40 + "b"))
+    assert slow == (None, "not known: '(a+)+$' takes longer than 0.01 s to search")
+    assert other.passed is True
 
 
 def test_a_structured_reply_is_looked_into_without_reading_its_text_again() -> None:

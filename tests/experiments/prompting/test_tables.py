@@ -107,6 +107,7 @@ BAD: list[tuple[str, bytes, str]] = [
     ("k.jsonl", b'{"a": NaN}\n', "NaN is no JSON; write null"),
     ("l.jsonl", b'{"a": 1, "a": 2}\n', "'a' is there twice in one object"),
     ("m.jsonl", b'{"a": "\\ud800"}\n', "half of a surrogate pair"),
+    ("m2.jsonl", b'{"a": 1e400}\n', "1e400 is larger than numbers can be"),
     ("n.json", b'{"a": 1}', "it must hold one JSON array of objects"),
     ("o.json", b'[{"a": 1},\n 2]', "row 2: a row must be an object"),
     ("p.json", b'[{"a": 1},\n oops]', "line 2, character 2: this is not JSON"),
@@ -137,6 +138,17 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_data(tmp_pat
     path = tmp_path / "t.csv"
     path.write_bytes(b'\xef\xbb\xbfa,b\r\n1,"x\r\ny"\r\n\r\n2,z\r\n')
     assert read(path, "csv") == (["a", "b"], [{"a": "1", "b": "x\r\ny"}, {"a": "2", "b": "z"}])
+
+
+@pytest.mark.parametrize(
+    "body",
+    ['a;b\r\n"x;y";1,5\r\n', "a\tb\nx;y\t1,5\n", 'sep=;\n"a";"b"\n"x;y";1,5\n', '\n"a";b\n"x;y";"1,5"\n'],
+    ids=["semicolons", "tabs", "said first", "quoted"],
+)
+def test_cells_may_be_parted_by_what_the_header_has_instead_of_commas(tmp_path: Path, body: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(body, encoding="utf-8")
+    assert read(path, "csv") == (["a", "b"], [{"a": "x;y", "b": "1,5"}])
 
 
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
+
+from groundswell.experiments.prompting.matching import TooSlow, is_found
 
 DEEPEST = 100
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
@@ -28,7 +31,7 @@ def _number(value: Any) -> bool:
 
 
 def _whole(value: Any) -> bool:
-    return _number(value) and float(value).is_integer()
+    return _number(value) and (isinstance(value, int) or value.is_integer())
 
 
 def _text(value: Any) -> bool:
@@ -66,8 +69,8 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _multiple(value: float, of: float) -> bool:
-    ratio = value / of
-    return abs(ratio - round(ratio)) < 1e-9
+    """As the numbers are written: 0.3 is a multiple of 0.1, and numbers beyond a float's reach have theirs too."""
+    return Fraction(repr(value)) % Fraction(repr(of)) == 0
 
 
 def _distinct(items: list[Any], wanted: bool) -> bool:
@@ -83,7 +86,7 @@ _SIMPLE: dict[str, _Simple] = {
     "multipleOf": (_number, _multiple, "is not a multiple of {}"),
     "minLength": (_text, lambda value, least: len(value) >= least, "has fewer than {} characters"),
     "maxLength": (_text, lambda value, most: len(value) <= most, "has more than {} characters"),
-    "pattern": (_text, lambda value, pattern: re.search(pattern, value) is not None, "does not match {}"),
+    "pattern": (_text, lambda value, pattern: is_found(re.compile(pattern), value), "does not match {}"),
     "minItems": (_list, lambda value, least: len(value) >= least, "has fewer than {} items"),
     "maxItems": (_list, lambda value, most: len(value) <= most, "has more than {} items"),
     "uniqueItems": (_list, _distinct, "has the same item twice"),
@@ -95,7 +98,10 @@ _SIMPLE: dict[str, _Simple] = {
 
 def flaw(value: Any, schema: Any) -> str | None:
     """The first thing in a value that breaks a schema, with its place; None where there is none."""
-    return next(_flaws(value, schema, schema, "$", 0), None)
+    try:
+        return next(_flaws(value, schema, schema, "$", 0), None)
+    except TooSlow as slow:
+        return str(slow)
 
 
 def _flaws(value: Any, schema: Any, root: Any, at: str, depth: int) -> Iterator[str]:
@@ -153,7 +159,9 @@ def _inner_flaws(value: Any, schema: dict[str, Any], root: Any, at: str, depth: 
 def _of_field(schema: dict[str, Any], name: str) -> list[Any] | bool:
     """The schemas that a field must keep to; False where it may not be there."""
     found = [schema["properties"][name]] if name in schema.get("properties", {}) else []
-    found += [each for pattern, each in schema.get("patternProperties", {}).items() if re.search(pattern, name)]
+    found += [
+        each for pattern, each in schema.get("patternProperties", {}).items() if is_found(re.compile(pattern), name)
+    ]
     if found:
         return found
     rest = schema.get("additionalProperties", True)
@@ -193,12 +201,14 @@ def schema_flaw(schema: Any) -> str | None:
     """Why something is no schema that replies can be held to, with the place; None where it is one."""
     if not isinstance(schema, dict):
         return "it is not a JSON object"
-    return next(_schema_flaws(schema, schema, "$", 0), None)
+    return next(_schema_flaws(schema, schema, "$", 0, set()), None)
 
 
-def _schema_flaws(schema: Any, root: Any, at: str, depth: int) -> Iterator[str]:
-    if isinstance(schema, bool):
+def _schema_flaws(schema: Any, root: Any, at: str, depth: int, seen: set[int]) -> Iterator[str]:
+    """The flaws of a schema and of all that it leads to; `seen` are those that were looked at."""
+    if isinstance(schema, bool) or id(schema) in seen:
         return
+    seen.add(id(schema))
     if not isinstance(schema, dict):
         yield f"{at} must be a schema, not {_shown(schema)}"
     elif depth > DEEPEST:
@@ -208,12 +218,28 @@ def _schema_flaws(schema: Any, root: Any, at: str, depth: int) -> Iterator[str]:
             if (problem := _keyword_flaw(keyword, value, root)) is not None:
                 yield f"{at}.{keyword} {problem}"
                 return
-        for place, inner in _inside(schema):
-            yield from _schema_flaws(inner, root, f"{at}.{place}", depth + 1)
+        for place, inner in _inside(schema, root):
+            yield from _schema_flaws(inner, root, f"{at}.{place}", depth + 1, seen)
+        if _is_circle(schema, root, []):
+            yield f"{at} comes back to itself, so that no reply could keep to it"
 
 
-def _inside(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The schemas inside a schema, each with its place."""
+def _is_circle(schema: Any, root: Any, above: list[Any]) -> bool:
+    """Whether a value would be held to a schema again before anything inside it was looked at."""
+    if not isinstance(schema, dict):
+        return False
+    if any(schema is each for each in above):
+        return True
+    same_value = [each for keyword in ("allOf", "anyOf", "oneOf") for each in schema.get(keyword, ())]
+    same_value += [schema["not"]] if "not" in schema else []
+    same_value += [_lookup(root, schema["$ref"])] if "$ref" in schema else []
+    return any(_is_circle(each, root, [*above, schema]) for each in same_value)
+
+
+def _inside(schema: dict[str, Any], root: Any) -> Iterator[tuple[str, Any]]:
+    """The schemas inside a schema and the one that it refers to, each with its place."""
+    if "$ref" in schema:
+        yield "$ref", _lookup(root, schema["$ref"])
     for keyword in ("properties", "patternProperties", "$defs", "definitions"):
         yield from ((f"{keyword}.{name}", inner) for name, inner in schema.get(keyword, {}).items())
     for keyword in ("allOf", "anyOf", "oneOf", "prefixItems"):

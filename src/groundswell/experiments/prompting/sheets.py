@@ -12,10 +12,20 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.prompting.tables import DELIMITERS, Format, Source, digest_of, polars_for, read_parquet
+from groundswell.experiments.prompting.tables import (
+    DELIMITERS,
+    Format,
+    Source,
+    delimiter_of,
+    digest_of,
+    polars_for,
+    read_parquet,
+)
 from groundswell.experiments.prompting.templates import Row
 from groundswell.store.export import guarded
 
+AMBIGUOUS = re.compile(r"[,;\t\r]")
+"""What would leave it open, in a header, what parts the cells."""
 NUMERAL = re.compile(r"[+-]?\d+(?:\.\d+)?\Z")
 
 
@@ -34,6 +44,7 @@ class Sheet(Protocol):
 @contextmanager
 def sheet(path: Path, form: Format, source: Source, columns: Sequence[str], new: Sequence[str]) -> Iterator[Sheet]:
     """A sheet whose file appears, in one step, when its rows are all there."""
+    path = Path(os.path.realpath(path))  # a link stays one
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") if form == "parquet" else part.open("w", encoding="utf-8", newline="") as out:
@@ -53,7 +64,8 @@ def _made(out: IO[Any], form: Format, source: Source, columns: Sequence[str], ne
     if form == "parquet":
         return ParquetSheet(out, source, columns, new)
     if form in DELIMITERS:
-        return DelimitedSheet(out, DELIMITERS[form], columns, new)
+        delimiter = delimiter_of(Path(source.path), form) if form == source.format else DELIMITERS[form]
+        return DelimitedSheet(out, delimiter, columns, new)
     return JsonSheet(out, array=form == "json")
 
 
@@ -64,7 +76,7 @@ class DelimitedSheet:
         self._columns, self._new = columns, new
         self._plain = csv.writer(out, delimiter=delimiter, lineterminator="\n")
         self._quoted = csv.writer(out, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        self._write([*columns, *new])
+        (self._quoted if any(map(AMBIGUOUS.search, [*columns, *new])) else self._plain).writerow([*columns, *new])
 
     def add(self, row: Row, new: Row) -> None:
         own = [_cell(row.get(name)) for name in self._columns]

@@ -8,11 +8,13 @@ from __future__ import annotations
 import csv
 import importlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from math import isfinite
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 import msgspec
@@ -24,6 +26,11 @@ Format = Literal["csv", "tsv", "jsonl", "json", "parquet"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 BY_ENDING: dict[str, Format] = {".ndjson": "jsonl", ".pq": "parquet", **{f".{name}": name for name in FORMATS}}
 DELIMITERS = {"csv": ",", "tsv": "\t"}
+INSTEAD = ";\t"
+"""What may part the cells of a CSV file in the place of commas: spreadsheets in many countries write semicolons."""
+SAID_FIRST = ["sep=", ""]
+"""How some spreadsheets say so, in a line of its own."""
+QUOTED = re.compile(r'"[^"]*"?')
 LARGEST_CELL = 2**31 - 1
 PLAIN = (str, int, float, bool, type(None))
 
@@ -94,6 +101,8 @@ def digest_of(path: Path, *, text: bool) -> str:
     """A hash of a file; where it should be text, it must be UTF-8."""
     digest = blake2b(digest_size=16)
     try:
+        if not S_ISREG(path.stat().st_mode):
+            raise SettingsError(f"{path}: this is no file that can be read again: give the path of a regular one")
         with path.open("rb") as file:
             for number, line in enumerate(file if text else iter(lambda: file.read(1 << 20), b""), 1):
                 digest.update(line)
@@ -122,7 +131,17 @@ def _located(path: Path, form: Format) -> Iterator[tuple[str, dict[str, Any]]]:
         return _parquet_rows(path)
     if form == "json":
         return _json_rows(path)
-    return _json_lines(path) if form == "jsonl" else _delimited_rows(path, DELIMITERS[form])
+    return _json_lines(path) if form == "jsonl" else _delimited_rows(path, delimiter_of(path, form))
+
+
+def delimiter_of(path: Path, form: Format) -> str:
+    """What parts the cells of a table: in CSV a comma, or what its header has instead."""
+    usual = DELIMITERS[form]
+    if form != "csv" or not path.is_file():
+        return usual
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        header = QUOTED.sub("", next((line for line in file if line.strip()), ""))
+    return next((each for each in usual + INSTEAD if each in header), usual)
 
 
 def _delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -130,7 +149,7 @@ def _delimited_rows(path: Path, delimiter: str) -> Iterator[tuple[str, dict[str,
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, delimiter=delimiter, strict=True)
         try:
-            header = next((row for row in reader if row), [])
+            header = next((row for row in reader if row and row != SAID_FIRST), [])
             _check_header(path, header)
             for row in reader:
                 if len(row) == len(header):
@@ -176,7 +195,7 @@ def _json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _decoded(path: Path, text: str, where: str | None) -> Any:
     """JSON as it stands: whole numbers of any size, no key twice, no NaN."""
     try:
-        found = json.loads(text, object_pairs_hook=_once_each, parse_constant=_no_constant)
+        found = json.loads(text, object_pairs_hook=_once_each, parse_constant=_no_constant, parse_float=_finite)
         if "\\u" in text:
             json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -196,6 +215,12 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise ValueError(f"{twice!r} is there twice in one object")
     return found
+
+
+def _finite(digits: str) -> float:
+    if not isfinite(number := float(digits)):
+        raise ValueError(f"{digits} is larger than numbers can be")
+    return number
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from groundswell.experiments.prompting.checks import Check, Contains, Equals, Field, Judge, Matches, Similar, Value
+from groundswell.experiments.prompting.matching import TooSlow, is_found
 from groundswell.experiments.prompting.program import Answer, Grade, Judged, Likened, read_json
 from groundswell.experiments.prompting.shapes import same
 from groundswell.experiments.prompting.templates import Column, Row, as_text
@@ -54,7 +56,10 @@ def verdicts(checks: Sequence[Check], row: Row, answer: Answer) -> list[Verdict]
 def _verdict(check: Check, row: Row, answer: Answer, grade: Grade | None) -> Verdict:
     if grade is not None and grade.problem is not None:
         return Verdict(None, f"not known: {grade.problem}")
-    passed = _graded(check, grade) if grade is not None else _passed(check, row, answer)
+    try:
+        passed = _graded(check, grade) if grade is not None else _passed(check, row, answer)
+    except TooSlow as slow:
+        return Verdict(None, f"not known: {slow}")
     return Verdict(None if passed is None else passed != check.negated, None if grade is None else grade.reason)
 
 
@@ -64,15 +69,17 @@ def _graded(check: Check, grade: Grade) -> bool | None:
     return grade.passed
 
 
-def _passed(check: Check, row: Row, answer: Answer) -> bool:
+def _passed(check: Check, row: Row, answer: Answer) -> bool | None:
     match check.test:
         case Contains(value=value, fold=fold):
-            wanted, text = as_text(_value(value, row)), answer.text
+            if isinstance(value, Column) and row.get(value.name) in (None, ""):
+                return None  # nothing to look for is in every reply
+            wanted, text = _composed(as_text(_value(value, row))), _composed(answer.text)
             return wanted.casefold() in text.casefold() if fold else wanted in text
         case Equals(value=value):
             return _alike(answer.text.strip(), _stripped(_value(value, row)))
         case Matches(pattern=pattern):
-            return pattern.search(answer.text) is not None
+            return is_found(pattern, answer.text)
         case Field(path=path, operator=how, value=value):
             return _compares(_found(answer, path), how, _value(value, row))
     raise TypeError(f"{check.name}: a model must be asked")
@@ -82,6 +89,11 @@ def _value(value: Value, row: Row) -> Any:
     return row.get(value.name) if isinstance(value, Column) else value
 
 
+def _composed(text: str) -> str:
+    """Text with one way to write each letter: an accent may stand beside it, or be part of it."""
+    return normalize("NFC", text)
+
+
 def _stripped(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
@@ -89,7 +101,7 @@ def _stripped(value: Any) -> Any:
 def _alike(one: Any, other: Any) -> bool:
     """Whether two values are the same: also where one is text that spells the other, as in files without types."""
     if isinstance(one, str) and isinstance(other, str):
-        return one == other or _both_numbers(one, other)
+        return _composed(one) == _composed(other) or _both_numbers(one, other)
     if isinstance(one, str):
         return same(_spelt(one), other)
     return same(one, _spelt(other)) if isinstance(other, str) else same(one, other)
