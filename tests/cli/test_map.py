@@ -377,3 +377,15 @@ def test_a_missing_file_is_told(cli: CommandLine) -> None:
     assert (
         "nowhere.csv: No such file" in cli("map", "nowhere.csv", "-p", "x", "-m", "scripted/shouting", status=2).stderr
     )
+
+
+def test_a_file_that_another_run_wrote_is_replaced_and_can_be_had_again(cli: CommandLine, words: Path) -> None:
+    out = words.parent / "words.replies.csv"
+    line = ["map", str(words), "-p", "{the word}", "-m", "scripted/shouting"]
+    cli(*line, "--limit", "1")
+    short = out.read_bytes()
+    told = cli(*line).stderr
+    assert "is replaced; run words-" in told
+    assert len(read(out)) == 3
+    cli(*line, "--limit", "1")
+    assert out.read_bytes() == short

@@ -156,7 +156,10 @@ def map_table(
 
     async def work(engine: Engine) -> Summary:
         before = engine.store.runs.find(title)
-        with may_replace(settings.out) if overwrite or _left_behind(flags.store, settings.out) else nullcontext():
+        writer = _writer(flags.store, settings.out)
+        if writer not in (None, title):
+            output.say(f"note: {settings.out} is replaced; run {writer} wrote it, and has all that is in it")
+        with may_replace(settings.out) if overwrite or writer else nullcontext():
             if before is None or before.analysis is not None:  # one that was killed must look what it has
                 check_writable(settings, None if before is None else noted(before.analysis))
             summary = await engine.drive(map_rows, settings, name=title, seed=seed, options=options)
@@ -168,8 +171,8 @@ def map_table(
     run_and_report(work, flags, report=_report(costs), estimate=lambda: estimate_of(map_rows, settings))
 
 
-def _left_behind(store: str, out: str) -> bool:
-    """Whether the file is what a run that failed has left, for a misspelt model, say: the right command replaces it."""
+def _writer(store: str, out: str) -> str | None:
+    """The run that wrote the file as it is now, if one did: then nothing is lost with it."""
     from groundswell.cli.stored import opened
     from groundswell.engine.driver import driver_name
     from groundswell.experiments.prompting.mapping import map_rows, noted
@@ -177,10 +180,10 @@ def _left_behind(store: str, out: str) -> bool:
 
     there = fingerprint_of(Path(out))
     if there is None:
-        return False
+        return None
     with opened(store) as held:
-        failed = [run for run in held.runs.list() if run.status == "failed" and run.driver == driver_name(map_rows)]
-    return any(there == noted(run.analysis) for run in failed)
+        ours = [run for run in held.runs.list() if run.driver == driver_name(map_rows)]
+    return next((run.title for run in ours if there == noted(run.analysis)), None)
 
 
 def _form_of(path: Path, form: Form | None) -> Format:
