@@ -168,7 +168,7 @@ def finish(course: Course, folder: Path, call: Sequence[str]) -> Ended:
 
 
 def replies_in(folder: Path) -> int:
-    """How many rows have their reply in the file that a client wrote. Inspect's is its log: a zip of samples, some twice."""
+    """How many rows have their reply in what a client wrote. Inspect writes a log, a zip of samples, some twice."""
     if (folder / REPLIES).exists():
         with (folder / REPLIES).open(newline="") as file:
             return sum(row[COLUMN] == SAID for row in csv.DictReader(file))
@@ -284,15 +284,15 @@ def compare(course: Course, clients: Sequence[str], rounds: int) -> None:
             except Failed as error:
                 row = {"failed": str(error)}
             tried[client].append(row)
-            told = row.get("failed") or f"{row['seconds']:.2f} s, {row['cpu_ms']:.2f} ms CPU per row"
-            print(f"round {number + 1}, {client}: {told}", file=sys.stderr)
+            said = row.get("failed") or f"{row['seconds']:.2f} s, {row['cpu_ms']:.2f} ms CPU per row"
+            print(f"round {number + 1}, {client}: {said}", file=sys.stderr)
     table = {client: median_row(listed) for client, listed in tried.items()}
     versions = {client: there.version for client, there in found.items() if there is not None}
     print_table(course, table, versions)
     reachable = goals(course, table)
     print_goals(reachable)
     OUT.mkdir(exist_ok=True)
-    told = {"rows": course.rows, "in_flight": IN_FLIGHT, "delay": DELAY, "server": course.server.name}
+    told: Row = {"rows": course.rows, "in_flight": IN_FLIGHT, "delay": DELAY, "server": course.server.name}
     told |= {"versions": versions, "medians": table, "rounds": tried, "goals": reachable}
     (OUT / "map.json").write_text(json.dumps(told, indent=1) + "\n")
 
