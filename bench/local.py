@@ -2,9 +2,10 @@
 
 The same conversations with the same small model (local/smollm2: `groundswell models add smollm2`), 8 of them with 4
 turns each, of which every reply has 16 tokens. Each measurement has a process of its own, which loads the model and
-warms up before the clock starts. Rounds are interleaved and medians reported. The clients:
+warms up before the clock starts. With `--rounds`, rounds are interleaved and medians reported. The clients:
 
   groundswell x4    the engine with its journal (SQLite, synced) and cache, four requests at once, as many as it allows
+  groundswell w4    the same with a window of four: no conversation is begun before another has ended
   bare x4           xllamacpp itself with the settings that Groundswell gives it: four threads and no engine
   http x4           the same, asked over HTTP by four threads
   defaults x4       xllamacpp with its own settings, and room for four requests
@@ -62,10 +63,11 @@ Row = dict[str, Any]
 
 
 class Client(NamedTuple):
-    """One way of asking: how it gets at the model (none: Groundswell), and how many ask at once."""
+    """One way of asking: how it gets at the model (none: Groundswell), how many ask at once, how many are open."""
 
     open: Callable[[Path], Ask] | None
     at_once: int
+    window: int | None = None
 
 
 def question(number: int, turn: int) -> str:
@@ -140,6 +142,7 @@ def open_http(path: Path) -> Ask:
 
 CLIENTS = {
     "groundswell x4": Client(None, 4),
+    "groundswell w4": Client(None, 4, window=4),
     "bare x4": Client(open_bare, 4),
     "http x4": Client(open_http, 4),
     "defaults x4": Client(open_defaults, 4),
@@ -223,10 +226,14 @@ async def talk(trial: Trial, spec: tuple[int, int]) -> list[str]:
 async def hold_engine(client: Client, conversations: int, store: str) -> Row:
     """With the engine: a run for the warm-up, a run for the measurement."""
     start = time.perf_counter()
+    options = groundswell.RunOptions(window=client.window)
     async with groundswell.open(store, max_concurrent=client.at_once) as engine:
 
         async def run(name: str, numbers: range, turns: int) -> list[list[str]]:
-            outcomes = [each async for each in engine.run(name).map(talk, [(number, turns) for number in numbers])]
+            outcomes = [
+                each
+                async for each in engine.run(name, options=options).map(talk, [(number, turns) for number in numbers])
+            ]
             for outcome in outcomes:
                 if not outcome.ok:
                     raise RuntimeError(f"a conversation failed: {outcome}")
@@ -319,7 +326,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a quarter of the conversations")
     parser.add_argument("--conversations", type=int, default=CONVERSATIONS, help=argparse.SUPPRESS)
-    parser.add_argument("--rounds", type=int, default=3, help="of which medians are taken (3)")
+    parser.add_argument("--rounds", type=int, default=1, help="of which medians are taken (1)")
     parser.add_argument("--only", nargs="+", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
     parser.add_argument("--job", choices=CLIENTS, help=argparse.SUPPRESS)
     options = parser.parse_args()
