@@ -25,7 +25,9 @@ Rounds are interleaved and medians reported. `others` is how many cores were bus
 from __future__ import annotations
 
 import argparse
+import compileall
 import csv
+import importlib.util
 import json
 import os
 import signal
@@ -270,8 +272,16 @@ def print_goals(listed: Sequence[Row]) -> None:
         print(f"{goal['goal']:40} goal {goal['wanted']:5.2f}   found {found:>6}   {mark}")
 
 
+def compile_sources() -> None:
+    """Packages are compiled when they are installed; so is this project, however it is installed here."""
+    found = importlib.util.find_spec("groundswell")
+    for folder in [] if found is None else found.submodule_search_locations or []:
+        compileall.compile_dir(folder, quiet=2)
+
+
 def compare(course: Course, clients: Sequence[str], rounds: int) -> None:
     """All rounds, then what they mean."""
+    compile_sources()
     found = {client: find(client) for client in clients}
     tried: dict[str, list[Row]] = {client: [] for client in clients}
     for number in range(rounds):
