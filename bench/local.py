@@ -1,7 +1,7 @@
 """The embedded model, side by side: `python bench/local.py` (all of it), `--quick` (a quarter of the size).
 
 The same conversations with the same small model (local/smollm2: `groundswell models add smollm2`), 8 of them with 4
-turns each, of which every reply has 16 tokens. Each measurement has a process of its own, which loads the model and
+turns each, of which every reply has 10 tokens. Each measurement has a process of its own, which loads the model and
 warms up before the clock starts. With `--rounds`, rounds are interleaved and medians reported. The clients:
 
   groundswell x4    the engine with its journal (SQLite, synced) and cache, four requests at once, as many as it allows
@@ -46,14 +46,14 @@ from live import cpu_of_all
 
 OUT = Path(__file__).parent / "out"
 MODEL = "local/smollm2"
-CONVERSATIONS, TURNS, TOKENS = 8, 4, 16
+CONVERSATIONS, TURNS, TOKENS = 8, 4, 10
 WARM = 1_000
 """The conversation before the clock starts; it does not come again."""
 TOPICS = ("the harbour", "old maps", "rain", "bread", "chess", "the night train", "bees", "a broken clock")
 TEMPERATURE = 0.7
 UNENDING: dict[str, Any] = {"ignore_eos": True}
 """Every reply has as many tokens as it may have: all clients have the same to do."""
-GOAL = 0.95
+SHARE, MOST_CPU = 0.95, 1.05
 """The engine must cost next to nothing beside a model."""
 HEADS = ("seconds", "tokens/s", "of bare", "CPU of bare", "peak MB", "load s", "others", "said")
 
@@ -301,6 +301,16 @@ def print_table(table: dict[str, Row], rounds: dict[str, list[Row]], conversatio
         )
 
 
+def goals(rounds: dict[str, list[Row]]) -> list[Row]:
+    """What is wanted of Groundswell, beside what was found. CPU time suffers less from what else goes on."""
+    found: list[Row] = []
+    for figure, name, wanted in (("per_second", "share of the bare library", SHARE), ("cpu", "CPU of it", MOST_CPU)):
+        value = ratio(rounds, "groundswell x4", figure) if "groundswell x4" in rounds else None
+        enough = None if value is None else value >= wanted if figure == "per_second" else value <= wanted
+        found.append({"goal": f"four at once: {name}", "wanted": wanted, "found": value, "reached": enough})
+    return found
+
+
 def compare(names: list[str], conversations: int, rounds: int) -> None:
     """All rounds, then what they mean."""
     tried: dict[str, list[Row]] = {name: [] for name in names}
@@ -312,13 +322,16 @@ def compare(names: list[str], conversations: int, rounds: int) -> None:
             print(f"round {number + 1}, {name}: {told}", file=sys.stderr)
     table = {name: median_row(rows) for name, rows in tried.items()}
     print_table(table, tried, conversations)
-    found = ratio(tried, "groundswell x4", "per_second") if "groundswell x4" in tried else None
-    mark = "not measured" if found is None else "reached" if found >= GOAL else "not reached"
-    print(f"\nfour at once: share of the bare library   goal {GOAL:.2f}   found {found or 0:.3f}   {mark}")
+    print()
+    reached = goals(tried)
+    for goal in reached:
+        mark = {True: "reached", False: "not reached", None: "not measured"}[goal["reached"]]
+        found = "-" if goal["found"] is None else f"{goal['found']:.3f}"
+        print(f"{goal['goal']:56} goal {goal['wanted']:5.2f}   found {found:>6}   {mark}")
     OUT.mkdir(exist_ok=True)
     told = {"conversations": conversations, "turns": TURNS, "tokens": TOKENS, "medians": table, "rounds": tried}
     versions = {"xllamacpp": weights.runner_version(), "weights": weights.locate(MODEL).name}
-    (OUT / "local.json").write_text(json.dumps(told | versions | {"of_bare": found, "goal": GOAL}, indent=1) + "\n")
+    (OUT / "local.json").write_text(json.dumps(told | versions | {"goals": reached}, indent=1) + "\n")
 
 
 def main() -> None:
