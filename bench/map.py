@@ -268,8 +268,8 @@ def print_goals(listed: Sequence[Row]) -> None:
     print()
     for goal in listed:
         mark = {True: "reached", False: "not reached", None: "not measured"}[goal["reached"]]
-        found = "-" if goal["found"] is None else f"{goal['found']:.2f}"
-        print(f"{goal['goal']:40} goal {goal['wanted']:5.2f}   found {found:>6}   {mark}")
+        found = "-" if goal["found"] is None else f"{goal['found']:.3f}"
+        print(f"{goal['goal']:40} goal {goal['wanted']:6.3f}   found {found:>6}   {mark}")
 
 
 def compile_sources() -> None:
