@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-peers clean
+.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-peers clean
 
 # Four conversations between two instances of a real model on this machine.
 demo: $(MODEL)
@@ -35,14 +35,27 @@ bench: $(READY)
 	$(BIN)/python bench/emulator.py
 
 # Live requests: beside the bare client, the official one and LiteLLM; and in bad weather. Some 20 minutes.
-bench-live: $(READY) bench-peers
+bench-live: $(READY) .venv-peers/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check matplotlib
 	$(BIN)/python bench/live.py
 	$(BIN)/python bench/storm.py
 
-bench-peers:
-	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r bench/peers.txt
+# `groundswell map` beside what people use for the same. Some 20 minutes; needs nginx with its echo module.
+bench-map: $(READY) bench-peers
+	$(BIN)/python bench/map.py
+
+# The embedded model beside the bare library. Some 3 minutes.
+bench-local: $(READY)
+	$(BIN)/groundswell models add smollm2
+	$(BIN)/python bench/local.py
+
+# The peers need versions that do not go together: each has an environment of its own.
+bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.ready
+
+.venv-%/.ready: bench/%.txt
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -55,4 +68,4 @@ $(MODEL): $(READY)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-peers build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-peers* build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

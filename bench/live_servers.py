@@ -1,4 +1,4 @@
-"""The servers that bench/live.py asks: each answers every chat after the same delay."""
+"""The servers that bench/live.py and bench/map.py ask: each answers every chat after the same delay."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ REPLY = {
     },
     "service_tier": "default",
 }
+LINE = len("1741569952.123\n")
 NGINX = """
 load_module {module};
 daemon off; master_process off; worker_rlimit_nofile 8192;
 pid {folder}/nginx.pid; error_log {folder}/error.log;
 events {{ worker_connections 4096; }}
 http {{
-  access_log off; default_type application/json;
+  log_format moment '$msec'; access_log {log}; default_type application/json;
   keepalive_requests 100000000; keepalive_timeout 600s; client_body_buffer_size 64k;
   client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
   uwsgi_temp_path {folder}; scgi_temp_path {folder};
@@ -69,6 +70,15 @@ class Server(NamedTuple):
     url: str
     name: str
     pid: int
+    log: Path | None = None
+
+    def moments(self) -> list[float]:
+        """When each of the requests that it has seen was done with, if it keeps a log."""
+        return [] if self.log is None else [float(line) for line in self.log.read_text().splitlines()]
+
+    def seen(self) -> int:
+        """How many requests it has seen; quick, because all lines of the log are of one length."""
+        return 0 if self.log is None else self.log.stat().st_size // LINE
 
 
 def has_nginx() -> bool:
@@ -77,7 +87,7 @@ def has_nginx() -> bool:
 
 
 @contextlib.contextmanager
-def nginx() -> Iterator[Server]:
+def nginx(*, logged: bool = False) -> Iterator[Server]:
     """nginx in one process, with a configuration of its own."""
     with tempfile.TemporaryDirectory() as folder:
         with socket.socket() as free:
@@ -85,12 +95,14 @@ def nginx() -> Iterator[Server]:
             port = free.getsockname()[1]
         reply = json.dumps(REPLY, separators=(",", ":"))
         config = Path(folder, "nginx.conf")
-        config.write_text(NGINX.format(module=ECHO, folder=folder, port=port, delay=DELAY, reply=reply))
+        log = Path(folder, "requests.log") if logged else None
+        kept = "off" if log is None else f"{log} moment"
+        config.write_text(NGINX.format(module=ECHO, folder=folder, port=port, delay=DELAY, reply=reply, log=kept))
         process = subprocess.Popen(["nginx", "-c", str(config), "-e", f"{folder}/error.log"])
         try:
             wait_for(port, process)
             version = subprocess.run(["nginx", "-v"], stderr=subprocess.PIPE, text=True, check=True).stderr
-            yield Server(f"http://127.0.0.1:{port}", version.strip().rpartition(" ")[2], process.pid)
+            yield Server(f"http://127.0.0.1:{port}", version.strip().rpartition(" ")[2], process.pid, log)
         finally:
             process.terminate()
             process.wait()
