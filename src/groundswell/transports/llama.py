@@ -37,6 +37,8 @@ BATCH = 64
 """Tokens that are read before anybody looks whether the reply is still wanted."""
 KEPT = 512
 """MiB for what was read of conversations that have no slot at the moment: it need not be read again."""
+ALIKE = 0.5
+"""The share of a prompt that a slot must have read to be given it: what all prompts begin with is less than that."""
 MOST_THREADS = 8
 LONGEST_SOCKET = 100
 WAITING = "OMP_WAIT_POLICY"
@@ -194,6 +196,7 @@ def _for_talk(llama: Any, params: Any) -> None:
     params.n_batch, params.n_ubatch = BATCH, ROWS
     params.cache_type_k = params.cache_type_v = llama.ggml_type.GGML_TYPE_Q8_0
     params.cache_ram_mib = KEPT
+    params.slot_prompt_similarity = ALIKE
 
 
 def _for_embedding(llama: Any, params: Any) -> None:
