@@ -58,6 +58,7 @@ bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.
 	touch $@
 
 $(READY): pyproject.toml constraints.txt
+	@echo "installing into $(VENV), about a minute"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@

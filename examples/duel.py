@@ -116,7 +116,9 @@ if __name__ == "__main__":
         leaked = Rate(analysis["leaked"].get(model, 0), played)
         low, high = leaked.interval()
         print(f"  {model:<17}{played:>8}{leaked.passed:>12} ({leaked.value:.0%}){low:>10.0%} to {high:.0%}")
-    print(f"\n{summary.asks.sent} replies in {summary.seconds:.0f} s, each on disk before it was used. Next:")
+    sent, kept = summary.asks.sent, summary.asks.cached
+    print(f"\n{sent} replies in {summary.seconds:.0f} s, each on disk before it was used", end="")
+    print(f"; {kept} were there already. Next:" if kept else ". Next:")
     print("  . .venv/bin/activate")
     print('  groundswell ask "Why is the sky blue?" --samples 2')
     print(f"  groundswell runs show {run_id} --trial {analysis['telling']} --store demo.db")

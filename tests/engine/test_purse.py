@@ -67,7 +67,7 @@ def test_asks_wait_for_those_in_flight_and_the_budget_is_used_up(store: Path) ->
             async for _ in run.map(talk, [1] * 100):
                 pass
 
-    with pytest.raises(RunStopped, match=r"\$2\.2 is used up \(\$1\.2\d* spent, \$0\.0000 in flight\)"):
+    with pytest.raises(RunStopped, match=r"\$2\.2 is used up \(\$1\.2\d* spent, \$0\.0000 in flight, and the next"):
         run_async(main())
     found = counters(store)
     assert found.usd == pytest.approx(found.sent * 0.02)

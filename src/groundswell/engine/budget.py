@@ -53,9 +53,11 @@ class Budget:
         if limits.calls is not None and spent.calls + held.calls + calls > limits.calls:
             return f"the budget of {limits.calls} calls is used up"
         if limits.tokens is not None and spent.tokens + held.tokens + tokens > limits.tokens:
-            return f"the budget of {limits.tokens} tokens is used up ({spent.tokens} spent, {held.tokens} in flight)"
+            left = f"{spent.tokens} spent, {held.tokens} in flight, and the next request may take {tokens}"
+            return f"the budget of {limits.tokens} tokens is used up ({left})"
         if limits.usd is not None and spent.usd + held.usd + usd > limits.usd:
-            return f"the budget of ${limits.usd:g} is used up (${spent.usd:.4f} spent, ${held.usd:.4f} in flight)"
+            left = f"${spent.usd:.4f} spent, ${held.usd:.4f} in flight, and the next request may cost ${usd:.4f}"
+            return f"the budget of ${limits.usd:g} is used up ({left})"
         return None
 
     def share(self, calls: int, tokens: int, usd: float) -> float:

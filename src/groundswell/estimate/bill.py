@@ -14,8 +14,8 @@ from groundswell.estimate.speeds import SPEEDS
 from groundswell.estimate.terms import Price, Terms
 from groundswell.program.request import Usage
 
-CACHED_FROM = 512
-"""Tokens of a prompt, on the average, from which some may be long enough for a provider's prompt cache."""
+CACHED_FROM = 1024
+"""Tokens of a prompt, on the average, from which it may be long enough for a provider's prompt cache."""
 
 
 class Way(msgspec.Struct, frozen=True):
