@@ -116,8 +116,8 @@ class Library:
     def __init__(self, fails: bool = False) -> None:
         self.fails = fails
         self.seen: dict[str, Any] = {}
-        self.llama_flash_attn_type = self.llama_pooling_type = self
-        self.LLAMA_FLASH_ATTN_TYPE_ENABLED, self.LLAMA_POOLING_TYPE_MEAN = "on", "mean"
+        self.llama_flash_attn_type = self.llama_pooling_type = self.ggml_type = self
+        self.LLAMA_FLASH_ATTN_TYPE_ENABLED, self.LLAMA_POOLING_TYPE_MEAN, self.GGML_TYPE_Q8_0 = "on", "mean", "8 bits"
 
     class CommonParams:
         def __init__(self) -> None:
@@ -145,6 +145,7 @@ def test_a_server_is_silent_and_cannot_be_reached(library: Library) -> None:
     assert not Path(found["hostnames"][0]).parent.exists()
     assert (found["verbosity"], found["model_alias"]) == (-1, {"m"})
     assert (found["n_parallel"], found["n_ubatch"], found["flash_attn_type"]) == (SLOTS, 32, "on")
+    assert (found["cache_type_k"], found["cache_type_v"]) == ("8 bits", "8 bits")
 
 
 def test_a_file_that_cannot_be_loaded(library: Library) -> None:
