@@ -19,7 +19,12 @@
     │   ├── StoreReadOnly
     │   ├── StoreCorrupt
     │   └── StoreTooNew
-    ├── WaveFailed                  a transport could not send a wave (carries the Fault)
+    ├── WaveError                   a transport says what became of a wave
+    │   ├── WaveFailed              nothing more will come of it (carries the Fault)
+    │   │   ├── QueueFull           the provider takes no more of ours for the time being
+    │   │   └── NoBatches           the account's batches do not work: another way must be taken
+    │   ├── WaveUnsure              it may have been sent, or not: `adopt` finds out
+    │   └── WaveOutOfReach          it was sent, and cannot be looked at now: it stays open (carries the Fault)
     └── SettingsError               a setting, flag or file is wrong; the message names it
 
 Errors of other packages are turned into one of these at the boundary where they arise.
@@ -137,8 +142,39 @@ class StoreTooNew(StoreError):
     """The store was written by a newer version of Groundswell."""
 
 
-class WaveFailed(GroundswellError):
-    """A whole wave could not be sent. Raised by transports; its asks are retried or fail with the fault."""
+class WaveError(GroundswellError):
+    """What a transport has to say of a whole wave."""
+
+
+class WaveFailed(WaveError):
+    """Nothing more will come of a wave: what is left of its asks is retried, or fails with the fault."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(f"{fault.kind}: {fault.message}")
+        self.fault = fault
+
+
+class QueueFull(WaveFailed):
+    """The provider has too much of ours waiting. Nothing is wrong with the asks: they leave when there is room.
+
+    `limit` is how much may wait there, in tokens or requests as the provider counts, if it said so.
+    """
+
+    def __init__(self, fault: Fault, limit: int | None = None) -> None:
+        super().__init__(fault)
+        self.limit = limit
+
+
+class NoBatches(WaveFailed):
+    """The account has no batch API, or none that takes batches of this model: its asks must go another way."""
+
+
+class WaveUnsure(WaveError):
+    """The answer to sending a wave was lost: it may have been taken. Nothing is sent again before `adopt` has told."""
+
+
+class WaveOutOfReach(WaveError):
+    """A wave was sent, and what became of it cannot be seen now. It stays open: the run stops, and a resume goes on."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(f"{fault.kind}: {fault.message}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Literal, NamedTuple, NoReturn
 
 import msgspec
 
 Dialect = Literal["openai", "anthropic", "ollama"]
+BATCH_PROVIDERS = ("openai", "anthropic")
 
 
 class Key:
@@ -42,7 +44,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     `provider` is the one whose models are asked, where that is known: an account may have a name of its own.
     `official` says that the endpoints are the provider's own. `headers` go along with every request; like the key
     and the proxy, which may name a password, they are shown nowhere. None for a limit means that it is not known:
-    then it is learnt from what the provider says.
+    then it is learnt from what the provider says. `batch` says whether its batch API may be used, `batch_queue` how
+    much may wait there, and `batch_poll` how often to look, in seconds.
     """
 
     name: str
@@ -60,11 +63,26 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     proxy: Key | None = None
     headers: Mapping[str, Key] = {}
     prompt_cache: Literal["5m", "1h"] | None = "5m"
+    batch: bool | None = None
+    batch_queue: int | None = None
+    batch_poll: float = 30.0
 
     @property
     def origin(self) -> str:
         """Whose replies these are. A stand-in at another address is not the provider it stands in for."""
         return (self.provider or self.name) if self.official else " ".join(sorted(self.endpoints))
+
+    @property
+    def batches(self) -> Literal["openai", "anthropic"] | None:
+        """Whose kind of batches it takes, if any: those of the two providers unless told otherwise."""
+        able = self.provider in BATCH_PROVIDERS if self.batch is None else self.batch
+        return self.dialect if able and self.dialect in BATCH_PROVIDERS else None  # type: ignore[return-value]
+
+    @property
+    def owner(self) -> str:
+        """Tells this account's batches from those of other keys and addresses, and nothing of the key."""
+        key = "" if self.key is None else self.key.reveal()
+        return blake2b(f"{self.origin}\0{key}".encode(), digest_size=8, person=b"groundswell").hexdigest()
 
 
 class Target(NamedTuple):

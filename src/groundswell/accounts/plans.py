@@ -22,6 +22,9 @@ PLAIN = (
     "output_token_limit_per_minute",
     "timeout",
     "connect_timeout",
+    "batch",
+    "batch_queue",
+    "batch_poll",
 )
 BUILT_IN = "built in"
 

@@ -93,6 +93,12 @@ def prompt_cache(value: Any) -> str:
     return name
 
 
+def switch(value: Any) -> bool:
+    if value not in (True, False, "on", OFF):
+        raise Unfit("must be true or false")
+    return value in (True, "on")
+
+
 def base_url(value: Any) -> tuple[str, ...]:
     """The addresses as written; what they mean depends on the dialect."""
     if isinstance(value, str):
@@ -167,6 +173,9 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "proxy": proxy,
     "headers": headers,
     "prompt_cache": prompt_cache,
+    "batch": switch,
+    "batch_queue": count,
+    "batch_poll": number,
 }
 
 
@@ -184,6 +193,8 @@ def read_words(name: str, words: str) -> Any:
         raise Unfit("is a table: set it in groundswell.toml")
     if reader in (count, number):
         return read(name, _as_number(words))
+    if reader is switch:
+        return read(name, {"true": True, "false": False}.get(words.lower(), words))
     return read(name, words)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from groundswell.engine.hold import Capacity
 from groundswell.engine.pace import PaceLimits
 from groundswell.engine.records import (
     Absent,
     AskId,
+    BatchInfo,
     EndpointFigures,
     Found,
     Intent,
@@ -78,11 +80,14 @@ class Transport(Protocol):
         ...
 
     async def dispatch(self, wave: Wave) -> Receipt:
-        """Send a wave; raises `WaveFailed` if it could not be sent."""
+        """Send a wave; raises `WaveFailed` if it was not sent, `WaveUnsure` if it may have been."""
         ...
 
     def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
-        """The results, as they come, in any order; also for a receipt from before a crash."""
+        """The results, as they come, in any order; also for a receipt from before a crash.
+
+        Raises `WaveFailed` if nothing more will come, `WaveOutOfReach` if that cannot be told now.
+        """
         ...
 
     async def adopt(self, intent: Intent) -> Found | Absent | Undecided:
@@ -96,6 +101,41 @@ class Singly(Transport, Protocol):
 
     async def ask(self, request: Request) -> Answered:
         """Make one attempt. Gives what came of it, and what the provider said of its limits."""
+        ...
+
+
+@runtime_checkable
+class Batching(Transport, Protocol):
+    """A transport whose waves are batches at a provider: each is one order, paid for once, found again by its id."""
+
+    @property
+    def owner(self) -> str:
+        """Whose batches these are: a fingerprint of address and key. Another owner's cannot be seen."""
+        ...
+
+    @property
+    def capacity(self) -> Capacity:
+        """What a batch may hold, and how much may wait at the provider."""
+        ...
+
+    def size(self, request: Request) -> int | Fault:
+        """How many bytes a request takes in a batch, or why it cannot be sent at all."""
+        ...
+
+    def seen(self, receipt: Receipt) -> BatchInfo | None:
+        """A batch as it was when it was last looked at."""
+        ...
+
+    async def look(self, batch: str) -> BatchInfo | None:
+        """A batch as its provider shows it now; None if there is no such batch."""
+        ...
+
+    def listed(self, since: float) -> AsyncIterator[BatchInfo]:
+        """The account's batches that were created after a time, newest first."""
+        ...
+
+    async def cancel(self, batch: str) -> None:
+        """Have no more of a batch worked on. What was done until then is paid for, and can be collected."""
         ...
 
 

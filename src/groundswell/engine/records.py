@@ -36,6 +36,14 @@ class Item:
         return self._sample if isinstance(self._sample, int) else self._sample()
 
 
+class About(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is said of a batch beside its asks: whose it is, for which model, and what it is likely to cost."""
+
+    owner: str = ""
+    model: str = ""
+    usd: float | None = None
+
+
 class Intent(msgspec.Struct, frozen=True):
     """A wave as the journal knows it: what was going to be sent, by whom, when."""
 
@@ -45,6 +53,7 @@ class Intent(msgspec.Struct, frozen=True):
     transport: str
     asks: tuple[AskId, ...]
     at: float
+    about: About = About()
 
     def custom_id(self, ask: AskId) -> str:
         """An id for one request of this wave, in the form that batch APIs take.
@@ -90,6 +99,36 @@ class Undecided(msgspec.Struct, frozen=True):
     """It cannot be told yet. Nothing is sent again; ask again in `retry_in` seconds."""
 
     retry_in: float = 10.0
+
+
+BatchState = Literal[
+    "validating", "in_progress", "finalizing", "cancelling", "completed", "failed", "expired", "cancelled"
+]
+"""A batch at a provider, in OpenAI's words. Anthropic's `ended` is one of the last, by what is said of its requests."""
+
+
+class BatchInfo(msgspec.Struct, frozen=True):
+    """A batch as its provider shows it. Times are in Unix time by the provider's clock.
+
+    done     requests that have ended so far, and `failed` those of them that failed; Anthropic tells at the end only
+    run      the run and the wave that it belongs to, where the provider keeps that for us
+    """
+
+    id: str
+    state: BatchState
+    total: int
+    done: int
+    failed: int
+    created_at: float
+    expires_at: float | None = None
+    ended_at: float | None = None
+    run: str | None = None
+    wave: int | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether it is still being worked on."""
+        return self.state in ("validating", "in_progress", "finalizing", "cancelling")
 
 
 EndpointState = Literal["up", "down", "trying"]

@@ -191,6 +191,7 @@ class FaultKind(StrEnum):
     CONNECTION = "connection"
     GARBLED = "garbled"
     EXPIRED = "expired"
+    UNSENT = "unsent"
     UNREACHABLE = "unreachable"
     AUTH = "auth"
     QUOTA = "quota"

@@ -14,7 +14,7 @@ import msgspec
 import sqlalchemy as sa
 
 from groundswell.engine.ports import Then
-from groundswell.engine.records import AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
+from groundswell.engine.records import About, AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
 from groundswell.program.request import Fault, Settlement, decode_settlement, encode_settlement
 from groundswell.store import schema
 from groundswell.store.results import Results
@@ -28,7 +28,7 @@ INSERTS = {
     "trials": Insert(schema.trials, ("id", "key", "program", "spec", "attempt"), "INSERT OR REPLACE"),
     "asks": Insert(schema.asks, ("trial", "path", "fingerprint", "wave", "fault", "settlement")),
     "outcomes": Insert(schema.outcomes, ("trial", "fault", "body"), "INSERT OR REPLACE"),
-    "waves": Insert(schema.waves, ("id", "account", "transport", "size", "asks", "sent_at")),
+    "waves": Insert(schema.waves, ("id", "account", "transport", "size", "asks", "sent_at", "about")),
     "cache": Insert(schema.cache, ("key", "settlement", "created_at"), "INSERT OR IGNORE"),
 }
 SET_COUNTERS = "UPDATE runs SET counters = ?, updated_at = ? WHERE id = ?"
@@ -174,8 +174,9 @@ class StoreJournal:
     def add_wave(self, intent: Intent, prints: Sequence[bytes], then: Then, *args: Any) -> None:
         listed = [(trial, path, print_.hex()) for (trial, path), print_ in zip(intent.asks, prints, strict=True)]
         asks = msgspec.json.encode(listed).decode()
+        about = msgspec.json.encode(intent.about).decode()
         batch = self._batch()
-        batch.rows["waves"].extend((intent.id, intent.account, intent.transport, len(listed), asks, intent.at))
+        batch.rows["waves"].extend((intent.id, intent.account, intent.transport, len(listed), asks, intent.at, about))
         batch.after.append((then, args))
 
     def add_receipt(self, wave: int, receipt: Receipt) -> None:
@@ -294,14 +295,15 @@ class StoreJournal:
 
     def _open_waves(self, reading: sqlite3.Connection) -> list[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:
         sql = (
-            "SELECT id, account, transport, asks, sent_at, receipt FROM waves "
+            "SELECT id, account, transport, asks, sent_at, receipt, about FROM waves "
             "WHERE ended_at IS NULL AND id BETWEEN ? AND ? ORDER BY id"
         )
         found: list[tuple[Intent, Receipt | None, dict[AskId, bytes]]] = []
-        for wave, account, transport, listed, at, receipt in reading.execute(sql, self._record.span).fetchall():
+        for wave, account, transport, listed, at, receipt, said in reading.execute(sql, self._record.span).fetchall():
             rows = msgspec.json.decode(listed, type=list[tuple[int, str, str]])
             prints = {AskId(trial, path): bytes.fromhex(print_) for trial, path, print_ in rows}
-            intent = Intent(wave, self._record.id, account, transport, tuple(prints), at)
+            about = About() if said is None else msgspec.json.decode(said, type=About)
+            intent = Intent(wave, self._record.id, account, transport, tuple(prints), at, about)
             given = None if receipt is None else Receipt(msgspec.json.decode(receipt))
             settled = _settled(reading, list({ask.trial for ask in prints}))
             found.append((intent, given, {ask: p for ask, p in prints.items() if (*ask, p) not in settled}))

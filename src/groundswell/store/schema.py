@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew
 
-REVISION = "0001"
+REVISION = "0002"
 
 metadata = sa.MetaData()
 
@@ -82,6 +82,7 @@ waves = sa.Table(
     sa.Column("sent_at", sa.Float, nullable=False),
     sa.Column("receipt", sa.Text),
     sa.Column("ended_at", sa.Float),
+    sa.Column("about", sa.Text),
     sa.Index(
         "open_waves",
         "id",
