@@ -72,14 +72,19 @@ def least_possible(talks: list[Talk], slots: int) -> float:
     return max(*map(sum, talks), sum(map(sum, talks)) / slots)
 
 
-def stream(talks: list[Talk], slots: int, window: int = UNLIMITED, urgency: Urgency = in_turn) -> list[Span]:
-    """A conversation goes on when it has its reply and a slot is free; `window` of them are open at once."""
+def stream(
+    talks: list[Talk], slots: int, window: int = UNLIMITED, *, first: int = 0, urgency: Urgency = in_turn
+) -> list[Span]:
+    """A conversation goes on when it has its reply and a slot is free.
+
+    `window` of them are open at once, or as many as were opened `first` while more of those are left.
+    """
     ready: list[tuple[float, int, int, int]] = []
     flying: list[tuple[float, int, int, int]] = []
     spans: list[Span] = []
     now, opened, order = 0.0, 0, count()
     while ready or flying or opened < len(talks):
-        while opened < min(window, len(talks)):
+        while opened < min(max(first, window), len(talks)):
             heappush(ready, (urgency(talks[opened], 0), next(order), opened, 0))
             opened += 1
         while ready and len(flying) < slots:
