@@ -14,7 +14,7 @@ left is what the schedule costs, exactly. The ways:
   oracle         longest remaining first: knows all latencies, and starts what has the most work left; simulated only
 
 Where conversations have 2 to 10 messages, the last waves are nearly empty, and in every group the short ones wait for
-the long: barriers cost the most there.
+the long: on average, barriers cost more there.
 
 Every makespan is a ratio to the least possible one: the longest conversation, or all work shared by all slots, if that
 takes longer. The columns:
