@@ -121,7 +121,8 @@ class Dispatch:
             return
         request = request_of(pending)
         lane = self._run.lane_of(request)
-        self._queue(lane)
+        if lane not in self._queues:
+            self._begin(lane)
         if pending.trial.torn and not lane.barrier:
             self._torn.count(lane)
         if lane.full is not None:
@@ -130,6 +131,12 @@ class Dispatch:
             self.reuse.look(pending)
         else:
             self._enqueue(lane, pending)
+
+    def _begin(self, lane: Lane) -> None:
+        """A lane comes into use."""
+        self._queue(lane)
+        if self._run.options.via != "live" and not lane.barrier:
+            self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API")
 
     @property
     def barrier(self) -> bool:

@@ -22,7 +22,10 @@ class RunOpened(Event, frozen=True):
 
 
 class WaveSent(Event, frozen=True):
-    """A wave left. `labels` says whose messages it carries, `whole` that it holds all that could travel together."""
+    """A wave left. `labels` says whose messages it carries, and `first` that these are the first of their trials.
+
+    `whole` says that it holds all that could travel together.
+    """
 
     wave: int
     account: str
@@ -31,6 +34,7 @@ class WaveSent(Event, frozen=True):
     labels: tuple[str, ...]
     trials: tuple[str, ...]
     whole: bool = False
+    first: bool = False
 
 
 class WaveEnded(Event, frozen=True):

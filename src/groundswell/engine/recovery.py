@@ -157,7 +157,7 @@ class HeldWaves:
         if isinstance(transport, Batching) and intent.about.owner not in ("", transport.owner):
             raise SettingsError(
                 f"{wave}, but was sent with another key, or to another address, than {intent.account} has now: use "
-                f"that one again; or, if both keys belong to the same organisation, `groundswell batches adopt {intent.run}`"
+                f"that one again; if both belong to the same organisation, `groundswell batches adopt {intent.run}`"
             )
         return transport
 

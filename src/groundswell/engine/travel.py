@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
 CANCELLED = Fault(FaultKind.CONNECTION, "the transport cancelled the request")
+FIRST_ASK = "0"
 NOTHING_SAID = About()
 LOST = Fault(FaultKind.GARBLED, "the transport gave no result for this ask")
 
@@ -269,6 +270,7 @@ class Travel:
                 labels=tuple(sorted({pending.wait.label for pending in pendings})),
                 trials=tuple(pending.trial.key for pending in pendings),
                 whole=whole,
+                first=all(pending.wait.path == FIRST_ASK for pending in pendings),
             )
         )
 
