@@ -29,11 +29,18 @@ def test_writing_to_the_cache_costs_more_and_reading_less() -> None:
     assert nano_dollars(claude, Usage(1000, 0, cached_tokens=1000)) == plain * 0.1
 
 
+def test_cached_tokens_in_a_batch_cost_half_unless_the_list_says_otherwise() -> None:
+    usage = Usage(1_000_000, 0, cached_tokens=1_000_000)
+    assert nano_dollars(Price(2.0, 8.0, cached=0.25), usage, batch=True) == 250_000_000
+    assert nano_dollars(Price(2.0, 8.0, cached=0.25, batch_cached=0.5), usage, batch=True) == 1_000_000_000
+    assert nano_dollars(Price(2.0, 8.0, cached=0.25, batch_cached=0.5), usage) == 500_000_000
+
+
 def test_a_given_price_comes_first() -> None:
-    assert price_of("gpt-4o-mini-2024", {}) == Price(0.15, 0.60)
+    assert price_of("gpt-4o-mini-2024", {}) == Price(0.15, 0.60, batch_cached=0.5)
     assert price_of("gpt-4o-mini", dict([parse_price("gpt-*=1/2")])) == Price(1, 2)
     listed = price_of("claude-sonnet-5", {})
-    assert price_of("claude-sonnet-5", dict([parse_price("claude-*=3/15")])) == listed, "what the cache costs is kept"
+    assert price_of("claude-sonnet-5", dict([parse_price("claude-*=2/10")])) == listed, "what the cache costs is kept"
     assert price_of("llama3.2", {}, FREE) == FREE
 
 
