@@ -63,6 +63,10 @@ def test_the_books_add_up(paid: list[tuple[bytes, int, int, bool]]) -> None:
     assert shown["input_tokens"] == totals["input_tokens"] == sum(tokens for _, tokens, *_ in paid)
     assert sum(int(times) * count for times, count in shown["paid_times"].items()) == len(paid)
     assert shown["paid_again"] == totals["paid_again"] == len(paid) - len({print_ for print_, *_ in paid})
+    before = [{print_ for print_, *_ in paid[:number]} for number in range(len(paid))]
+    again = sum(print_ in seen and batch for seen, (print_, *_, batch) in zip(before, paid, strict=True))
+    assert shown["batch_paid_again"] == totals["batch_paid_again"] == again
+    assert shown["distinct_requests"] == totals["distinct_requests"]
     whole = sum(nano_dollars(price, Usage(into, out), batch=batch) for _, into, out, batch in paid)
     assert shown["dollars"] == whole / 1e9
 
