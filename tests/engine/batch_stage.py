@@ -58,7 +58,7 @@ def said(request: Request) -> str:
 
 
 def echo(request: Request, nth: int) -> Answer:
-    return Reply(f"{said(request)}!", Usage(10, 5))
+    return Reply(f"{said(request)}!", Usage(len(said(request)) // 4, 5))
 
 
 def via(way: str = "batch", **more: Any) -> RunOptions:
@@ -113,7 +113,7 @@ class Stage:
         cap: int = 1000,
         **knobs: Any,
     ) -> Ended:
-        """One session of the run. `at` has what is done to it, and after how many seconds; `knobs` are the provider's."""
+        """One session of the run. `at` says what is done to it, and when; `knobs` are the provider's."""
         clock, events, outcomes = FakeClock(self.now), list[Event](), list[Outcome[Any]]()
 
         async def main() -> None:
@@ -128,11 +128,11 @@ class Stage:
                 run = engine.run("story", seed=7, options=options or via())
                 for seconds, act in at:
                     clock.call_at(self.now + seconds, lambda act=act: act(run))  # type: ignore[misc]
-                _end_in_time(clock, self.now + NO_END)
-                if drive is not None:
-                    outcomes.extend(await drive(run, list(talks)))
-                else:
-                    outcomes.extend([outcome async for outcome in run.map(talk, list(talks))])
+                in_time = _end_in_time(clock, self.now + NO_END)
+                try:
+                    outcomes.extend(await (drive or _map)(run, list(talks)))
+                finally:
+                    in_time()
 
         error: BaseException | None = None
         try:
@@ -179,10 +179,18 @@ class Stage:
         return value
 
 
-def _end_in_time(clock: FakeClock, when: float) -> None:
+async def _map(run: Run, talks: list[Talk]) -> list[Outcome[Any]]:
+    return [outcome async for outcome in run.map(talk, talks)]
+
+
+def _end_in_time(clock: FakeClock, when: float) -> Callable[[], None]:
     task = asyncio.current_task()
     assert task is not None
-    clock.call_at(when, lambda: None if task.done() else task.cancel() and None)
+
+    def end() -> None:
+        task.cancel()
+
+    return clock.call_at(when, end)
 
 
 @contextmanager
