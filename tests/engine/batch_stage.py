@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
+from unittest.mock import patch
 
 import msgspec
 
 from groundswell import AskFailed, Outcome, Reply, Request, RetryPolicy, Run, RunOptions, Trial, Usage, program
+from groundswell.engine import engine as engine_module
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Event
 from groundswell.engine.ports import Prices
@@ -136,7 +138,8 @@ class Stage:
 
         error: BaseException | None = None
         try:
-            clock.run(main())
+            with patch.object(engine_module, "CANCEL_EVERY", 500.0):  # each look takes longer than a fake hour
+                clock.run(main())
         except asyncio.CancelledError:
             raise AssertionError("the run hangs: nothing comes of it any more") from None
         except Exception as raised:  # noqa: BLE001  handed to the test

@@ -311,8 +311,14 @@ class Dispatch:
 
     def _quiet(self) -> bool:
         """Whether a barrier opens: no program can go on, and nothing comes in. What is in batches has its own time."""
-        waits = self.landing or self._retrying or self.reuse.busy or self.batches.unloading
+        waits = self.landing or self._retrying or self.reuse.busy or self.batches.unloading or self._leaving_live()
         return not waits and self._run.quiet()
+
+    def _leaving_live(self) -> bool:
+        """Whether asks are about to leave on lanes without a barrier, as soon as their pace allows it."""
+        waves = self._run.options.schedule == "waves"
+        live = (queue for lane, queue in self._queues.items() if not lane.barrier)
+        return any(queue.released if waves else queue.asks for queue in live)
 
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
         """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
