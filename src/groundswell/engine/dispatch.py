@@ -529,7 +529,7 @@ class Dispatch:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
         order = self.batches.orders.get(wave) if lane.barrier else None
         decision = decide(fault, _tried(lane, pending, fault, now), now, self._run.options.retry, self._jitter.random())
-        if isinstance(decision, Stop) and order is not None and order.foreseen(fault):
+        if isinstance(decision, Stop) and lane.barrier and self.batches.foreseen(wave, fault):
             decision = RetryAt(now)
         if isinstance(decision, GiveUp):
             return False
