@@ -67,7 +67,7 @@ POINTS = st.builds(CrashPoint, st.integers(3, 14), st.sampled_from(["before", "a
 SESSIONS = st.lists(
     st.tuples(st.sampled_from(["batch", "batch", "auto", "live"]), KNOBS, POINTS), min_size=1, max_size=4
 )
-EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @EXAMPLES
@@ -81,10 +81,9 @@ def test_batches_find_what_a_live_run_finds_and_pay_once(
         for way, knobs, point in sessions:
             ended = session(stage, talks, way, batch_size, knobs, point)
             crashed += point.crashed
-        for _ in range(3):  # each may still find a batch that was cancelled
+        ended = session(stage, talks, "batch", batch_size, {}, CrashPoint(0, "before"))
+        if ended.error is not None:  # a batch that an earlier session left behind was cancelled
             ended = session(stage, talks, "batch", batch_size, {}, CrashPoint(0, "before"))
-            if ended.error is None:
-                break
         assert ended.results == [moody.tell(talk) for talk in talks]
         check_books(stage, crashed)
 

@@ -65,9 +65,9 @@ def test_results_are_those_of_a_live_run(stage: Stage, tmp_path: Path) -> None:
 @program("batches/mixed")
 async def mixed(trial: Trial, spec: Talk) -> list[Any]:
     """Chats with two models, and embeddings of one of them, at once."""
-    asks = [trial.ask(model, f"{spec.number}") for model in spec.models]
-    vector, *replies = await together(trial.embed("m", [str(spec.number)]), *asks)
-    return [vector.vectors[0], *[reply.text for reply in replies]]
+    first, second = (trial.ask(model, f"{spec.number}") for model in spec.models)
+    vector, one, other = await together(trial.embed("m", [str(spec.number)]), first, second)
+    return [vector.vectors[0], one.text, other.text]
 
 
 def vectors_too(request: Request, nth: int) -> Answer:

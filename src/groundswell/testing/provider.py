@@ -30,6 +30,7 @@ expires       only half of it is worked on in time; `cancelled`: somebody cancel
 FULL = Fault(FaultKind.RATE_LIMITED, "too much is waiting")
 EXPIRED = Fault(FaultKind.EXPIRED, "the batch expired")
 ROOMY = Capacity(1000, 1 << 20)
+LOOK_EVERY = 10.0
 
 
 class ProviderBatches(ScriptedBatch):
@@ -126,7 +127,7 @@ class ProviderBatches(ScriptedBatch):
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         batch = receipt.data["batch"]
         while (left := self.books.get(batch).until - self._clock.wall()) > 0:
-            await pause(self._clock, min(left, self._takes / 8))
+            await pause(self._clock, min(left, LOOK_EVERY))
         if batch in self._out_of_reach:
             raise WaveOutOfReach(Fault(FaultKind.UNREACHABLE, "nobody there"))
         if self.books.get(batch).turned:
