@@ -130,7 +130,7 @@ class Stage:
                 run = engine.run("story", seed=7, options=options or via())
                 for seconds, act in at:
                     clock.call_at(self.now + seconds, lambda act=act: act(run))  # type: ignore[misc]
-                in_time = _end_in_time(clock, self.now + NO_END)
+                in_time = end_in_time(clock, self.now + NO_END)
                 try:
                     outcomes.extend(await (drive or _map)(run, list(talks)))
                 finally:
@@ -186,7 +186,8 @@ async def _map(run: Run, talks: list[Talk]) -> list[Outcome[Any]]:
     return [outcome async for outcome in run.map(talk, talks)]
 
 
-def _end_in_time(clock: FakeClock, when: float) -> Callable[[], None]:
+def end_in_time(clock: FakeClock, when: float = NO_END) -> Callable[[], None]:
+    """Cancel what asks for it if it goes on for too long; gives what calls that off."""
     task = asyncio.current_task()
     assert task is not None
 

@@ -58,6 +58,7 @@ KNOBS = st.fixed_dictionaries(
         "tells": st.booleans(),
         "capacity": st.builds(Capacity, st.sampled_from([2, 1000]), st.just(1 << 20), st.sampled_from([None, 5]))
         | st.builds(Capacity, st.just(4), st.just(600), st.none(), st.just("requests")),
+        "reading": st.sampled_from([0.0, 0.5]),
         "lengths": st.sampled_from([{}, {"n": 15.0}]),
     }
 )

@@ -37,6 +37,11 @@ def test_conversations_in_step_take_one_batch_a_turn(stage: Stage) -> None:
     assert ways(ended, "batch") == [(9, "half the price, and there is no deadline")] * 3
 
 
+def test_nothing_leaves_while_results_are_being_read(stage: Stage) -> None:
+    assert stage.session(talks(9, "m", "m", "m"), reading=2.0).results == expected(talks(9, "m", "m", "m"))
+    assert stage.sizes == [9, 9, 9]
+
+
 def test_balanced_pairs_keep_two_batches_in_flight(stage: Stage) -> None:
     pairs = [*talks(4, "m", "n", "m", "n"), *[Talk(number, ("n", "m", "n", "m")) for number in range(4, 8)]]
     ended = stage.session(pairs, lengths={"m": 40.0, "n": 30.0})
@@ -96,11 +101,13 @@ SPLITS = [
 ]
 
 
+@pytest.mark.parametrize("reading", [0.0, 1.0])
 @pytest.mark.parametrize(("knobs", "options", "sizes"), SPLITS)
 def test_waves_are_split_by_what_fits(
-    stage: Stage, knobs: dict[str, Any], options: dict[str, Any], sizes: list[int]
+    stage: Stage, knobs: dict[str, Any], options: dict[str, Any], sizes: list[int], reading: float
 ) -> None:
-    ended = stage.session(talks(10, "m"), via(**options), **knobs)
+    """However slowly results are read: room is not filled up one by one."""
+    ended = stage.session(talks(10, "m"), via(**options), reading=reading, **knobs)
     assert ended.results == expected(talks(10, "m"))
     assert stage.sizes == sizes
     assert ways(ended) == []

@@ -12,7 +12,7 @@ from groundswell.store.journal import Store
 from groundswell.testing.batch import ProviderBooks, ScriptedLive
 from groundswell.testing.clock import FakeClock, pause
 from groundswell.testing.provider import ProviderBatches, TwoWays
-from tests.engine.batch_stage import TAKES, Talk, echo, expected, talk, talks, via
+from tests.engine.batch_stage import TAKES, Talk, echo, end_in_time, expected, talk, talks, via
 
 FOUR = Capacity(1000, 1 << 20, 4, "requests")
 
@@ -33,6 +33,7 @@ def test_what_one_run_frees_another_takes_at_once(tmp_path: Path) -> None:
     clock = FakeClock()
 
     async def main() -> None:
+        end_in_time(clock)
         way, books = engine(tmp_path, clock)
         async with way as opened:
             runs = [opened.run(name, options=via()) for name in ("a", "b")]
@@ -52,6 +53,7 @@ def test_a_run_that_has_ended_takes_no_room(tmp_path: Path) -> None:
     clock = FakeClock()
 
     async def main() -> None:
+        end_in_time(clock)
         way, books = engine(tmp_path, clock, Capacity(1000, 1 << 20, 6, "requests"))
         async with way as opened:
             run = opened.run("a", options=via())

@@ -235,6 +235,8 @@ class Dispatch:
         if self._run.recovering and self.purse.counts:
             return  # what earlier sessions have in flight is not reckoned with yet
         if lane.barrier:
+            if self.batches.unloading:
+                return  # more asks, and more room, are about to come
             fresh = len(queue.asks) > queue.released and self._quiet()
             before = 0 if fresh else queue.released  # what waits for room goes with what has come up since
             if wanted := plan.sendable(len(queue.asks), before, quiet=fresh):

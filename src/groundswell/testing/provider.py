@@ -40,6 +40,7 @@ class ProviderBatches(ScriptedBatch):
     queue      how much may wait at once, as `capacity` counts; more is refused, and `tells` says with how much
     mishaps    what becomes of the first batches that are made here, one after the other; None: nothing
     measure    how many bytes a request takes, or why it cannot be sent
+    reading    seconds until a look at a batch, or each of its results, is there
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class ProviderBatches(ScriptedBatch):
         queue: int | None = None,
         tells: bool = False,
         mishaps: Sequence[Mishap | None] = (),
+        reading: float = 0.0,
         measure: Callable[[Request], int | Fault] = lambda request: len(canonical(request)),
     ) -> None:
         super().__init__(books, script, clock, name=name, max_wave=capacity.requests, takes=takes, undecided=undecided)
@@ -67,6 +69,7 @@ class ProviderBatches(ScriptedBatch):
         self._queue = queue
         self._tells = tells
         self._mishaps = list(mishaps)
+        self._reading = reading
         self._out_of_reach: set[str] = set()
 
     async def dispatch(self, wave: Wave) -> Receipt:
@@ -133,13 +136,19 @@ class ProviderBatches(ScriptedBatch):
         if self.books.get(batch).turned:
             raise self._full()
         async for settled in super().collect(intent, receipt):
+            await self._read()
             yield settled
 
     def seen(self, receipt: Receipt) -> BatchInfo | None:
         return self._info(receipt.data["batch"])
 
     async def look(self, batch: str) -> BatchInfo | None:
+        await self._read()
         return self._info(batch)
+
+    async def _read(self) -> None:
+        if self._reading:
+            await pause(self._clock, self._reading)
 
     async def listed(self, since: float) -> AsyncIterator[BatchInfo]:
         for entry in reversed(self.books.entries()):
