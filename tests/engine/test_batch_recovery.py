@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from groundswell import Fault, FaultKind, Request, Run, RunError, RunStopped, SettingsError
+from groundswell import Fault, FaultKind, Outcome, Request, Run, RunError, RunStopped, SettingsError
 from groundswell.engine.events import BatchHeldBack, BatchSent, RouteChosen
 from groundswell.engine.hold import Capacity
 from groundswell.testing.batch import Answer, Cancel
 from groundswell.testing.crash import CrashPoint
 from groundswell.testing.provider import ProviderBatches
-from tests.engine.batch_stage import TAKES, Ended, Stage, echo, expected, half_price, talks, via
+from tests.engine.batch_stage import TAKES, Ended, Stage, Talk, echo, expected, half_price, talk, talks, via
 
 SOME = talks(6, "m", "m")
 
@@ -72,7 +72,7 @@ def test_a_batch_out_of_reach_stays_open_and_is_collected_later(stage: Stage) ->
 
 
 def test_a_batch_that_somebody_cancels_stops_the_run_and_nothing_is_lost(stage: Stage) -> None:
-    ended = stage.session(SOME, mishaps=["cancelled"])
+    ended = stage.session(SOME, mishaps=["cancelled"], reading=0.5)
     assert isinstance(ended.error, RunStopped)
     assert "the batch was cancelled" in str(ended.error)
     assert (stage.status, stage.open_waves) == ("failed", 0)
@@ -97,9 +97,9 @@ def broke(request: Request, nth: int) -> Answer:
 
 def test_a_balance_that_was_too_low_does_not_stop_a_run_for_ever(tmp_path: Path) -> None:
     stage = Stage(tmp_path, broke)
-    ended = stage.session(talks(6, "m"))
+    ended = stage.session(talks(6, "m"), reading=0.5)
     assert isinstance(ended.error, RunStopped)
-    assert (stage.status, stage.open_waves) == ("failed", 0)
+    assert (stage.status, stage.open_waves) == ("failed", 0), "what was read is not read again"
     assert stage.session(talks(6, "m")).results == expected(talks(6, "m"))
     in_order(stage)
 
@@ -167,8 +167,10 @@ FAILED_ASKS = [
 @pytest.mark.parametrize(("way", "sizes"), FAILED_ASKS)
 def test_what_failed_in_a_held_batch_is_retried_on_its_lane(stage: Stage, way: str, sizes: list[int]) -> None:
     stage.session(SOME, mishaps=["expires"], at=[(5.0, stop)])
-    again = stage.session(SOME, via(way), capacity=Capacity(1000, 1 << 20, 100))
+    again = stage.session(SOME, via(way), capacity=Capacity(1000, 1 << 20, 100), cap=1)
     assert again.results == expected(SOME)
+    live = [len(entry.orders) for entry in stage.books.entries() if entry.batch is None]
+    assert set(live) <= {1}, "the limits of the lane are kept"
     assert stage.sizes == sizes
     assert {event.model for event in again.told(RouteChosen)} <= {"m"}
     in_order(stage)
@@ -194,6 +196,20 @@ def test_held_asks_are_reckoned_with(tmp_path: Path, limit: str, each: float) ->
     assert stage.sizes[:2] == [6, 2]
     assert stage.batches[1].at < stage.batches[0].until, "it left beside the first one"
     assert stage.paid_twice() == {}
+
+
+def test_nothing_leaves_before_everything_was_taken_up_again(stage: Stage) -> None:
+    """Though the driver submits its trials one by one: they were begun before, and leave together."""
+    many = talks(600, "m")
+
+    async def submit(run: Run, some: list[Talk]) -> list[Outcome[Any]]:
+        return list(await asyncio.gather(*[run.submit(talk, each, key=str(each.number)) for each in some]))
+
+    stage.session(many, drive=submit, mishaps=["full"], at=[(5.0, stop)])
+    assert (stage.placed, stage.counters.planned, stage.open_waves) == (0, 600, 0)
+    assert stage.session(many, drive=submit).results == expected(many)
+    assert stage.sizes == [600]
+    in_order(stage)
 
 
 def test_conversations_stay_in_step_after_a_crash(tmp_path: Path) -> None:

@@ -171,6 +171,22 @@ async def lengthy(trial: Trial, spec: Talk) -> str:
     return (await trial.ask("m", str(spec.number) * 400)).text
 
 
+def test_one_that_is_refused_beside_others_of_ours_waits_for_these(stage: Stage) -> None:
+    capacity = Capacity(9, 1 << 20, None, "requests")
+    ended = stage.session(talks(3, "m"), via(batch_size=1), queue=2, capacity=capacity)
+    assert ended.results == expected(talks(3, "m"))
+    assert (stage.sizes, ways(ended), ended.seconds) == ([1, 1, 1], [], 2 * TAKES)
+
+
+def test_a_refused_batch_is_not_taken_for_a_single_request_that_left_since(stage: Stage) -> None:
+    """One asks by itself while a batch of four is looked at, which is then refused."""
+    some = [Talk(8, ("n",)), Talk(9, ("n", "m")), *talks(4, "m")]
+    ended = stage.session(some, mishaps=[None, "full later"], lengths={"n": 0.5})
+    assert ended.results == expected(some)
+    assert [size for size, _ in ways(ended)] == [1]
+    assert stage.sizes == [2, 2, 2]
+
+
 def test_a_single_request_goes_live(stage: Stage) -> None:
     some = [*talks(2, "m"), Talk(2, ("m", "m", "m"))]
     ended = stage.session(some)

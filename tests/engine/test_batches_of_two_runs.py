@@ -21,10 +21,12 @@ async def results(run: Run, some: list[Talk]) -> list[list[str] | None]:
     return [outcome.result async for outcome in run.map(talk, some)]
 
 
-def engine(folder: Path, clock: FakeClock, capacity: Capacity = FOUR) -> tuple[Engine, ProviderBooks]:
+def engine(
+    folder: Path, clock: FakeClock, capacity: Capacity = FOUR, reading: float = 0.0
+) -> tuple[Engine, ProviderBooks]:
     store, books = Store(folder / "runs.db"), ProviderBooks(folder / "books.jsonl")
     clock.watch(store)
-    batch = ProviderBatches(books, echo, clock, takes=TAKES, capacity=capacity, queue=4)
+    batch = ProviderBatches(books, echo, clock, takes=TAKES, capacity=capacity, queue=4, reading=reading)
     return Engine(store, TwoWays(ScriptedLive(books, echo, clock), batch), clock), books
 
 
@@ -44,6 +46,21 @@ def test_what_one_run_frees_another_takes_at_once(tmp_path: Path) -> None:
                 ("n", -TAKES),
             ]
             assert clock.now() == 2 * TAKES
+
+    clock.run(main())
+
+
+def test_room_is_not_taken_one_by_one_while_another_run_reads_its_results(tmp_path: Path) -> None:
+    clock = FakeClock()
+
+    async def main() -> None:
+        end_in_time(clock)
+        way, books = engine(tmp_path, clock, reading=1.0)
+        async with way as opened:
+            runs = [opened.run(name, options=via()) for name in ("a", "b")]
+            first, second = await asyncio.gather(*[results(run, talks(4, "m")) for run in runs])
+            assert first == second == expected(talks(4, "m"))
+            assert [len(entry.orders) for entry in books.entries()] == [4, 4]
 
     clock.run(main())
 

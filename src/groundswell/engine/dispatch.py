@@ -232,14 +232,13 @@ class Dispatch:
 
     def _send(self, lane: Lane, queue: Queue, now: float) -> None:
         """Send what may leave on one lane."""
-        if self._run.recovering and self.purse.counts:
+        if self._run.recovering:
             return  # what earlier sessions have in flight is not reckoned with yet
         if lane.barrier:
             if self.batches.unloading:
                 return  # more asks, and more room, are about to come
-            fresh = len(queue.asks) > queue.released and self._quiet()
-            before = 0 if fresh else queue.released  # what waits for room goes with what has come up since
-            if wanted := plan.sendable(len(queue.asks), before, quiet=fresh):
+            fresh = not queue.released and self._quiet()
+            if wanted := plan.sendable(len(queue.asks), queue.released, quiet=fresh):
                 self._ship(lane, queue, wanted, now, fresh=fresh)
             return
         wanted = self._sendable(lane, queue)
