@@ -13,11 +13,12 @@ from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import BatchTimes, Settings
 from groundswell.engine.ports import Batching
 from groundswell.testing.conformance import TransportCheck, check_name, transport_checks
+from groundswell.transports.anthropic_batch import AnthropicBatch
 from groundswell.transports.batches import Batches
 from groundswell.transports.openai_batch import OpenAIBatch
 from tests.transports.batch_scene import MovedClock
 
-KINDS: dict[str, type[Batches]] = {"openai": OpenAIBatch}
+KINDS: dict[str, type[Batches]] = {"openai": OpenAIBatch, "anthropic": AnthropicBatch}
 DIALECTS: dict[str, Dialect] = {"openai": "openai", "anthropic": "anthropic"}
 AT_ONCE = BatchTimes(validating=0, working=0, finalizing=0)
 

@@ -6,7 +6,7 @@ A dialect of batches is a module with these functions, beside those of the ordin
     line(custom_id, call) -> bytes              how it is written
     read_batch(data) -> Batch | None            a batch object
     read_page(data) -> Page | None              a page of a list
-    read_line(line, asked, endpoint, now) -> (custom_id, settlement) | None     one result
+    read_line(line, asked, endpoint, now) -> (custom id, settlement) | None     one result
 
 None of those that read ever raises: what came from the other side may be anything.
 """
@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from groundswell.dialects.faults import Complaint, complained, complaint, failed, in_short, load
+from groundswell.dialects.faults import Complaint, complained, complaint, failed, garbled, in_short, load
 from groundswell.engine.records import BatchInfo
-from groundswell.program.request import Fault, FaultKind, Request
+from groundswell.program.request import Fault, FaultKind, Request, Settlement
 
 LATEST = 1e11
 """Times after this one are mistakes."""
@@ -113,6 +113,13 @@ def items_of(data: object) -> list[Any] | None:
     """What a list lists, or None where it is no list."""
     listed = data.get("data") if isinstance(data, dict) else None
     return listed if isinstance(listed, list) else None
+
+
+def odd_line(line: bytes) -> tuple[str, Settlement] | None:
+    """What is left of a result in a form that is not known: whose it is, at the best."""
+    data = load(line)
+    custom_id = data.get("custom_id") if isinstance(data, dict) else None
+    return (custom_id, garbled("a result in a form that is not known")) if isinstance(custom_id, str) else None
 
 
 def queue_limit(message: str) -> int | None:

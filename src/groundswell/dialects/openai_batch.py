@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from groundswell.dialects import Call, openai
-from groundswell.dialects.batches import Asked, Batch, Page, Problem, Results, id_of, items_of, moment
+from groundswell.dialects.batches import Asked, Batch, Page, Problem, Results, id_of, items_of, moment, odd_line
 from groundswell.dialects.batches import read_page as page_of
 from groundswell.dialects.bodies import counted, refused
 from groundswell.dialects.faults import Complaint, complained, garbled, in_short, load
@@ -194,24 +194,12 @@ def read_line(line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str
     try:
         data = _lines.decode(line)
     except _BROKEN:
-        return _odd_line(line)
+        return odd_line(line)
     if data.response is not None:
         body = bytes(data.response.body)
         request = asked(data.custom_id) or _forgotten(endpoint, body)
         return data.custom_id, openai.decode(request, data.response.status_code, JSON, body, now)
     return data.custom_id, _unanswered(data.error)
-
-
-def custom_id(line: bytes) -> str | None:
-    """Whose result a line holds."""
-    data = load(line)
-    found = data.get("custom_id") if isinstance(data, dict) else None
-    return found if isinstance(found, str) else None
-
-
-def _odd_line(line: bytes) -> tuple[str, Settlement] | None:
-    found = custom_id(line)
-    return None if found is None else (found, garbled("a result in a form that is not known"))
 
 
 def _unanswered(error: object) -> Fault:
