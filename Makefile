@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-peers clean
+.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-peers clean
 
 # Four conversations between two instances of a real model on this machine.
 demo: $(MODEL)
@@ -48,6 +48,11 @@ bench-map: $(READY) bench-peers
 bench-local: $(READY)
 	$(BIN)/groundswell models add smollm2
 	$(BIN)/python bench/local.py
+
+# Waves and streams beside the least that any schedule takes. A minute or two.
+bench-waves: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check matplotlib
+	$(BIN)/python bench/waves.py
 
 # The peers need versions that do not go together: each has an environment of its own.
 bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.ready

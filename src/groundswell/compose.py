@@ -17,6 +17,7 @@ from groundswell.engine.ports import Clock, Prices, Route, Router, Transport
 from groundswell.engine.records import EndpointFigures
 from groundswell.engine.retry import RetryPolicy
 from groundswell.engine.run import RunOptions
+from groundswell.engine.ways import Via
 from groundswell.errors import SettingsError
 from groundswell.prices import ModelPrices
 from groundswell.program.request import Embedding, Reply, Request
@@ -43,7 +44,7 @@ class OneWay:
     def __init__(self, transport: Transport, max_concurrent: int) -> None:
         self._route = Route(transport.name, transport, at_once(max_concurrent))
 
-    def route(self, request: Request) -> Route:
+    def route(self, request: Request, via: Via = "live") -> Route:
         return self._route
 
     def transport(self, name: str, account: str) -> Transport | None:
@@ -73,7 +74,7 @@ class ByModel:
         self._local = Local(self._notice)
         self._live: dict[str, Live] = {}
 
-    def route(self, request: Request) -> Route:
+    def route(self, request: Request, via: Via = "live") -> Route:
         model = request.model
         inside = {*self._inside, self._local.name}
         full = model if model.partition("/")[0] in inside else self._accounts.resolve(model)

@@ -148,10 +148,23 @@ def _listed(target: Target, when: datetime, *, batch: bool) -> list[Rate]:
         return _rates(live, hour=hour)
     price = model.get_prices(when, {"processing": "batch"}) if own else live
     if price != live:
-        return _rates(price, hour=hour)
+        rates = _rates(price, hour=hour)
+        return _without_cache(rates) if _as_live(target.account, price, live) else rates
     if target.account.provider not in BATCH_APIS:
         return []
     return [Rate(above, *(each / 2 for each in rest)) for above, *rest in _rates(live, hour=hour)]
+
+
+def _as_live(account: Account, price: ModelPrice, live: ModelPrice) -> bool:
+    """Whether OpenAI's list has no price for cached tokens in batches, and so genai-prices shows the live one.
+
+    OpenAI gives no discount for them then. (Google's list does have such prices, and some are those of live requests.)
+    """
+    return account.provider == "openai" and price.cache_read_mtok == live.cache_read_mtok
+
+
+def _without_cache(rates: list[Rate]) -> list[Rate]:
+    return [rate._replace(cached=rate.input) for rate in rates]
 
 
 def _look_up(target: Target) -> tuple[ModelInfo, bool] | None:

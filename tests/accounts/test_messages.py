@@ -72,7 +72,7 @@ WRONG: list[tuple[str, str]] = [
         "[accounts.openai]\nrate_limit = 3",
         "rate_limit: there is no such setting; did you mean 'rate_limit_per",
     ),
-    ("[accounts.openai]\nzzz = 3", "[accounts.openai] zzz: there is no such setting; there are: base_url, batch, batch_"),
+    ("[accounts.openai]\nzzz = 3", "[accounts.openai] zzz: there is no such setting; there are: base_url, batch"),
     ("[accounts.openai]\nkey = 'x'", f"[accounts.openai] key: {NO_KEYS}"),
     ("[accounts.openai]\nAPI-KEY = 'x'", f"[accounts.openai] API-KEY: {NO_KEYS}"),
     ("[accounts.openai]\ntoken = 3", f"[accounts.openai] token: {NO_KEYS}"),

@@ -110,11 +110,10 @@ def test_a_wrong_account_flag_leaves_no_run_behind(cli: CommandLine, flag: str, 
     [
         ["run"],
         ["run", DRIVER, "--via", "pigeon"],
-        ["run", DRIVER, "--via", "batch"],
         ["run", DRIVER, "--max-concurrent", "0"],
         ["runs", "frobnicate"],
     ],
-    ids=["no target", "via", "not there yet", "no concurrency", "no such command"],
+    ids=["no target", "via", "no concurrency", "no such command"],
 )
 def test_usage_errors_exit_with_2(cli: CommandLine, words: list[str]) -> None:
     cli(*words, status=2)

@@ -29,11 +29,18 @@ def test_writing_to_the_cache_costs_more_and_reading_less() -> None:
     assert nano_dollars(claude, Usage(1000, 0, cached_tokens=1000)) == plain * 0.1
 
 
+def test_cached_tokens_in_a_batch_cost_half_unless_the_list_says_otherwise() -> None:
+    usage = Usage(1_000_000, 0, cached_tokens=1_000_000)
+    assert nano_dollars(Price(2.0, 8.0, cached=0.25), usage, batch=True) == 250_000_000
+    assert nano_dollars(Price(2.0, 8.0, cached=0.25, batch_cached=0.5), usage, batch=True) == 1_000_000_000
+    assert nano_dollars(Price(2.0, 8.0, cached=0.25, batch_cached=0.5), usage) == 500_000_000
+
+
 def test_a_given_price_comes_first() -> None:
-    assert price_of("gpt-4o-mini-2024", {}) == Price(0.15, 0.60)
+    assert price_of("gpt-4o-mini-2024", {}) == Price(0.15, 0.60, batch_cached=0.5)
     assert price_of("gpt-4o-mini", dict([parse_price("gpt-*=1/2")])) == Price(1, 2)
     listed = price_of("claude-sonnet-5", {})
-    assert price_of("claude-sonnet-5", dict([parse_price("claude-*=3/15")])) == listed, "what the cache costs is kept"
+    assert price_of("claude-sonnet-5", dict([parse_price("claude-*=2/10")])) == listed, "what the cache costs is kept"
     assert price_of("llama3.2", {}, FREE) == FREE
 
 
@@ -56,6 +63,10 @@ def test_the_books_add_up(paid: list[tuple[bytes, int, int, bool]]) -> None:
     assert shown["input_tokens"] == totals["input_tokens"] == sum(tokens for _, tokens, *_ in paid)
     assert sum(int(times) * count for times, count in shown["paid_times"].items()) == len(paid)
     assert shown["paid_again"] == totals["paid_again"] == len(paid) - len({print_ for print_, *_ in paid})
+    before = [{print_ for print_, *_ in paid[:number]} for number in range(len(paid))]
+    again = sum(print_ in seen and batch for seen, (print_, *_, batch) in zip(before, paid, strict=True))
+    assert shown["batch_paid_again"] == totals["batch_paid_again"] == again
+    assert shown["distinct_requests"] == totals["distinct_requests"]
     whole = sum(nano_dollars(price, Usage(into, out), batch=batch) for _, into, out, batch in paid)
     assert shown["dollars"] == whole / 1e9
 

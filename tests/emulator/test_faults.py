@@ -51,14 +51,15 @@ def test_a_rule_without_a_rate_always_strikes_up_to_its_times() -> None:
     ("rule", "subject"),
     [
         (Rule(fault="500", path="/v1/messages"), CHAT),
+        (Rule(fault="500", method="GET"), CHAT),
         (Rule(fault="500", model="claude-*"), CHAT),
         (Rule(fault="500", account="bob"), CHAT),
     ],
-    ids=["path", "model", "account"],
+    ids=["path", "method", "model", "account"],
 )
 def test_a_rule_strikes_only_what_it_is_for(rule: Rule, subject: Subject) -> None:
     assert struck(Faults([rule]), 3, subject) == ["ok"] * 3
-    matching = Subject("/v1/messages", "claude-opus-4-7", "bob")
+    matching = Subject("/v1/messages", "claude-opus-4-7", "bob", "GET")
     assert struck(Faults([rule]), 1, matching) == ["500"]
 
 
@@ -113,8 +114,9 @@ def test_rules_are_shown_with_how_often_they_struck() -> None:
         (Rule(fault="500", rate=1.5), "rate 1.5"),
         (Rule(script=("500",), rate=0.5), "no `rate`"),
         (Rule(fault="429", retry_after=-1), "retry_after"),
+        (Rule(fault="429", method="post"), "capitals, 'POST'"),
     ],
-    ids=["unknown", "unknown in script", "neither", "both", "rate", "rate of a script", "retry after"],
+    ids=["unknown", "unknown in script", "neither", "both", "rate", "rate of a script", "retry after", "method"],
 )
 def test_what_is_wrong_with_a_rule_is_named(rule: Rule, problem: str) -> None:
     with pytest.raises(SettingsError, match=problem):
@@ -129,13 +131,17 @@ def test_what_is_wrong_with_a_rule_is_named(rule: Rule, problem: str) -> None:
         ("ok,500,429", Rule(script=("ok", "500", "429"))),
         ("batch-stalls", Rule(fault="batch-stalls")),
         ("503@/v1/batches/*", Rule(fault="503", path="/v1/batches/*")),
+        ("drop-after@POST /v1/batches", Rule(fault="drop-after", path="/v1/batches", method="POST")),
+        ("ok,500@GET /v1/*", Rule(script=("ok", "500"), path="/v1/*", method="GET")),
     ],
 )
 def test_flags(text: str, rule: Rule) -> None:
     assert parse_fault(text) == rule
 
 
-@pytest.mark.parametrize("text", ["429=often", "flood=0.1", "429=2", "", "429@", "ok,flood"])
+@pytest.mark.parametrize(
+    "text", ["429=often", "flood=0.1", "429=2", "", "429@", "429@ ", "429@get /v1/files", "ok,flood"]
+)
 def test_bad_flags(text: str) -> None:
     with pytest.raises(SettingsError, match="fault"):
         parse_fault(text)

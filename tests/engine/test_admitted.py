@@ -14,6 +14,7 @@ from groundswell.engine import admission
 from groundswell.engine.events import Event, WaveSent
 from groundswell.engine.ports import Route, Transport
 from groundswell.engine.records import EndpointFigures
+from groundswell.engine.ways import Via
 from groundswell.testing.batch import ProviderBooks, ScriptedBatch
 from groundswell.testing.clock import FakeClock
 from groundswell.transports.scripted import Scripted
@@ -118,7 +119,7 @@ class Switch:
         self._now = now
         self._by_name = {way.name: way for way in (now, *also)}
 
-    def route(self, request: Request) -> Route:
+    def route(self, request: Request, via: Via = "live") -> Route:
         return Route("account", self._now)
 
     def transport(self, name: str, account: str) -> Transport | None:

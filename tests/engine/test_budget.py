@@ -64,7 +64,7 @@ def test_an_earlier_session_counts() -> None:
 def test_an_ask_in_flight_since_an_earlier_session_counts_once(ends: list[str]) -> None:
     budget = Budget(Limits(calls=10), 0.0, Spending(calls=5))
     for _ in ends:
-        budget.rejoin()
+        budget.rejoin(0, 0.0)
     assert budget.spent.calls + budget.reserved.calls == 5
     for _ in ends:
         budget.settle(0, 0.0, 7, 0.0)

@@ -18,6 +18,7 @@ from groundswell.compose import OneWay, at_once
 from groundswell.engine.clock import LoopClock
 from groundswell.engine.plan import unsure
 from groundswell.engine.ports import Answered, Route, Transport
+from groundswell.engine.ways import Via
 from groundswell.program.request import Settlement
 from groundswell.store.journal import Store
 from groundswell.store.writer import Around, plainly
@@ -154,7 +155,7 @@ class Branching(OneWay):
         super().__init__(*next(iter(ways.values())))
         self._ways = {name: Route(name, way, at_once(most)) for name, (way, most) in ways.items()}
 
-    def route(self, request: Request) -> Route:
+    def route(self, request: Request, via: Via = "live") -> Route:
         return self._ways[request.model]
 
 

@@ -9,18 +9,17 @@ from hypothesis import strategies as st
 from groundswell.engine import plan
 
 SENDABLE = [
-    pytest.param(5, 0, False, False, 5, id="a stream sends what there is"),
-    pytest.param(0, 0, False, True, 0, id="nothing is nothing"),
-    pytest.param(5, 0, True, False, 0, id="a barrier waits"),
-    pytest.param(5, 0, True, True, 5, id="a barrier opens"),
-    pytest.param(5, 3, True, False, 3, id="the rest of an open wave"),
-    pytest.param(5, 3, True, True, 3, id="newcomers wait for the next"),
+    pytest.param(0, 0, True, 0, id="nothing is nothing"),
+    pytest.param(5, 0, False, 0, id="a barrier waits"),
+    pytest.param(5, 0, True, 5, id="a barrier opens"),
+    pytest.param(5, 3, False, 3, id="the rest of an open wave"),
+    pytest.param(5, 3, True, 3, id="newcomers wait for the next"),
 ]
 
 
-@pytest.mark.parametrize(("queued", "released", "barrier", "quiet", "expected"), SENDABLE)
-def test_sendable(queued: int, released: int, barrier: bool, quiet: bool, expected: int) -> None:
-    assert plan.sendable(queued, released, barrier=barrier, quiet=quiet) == expected
+@pytest.mark.parametrize(("queued", "released", "quiet", "expected"), SENDABLE)
+def test_sendable(queued: int, released: int, quiet: bool, expected: int) -> None:
+    assert plan.sendable(queued, released, quiet=quiet) == expected
 
 
 @pytest.mark.parametrize(

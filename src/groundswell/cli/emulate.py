@@ -72,7 +72,7 @@ class EmulatorFlags:
     fault: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME[=RATE][@PATH] | NAME,NAME,...[@PATH]",
+            metavar="NAME[=RATE][@[METHOD ]PATH] | NAME,NAME,...[@[METHOD ]PATH]",
             help="A fault: always (hang), by rate (429=0.05) or by script (ok,500,429). May be repeated.",
             rich_help_panel=FAULTS,
         ),

@@ -83,12 +83,24 @@ class RunFlags(StoreFlags):
         ),
     ] = False
     via: Annotated[
-        Via,
+        Via | None,
         typer.Option(
-            help="How models are reached. This version knows live only.",
+            help="How models are reached: at once (live, the default), at half price by the provider's batch API "
+            "(batch), or whichever is better given --deadline and prices (auto).",
+            show_default=False,
             rich_help_panel=COMMON,
         ),
-    ] = Via.LIVE
+    ] = None
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="The most asks in one batch. (What the provider takes: 50,000 or 100,000.)",
+            show_default=False,
+            rich_help_panel=COMMON,
+        ),
+    ] = None
     schedule: Annotated[
         Schedule | None,
         typer.Option(
@@ -151,7 +163,11 @@ class RunFlags(StoreFlags):
     deadline: Annotated[
         float | None,
         typer.Option(
-            min=0, metavar="SECONDS", help="Stop after this time.", show_default=False, rich_help_panel=LIMITS
+            min=0,
+            metavar="SECONDS",
+            help="Stop after this time. Batches that would miss it are cancelled before, and the rest goes live.",
+            show_default=False,
+            rich_help_panel=LIMITS,
         ),
     ] = None
 
@@ -162,8 +178,11 @@ class RunFlags(StoreFlags):
         limits = {"usd": self.budget, "calls": self.max_calls, "tokens": self.max_tokens, "seconds": self.deadline}
         given = {name: value for name, value in limits.items() if value is not None}
         changed = msgspec.structs.replace(base, limits=msgspec.structs.replace(base.limits, **given))
-        if self.schedule is not None:
-            changed = msgspec.structs.replace(changed, schedule=self.schedule.value)
+        ways = {"schedule": self.schedule, "via": self.via}
+        said: dict[str, Any] = {name: way.value for name, way in ways.items() if way is not None}
+        if self.batch_size is not None:
+            said["batch_size"] = self.batch_size
+        changed = msgspec.structs.replace(changed, **said)
         return msgspec.structs.replace(changed, cache=False) if self.no_cache else changed
 
 

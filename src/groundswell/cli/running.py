@@ -17,21 +17,12 @@ from groundswell import compose
 from groundswell.accounts.config import load_here
 from groundswell.cli import output
 from groundswell.cli.estimating import show_estimate
-from groundswell.cli.options import Via
+from groundswell.cli.log import Log
 from groundswell.cli.progress import Progress
 from groundswell.cli.stored import opened
 from groundswell.engine.driver import Driver
 from groundswell.engine.engine import Engine
-from groundswell.engine.events import (
-    AskRetried,
-    EndpointChanged,
-    Event,
-    Listener,
-    RunEnded,
-    RunOpened,
-    RunStopping,
-    WaveEnded,
-)
+from groundswell.engine.events import Listener
 from groundswell.engine.records import EndpointFigures
 from groundswell.engine.run import RunOptions
 from groundswell.engine.summary import Summary, summarise
@@ -99,8 +90,6 @@ def run_and_report(
     if flags.estimate:
         show_estimate(estimate, flags)
         raise typer.Exit
-    if flags.via is not Via.LIVE:
-        raise SettingsError(f"--via {flags.via.value}: batch APIs are not in this version; leave it out")
     if flags.account:
         load_here(flags.account)  # a mistake in a flag is told before there is a run
     above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
@@ -128,7 +117,7 @@ def carry_out(
     """Open an engine and do work with it, on the fastest loop there is."""
 
     def make() -> Engine:
-        told = [_tell if verbose else _tell_trouble, *listeners]
+        told: list[Listener] = [Log(verbose=verbose), *listeners]
         return compose.open(store, max_concurrent=max_concurrent, account=account, listeners=told)
 
     with tuned_collector():
@@ -245,29 +234,6 @@ def _advice(summary: Summary, store: str) -> str | None:
 def _limit_reached(why: str) -> str:
     """The flag of the limit that ended a run, by what was said of it."""
     return next((flag for words, flag in LIMITS.items() if words in why), " ".join(LIMITS.values()))
-
-
-def _tell_trouble(event: Event) -> None:
-    """Without -v: only what somebody may have to do something about."""
-    if isinstance(event, EndpointChanged):
-        _tell(event)
-
-
-def _tell(event: Event) -> None:
-    """With -v: what happens, a line each."""
-    match event:
-        case RunOpened(run=run, unfinished=unfinished):
-            output.say(f"run {run}: opened" + (f", {unfinished} trials of an earlier session go on" * bool(unfinished)))
-        case WaveEnded(wave=wave, account=account, size=size, seconds=seconds):
-            output.say(f"wave {wave & 0xFFFFFFFF}: {size} asks, {account}, {seconds:.2f} s")
-        case AskRetried(trial=trial, path=path, kind=kind, message=message, attempt=attempt, wait=wait):
-            output.say(f"trial {trial}, ask {path}: {kind}: {message}; attempt {attempt} in {wait:.1f} s")
-        case EndpointChanged(account=account, endpoint=endpoint, what=what):
-            output.say(f"{account} at {endpoint}: {what}")
-        case RunStopping(run=run, why=why):
-            output.say(f"run {run}: stopping, {why}")
-        case RunEnded(run=run, status=status):
-            output.say(f"run {run}: {status}")
 
 
 def options_of(stored: dict[str, Any], flags: RunFlags) -> RunOptions:

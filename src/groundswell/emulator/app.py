@@ -167,8 +167,8 @@ class App:
         self.agenda.forget()
         self.webhooks.forget()
         self.files.forget()
-        self.openai_batches.batches.clear()
-        self.anthropic_batches.batches.clear()
+        self.openai_batches.forget()
+        self.anthropic_batches.forget()
 
     def _reset(self, http: HttpRequest) -> Answer:
         self.reset()

@@ -25,8 +25,7 @@ from groundswell.emulator.world import Account
 
 _log = logging.getLogger(__name__)
 SLICE = 64
-FAILING = ("line-400", "line-429", "line-500", "line-bare", "low-balance")
-COPIES = {"line-lost": 0, "line-twice": 2}
+FAILING = ("line-400", "line-429", "line-500", "line-529", "line-bare", "low-balance")
 Action = Callable[[float], None]
 
 
@@ -180,6 +179,10 @@ class Clerk(ABC):
     def fault_of_line(self, name: str) -> Rejected | None:
         """What an injected fault makes of a line; None for an error without a response."""
 
+    def forget(self) -> None:
+        """Have no batches."""
+        self.batches.clear()
+
     # The life of a batch.
 
     def begin(self, batch: Batch, when: float) -> None:
@@ -231,9 +234,22 @@ class Clerk(ABC):
             return
         batch.count("succeeded")
         self.earned(batch, made)
-        written = self.write_reply(batch, line, made)
-        for _ in range(COPIES.get(fault, 1)):
+        for written in self._written(batch, line, made, fault):
             self.put(batch, written, failed=False)
+
+    def _written(self, batch: Batch, line: Line, made: Made, fault: str) -> list[bytes]:
+        """The line of results that holds a reply, or what a fault makes of it."""
+        written = self.write_reply(batch, line, made)
+        match fault:
+            case "line-lost":
+                return []
+            case "line-twice":
+                return [written, written]
+            case "line-garbled":
+                return [written[: len(written) // 2].decode("utf-8", "ignore").encode() + b"\n"]
+            case "line-stranger":
+                return [written, self.write_reply(batch, Line(self.world.new_id("stranger-"), None), made)]
+        return [written]
 
     def _make(self, visit: Visit, line: Line, struck: Struck | None) -> Made:
         if line.rejected is not None:

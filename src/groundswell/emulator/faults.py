@@ -75,19 +75,24 @@ KINDS: dict[str, Kind] = {
     "filter": Kind(Stage.REPLY, "the content filter ends the reply"),
     "stream-error": Kind(Stage.REPLY, "a stream that ends in an error after it has begun"),
     "batch-failed": Kind(Stage.BATCH, "validation fails for a reason that is not ours"),
+    "bad-lines": Kind(Stage.BATCH, "validation names about a tenth of the lines, at least one, though they look fine"),
     "batch-stalls": Kind(Stage.BATCH, "half of the requests are never worked on; the batch expires"),
     "batch-stuck": Kind(Stage.BATCH, "nothing is worked on; the batch expires"),
     "enqueued": Kind(Stage.BATCH, "over the limit of enqueued tokens, told in validation"),
     "enqueued-at-create": Kind(Stage.BATCH, "over the limit of enqueued tokens, told by a 429 at create", 429),
     "line-500": Kind(Stage.LINE, "a request of a batch ends in a server error"),
+    "line-529": Kind(Stage.LINE, "a request of a batch ends because the provider is overloaded"),
     "line-429": Kind(Stage.LINE, "a request of a batch ends rate limited"),
     "line-400": Kind(Stage.LINE, "a request of a batch is refused as bad"),
     "line-bare": Kind(Stage.LINE, "a request of a batch ends in an error that has no response"),
     "line-lost": Kind(Stage.LINE, "a request of a batch is in no results file"),
     "line-twice": Kind(Stage.LINE, "a request of a batch is in the results twice"),
+    "line-garbled": Kind(Stage.LINE, "a line of the results breaks off and is not JSON"),
+    "line-stranger": Kind(Stage.LINE, "the results hold one line more, of a custom_id that nobody sent"),
     "line-filter": Kind(Stage.LINE, "the content filter ends a reply of a batch"),
     "low-balance": Kind(Stage.LINE, "no credit left while a batch is worked on"),
     "results-cut": Kind(Stage.RESULTS, "the connection is closed in the middle of the results"),
+    "results-short": Kind(Stage.RESULTS, "a complete answer that ends in the middle of a line of the results"),
 }
 
 
@@ -100,7 +105,7 @@ CHAT = _of(Stage.REQUEST, Stage.REPLY)
 EMBED = CHAT - {"refusal", "filter", "stream-error"}
 ERRAND = EMBED - {"empty", "context"}
 OPENAI_BATCH = ERRAND | _of(Stage.BATCH)
-ANTHROPIC_BATCH = OPENAI_BATCH - {"batch-failed", "enqueued"}
+ANTHROPIC_BATCH = OPENAI_BATCH - {"batch-failed", "bad-lines", "enqueued"}
 RESULTS = ERRAND | _of(Stage.RESULTS)
 LINE = _of(Stage.LINE)
 
@@ -117,6 +122,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     script: tuple[str, ...] = ()
     times: int | None = None
     path: str = "*"
+    method: str = "*"
     model: str = "*"
     account: str = "*"
     retry_after: float = 1.0
@@ -142,6 +148,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
             raise SettingsError("a fault rule with a `script` has no `rate`")
         if self.rate is not None and not 0 <= self.rate <= 1:
             raise SettingsError(f"fault {self.fault!r}: rate {self.rate} is not between 0 and 1")
+        if self.method != self.method.upper():
+            raise SettingsError(f"method {self.method!r}: a fault rule has it in capitals, {self.method.upper()!r}")
         if not 0 <= self.retry_after <= LONGEST_WAIT:
             told = f"retry_after {self.retry_after} is not between 0 and {LONGEST_WAIT:g} seconds"
             raise SettingsError(f"fault {self.fault or self.script!r}: {told}")
@@ -154,6 +162,7 @@ class Subject(NamedTuple):
     path: str
     model: str = ""
     account: str = ""
+    method: str = "POST"
 
 
 class Struck(NamedTuple):
@@ -214,21 +223,28 @@ class Faults:
 def _matches(rule: Rule, subject: Subject) -> bool:
     return (
         (rule.path == "*" or fnmatchcase(subject.path, rule.path))
+        and (rule.method == "*" or fnmatchcase(subject.method, rule.method))
         and (rule.model == "*" or fnmatchcase(subject.model, rule.model))
         and (rule.account == "*" or fnmatchcase(subject.account, rule.account))
     )
 
 
 def parse_fault(text: str) -> Rule:
-    """Read `NAME[=RATE][@PATH]`, or `NAME,NAME,...[@PATH]` as a script."""
-    what, at, path = text.partition("@")
-    if at and not path:
+    """Read `NAME[=RATE][@[METHOD ]PATH]`, or `NAME,NAME,...[@[METHOD ]PATH]` as a script."""
+    what, at, where = text.partition("@")
+    if at and not where.strip():
         raise SettingsError(f"fault {text!r}: a path is missing after the @")
     name, equals, rate = what.partition("=")
-    path = path or "*"
+    method, path = _read_where(where)
     if "," in what:
-        return Rule(script=tuple(part.strip() for part in what.split(",")), path=path).check()
+        return Rule(script=tuple(part.strip() for part in what.split(",")), path=path, method=method).check()
     try:
-        return Rule(fault=name.strip(), rate=float(rate) if equals else None, path=path).check()
+        return Rule(fault=name.strip(), rate=float(rate) if equals else None, path=path, method=method).check()
     except ValueError:
         raise SettingsError(f"fault {text!r}: write it as NAME=RATE, for instance 429=0.05") from None
+
+
+def _read_where(text: str) -> tuple[str, str]:
+    """The method and the path of `POST /v1/batches`; of `/v1/batches`, any method."""
+    method, space, path = text.strip().partition(" ")
+    return (method, path.strip()) if space else ("*", method or "*")

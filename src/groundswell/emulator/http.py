@@ -20,6 +20,7 @@ import msgspec
 MAX_BODY = 600 * 1024 * 1024
 MAX_HEAD = 256 * 1024
 MOST_WAITING = 100
+LARGE = 64 * 1024
 JSON = b"application/json"
 Headers = Iterable[tuple[bytes, bytes]]
 
@@ -288,7 +289,12 @@ class Connection(asyncio.Protocol):
             return
         keep = keep and answer.cut is None
         head = _head(answer, len(answer.body), keep=keep)
-        self._transport.write(head if request.method == "HEAD" else head + answer.body[: answer.cut])
+        body = b"" if request.method == "HEAD" else answer.body[: answer.cut]
+        if len(body) < LARGE:
+            self._transport.write(head + body)
+        else:  # results of hundreds of megabytes are not copied for the sake of their head
+            self._transport.write(head)
+            self._transport.write(body)
         self._end(keep)
 
     async def _stream(self, answer: Answer, chunks: AsyncIterator[bytes], request: HttpRequest, keep: bool) -> None:

@@ -22,6 +22,7 @@ class Entry:
     __slots__ = (
         "abandoned",
         "batch_nano",
+        "batch_paid_again",
         "batch_requests",
         "cache_write_tokens",
         "cached_tokens",
@@ -43,7 +44,7 @@ class Entry:
 
     def __init__(self) -> None:
         self.received = self.requests = self.free = self.batch_requests = 0
-        self.unanswered = self.abandoned = self.paid_again = 0
+        self.unanswered = self.abandoned = self.paid_again = self.batch_paid_again = 0
         self.input_tokens = self.output_tokens = self.cached_tokens = self.cache_write_tokens = 0
         self.nano = self.batch_nano = 0
         self.in_flight = self.peak_in_flight = 0
@@ -54,8 +55,10 @@ class Entry:
 
     def pay(self, print_: bytes, usage: Usage, price: Price, *, hour: int = 0, batch: bool = False) -> None:
         """A reply was made: it is paid for, whether it arrives or not."""
+        times = self.paid.get(print_, 0)
         if batch:
             self.batch_requests += 1
+            self.batch_paid_again += times > 0
             self.batch_nano += nano_dollars(price, usage, hour=hour, batch=True)
         else:
             self.requests += 1
@@ -65,7 +68,6 @@ class Entry:
         self.cached_tokens += usage.cached_tokens
         self.cache_write_tokens += usage.cache_write_tokens
         self.peak_in_flight = max(self.peak_in_flight, self.in_flight + 1)
-        times = self.paid.get(print_, 0)
         self.paid[print_] = times + 1
         self.paid_again += times > 0
 
@@ -103,6 +105,7 @@ class Entry:
             "dollars": (self.nano + self.batch_nano) / NANO,
             "batch_dollars": self.batch_nano / NANO,
             "paid_again": self.paid_again,
+            "batch_paid_again": self.batch_paid_again,
             "distinct_requests": len(self.paid),
             "paid_times": {str(times): count for times, count in sorted(Counter(self.paid.values()).items())},
             "limits_broken": dict(self.limits_broken),
@@ -115,7 +118,7 @@ class Entry:
 
 
 SUMS = (
-    *("received", "requests", "batch_requests", "free", "unanswered", "abandoned", "paid_again"),
+    *("received", "requests", "batch_requests", "free", "unanswered", "abandoned", "paid_again", "batch_paid_again"),
     *("input_tokens", "output_tokens"),
 )
 
@@ -145,6 +148,8 @@ class Ledger:
         entries = self._entries.values()
         sums: dict[str, Any] = {name: sum(getattr(entry, name) for entry in entries) for name in SUMS}
         sums["refused"] = sum(entry.refused.total() for entry in entries)
+        sums["distinct_requests"] = sum(len(entry.paid) for entry in entries)
+        sums["batch_dollars"] = sum(entry.batch_nano for entry in entries) / NANO
         sums["dollars"] = sum(entry.nano + entry.batch_nano for entry in entries) / NANO
         sums["limits_broken"] = sum(entry.limits_broken.total() for entry in entries)
         return sums

@@ -67,7 +67,7 @@ class Admission:
     def window(self) -> int:
         """How many trials are kept open."""
         options, lanes = self._run.options, self._run.lanes
-        barrier = options.schedule == "waves" or lanes.barrier
+        barrier = options.schedule == "waves" or self._run.dispatch.barrier
         most = options.window or plan.window(lanes.slots or START, barrier=barrier)
         return most if barrier else self._run.dispatch.purse.trials(most)
 

@@ -76,10 +76,15 @@ class Budget:
         self.reserved.tokens += tokens
         self.reserved.usd += usd
 
-    def rejoin(self) -> None:
+    def rejoin(self, tokens: int, usd: float) -> None:
         """One ask that an earlier session counted as spent is still in flight."""
         self.spent.calls -= 1
-        self.reserved.calls += 1
+        self.reserve(tokens, usd)
+
+    def turn_back(self, tokens: int, usd: float) -> None:
+        """One ask does not leave after all."""
+        self.settle(tokens, usd, 0, 0.0)
+        self.spent.calls -= 1
 
     def settle(self, tokens: int, usd: float, used_tokens: int, used_usd: float) -> None:
         """One ask came back: give back what was reserved for it, count what it used."""

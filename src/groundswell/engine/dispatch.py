@@ -3,7 +3,8 @@
 take       an ask that the journal does not hold: was it sent before a crash? does somebody have the reply? (reuse.py)
 _enqueue   it waits in the queue of its lane
 _flush     which queued asks leave now (plan.py, budget.py)
-_depart    live, as many as the pace of their account allows (pace.py); a batch leaves whole
+_depart    live, as many as the pace of their account allows (pace.py) ...
+_ship      ... or in batches, as much as these hold (batches.py), unless they had better go live
            they travel (travel.py), and each comes back
 arrived    retry (retry.py), or hand the settlement back to the run
 """
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from groundswell.engine import plan
+from groundswell.engine import plan, ways
+from groundswell.engine.batches import Batches, Order
 from groundswell.engine.bucket import Demand
 from groundswell.engine.budget import expected_usage
 from groundswell.engine.events import AskRetried
@@ -28,17 +30,20 @@ from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.pace import Mark
 from groundswell.engine.ports import Prices
 from groundswell.engine.purse import Purse
+from groundswell.engine.records import Intent, Receipt
 from groundswell.engine.recovery import HeldWaves
 from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Tried, decide
 from groundswell.engine.reuse import Reuse
 from groundswell.engine.torn import Torn
-from groundswell.engine.travel import Travel
+from groundswell.engine.travel import Aloft, Travel
+from groundswell.errors import QueueFull, WaveFailed
 from groundswell.program.request import Fault, FaultKind, Reply, Settlement, Standing
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
 ANY = Demand()
+WHOLE_WAVE = plan.WHOLE_WAVE
 LOOK_AGAIN = 0.05
 
 
@@ -46,16 +51,20 @@ class Queue:
     """What waits for one lane, and what is under way on it.
 
     asks      no wave has them yet; `released` counts those of a barrier wave that have not all left
+    cohort    how many were released at once
+    aloft     the barrier wave that is leaving live
     flying    how many asks the pace counts as in flight
     unsure    how many replies have come and are not durable yet
     calls     how many waves are under way, where a wave is one call
     """
 
-    __slots__ = ("asks", "calls", "flying", "released", "unsure")
+    __slots__ = ("aloft", "asks", "calls", "cohort", "flying", "released", "unsure")
 
     def __init__(self) -> None:
         self.asks: deque[Pending] = deque()
         self.released = 0
+        self.cohort = 0
+        self.aloft: Aloft | None = None
         self.flying = 0
         self.unsure = 0
         self.calls = 0
@@ -71,6 +80,7 @@ class Dispatch:
     def __init__(self, run: Run, last_wave: int, prices: Prices | None, *, died: bool) -> None:
         self._run = run
         self.purse = Purse(run, prices)
+        self.batches = Batches(run, self.purse)
         self._jitter = Random(run.record.id)
         self._queues: dict[Lane, Queue] = {}
         self._retrying = 0
@@ -107,15 +117,12 @@ class Dispatch:
     def take(self, pending: Pending) -> None:
         """Find a settlement for an ask."""
         if self.held and self.held.wait_for(pending):
-            self.flying += 1
-            self.purse.rejoin()
+            self._rejoin(pending)
             return
         request = request_of(pending)
-        lane = self._run.lanes.of(request)
+        lane = self._run.lane_of(request)
         if lane not in self._queues:
-            self._queue(lane)
-            self._torn.at_work(self._queues)
-            self._run.admission.made_room()  # how many trials are open depends on the lanes in use
+            self._begin(lane)
         if pending.trial.torn and not lane.barrier:
             self._torn.count(lane)
         if lane.full is not None:
@@ -125,16 +132,41 @@ class Dispatch:
         else:
             self._enqueue(lane, pending)
 
+    def _begin(self, lane: Lane) -> None:
+        """A lane comes into use."""
+        self._queue(lane)
+        if self._run.options.via != "live" and not lane.barrier:
+            self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API")
+
+    @property
+    def barrier(self) -> bool:
+        """Whether some lane in use sends whole waves."""
+        return any(lane.barrier for lane in self._queues)
+
+    def _rejoin(self, pending: Pending) -> None:
+        """An ask is in flight since an earlier session."""
+        self.flying += 1
+        home = self._run.lane_of(request_of(pending))
+        self.purse.rejoin(home, pending)
+        self.batches.take(home, pending)
+
     def recovered(self) -> None:
         """All that earlier sessions may have sent has been taken."""
         self._torn.recovered(self._queues)
 
     def _enqueue(self, lane: Lane, pending: Pending) -> None:
         if pending.trial.conductor is not None:
-            self._queue(lane).asks.append(pending)
+            self._queue(self._fitting(lane, pending)).asks.append(pending)
         else:
             self.reuse.failed(pending, None)
         self.schedule()
+
+    def _fitting(self, lane: Lane, pending: Pending) -> Lane:
+        """The lane that an ask waits on: it goes live if it cannot travel in a batch."""
+        if lane.live is None or (why := self.batches.unfit(lane, pending)) is None:
+            return lane
+        self.batches.note(lane, why)
+        return lane.live
 
     def schedule(self) -> None:
         """Look, at the end of this tick, whether anything may leave."""
@@ -184,38 +216,77 @@ class Dispatch:
         run = self._run
         now = run.clock.now()
         run.counters.seconds = self._seconds_before + now - self._started
-        for lane, queue in self._queues.items():
+        for lane, queue in list(self._queues.items()):
             if queue.asks:
                 self._send(lane, queue, now)
             if lane.pace.latency is not None:
                 run.journal.linger(lane.pace.latency / 10)
+        self.batches.tell_noted()
 
     def _send(self, lane: Lane, queue: Queue, now: float) -> None:
         """Send what may leave on one lane."""
+        fresh = not queue.released
         wanted = self._sendable(lane, queue)
-        if not (lane.barrier or lane.together):
+        if lane.barrier:
+            if wanted:
+                self._ship(lane, queue, wanted, now, fresh=fresh)
+            return
+        if not lane.together:
             wanted = min(wanted, max(0, lane.pace.cap - queue.flying))
         count = self._afford(lane, queue, wanted, now) if wanted else 0
-        if lane.barrier:
-            queue.released = max(0, queue.released - count)
-            for size in plan.cut(count, lane.transport.max_wave):
-                wave = [queue.asks.popleft() for _ in range(size)]
-                self._count_sent(lane, wave)
-                self._travel.commit(lane, wave)
-        elif not lane.transport.ready:
+        if not lane.transport.ready:
             self._look_again(now + LOOK_AGAIN)
         elif count:
             self._depart(lane, queue, count, now)
 
     def _sendable(self, lane: Lane, queue: Queue) -> int:
         barrier = lane.barrier or self._run.options.schedule == "waves"
-        wanted = plan.sendable(len(queue.asks), queue.released, barrier=barrier, quiet=barrier and self._quiet())
-        if barrier:
-            queue.released = wanted
+        if not barrier:
+            return len(queue.asks)
+        wanted = plan.sendable(len(queue.asks), queue.released, quiet=not queue.released and self._quiet())
+        if wanted and not queue.released:
+            queue.cohort = wanted
+            if lane.singly is not None:
+                queue.aloft = self._travel.gather(lane, list(islice(queue.asks, wanted)))
+        queue.released = wanted
         return wanted
 
+    def _ship(self, lane: Lane, queue: Queue, wanted: int, now: float, *, fresh: bool) -> None:
+        """Let asks go in batches, or live where that is better."""
+        if lane.live is not None:
+            why = self.batches.why_live(lane, queue.asks, queue.cohort, now, fresh=fresh)
+            if why is not None:
+                self._go_live(lane, lane.live, queue, wanted, why)
+                return
+        count = self._afford(lane, queue, wanted, now)
+        for size in self._cut(lane, queue, count, now):
+            wave = [queue.asks.popleft() for _ in range(size)]
+            queue.released = max(0, queue.released - size)
+            self._count_sent(lane, wave)
+            self._travel.commit(lane, wave, self.batches.about(lane, wave))
+
+    def _cut(self, lane: Lane, queue: Queue, count: int, now: float) -> list[int]:
+        """How many asks go into each batch."""
+        if lane.hold is None:
+            return plan.cut(count, min(lane.transport.max_wave, self._run.options.batch_size or WHOLE_WAVE))
+        sizes = self.batches.cut(lane, queue.asks, count, now)
+        if sum(sizes) < count and lane.hold.not_before > now:
+            self._look_again(lane.hold.not_before)
+        return sizes
+
+    def _go_live(self, lane: Lane, live: Lane, queue: Queue, count: int, why: str) -> None:
+        """Asks that could travel in a batch leave live."""
+        self.batches.tell(lane, live.transport.name, count, why)
+        aside = self._queue(live)
+        aside.asks.extend([queue.asks.popleft() for _ in range(count)])
+        aside.released += count
+        queue.released = max(0, queue.released - count)
+        self.schedule()
+
     def _quiet(self) -> bool:
-        return not (self.flying or self._retrying or self.reuse.busy) and self._run.quiet()
+        """Whether a barrier opens: no program can go on, and nothing comes in. What is in batches has its own time."""
+        waits = self.landing or self._retrying or self.reuse.busy or self.batches.unloading
+        return not waits and self._run.quiet()
 
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
         """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
@@ -233,7 +304,7 @@ class Dispatch:
         queue.released = max(0, queue.released - len(leaving))
         if lane.singly is not None:
             self._count_sent(lane, leaving)
-            self._travel.fly(lane, lane.singly, leaving)
+            self._travel.fly(lane, lane.singly, leaving, queue.aloft)
             return
         for size in plan.cut(len(leaving), lane.transport.max_wave):
             wave, leaving = leaving[:size], leaving[size:]
@@ -298,16 +369,17 @@ class Dispatch:
         wave: int,
         settlement: Settlement,
         standings: Sequence[Standing] = (),
-    ) -> None:
-        """An attempt ended: retry it, or hand its settlement to the run."""
+    ) -> bool:
+        """An attempt ended: retry it, or hand its settlement to the run. Whether that is the end of the ask."""
         now = self._run.clock.now()
         self._count_flying(lane, -1)
+        self.batches.came_back(pending, settlement)
         self.purse.spend(lane, pending, settlement)
         self._tell_pace(lane, pending, settlement, standings, now)
         if type(settlement) is Fault:
-            if self._failed(lane, pending, settlement, now):
+            if self._failed(lane, pending, settlement, wave, now):
                 self._run.lanes.freed(lane)
-                return
+                return False
             self._run.counters.failed += 1
             settlement = msgspec.structs.replace(settlement, attempts=pending.attempts)
             self.reuse.failed(pending, settlement)
@@ -317,6 +389,7 @@ class Dispatch:
         self._queue(lane).unsure += 1
         self._run.write(pending, settlement, wave)
         self._run.lanes.freed(lane)
+        return True
 
     def durable(self, pending: Pending) -> None:
         """A settlement is durable."""
@@ -346,6 +419,7 @@ class Dispatch:
         """What became of an ask is not known."""
         self._unheard_of += not lane.barrier
         self._count_flying(lane, -1)
+        self.batches.came_back(pending)
         if pending.mark is not None and not self._closed:
             pending.mark = None
             self._queue(lane).flying -= 1
@@ -353,16 +427,50 @@ class Dispatch:
         self.reuse.failed(pending, None)
 
     def turned_back(self, lane: Lane, pendings: list[Pending]) -> None:
-        """The run was stopped while the intent of a wave was being committed: it does not leave."""
+        """A wave does not leave: the run was stopped while its intent was being committed, or nobody takes it."""
         self._count_flying(lane, -len(pendings))
         self._run.counters.sent -= len(pendings)
         self._run.counters.waves -= 1
+        self.purse.turn_back(pendings)
+        for pending in pendings:
+            self.batches.came_back(pending)
         self._queue(lane).asks.extendleft(reversed(pendings))
         self._run.halt_when_still()
 
-    def ended(self, lane: Lane) -> None:
+    def refused(self, lane: Lane, pendings: list[Pending], failed: WaveFailed) -> None:
+        """A provider did not take a batch, though nothing is wrong with its asks: wait for room, or go another way."""
+        now, amount = self._run.clock.now(), sum(pending.berth[1] for pending in pendings if pending.berth)
+        self.turned_back(lane, pendings)
+        queue, hold = self._queue(lane), lane.hold
+        queue.released += len(pendings)
+        if hold is not None and isinstance(failed, QueueFull) and len(pendings) > 1:
+            hold.refused(amount, failed.limit, now)
+            wait = max(0.0, hold.not_before - now)
+            self.batches.hold_back(lane.account, lane.model, len(pendings), failed.fault.message, wait)
+        elif hold is not None and isinstance(failed, QueueFull):
+            for pending in pendings:
+                pending.failures = ways.TRIES  # not even one by itself
+                queue.asks.remove(pending)
+                self._enqueue(lane, pending)
+            queue.released -= len(pendings)
+        elif hold is not None:
+            hold.shut = f"{lane.account} takes no batches: {failed.fault.message}"
+        self.schedule()
+
+    def departs(self, lane: Lane, intent: Intent) -> Order:
+        """A batch is on its way."""
+        return self.batches.depart(lane, intent)
+
+    def sent(self, order: Order, receipt: Receipt, *, found: bool) -> None:
+        """A provider has taken it."""
+        self.batches.sent(order, receipt, found=found)
+
+    def ended(self, lane: Lane, order: Order | None, *, worked: bool) -> None:
         """All of a wave has come back."""
-        if not lane.barrier:
+        if order is not None:
+            self.batches.ended(order, worked=worked)
+            self.schedule()
+        else:
             self._queue(lane).calls -= 1
 
     def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
@@ -371,8 +479,14 @@ class Dispatch:
         self._count_flying(lane, 1)
         self.arrived(lane, pending, wave, settlement)
 
-    def _failed(self, lane: Lane, pending: Pending, fault: Fault, now: float) -> bool:
+    def _failed(self, lane: Lane, pending: Pending, fault: Fault, wave: int, now: float) -> bool:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
+        if lane.barrier:
+            order = self.batches.orders.get(wave)
+            lane = self._other_way(lane, pending, order)
+            if order is not None and order.spilled and fault.kind is FaultKind.CANCELLED:
+                self._retry(lane, pending, fault, now, now)
+                return True
         decision = decide(fault, _tried(lane, pending, fault, now), now, self._run.options.retry, self._jitter.random())
         if isinstance(decision, GiveUp):
             return False
@@ -383,6 +497,15 @@ class Dispatch:
             self._run.stop("fault", _why_stopped(lane, request_of(pending).model, fault))
         self._run.halt_when_still()
         return True
+
+    def _other_way(self, lane: Lane, pending: Pending, order: Order | None) -> Lane:
+        """The lane that an ask takes after it failed in a batch: live, if that happens too often or time is short."""
+        home = self._run.lane_of(request_of(pending))
+        if home.live is None:
+            return lane if home.transport is lane.transport else home
+        pending.failures += 1
+        pending.among = 0 if order is None else len(order.intent.asks)
+        return home.live if order is not None and order.spilled else self._fitting(home, pending)
 
     def _retry(self, lane: Lane, pending: Pending, fault: Fault, when: float, now: float) -> None:
         run = self._run
@@ -420,7 +543,8 @@ class Dispatch:
     def give_back(self, pending: Pending) -> None:
         """Nothing came of an ask of an earlier session: find a settlement for it anew."""
         self.flying -= 1
-        self.purse.give_back()
+        self.batches.came_back(pending)
+        self.purse.give_back(pending)
         self.take(pending)
 
     def forget_dropped(self) -> None:
@@ -454,6 +578,8 @@ class Dispatch:
         queue = self._queues.get(lane)
         if queue is None:
             queue = self._queues[lane] = Queue()
+            self._torn.at_work(self._queues)
+            self._run.admission.made_room()  # how many trials are open depends on the lanes in use
         return queue
 
 

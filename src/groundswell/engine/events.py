@@ -22,7 +22,10 @@ class RunOpened(Event, frozen=True):
 
 
 class WaveSent(Event, frozen=True):
-    """A wave left. `labels` says whose messages it carries."""
+    """A wave left. `labels` says whose messages it carries, and `first` that these are the first of their trials.
+
+    `whole` says that it holds all that could travel together.
+    """
 
     wave: int
     account: str
@@ -30,6 +33,8 @@ class WaveSent(Event, frozen=True):
     size: int
     labels: tuple[str, ...]
     trials: tuple[str, ...]
+    whole: bool = False
+    first: bool = False
 
 
 class WaveEnded(Event, frozen=True):
@@ -39,6 +44,49 @@ class WaveEnded(Event, frozen=True):
     account: str
     size: int
     seconds: float
+
+
+class RouteChosen(Event, frozen=True):
+    """Asks that could travel in a batch do so, or go live, and why; `way` is the transport."""
+
+    account: str
+    model: str
+    way: str
+    size: int
+    why: str
+
+
+class BatchSent(Event, frozen=True):
+    """A provider has taken a batch, or one that was sent earlier was found there. `usd` is what it may cost."""
+
+    wave: int
+    account: str
+    batch: str
+    model: str
+    size: int
+    usd: float | None
+    found: bool = False
+
+
+class BatchChanged(Event, frozen=True):
+    """A batch has come further at its provider. `run` is empty: only the provider spoke."""
+
+    account: str
+    batch: str
+    state: str
+    done: int
+    failed: int
+    total: int
+
+
+class BatchHeldBack(Event, frozen=True):
+    """There is no room in the provider's queue, or it cannot be told yet what became of a batch; look again later."""
+
+    account: str
+    model: str
+    size: int
+    why: str
+    wait: float
 
 
 class AskRetried(Event, frozen=True):

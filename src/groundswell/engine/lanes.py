@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from groundswell.engine.hold import Hold, Room
 from groundswell.engine.pace import Pace, Paces
-from groundswell.engine.ports import Clock, Route, Router, Singly, Transport
+from groundswell.engine.ports import Batching, Clock, Route, Router, Singly, Transport
+from groundswell.engine.ways import Via
 from groundswell.program.request import Embed, Request
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ class Lane:
 
     together  the asks of a wave leave as one call
     singly    how asks leave by themselves, where they do
+    batching  how they leave in batches, where they do; `hold` is the room for these, `live` the other way
     full      what the model string stands for, if it is an alias
     known_as  what the cache calls the model, if not that
     """
@@ -24,9 +27,13 @@ class Lane:
     __slots__ = (
         "account",
         "barrier",
+        "batching",
         "cached",
         "full",
+        "hold",
         "known_as",
+        "live",
+        "model",
         "origin",
         "pace",
         "singly",
@@ -34,7 +41,9 @@ class Lane:
         "transport",
     )
 
-    def __init__(self, route: Route, pace: Pace, *, together: bool) -> None:
+    def __init__(
+        self, route: Route, pace: Pace, *, together: bool, hold: Hold | None = None, live: Lane | None = None
+    ) -> None:
         self.account = route.account
         self.transport: Transport = route.transport
         self.barrier = route.transport.barrier
@@ -42,7 +51,11 @@ class Lane:
         self.origin = b"" if route.origin is None else f"{route.origin}\0{route.model}".encode()
         self.full = route.full
         self.known_as = route.known_as
+        self.model = route.model
         self.pace = pace
+        self.batching = route.transport if isinstance(route.transport, Batching) else None
+        self.hold = hold
+        self.live = live
         self.together = together
         self.singly = route.transport if isinstance(route.transport, Singly) and not together else None
 
@@ -67,46 +80,57 @@ class Lanes:
         self._clock = clock
         self._paces = paces
         self._own_paces = Paces()
-        self._by_model: dict[tuple[type, str], Lane] = {}
+        self._by_model: dict[tuple[type, str, Via], Lane] = {}
         self._by_route: dict[tuple[Route, bool], Lane] = {}
+        self._rooms: dict[tuple[object, str], Room] = {}
         self._runs: list[Waiting] = []
         self.asked: Asks = {}
 
-    def of(self, request: Request) -> Lane:
+    def of(self, request: Request, via: Via = "live") -> Lane:
         """The lane of a request."""
-        by_model = (type(request), request.model)
+        by_model = (type(request), request.model, via)
         lane = self._by_model.get(by_model)
         if lane is None:
-            route = self.router.route(request)
-            together = isinstance(request, Embed) and route.transport.vectorised
-            lane = self._by_model[by_model] = self._lane(route, together)
+            route = self.router.route(request, via)
+            apart = isinstance(request, Embed) and (route.transport.vectorised or route.transport.barrier)
+            lane = self._by_model[by_model] = self._lane(route, apart=apart)
         return lane
 
     def that_carried(self, account: str, transport: str) -> Lane:
         """The lane of a wave that was sent earlier, whatever way its requests would go now."""
         way = self.router.transport(transport, account)
         assert way is not None, "recovery has asked for it"
-        return self._lane(Route(account, way), together=False)
+        return self._lane(Route(account, way), apart=False)
 
-    def _lane(self, route: Route, together: bool) -> Lane:
-        key = (route, together)
+    def _lane(self, route: Route, *, apart: bool) -> Lane:
+        """The lane of a route; that of embeddings is apart where they travel together, or to another place."""
+        key = (route, apart)
         lane = self._by_route.get(key)
         if lane is None:
+            together = apart and route.transport.vectorised
             paces = self._own_paces if route.limiter is None else self._paces
             limiter = (route.account, route.transport.name) if route.limiter is None else route.limiter
             pace = paces.of(limiter, (route.model, together), route.limits, self._clock.now())
-            lane = self._by_route[key] = Lane(route, pace, together=together)
+            live = (
+                None if route.live is None else self._lane(route.live, apart=apart and route.live.transport.vectorised)
+            )
+            lane = Lane(route, pace, together=together, hold=self._hold(route, limiter), live=live)
+            self._by_route[key] = lane
         return lane
+
+    def _hold(self, route: Route, limiter: object) -> Hold | None:
+        """The room for batches. Tokens are counted for each model, requests for the whole account."""
+        if not isinstance(route.transport, Batching):
+            return None
+        capacity = route.transport.capacity
+        key = (limiter, route.model if capacity.counts == "tokens" else "")
+        room = self._rooms.setdefault(key, Room(capacity.queue))
+        return Hold(capacity, room)
 
     @property
     def slots(self) -> int:
         """How many requests may be in flight on all lanes that are in use and have a limit."""
         return sum(lane.pace.cap for lane in self._by_route.values() if not lane.barrier)
-
-    @property
-    def barrier(self) -> bool:
-        """Whether some lane in use sends whole waves."""
-        return any(lane.barrier for lane in self._by_route.values())
 
     def waits(self) -> list[tuple[str, float | None]]:
         """The accounts that nothing can be sent to now, and for how many seconds; None: until they answer again."""

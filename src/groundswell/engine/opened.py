@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from groundswell.engine.hold import Hold, Load
 from groundswell.engine.lanes import Lane
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.pace import Mark
@@ -92,13 +93,19 @@ class Pending:
     mark      when it left, as the pace has it, while it is in flight
     lane      which way its reply came
     attempts  how often it was sent, `refusals` how often that came to nothing because there was too much to do
+    load      what it takes of a batch, once that was worked out; `berth` is the room that it has at a provider
+    failures  how often it failed in a batch, and `among` how many there were in the last of these
     """
 
     __slots__ = (
+        "among",
         "ask",
         "attempts",
+        "berth",
+        "failures",
         "key",
         "lane",
+        "load",
         "mark",
         "print",
         "refusals",
@@ -128,6 +135,10 @@ class Pending:
         self.refused_since = 0.0
         self.tokens = 0
         self.usd = 0.0
+        self.load: Load | None = None
+        self.berth: tuple[Hold, float] | None = None
+        self.failures = 0
+        self.among = 0
 
 
 def request_of(pending: Pending) -> Request:

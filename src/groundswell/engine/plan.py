@@ -11,15 +11,13 @@ CALLS_AT_ONCE = 4
 """Where a wave is one call: how many may be under way, so that the next one gathers what comes up meanwhile."""
 
 
-def sendable(queued: int, released: int, *, barrier: bool, quiet: bool) -> int:
-    """How many queued asks should leave, as far as limits allow.
+def sendable(queued: int, released: int, *, quiet: bool) -> int:
+    """How many queued asks should leave through a barrier, as far as limits allow.
 
-    A stream sends whatever is queued. A barrier waits until the run is quiet, when no program can go on and
-    nothing is in flight, and then releases everything: one wave holds all that can travel together, even if
-    limits let it leave only piece by piece.
+    It waits until the run is quiet, when no program can go on and nothing comes in, and then releases everything: one
+    wave holds all that can travel together, even if limits let it leave only piece by piece. Batches that are at their
+    providers have their own time: trials that wait for them are other ones than those whose asks are queued.
     """
-    if not barrier:
-        return queued
     return released or (queued if quiet else 0)
 
 

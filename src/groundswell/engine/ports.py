@@ -23,6 +23,7 @@ from groundswell.engine.records import (
     Undecided,
     Wave,
 )
+from groundswell.engine.ways import Via
 from groundswell.program.request import Fault, Request, Settlement, Standing, Usage
 
 
@@ -152,6 +153,7 @@ class Route(NamedTuple):
     full      the model string that an alias stands for
     known_as  what the cache calls the model, where the model string is not it
     limiter   who shares the limits, across the engines of a process; None: the runs of this engine
+    live      the other way, where this one is for batches
     """
 
     account: str
@@ -162,13 +164,17 @@ class Route(NamedTuple):
     full: str | None = None
     known_as: str | None = None
     limiter: Hashable = None
+    live: Route | None = None
 
 
 class Router(Protocol):
     """Which way a request goes."""
 
-    def route(self, request: Request) -> Route:
-        """The route; raises `SettingsError` for a model that cannot be reached."""
+    def route(self, request: Request, via: Via = "live") -> Route:
+        """The route, for batches if `via` asks for them and there are any there.
+
+        Raises `SettingsError` for a model that cannot be reached.
+        """
         ...
 
     def transport(self, name: str, account: str) -> Transport | None:

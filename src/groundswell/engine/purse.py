@@ -70,13 +70,22 @@ class Purse:
             for pending in pendings:
                 self._budget.reserve(pending.tokens, pending.usd)
 
-    def rejoin(self) -> None:
+    def rejoin(self, lane: Lane, pending: Pending) -> None:
         """One ask that an earlier session counted as spent is still in flight."""
-        self._budget.rejoin()
+        if self._limited:
+            self._reckon(lane, pending)
+        self._budget.rejoin(pending.tokens, pending.usd)
 
-    def give_back(self) -> None:
+    def give_back(self, pending: Pending) -> None:
         """Nothing came of such an ask."""
-        self._budget.settle(0, 0.0, 0, 0.0)
+        self._budget.settle(pending.tokens, pending.usd, 0, 0.0)
+        pending.tokens, pending.usd = 0, 0.0
+
+    def turn_back(self, pendings: Iterable[Pending]) -> None:
+        """Asks do not leave after all."""
+        if self._limited:
+            for pending in pendings:
+                self._budget.turn_back(pending.tokens, pending.usd)
 
     def spend(self, lane: Lane, pending: Pending, settlement: Settlement) -> None:
         """Count what an attempt used."""
@@ -86,7 +95,7 @@ class Purse:
             tokens = usage.input_tokens + usage.output_tokens
             counters.input_tokens += usage.input_tokens
             counters.output_tokens += usage.output_tokens
-            price = self._price(lane, request_of(pending), usage)
+            price = self.price(lane, request_of(pending), usage)
             if price is None:
                 counters.unknown_cost += 1
             else:
@@ -110,17 +119,24 @@ class Purse:
             seen = self._seen[request.model] = Seen()
         seen.note(reckoned_input(request), usage)
 
-    def _price(self, lane: Lane, request: Request, usage: Usage) -> float | None:
+    def price(self, lane: Lane, request: Request, usage: Usage) -> float | None:
+        """What a request would cost that uses so much, in dollars, if that is known."""
         return None if self._prices is None else self._prices(request.model, usage, lane.transport.name)
 
     def _estimate(self, lane: Lane, pending: Pending) -> None:
         """What an ask may use at the most; reserved while it is in flight."""
-        request = request_of(pending)
-        usage = most_usage(request, self._seen.get(request.model) or NOTHING_SEEN)
-        price = self._price(lane, request, usage)
-        if price is None and self._budget.limits.usd is not None:
+        known = self._reckon(lane, pending)
+        if not known and self._budget.limits.usd is not None:
+            request = request_of(pending)
             raise SettingsError(
                 f"model {request.model!r}: its price is not known, so a budget in dollars cannot be kept: put it under "
                 "[prices] in groundswell.toml, or limit the run by --max-calls or --max-tokens instead of --budget"
             )
+
+    def _reckon(self, lane: Lane, pending: Pending) -> bool:
+        """Work out what an ask may use; whether its price is known."""
+        request = request_of(pending)
+        usage = most_usage(request, self._seen.get(request.model) or NOTHING_SEEN)
+        price = self.price(lane, request, usage)
         pending.tokens, pending.usd = usage.input_tokens + usage.output_tokens, price or 0.0
+        return price is not None

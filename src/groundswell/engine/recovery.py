@@ -6,8 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from groundswell.engine.opened import Pending
-from groundswell.engine.records import Absent, AskId, Found, Intent, Receipt, Undecided
-from groundswell.errors import ReplayMismatch, SettingsError, WaveFailed
+from groundswell.engine.ports import Batching, Transport
+from groundswell.engine.records import Absent, AskId, Intent, Receipt
+from groundswell.engine.travel import find_out
+from groundswell.errors import NoBatches, QueueFull, ReplayMismatch, SettingsError, WaveFailed, WaveOutOfReach
 from groundswell.program.request import Settlement
 from groundswell.program.trial import find_program
 
@@ -109,29 +111,55 @@ class HeldWaves:
     async def _regain(self, wave: HeldWave) -> None:
         """Find out what became of a wave, and collect what can be had of it."""
         run, intent = self._run, wave.intent
-        transport = run.lanes.router.transport(intent.transport, intent.account)
-        if transport is None and wave.prints:
-            raise SettingsError(
-                f"a wave of {len(intent.asks)} asks is in flight on {intent.account} by {intent.transport}, which is "
-                "not set up now: give the same accounts as when the run was started"
-            )
-        while transport is not None and wave.prints and wave.receipt is None:
-            found = await transport.adopt(intent)
-            if isinstance(found, Absent):
-                run.counters.resent += len(wave.prints) if found.perhaps_paid else 0
-                break
-            if isinstance(found, Undecided):
-                await self._pause(found.retry_in)
-            elif isinstance(found, Found):
-                wave.receipt = found.receipt
-                run.journal.add_receipt(intent.id, found.receipt)
-        if transport is not None and wave.prints and wave.receipt is not None:
-            try:
+        if not wave.prints:
+            self._release(wave)
+            return
+        transport = self._transport(intent)
+        order = run.dispatch.departs(run.lanes.that_carried(intent.account, intent.transport), intent)
+        try:
+            if wave.receipt is None:
+                await self._find(wave, transport)
+            if wave.receipt is not None:
+                run.dispatch.sent(order, wave.receipt, found=True)
                 async for ask, settlement, _ in transport.collect(intent, wave.receipt):
+                    order.unloading = True
                     self._regained(wave, ask, settlement)
-            except WaveFailed:
-                pass  # what is left of the wave is sent again
+        except (QueueFull, NoBatches):
+            pass  # nothing of it was worked on: it is sent again
+        except WaveFailed as failed:
+            for ask in [ask for ask in wave.prints if ask not in wave.early]:
+                self._regained(wave, ask, failed.fault)
+        except WaveOutOfReach as gone:
+            run.stop("fault", f"{intent.account}: {gone.fault.message}; resume the run once this is mended")
+            return
+        finally:
+            run.dispatch.batches.ended(order, worked=False)
         self._release(wave)
+        run.dispatch.schedule()
+
+    async def _find(self, wave: HeldWave, transport: Transport) -> None:
+        """Look for a wave whose receipt was never written."""
+        run, intent = self._run, wave.intent
+        why = f"it is not known yet whether wave {intent.id & 0xFFFFFFFF} was sent before the run was interrupted"
+        found = await find_out(run, transport, intent, why)
+        if isinstance(found, Absent):
+            run.counters.resent += len(wave.prints) if found.perhaps_paid else 0
+        else:
+            wave.receipt = found
+            run.journal.add_receipt(intent.id, found)
+
+    def _transport(self, intent: Intent) -> Transport:
+        """The transport of a wave, if it is that of the same account still."""
+        transport = self._run.lanes.router.transport(intent.transport, intent.account)
+        wave = f"a wave of {len(intent.asks)} asks is in flight on {intent.account} by {intent.transport}"
+        if transport is None:
+            raise SettingsError(f"{wave}, which is not set up now: give the same accounts as when the run was started")
+        if isinstance(transport, Batching) and intent.about.owner not in ("", transport.owner):
+            raise SettingsError(
+                f"{wave}, but was sent with another key, or to another address, than {intent.account} has now: use "
+                f"that one again; if both belong to the same organisation, `groundswell batches adopt {intent.run}`"
+            )
+        return transport
 
     def _regained(self, wave: HeldWave, ask: AskId, settlement: Settlement) -> None:
         """A result for an ask of an earlier session came, or the ask that an early one waited for."""
@@ -161,9 +189,3 @@ class HeldWaves:
         wave.early.pop(ask, None)
         del wave.prints[ask]
         del self._by_ask[ask]
-
-    async def _pause(self, seconds: float) -> None:
-        over: asyncio.Future[None] = self._run.loop.create_future()
-        clock = self._run.clock
-        clock.call_at(clock.now() + seconds, lambda: None if over.done() else over.set_result(None))
-        await over

@@ -46,9 +46,10 @@ PASSING = frozenset(
         FaultKind.CONNECTION,
         FaultKind.GARBLED,
         FaultKind.EXPIRED,
+        FaultKind.UNSENT,
     }
 )
-HOPELESS = frozenset({FaultKind.AUTH, FaultKind.QUOTA, FaultKind.UNREACHABLE})
+HOPELESS = frozenset({FaultKind.AUTH, FaultKind.QUOTA, FaultKind.UNREACHABLE, FaultKind.CANCELLED})
 
 
 class Tried(NamedTuple):

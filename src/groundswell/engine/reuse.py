@@ -88,7 +88,7 @@ class Reuse:
                 self._give(pending, settlement)
             elif not self._join(key, pending):
                 self._asked[key] = Asked(self, pending)
-                self._send(self._run.lanes.of(request_of(pending)), pending)
+                self._send(self._run.lane_of(request_of(pending)), pending)
         self._run.dispatch.schedule()
 
     def _join(self, key: bytes, pending: Pending) -> bool:
@@ -147,7 +147,7 @@ class Reuse:
                 reuse._run.counters.failed += 1
                 reuse._run.write(other, fault, None)
             elif fault is not None:
-                reuse._send(reuse._run.lanes.of(request_of(other)), other)
+                reuse._send(reuse._run.lane_of(request_of(other)), other)
             else:
                 reuse.look(other)
 
@@ -175,7 +175,7 @@ class Reuse:
         request = request_of(pending)
         shared = type(request) is Embed or (type(request) is Chat and request.temperature == 0)
         number = 0 if shared else self.sample(pending)
-        lane = self._run.lanes.of(request)
+        lane = self._run.lane_of(request)
         name = lane.known_as
         print_ = pending.print if name is None else fingerprint(msgspec.structs.replace(request, model=name))
         return blake2b(print_ + number.to_bytes(8) + lane.origin, digest_size=16).digest()

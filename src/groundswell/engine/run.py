@@ -28,7 +28,7 @@ from groundswell.engine.arrivals import Arrivals
 from groundswell.engine.budget import Limits
 from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded, tell
-from groundswell.engine.lanes import Lanes
+from groundswell.engine.lanes import Lane, Lanes
 from groundswell.engine.opened import Deliver, OpenTrial, Pending
 from groundswell.engine.outcome import Outcome, decode_spec, described, outcome_of
 from groundswell.engine.ports import Clock, Journal, Prices, Results
@@ -37,6 +37,7 @@ from groundswell.engine.recovery import recover
 from groundswell.engine.retry import RetryPolicy
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.travel import cancelled_by_us
+from groundswell.engine.ways import Via
 from groundswell.errors import ForeignAwait, ReplayMismatch, RunError, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
 from groundswell.program.request import (
@@ -44,6 +45,7 @@ from groundswell.program.request import (
     Fault,
     FaultKind,
     Invoke,
+    Request,
     Returned,
     Settlement,
     canonical,
@@ -63,8 +65,13 @@ class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     limits: Limits = Limits()
     retry: RetryPolicy = RetryPolicy()
     cache: bool = True
+    via: Via = "live"
+    batch_size: int | None = None
+    """The most asks of a batch; None: what the provider takes."""
 
     def __post_init__(self) -> None:
+        if self.batch_size is not None and self.batch_size < 1:
+            raise SettingsError(f"batch_size {self.batch_size}: at least one request must fit into a batch")
         if self.window is not None and self.window < 1:
             raise SettingsError(
                 f"window {self.window}: at least one trial must be open; leave it out for a good number"
@@ -150,6 +157,10 @@ class Run(StoredRun):
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         await self._end(self, error)
+
+    def lane_of(self, request: Request) -> Lane:
+        """The way that a request goes, or would; raises `SettingsError` for a model that cannot be reached."""
+        return self.lanes.of(request, self.options.via)
 
     def stop(self, reason: str, why: str) -> None:
         """Send nothing more; journal what comes back; then let the driver end with `RunStopped`."""

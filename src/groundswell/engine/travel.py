@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from groundswell.engine.events import WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
-from groundswell.engine.ports import Answered, Singly
-from groundswell.engine.records import Item, Wave
-from groundswell.errors import RunError, WaveFailed
+from groundswell.engine.ports import Answered, Singly, Transport
+from groundswell.engine.records import About, Absent, AskId, Found, Intent, Item, Receipt, Wave
+from groundswell.errors import NoBatches, QueueFull, RunError, WaveFailed, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Settlement, Standing
 
 if TYPE_CHECKING:
+    from groundswell.engine.batches import Order
     from groundswell.engine.run import Run
 
 CANCELLED = Fault(FaultKind.CONNECTION, "the transport cancelled the request")
+FIRST_ASK = "0"
+NOTHING_SAID = About()
 LOST = Fault(FaultKind.GARBLED, "the transport gave no result for this ask")
 
 
@@ -32,8 +35,8 @@ class Home(Protocol):
 
     def arrived(
         self, lane: Lane, pending: Pending, wave: int, settlement: Settlement, standings: Sequence[Standing] = ()
-    ) -> None:
-        """An attempt ended."""
+    ) -> bool:
+        """An attempt ended. Whether that is the end of the ask."""
         ...
 
     def unheard_of(self, lane: Lane, pending: Pending) -> None:
@@ -44,7 +47,19 @@ class Home(Protocol):
         """Asks do not leave after all."""
         ...
 
-    def ended(self, lane: Lane) -> None:
+    def refused(self, lane: Lane, pendings: list[Pending], failed: WaveFailed) -> None:
+        """A batch was not taken, though nothing is wrong with its asks."""
+        ...
+
+    def departs(self, lane: Lane, intent: Intent) -> Order:
+        """A batch is on its way."""
+        ...
+
+    def sent(self, order: Order, receipt: Receipt, *, found: bool) -> None:
+        """A provider has taken a batch."""
+        ...
+
+    def ended(self, lane: Lane, order: Order | None, *, worked: bool) -> None:
         """All of a wave has come back."""
         ...
 
@@ -57,12 +72,16 @@ class Journey(NamedTuple):
 
 
 class Aloft:
-    """Asks that left at the same time and travel by themselves. `left` counts those that have not come back."""
+    """Asks that left at the same time and travel by themselves. `left` counts those that have not come back.
 
-    __slots__ = ("account", "left", "size", "started", "wave")
+    `whole` says that they are all that could travel together: those that fail and are sent again belong to it still.
+    """
 
-    def __init__(self, wave: int, account: str, size: int, started: float) -> None:
+    __slots__ = ("account", "left", "size", "started", "wave", "whole")
+
+    def __init__(self, wave: int, account: str, size: int, started: float, *, whole: bool = False) -> None:
         self.wave = wave
+        self.whole = whole
         self.account = account
         self.size = self.left = size
         self.started = started
@@ -80,17 +99,25 @@ class Travel:
         self._next: tuple[Pending, Aloft] | None = None
         self.over = False
 
-    def fly(self, lane: Lane, way: Singly, leaving: list[Pending]) -> None:
-        """Let asks travel by themselves. One that has just come back makes way for the first of them."""
+    def gather(self, lane: Lane, pendings: list[Pending]) -> Aloft:
+        """Asks that are all that can travel together, though each by itself, and perhaps not all at once."""
         self._wave += 1
-        aloft = Aloft(self._wave, lane.account, len(leaving), self._run.clock.now())
+        self._announce(lane, self._wave, pendings, whole=True)
+        return Aloft(self._wave, lane.account, len(pendings), self._run.clock.now(), whole=True)
+
+    def fly(self, lane: Lane, way: Singly, leaving: list[Pending], whole: Aloft | None = None) -> None:
+        """Let asks travel by themselves. One that has just come back makes way for the first of them."""
+        aloft = whole
+        if aloft is None:
+            self._wave += 1
+            aloft = Aloft(self._wave, lane.account, len(leaving), self._run.clock.now())
+            if self._run.listeners:
+                self._announce(lane, self._wave, leaving)
         for pending in leaving:
             if self._landed is lane and self._next is None:
                 self._next = pending, aloft
             else:
                 self._run.follow(self._fly(lane, way, pending, aloft))
-        if self._run.listeners:
-            self._announce(lane, self._wave, leaving)
 
     async def _fly(self, lane: Lane, way: Singly, pending: Pending, aloft: Aloft) -> None:
         """One ask there and back, then the one that takes its place."""
@@ -119,11 +146,12 @@ class Travel:
     def _land(self, lane: Lane, pending: Pending, aloft: Aloft, answered: Answered) -> tuple[Pending, Aloft] | None:
         """Take in what came of an ask; gives the one that leaves in its place, if one may."""
         self._landed = lane
+        ended = True
         try:
-            self._home.arrived(lane, pending, aloft.wave, *answered)
+            ended = self._home.arrived(lane, pending, aloft.wave, *answered)
         finally:
             self._landed = None
-        aloft.left -= 1
+        aloft.left -= ended or not aloft.whole
         if not aloft.left and self._run.listeners:
             self._tell_ended(aloft.wave, aloft.account, aloft.size, aloft.started)
         following, self._next = self._next, None
@@ -133,13 +161,13 @@ class Travel:
         """Let asks travel in a wave."""
         self._run.spawn(self._travel(lane, self._journey(lane, pendings)))
 
-    def commit(self, lane: Lane, pendings: list[Pending]) -> None:
+    def commit(self, lane: Lane, pendings: list[Pending], about: About) -> None:
         """Commit the intent of a wave, then let it go."""
-        journey = self._journey(lane, pendings)
+        journey = self._journey(lane, pendings, about)
         prints = [pending.print for pending in pendings]
         self._run.journal.add_wave(journey.wave, prints, self._launch, lane, journey)
 
-    def _journey(self, lane: Lane, pendings: list[Pending]) -> Journey:
+    def _journey(self, lane: Lane, pendings: list[Pending], about: About = NOTHING_SAID) -> Journey:
         run = self._run
         self._wave += 1
         wave = Wave(
@@ -149,6 +177,7 @@ class Travel:
             lane.transport.name,
             tuple([pending.ask for pending in pendings]),
             run.clock.wall(),
+            about,
             items=tuple([Item(p.ask, request_of(p), partial(self._sample, p)) for p in pendings]),
         )
         return Journey(wave, pendings)
@@ -166,38 +195,69 @@ class Travel:
     async def _travel(self, lane: Lane, journey: Journey) -> None:
         """Dispatch a wave and take in its replies."""
         run, (wave, pendings) = self._run, journey
-        self._announce(lane, wave.id, pendings)
+        self._announce(lane, wave.id, pendings, whole=lane.barrier)
         started = run.clock.now()
         flying = {pending.ask: pending for pending in pendings}
-        lost = LOST
+        order = self._home.departs(lane, wave) if lane.barrier else None
+        lost, worked = LOST, True
         try:
-            receipt = await lane.transport.dispatch(wave)
-            if receipt.data:
-                run.journal.add_receipt(wave.id, receipt)
+            receipt = await self._sent(lane, wave, order)
             async for ask, settlement, standings in lane.transport.collect(wave, receipt):
                 _check(lane, settlement)
+                if order is not None:
+                    order.unloading = True
                 pending = flying.pop(ask, None)
                 if pending is not None:
                     self._home.arrived(lane, pending, wave.id, settlement, standings)
+        except (QueueFull, NoBatches) as failed:
+            worked = False
+            self._home.refused(lane, list(flying.values()), failed)
+            flying.clear()
         except WaveFailed as failed:
-            lost = failed.fault
+            lost, worked = failed.fault, False
         except asyncio.CancelledError:
             if cancelled_by_us():
                 raise
-            lost = CANCELLED
+            lost, worked = CANCELLED, False
+        except WaveOutOfReach as gone:
+            self._leave_open(lane, flying, order)
+            run.stop("fault", f"{lane.account}: {gone.fault.message}; resume the run once this is mended")
+            return
         except Exception as error:  # noqa: BLE001  a transport that breaks: what became of the rest is not known
-            for pending in flying.values():
-                self._home.unheard_of(lane, pending)
+            self._leave_open(lane, flying, order)
             run.abort(error)
             return
         for pending in flying.values():
             self._home.arrived(lane, pending, wave.id, lost)
         if lane.barrier:
             run.journal.end_wave(wave.id)
-        self._home.ended(lane)
+        self._home.ended(lane, order, worked=worked)
         self._tell_ended(wave.id, wave.account, len(wave.asks), started)
 
-    def _announce(self, lane: Lane, wave: int, pendings: list[Pending]) -> None:
+    async def _sent(self, lane: Lane, wave: Wave, order: Order | None) -> Receipt:
+        """Send a wave. If nobody knows whether it was taken, find that out before anything else."""
+        found = False
+        try:
+            receipt = await lane.transport.dispatch(wave)
+        except WaveUnsure as unsure:
+            told = await find_out(self._run, lane.transport, wave, str(unsure))
+            if isinstance(told, Absent):
+                raise WaveFailed(Fault(FaultKind.UNSENT, f"the batch was not taken: {unsure}")) from None
+            receipt, found = told, True
+        if receipt.data:
+            self._run.journal.add_receipt(wave.id, receipt)
+            if order is not None:
+                self._home.sent(order, receipt, found=found)
+        return receipt
+
+    def _leave_open(self, lane: Lane, flying: dict[AskId, Pending], order: Order | None) -> None:
+        """What became of asks is not known. Their wave stays open, and whoever resumes the run asks for it again."""
+        for pending in flying.values():
+            self._home.unheard_of(lane, pending)
+        if order is not None:
+            self._home.ended(lane, order, worked=False)
+
+    def _announce(self, lane: Lane, wave: int, pendings: list[Pending], *, whole: bool = False) -> None:
         run = self._run
         run.emit(
             lambda: WaveSent(
@@ -209,6 +269,8 @@ class Travel:
                 size=len(pendings),
                 labels=tuple(sorted({pending.wait.label for pending in pendings})),
                 trials=tuple(pending.trial.key for pending in pendings),
+                whole=whole,
+                first=all(pending.wait.path == FIRST_ASK for pending in pendings),
             )
         )
 
@@ -224,6 +286,26 @@ class Travel:
                 seconds=run.clock.now() - started,
             )
         )
+
+
+async def find_out(run: Run, transport: Transport, intent: Intent, why: str) -> Receipt | Absent:
+    """What became of a wave that nobody has a receipt for: ask until it can be told."""
+    while True:
+        found = await transport.adopt(intent)
+        if isinstance(found, Found):
+            return found.receipt
+        if isinstance(found, Absent):
+            return found
+        size, wait = len(intent.asks), found.retry_in
+        run.dispatch.batches.hold_back(intent.account, intent.about.model, size, why, wait)
+        await pause(run, wait)
+
+
+async def pause(run: Run, seconds: float) -> None:
+    """Wait, by the run's clock."""
+    over: asyncio.Future[None] = run.loop.create_future()
+    run.clock.call_at(run.clock.now() + seconds, lambda: None if over.done() else over.set_result(None))
+    await over
 
 
 def _checked(lane: Lane, answered: Answered) -> Answered:

@@ -123,6 +123,31 @@ def test_batches_are_listed_page_by_page(client: Anthropic, emulator: Threaded) 
     assert emulator.ledger()["totals"]["received"] - before == 3
 
 
+def test_lists_hold_the_batches_of_the_account_alone(client: Anthropic, emulator: Threaded) -> None:
+    other = client.with_options(api_key="sk-other")
+    made: dict[str, list[str]] = {"own": [], "theirs": []}
+    for _ in range(25):
+        made["own"].append(create(client, requests(1)).id)
+        made["theirs"].append(create(other, requests(1)).id)
+    assert [batch.id for batch in client.messages.batches.list()] == made["own"][::-1], "25 are more than one page"
+    assert [batch.id for batch in other.messages.batches.list(limit=7)] == made["theirs"][::-1]
+    behind = client.messages.batches.list(limit=2, after_id=made["own"][20])
+    assert [batch.id for batch in behind.data] == [made["own"][19], made["own"][18]]
+
+
+def test_while_a_batch_is_worked_on_all_its_requests_are_processing(client: Anthropic, emulator: Threaded) -> None:
+    batch = create(client, requests(20))
+    for _ in range(5):
+        emulator.advance(100)
+        counts = client.messages.batches.retrieve(batch.id).request_counts
+        listed = client.messages.batches.list().data[0].request_counts
+        assert counts == listed
+        assert (counts.processing, counts.succeeded, counts.errored) == (20, 0, 0)
+    emulator.advance(200)
+    counts = client.messages.batches.retrieve(batch.id).request_counts
+    assert (counts.processing, counts.succeeded) == (0, 20)
+
+
 def test_batches_are_listed_backwards(client: Anthropic) -> None:
     made = [create(client, requests(1)).id for _ in range(5)]
     pages = client.messages.batches.list(limit=2, before_id=made[0]).iter_pages()

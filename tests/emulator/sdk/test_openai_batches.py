@@ -120,6 +120,19 @@ def test_batches_are_listed_page_by_page(client: OpenAI, emulator: Threaded) -> 
     assert emulator.ledger()["totals"]["received"] - before == 3
 
 
+def test_lists_hold_the_batches_of_the_account_alone(client: OpenAI, emulator: Threaded) -> None:
+    other = client.with_options(api_key="sk-other")
+    made: dict[str, list[str]] = {"own": [], "theirs": []}
+    for _ in range(25):
+        made["own"].append(create(client, lines(1)).id)
+        made["theirs"].append(create(other, lines(1)).id)
+    assert [batch.id for batch in client.batches.list()] == made["own"][::-1], "25 are more than one page"
+    assert [batch.id for batch in other.batches.list(limit=7)] == made["theirs"][::-1]
+    behind = client.batches.list(limit=2, after=made["own"][20])
+    assert [batch.id for batch in behind.data] == [made["own"][19], made["own"][18]]
+    assert client.batches.list(after=made["theirs"][20]).data == [], "what is not in the list has nothing behind it"
+
+
 def test_a_batch_that_is_not_there(client: OpenAI) -> None:
     with pytest.raises(NotFoundError):
         client.batches.retrieve("batch_nowhere")

@@ -29,7 +29,7 @@ STATUS = {
     "cancelling": "canceling",
 }
 UNSUPPORTED = ("stream", "speed")
-LINE_FAULTS = {"line-400": "400", "line-429": "429", "line-500": "500", "line-bare": "500"}
+LINE_FAULTS = {"line-400": "400", "line-429": "429", "line-500": "500", "line-529": "529", "line-bare": "500"}
 
 
 class AnthropicBatch(Batch):

@@ -55,7 +55,16 @@ def whole(given: dict[str, Any] | Answer, fault: str, headers: Headers) -> Answe
             return answer._replace(content_type=PLAIN)
         case "truncated" | "stream-error" | "results-cut":
             return answer._replace(cut=len(answer.body) // 2)
+        case "results-short":
+            return answer._replace(body=answer.body[: _within_a_line(answer.body)])
     return answer
+
+
+def _within_a_line(body: bytes) -> int:
+    """A place in the middle of the line that is in the middle of a text."""
+    half = len(body) // 2
+    end = body.find(b"\n", half)
+    return (body.rfind(b"\n", 0, half) + 1 + (len(body) if end < 0 else end)) // 2
 
 
 def streamed(chunks: Sequence[bytes], fault: str, error: bytes, content_type: bytes, pause: float) -> Answer:

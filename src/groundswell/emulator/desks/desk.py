@@ -46,6 +46,7 @@ class Visit(NamedTuple):
     model: str
     path: str
     entry: Entry
+    method: str = "POST"
 
 
 class Made(NamedTuple):
@@ -149,7 +150,7 @@ class Desk(ABC):
         if isinstance(account, Answer):
             return account
         data = decode_body(http.body)
-        visit = self._enter(account, named(data), http.path)
+        visit = self._enter(account, named(data), http)
         try:
             struck = self.strike(visit, able)
             if struck is not None and struck.kind.stage is Stage.REQUEST:
@@ -175,15 +176,16 @@ class Desk(ABC):
             entry.received += 1
             return self._refuse(rejected, entry, ())
 
-    def _enter(self, account: Account, name: str, path: str) -> Visit:
+    def _enter(self, account: Account, name: str, http: HttpRequest) -> Visit:
         """Write into the books that a request came."""
         entry = self.world.ledger.entry(account.name, name)
         entry.received += 1
-        return Visit(account, name, path, entry)
+        return Visit(account, name, http.path, entry, http.method)
 
     def strike(self, visit: Visit, able: frozenset[str]) -> Struck | None:
         """The fault that this request meets, if any."""
-        struck = self.world.faults.strike(Subject(visit.path, visit.model, visit.account.name), able)
+        subject = Subject(visit.path, visit.model, visit.account.name, visit.method)
+        struck = self.world.faults.strike(subject, able)
         if struck is not None:
             visit.entry.faults[struck.name] += 1
         return struck
@@ -299,7 +301,7 @@ class Desk(ABC):
         account = self._account(http)
         if isinstance(account, Answer):
             return account
-        visit = self._enter(account, "", http.path)
+        visit = self._enter(account, "", http)
         try:
             struck = self.strike(visit, able)
             if struck is not None and struck.kind.stage is Stage.REQUEST:

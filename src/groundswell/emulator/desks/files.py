@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from groundswell.emulator.batches import listing, page
@@ -149,12 +150,25 @@ def read_form(http: HttpRequest) -> dict[str, tuple[str, bytes]]:
     if not boundary:
         raise Rejected(400, "Could not parse multipart form: no boundary.", kind=INVALID)
     fields: dict[str, tuple[str, bytes]] = {}
-    # A boundary stands at the beginning of a line; elsewhere the same letters are content.
-    for part in (b"\r\n" + http.body).split(b"\r\n--" + boundary.encode("latin-1"))[1:-1]:
-        head, _, content = part.partition(b"\r\n\r\n")
-        told = _parameters(head.decode("utf-8", "replace"))
-        fields[told.get("name", "")] = (told.get("filename", ""), content)
+    for start, end in _parts(http.body, b"\r\n--" + boundary.encode("latin-1")):
+        blank = http.body.find(b"\r\n\r\n", start, end)
+        stop = end if blank < 0 else blank
+        told = _parameters(http.body[start:stop].decode("utf-8", "replace"))
+        fields[told.get("name", "")] = (told.get("filename", ""), http.body[stop + 4 : end])
     return fields
+
+
+def _parts(body: bytes, boundary: bytes) -> Iterator[tuple[int, int]]:
+    """Where the parts of a form begin and end: it may have hundreds of megabytes, so nothing is copied here.
+
+    A boundary stands at the beginning of a line; elsewhere the same letters are content.
+    """
+    end = -2 if body.startswith(boundary[2:]) else body.find(boundary)
+    while end != -1:
+        start = end + len(boundary)
+        end = body.find(boundary, start)
+        if end != -1:
+            yield start, end
 
 
 def _parameters(header: str) -> dict[str, str]:

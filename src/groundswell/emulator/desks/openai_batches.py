@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from groundswell.emulator.batches import Agenda, Batch, Clerk, Line, listing, page
+from groundswell.emulator.desks.bad_lines import BadLines
 from groundswell.emulator.desks.delivery import encode
 from groundswell.emulator.desks.desk import Errand, Made, decode_body
 from groundswell.emulator.desks.files import Files
 from groundswell.emulator.desks.openai import FAULTS, INVALID, OpenAIDesk
-from groundswell.emulator.desks.openai_lines import problem, read_create, read_lines
+from groundswell.emulator.desks.openai_lines import Read, problem, read_create, read_lines
 from groundswell.emulator.wire import Rejected
 from groundswell.emulator.wire import openai as wire
 from groundswell.emulator.world import Account
@@ -22,7 +23,7 @@ LEFT = {
     "expired": ("batch_expired", "This request could not be executed before the completion window expired."),
     "cancelled": ("batch_cancelled", "This request was not executed because the batch was cancelled."),
 }
-LINE_FAULTS = {"line-400": "400", "line-429": "429", "line-500": "500"}
+LINE_FAULTS = {"line-400": "400", "line-429": "429", "line-500": "500", "line-529": "529"}
 
 
 class OpenAIBatch(Batch):
@@ -75,10 +76,15 @@ class OpenAIBatches(Clerk):
     def __init__(self, desk: OpenAIDesk, agenda: Agenda, files: Files) -> None:
         super().__init__(desk, agenda)
         self.files = files
+        self.bad_lines = BadLines(self.world.settings.seed)
         self.tell: Callable[[str, str], None] = lambda event, batch: None
 
     def path_of(self, batch: OpenAIBatch) -> str:
         return f"batch:{batch.endpoint}"
+
+    def forget(self) -> None:
+        super().forget()
+        self.bad_lines = BadLines(self.world.settings.seed)
 
     # The life of a batch.
 
@@ -111,7 +117,15 @@ class OpenAIBatches(Clerk):
             return [problem("internal_error", "The batch could not be validated.", None, None)]
         read = read_lines(batch.endpoint, file.content)
         batch.lines, batch.model = read.lines, read.model
-        return read.problems or self._check_tokens(batch)
+        return read.problems or self._complain(batch, read) or self._check_tokens(batch)
+
+    def _complain(self, batch: OpenAIBatch, read: Read) -> list[dict[str, Any]]:
+        """What an injected fault has against lines that look fine."""
+        if batch.struck is None or batch.struck.name != "bad-lines":
+            return []
+        message = "The request of this line could not be accepted."
+        places = self.bad_lines.among([line.data for line in read.lines])
+        return [problem("invalid_request", message, read.numbers[place], "body") for place in places]
 
     def _check_tokens(self, batch: OpenAIBatch) -> list[dict[str, Any]]:
         limit = self.world.settings.limits.enqueued_tokens

@@ -77,6 +77,8 @@ class Read:
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
+        self.numbers: list[int] = []
+        """Where each of them stands in the file, counted from 1."""
         self.model: str | None = None
         self.problems: list[dict[str, Any]] = []
         self.seen: set[str] = set()
@@ -107,6 +109,7 @@ def read_lines(endpoint: str, content: bytes) -> Read:
 def _add(read: Read, endpoint: str, number: int, data: Any) -> None:
     try:
         read.lines.append(_read_line(read, endpoint, data))
+        read.numbers.append(number)
     except Rejected as wrong:
         read.problems.append(problem(wrong.code, wrong.message, number, wrong.param))
 

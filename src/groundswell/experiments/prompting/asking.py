@@ -56,7 +56,7 @@ def _placed(settings: Settings) -> Iterator[tuple[tuple[str, int], Prompt]]:
 async def ask_models(run: Run, settings: Settings) -> list[Replied]:
     """Ask every model; the replies in the order of the models. One that fails does not keep the others back."""
     for model in settings.models:
-        run.lanes.of(Chat(model, settings.messages))  # a name that leads nowhere is told before anything is sent
+        run.lane_of(Chat(model, settings.messages))  # a name that leads nowhere is told before anything is sent
     await carry_out(run, list(specs_of(settings)))
     replies: list[Replied] = []
     async for (model, sample), key, found in settled(run, _placed(settings)):

@@ -185,9 +185,9 @@ def check_models(run: Run, settings: Settings) -> None:
     """Find out about a name that leads nowhere before anything is sent."""
     for model in [*settings.models, settings.judge]:
         if model is not None:
-            run.lanes.of(Chat(model, ()))
+            run.lane_of(Chat(model, ()))
     if settings.embedder is not None:
-        run.lanes.of(Embed(settings.embedder, ()))
+        run.lane_of(Embed(settings.embedder, ()))
 
 
 def noted(analysis: str | None) -> str | None:

@@ -1,0 +1,247 @@
+"""Asks that can travel in batches: what leaves in them, what is at the providers, what goes live instead.
+
+unfit     an ask comes up: why it cannot travel in a batch, if so
+why_live  asks are about to leave: why they should not wait for a batch, if so
+cut       how many go into each batch, by what a batch holds and what may wait at the provider
+depart    a batch is made; it is an order until its last ask has come back
+_spill    the deadline is near: batches are cancelled, and what is left of them goes live
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from math import ceil
+from typing import TYPE_CHECKING
+
+from groundswell.engine import ways
+from groundswell.engine.budget import expected_usage
+from groundswell.engine.events import BatchHeldBack, BatchSent, RouteChosen
+from groundswell.engine.hold import Load
+from groundswell.engine.lanes import Lane
+from groundswell.engine.opened import Pending, request_of
+from groundswell.engine.purse import Purse
+from groundswell.engine.records import About, Intent, Receipt
+from groundswell.engine.ways import Case
+from groundswell.errors import WaveError
+from groundswell.program.request import Fault, Reply, Settlement
+
+if TYPE_CHECKING:
+    from groundswell.engine.run import Run
+
+SAMPLE = 64
+
+
+class Order:
+    """A batch that is at its provider, or on its way there.
+
+    unloading  its results are coming in
+    spilled    it was cancelled since it would come too late: what is left of it goes live
+    """
+
+    __slots__ = ("intent", "lane", "receipt", "since", "spilled", "unloading")
+
+    def __init__(self, intent: Intent, lane: Lane, since: float) -> None:
+        self.intent = intent
+        self.lane = lane
+        self.since = since
+        self.receipt: Receipt | None = None
+        self.unloading = False
+        self.spilled = False
+
+    @property
+    def batch(self) -> str | None:
+        """What the provider calls it."""
+        batch = None if self.receipt is None else self.receipt.data.get("batch")
+        return batch if isinstance(batch, str) else None
+
+
+class Batches:
+    """The batches of one run."""
+
+    def __init__(self, run: Run, purse: Purse) -> None:
+        self._run = run
+        self._purse = purse
+        self._aside: Counter[tuple[Lane, str]] = Counter()
+        self._watched = False
+        self.orders: dict[int, Order] = {}
+        self._started = run.clock.now()
+
+    @property
+    def unloading(self) -> bool:
+        """Whether the results of some batch are coming in."""
+        return any(order.unloading for order in self.orders.values())
+
+    def unfit(self, lane: Lane, pending: Pending) -> str | None:
+        """Why an ask cannot travel in a batch, if so. A live request then says what is wrong with it."""
+        assert lane.batching is not None
+        assert lane.hold is not None
+        if pending.failures >= ways.TRIES:
+            return f"they failed in {pending.failures} batches"
+        if pending.load is None:
+            request = request_of(pending)
+            size = lane.batching.size(request)
+            if isinstance(size, Fault):
+                return f"they cannot be put into a batch: {size.message}"
+            pending.load = Load(size, expected_usage(request).input_tokens)
+        return "they are too large for a batch" if pending.load.bytes > lane.hold.capacity.bytes else None
+
+    def why_live(self, lane: Lane, asks: Iterable[Pending], size: int, now: float, *, fresh: bool) -> str | None:
+        """Why asks that are about to leave go live, if so. What is chosen is told when they are `fresh`."""
+        assert lane.hold is not None
+        seconds = self._run.options.limits.seconds
+        left = None if seconds is None else self._started + seconds - now
+        case = Case(self._run.options.via, size, _again(asks, size), lane.hold.shut, lane.hold.seconds, left)
+        case = case._replace(whole=seconds or 0.0, saved=self._saved(lane, asks, size) if fresh else None)
+        why = ways.why_live(case)
+        if why is None and fresh:
+            self.tell(lane, lane.transport.name, size, ways.why_batch(case))
+        return why
+
+    def cut(self, lane: Lane, asks: Iterable[Pending], count: int, now: float) -> list[int]:
+        """How many asks go into each of the batches that can be made now. Their room is taken."""
+        hold, sizes = lane.hold, list[int]()
+        assert hold is not None
+        most = min(hold.capacity.requests, self._run.options.batch_size or count)
+        leaving = list(islice(asks, count))
+        while leaving:
+            even = ceil(len(leaving) / ceil(len(leaving) / most))
+            size = min(even, hold.fit((pending.load for pending in leaving if pending.load), now))
+            if not size:
+                break
+            for pending in leaving[:size]:
+                self.take(lane, pending)
+            sizes.append(size)
+            leaving = leaving[size:]
+        return sizes
+
+    def take(self, lane: Lane, pending: Pending) -> None:
+        """An ask takes room in a provider's queue, or has it there from an earlier session."""
+        if lane.hold is not None:
+            load = pending.load or Load(0, expected_usage(request_of(pending)).input_tokens)
+            pending.berth = lane.hold, lane.hold.take(load)
+
+    def came_back(self, pending: Pending, settlement: Settlement | None = None) -> float:
+        """An ask has come back: its room is free. Gives how much that is."""
+        if pending.berth is None:
+            return 0.0
+        (hold, amount), pending.berth = pending.berth, None
+        hold.free(amount)
+        if type(settlement) is Reply:
+            hold.counted(amount, settlement.usage.input_tokens)
+        return amount
+
+    def about(self, lane: Lane, asks: Sequence[Pending]) -> About:
+        """What is said of a batch: whose it is, for which model, and what it may cost."""
+        owner = "" if lane.batching is None else lane.batching.owner
+        return About(owner, lane.model, self._cost(lane, asks, len(asks)))
+
+    def depart(self, lane: Lane, intent: Intent) -> Order:
+        """A batch is made, or one that an earlier session made is there."""
+        order = self.orders[intent.id] = Order(intent, lane, self._run.clock.now())
+        seconds = self._run.options.limits.seconds
+        if seconds is not None and not self._watched and lane.live is not None:
+            self._watched = True
+            self._run.clock.call_at(self._started + seconds - ways.last_call(seconds), self._spill)
+        return order
+
+    def sent(self, order: Order, receipt: Receipt, *, found: bool = False) -> None:
+        """A provider has a batch."""
+        order.receipt = receipt
+        run, intent, batch = self._run, order.intent, order.batch
+        if batch is not None:
+            run.emit(
+                lambda: BatchSent(
+                    run=run.record.id,
+                    at=run.clock.wall(),
+                    wave=intent.id,
+                    account=intent.account,
+                    batch=batch,
+                    model=intent.about.model,
+                    size=len(intent.asks),
+                    usd=intent.about.usd,
+                    found=found,
+                )
+            )
+
+    def ended(self, order: Order, *, worked: bool) -> None:
+        """Nothing more comes of a batch."""
+        self.orders.pop(order.intent.id, None)
+        if worked and order.lane.hold is not None:
+            order.lane.hold.worked(self._run.clock.now() - order.since)
+
+    def note(self, lane: Lane, why: str) -> None:
+        """One ask goes live; that is told together with others of the same kind."""
+        self._aside[lane, why] += 1
+
+    def tell_noted(self) -> None:
+        """Tell of asks that went live one by one."""
+        if self._aside:
+            for (lane, why), size in self._aside.items():
+                self.tell(lane, "live", size, why)
+            self._aside.clear()
+
+    def tell(self, lane: Lane, way: str, size: int, why: str) -> None:
+        """Tell which way asks go, and why."""
+        run = self._run
+        run.emit(
+            lambda: RouteChosen(
+                run=run.record.id,
+                at=run.clock.wall(),
+                account=lane.account,
+                model=lane.model,
+                way=way,
+                size=size,
+                why=why,
+            )
+        )
+
+    def hold_back(self, account: str, model: str, size: int, why: str, wait: float) -> None:
+        """Tell that asks wait."""
+        run = self._run
+        run.emit(
+            lambda: BatchHeldBack(
+                run=run.record.id, at=run.clock.wall(), account=account, model=model, size=size, why=why, wait=wait
+            )
+        )
+
+    def _spill(self) -> None:
+        """A batch that is not back by now would miss the deadline: what it has not done yet goes live."""
+        for order in self.orders.values():
+            if order.lane.batching is not None and not order.unloading and self._run.over is None:
+                self._run.spawn(self._cancel(order))
+
+    async def _cancel(self, order: Order) -> None:
+        lane, batch, size = order.lane, order.batch, len(order.intent.asks)
+        if batch is None or lane.batching is None:
+            return
+        order.spilled = True
+        self.tell(lane, "live", size, f"batch {batch} would miss the deadline: it is cancelled, its rest goes live")
+        try:
+            await lane.batching.cancel(batch)
+        except WaveError as error:
+            self.hold_back(lane.account, lane.model, size, f"batch {batch} could not be cancelled: {error}", 0.0)
+
+    def _saved(self, lane: Lane, asks: Iterable[Pending], size: int) -> float | None:
+        """The dollars that a batch saves, going by the first asks."""
+        whole, half = self._cost(lane.live, asks, size), self._cost(lane, asks, size)
+        return None if whole is None or half is None else whole - half
+
+    def _cost(self, lane: Lane | None, asks: Iterable[Pending], size: int) -> float | None:
+        some = [request_of(pending) for pending in islice(asks, SAMPLE)]
+        if lane is None or not some:
+            return None
+        prices = [self._purse.price(lane, request, expected_usage(request)) for request in some]
+        known = [price for price in prices if price is not None]
+        return sum(known) * size / len(some) if len(known) == len(some) else None
+
+
+def _again(asks: Iterable[Pending], size: int) -> int:
+    """How many there were in the batch that all of these asks failed in; 0 if some are new."""
+    largest = 0
+    for pending in islice(asks, size):
+        if not pending.among:
+            return 0
+        largest = max(largest, pending.among)
+    return largest
