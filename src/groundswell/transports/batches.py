@@ -93,6 +93,7 @@ class Batches(ABC):
         self._patience = patience
         self._seen: dict[str, BatchInfo] = {}
         self._waves: dict[str, tuple[str, int]] = {}
+        self._ordered: set[tuple[str, int]] = set()
         self._searches: dict[tuple[str, int], Search] = {}
 
     @property
@@ -155,6 +156,7 @@ class Batches(ABC):
             except OSError as error:
                 why = f"the wave cannot be written to a temporary file: {error.strerror}"
                 raise WaveFailed(Fault(FaultKind.UNSENT, why)) from error
+            self._ordered.add((wave.run, wave.id))
             answer = await self.order(wave, lines, endpoint)
         batch = self.provider.batch(load(answer.body)) if 200 <= answer.status < 300 else None
         if batch is None:
@@ -316,9 +318,10 @@ class Batches(ABC):
     def _absent(self, intent: Intent, search: Search, now: float) -> Absent | Undecided:
         """No batch is this wave's: that is final if the order cannot be on its way any more."""
         timeout = self.account.timeout
-        on_its_way = search.first + min(timeout, CREATE_SETTLES) - now
-        if on_its_way > 0 and self.clock.wall() - intent.at <= SKEW + timeout:
-            return Undecided(on_its_way)
+        left = search.first + min(timeout, CREATE_SETTLES) - now
+        by_another = (intent.run, intent.id) not in self._ordered
+        if left > 0 and not (by_another and self.clock.wall() - intent.at > SKEW + timeout):
+            return Undecided(left)
         return Absent(perhaps_paid=search.perhaps)
 
     def another_wave(self, batch: str, intent: Intent) -> bool:
