@@ -292,9 +292,9 @@ class Batches(ABC):
         """A batch failed as a whole: requests that are to blame are told so, and nothing was done for the others."""
         faults, why = verdict(batch)
         for line, fault in faults.items():
-            if line <= len(intent.asks) and reading.settle(intent.asks[line - 1]):
+            if line <= len(intent.asks) and reading.settle(line - 1):
                 yield Settled(intent.asks[line - 1], self.provider.told(fault))
-        if any(True for _ in reading.left):
+        if not reading.done:
             raise self.error(why)
 
     # Adopt.
