@@ -383,10 +383,17 @@ def test_a_list_that_cannot_be_seen_decides_nothing(scene: Scene, emulator: Thre
     scene.run(use)
 
 
-def test_a_provider_with_no_list_has_no_batches(scene: Scene, emulator: Threaded) -> None:
+def test_a_list_that_is_never_seen_decides_nothing(scene: Scene, emulator: Threaded) -> None:
+    """However long that takes: what may have been paid for is not ordered again."""
     emulator.set_faults(Rule(fault="404", path=CREATE[scene.dialect], method="GET"))
     wave = scene.wave(3)
-    assert scene.run(lambda transport: decided(scene, transport, forgotten(wave))) == Absent()
+
+    async def use(transport: Batches) -> None:
+        for _ in range(20):
+            assert isinstance(await transport.adopt(forgotten(wave)), Undecided)
+            scene.clock.move(3600)
+
+    scene.run(use)
 
 
 def test_a_key_that_may_not_look(scene: Scene, emulator: Threaded) -> None:
@@ -444,8 +451,9 @@ def test_a_batch_that_has_ended_is_cancelled_in_vain(scene: Scene) -> None:
 
 @pytest.mark.parametrize("batch", ["batch_unheard_of", "../models"])
 def test_there_is_nothing_to_cancel(scene: Scene, batch: str) -> None:
-    with pytest.raises(WaveError):
+    with pytest.raises(WaveFailed) as raised:
         scene.run(lambda transport: transport.cancel(batch))
+    assert raised.value.fault.kind is FaultKind.NOT_FOUND
 
 
 @pytest.mark.parametrize(

@@ -351,6 +351,20 @@ def test_files_that_are_not_there_yet(scene: Scene) -> None:
     assert [one.text for _, one in sorted(collected(answers, wave).items()) if isinstance(one, Reply)] == ["a", "b"]
 
 
+def test_replies_that_are_not_there_yet(scene: Scene) -> None:
+    """The errors are there already."""
+    wave, counts = scene.wave(2), {"total": 2, "completed": 1, "failed": 1}
+    soon = ended(request_counts=counts, error_file_id="err")
+    answers = {
+        "GET /v1/batches/batch_1": [said(soon), said({**soon, "output_file_id": "out"})],
+        "GET /v1/files/err": answer(error_of(wave, 0)),
+        "GET /v1/files/out": answer(line_of(wave, 1, "yes")),
+    }
+    found = collected(answers, wave)
+    assert isinstance(found[0], Fault)
+    assert isinstance(found[1], Reply)
+
+
 def test_files_that_never_come(scene: Scene) -> None:
     found = collected({"GET /v1/batches/batch_1": said(ended())}, scene.wave(2))
     assert [one.kind for one in found.values() if isinstance(one, Fault)] == [FaultKind.GARBLED] * 2

@@ -56,7 +56,7 @@ Notice = Callable[[BatchInfo], None]
 class Search:
     """What is known of a wave that is looked for: since when, and which batches turned out to be others'.
 
-    `perhaps`: one of those could not be told from ours any more. `missing`: how often there was no list of batches.
+    `perhaps`: one of those could not be told from ours any more.
     """
 
     def __init__(self, first: float, waits: Waits) -> None:
@@ -64,7 +64,6 @@ class Search:
         self.waits = waits
         self.others: set[str] = set()
         self.perhaps = False
-        self.missing = 0
 
 
 class Batches(ABC):
@@ -245,8 +244,8 @@ class Batches(ABC):
             at_least, heard, missing = None, self.clock.now(), 0
             self._note(batch.info)
             early += not batch.info.open
-            # One that has done something and has no results yet was looked at a moment too early.
-            if early and (batch.results or not batch.info.done or early > SHORT_TRIES):
+            # If it has done more than there are results of, it was looked at a moment too early.
+            if early and (batch.promised >= batch.info.done or early > SHORT_TRIES):
                 return batch
 
     def _bear(self, fault: Fault, heard: float, missing: int, what: str) -> int:
@@ -268,17 +267,19 @@ class Batches(ABC):
         reading.another()
         while True:
             reading.begin()
+            news = False
             try:
                 async with aclosing(self.provider.http.lines(self.provider.place(results))) as lines:
                     async for line in lines:
                         settled = reading.take(line, self.clock.wall())
                         if settled is not None:
+                            news = True
                             yield self._unsaid(settled)
             except (NoAnswer, Refused) as error:
                 fault = self.provider.why(error)
                 heard = self.clock.now() if reading.lines else heard
                 missing = self._bear(fault, heard, missing, f"the results of batch {id}")
-                breaks += reading.lines > 0
+                breaks = 0 if news else breaks + (reading.lines > 0)
                 if breaks == BREAKS:
                     raise WaveOutOfReach(fault) from None
                 await self.provider.pause(waits.next(fault.retry_after))
@@ -307,10 +308,7 @@ class Batches(ABC):
         except Unseen as unseen:
             if unseen.fault.kind is FaultKind.AUTH:
                 raise WaveOutOfReach(unseen.fault) from None
-            search.missing = search.missing + 1 if unseen.fault.kind is FaultKind.NOT_FOUND else 0
-            if search.missing < GONE:
-                return Undecided(search.waits.next(unseen.fault.retry_after))
-            found = self._absent(intent, search, now)  # who has no list of batches has none
+            return Undecided(search.waits.next(unseen.fault.retry_after))
         if not isinstance(found, Undecided):
             del self._searches[key]
         return found
@@ -354,6 +352,8 @@ class Batches(ABC):
         try:
             await self.provider.patiently(lambda: self._cancel(batch))
         except Unseen as unseen:
+            if unseen.fault.kind is FaultKind.NOT_FOUND:
+                raise WaveFailed(unseen.fault) from None
             raise WaveOutOfReach(unseen.fault) from None
 
     async def _cancel(self, batch: str) -> None:
