@@ -37,7 +37,7 @@ SKEW = 3600.0
 """Seconds by which the provider's clock may be behind ours."""
 CREATE_SETTLES = 120.0
 """Seconds after which an order that was on its way when we first looked is on the list, if it ever will be."""
-SHORT_TRIES, BREAKS = 3, 8
+SHORT_TRIES, BREAKS = 5, 8
 """How often results are read that lack something, and how often those that break off."""
 GONE = 3
 """So many times in a row a provider must say that there is no such thing: once may be too early."""
