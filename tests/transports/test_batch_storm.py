@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from groundswell.emulator.faults import Rule
@@ -56,10 +57,9 @@ def test_every_ask_is_paid_once(kind: str, seed: int) -> None:
         async def use(transport: Batches) -> list[Settlement]:
             found: list[Settlement] = []
             for number in range(4):
-                receipt, attempt = None, 0
-                while receipt is None:
-                    wave = scene.wave(10, 100 * number + attempt, f"run-{number}")
-                    receipt, attempt = await taken(scene, transport, wave), attempt + 1
+                wave = scene.wave(10, 100 * number, f"run-{number}")
+                while (receipt := await taken(scene, transport, wave)) is None:
+                    wave = msgspec.structs.replace(wave, id=wave.id + 1, at=scene.clock.wall())
                 found += (await gathered(transport, forgotten(wave), receipt)).values()
             return found
 
