@@ -64,6 +64,11 @@ class Batch(NamedTuple):
     results: tuple[Results, ...] = ()
     problems: tuple[Problem, ...] = ()
 
+    @property
+    def promised(self) -> int:
+        """How many results there are, as far as is said."""
+        return sum(results.promised for results in self.results)
+
 
 class Page(NamedTuple):
     """A part of the list of batches, newest first; the next part begins after a batch, if there is one."""
