@@ -56,6 +56,7 @@ def error(message: str, **fields: object) -> bytes:
         (403, error("no"), "other", FaultKind.AUTH, None),
         (402, error("no"), "other", FaultKind.QUOTA, None),
         (429, error("no", code="insufficient_quota"), "other", FaultKind.QUOTA, None),
+        (429, error("slow down", code="rate_limit_exceeded"), "other", FaultKind.RATE_LIMITED, None),
         (400, error("Your credit balance is too low to use the API."), "other", FaultKind.QUOTA, None),
         (400, error("requests.3.custom_id: is used twice"), "other", FaultKind.UNSENT, None),
         (413, error("too large", type="request_too_large"), "other", FaultKind.UNSENT, None),
@@ -69,7 +70,7 @@ def test_refusals(status: int, body: bytes, what: str, kind: FaultKind, limit: i
     assert found.fault.message
 
 
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 499, 500, 502, 503, 504, 529])
+@pytest.mark.parametrize("status", [408, 409, 425, 499, 500, 502, 503, 504, 529])
 @pytest.mark.parametrize("body", [b"", error("This request would exceed your limit of 50 requests per minute.")])
 def test_answers_after_which_nobody_knows(status: int, body: bytes) -> None:
     assert refusal(status, {}, body, 0.0) is None

@@ -107,6 +107,7 @@ def test_nothing_of_a_wave_is_lost_or_doubled(scene: Scene, emulator: Threaded) 
 
 
 REFUSED = {
+    "429": (WaveFailed, FaultKind.RATE_LIMITED),
     "400": (WaveFailed, FaultKind.UNSENT),
     "413": (WaveFailed, FaultKind.UNSENT),
     "401": (WaveFailed, FaultKind.AUTH),
@@ -129,7 +130,6 @@ def test_an_order_that_is_refused(scene: Scene, emulator: Threaded, fault: str) 
 
 
 UNSURE = [
-    "429",
     "408",
     "409",
     "500",
