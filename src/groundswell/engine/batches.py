@@ -10,7 +10,7 @@ _spill    the deadline is near: batches are cancelled, and what is left of them 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING
@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 from groundswell.engine import ways
 from groundswell.engine.budget import expected_usage
 from groundswell.engine.events import BatchHeldBack, BatchSent, RouteChosen
-from groundswell.engine.hold import Load
+from groundswell.engine.hold import Hold, Load
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.purse import Purse
 from groundswell.engine.records import About, Intent, Receipt
 from groundswell.engine.ways import Case
 from groundswell.errors import WaveError
-from groundswell.program.request import Fault, Reply, Settlement
+from groundswell.program.request import Fault, FaultKind, Reply, Settlement
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
@@ -38,9 +38,11 @@ class Order:
 
     unloading  its results are coming in
     spilled    it was cancelled since it would come too late: what is left of it goes live
+    past       it had ended before this session began: what stopped the run then has been seen to
+    room       what its asks that have come back took, which is free when the whole batch has ended
     """
 
-    __slots__ = ("intent", "lane", "receipt", "since", "spilled", "unloading")
+    __slots__ = ("intent", "lane", "past", "receipt", "room", "since", "spilled", "unloading")
 
     def __init__(self, intent: Intent, lane: Lane, since: float) -> None:
         self.intent = intent
@@ -49,6 +51,12 @@ class Order:
         self.receipt: Receipt | None = None
         self.unloading = False
         self.spilled = False
+        self.past = False
+        self.room: Counter[Hold] = Counter()
+
+    def foreseen(self, fault: Fault) -> bool:
+        """Whether a fault that would stop the run is no news: we cancelled the batch, or the user has resumed since."""
+        return self.past or (self.spilled and fault.kind is FaultKind.CANCELLED)
 
     @property
     def batch(self) -> str | None:
@@ -64,9 +72,20 @@ class Batches:
         self._run = run
         self._purse = purse
         self._aside: Counter[tuple[Lane, str]] = Counter()
-        self._watched = False
+        self._afloat: set[Pending] = set()
+        self._unwatch: Callable[[], None] | None = None
+        self._late = False
         self.orders: dict[int, Order] = {}
         self._started = run.clock.now()
+
+    def close(self) -> None:
+        """The run ends. What it leaves at providers is in nobody's way here."""
+        for order in self.orders.values():
+            _free(order)
+        for pending in list(self._afloat):
+            self.came_back(pending)
+        if self._unwatch is not None:
+            self._unwatch()
 
     @property
     def unloading(self) -> bool:
@@ -92,12 +111,24 @@ class Batches:
         assert lane.hold is not None
         seconds = self._run.options.limits.seconds
         left = None if seconds is None else self._started + seconds - now
-        case = Case(self._run.options.via, size, _again(asks, size), lane.hold.shut, lane.hold.seconds, left)
+        case = Case(self._run.options.via, size, lane.hold.shut, lane.hold.seconds, left)
         case = case._replace(whole=seconds or 0.0, saved=self._saved(lane, asks, size) if fresh else None)
         why = ways.why_live(case)
         if why is None and fresh:
             self.tell(lane, lane.transport.name, size, ways.why_batch(case))
         return why
+
+    def few(self, asks: Iterable[Pending]) -> dict[str, list[Pending]]:
+        """Those that are the few that failed in a batch, by why they go live."""
+        failed = [pending for pending in asks if pending.failed_in is not None]
+        many = Counter(pending.failed_in for pending in failed)
+        found: dict[str, list[Pending]] = {}
+        for pending in failed:
+            assert pending.failed_in is not None
+            why = ways.few(many[pending.failed_in], len(pending.failed_in.intent.asks))
+            if why is not None:
+                found.setdefault(why, []).append(pending)
+        return found
 
     def cut(self, lane: Lane, asks: Iterable[Pending], count: int, now: float) -> list[int]:
         """How many asks go into each of the batches that can be made now. Their room is taken."""
@@ -121,16 +152,22 @@ class Batches:
         if lane.hold is not None:
             load = pending.load or Load(0, expected_usage(request_of(pending)).input_tokens)
             pending.berth = lane.hold, lane.hold.take(load)
+            self._afloat.add(pending)
 
-    def came_back(self, pending: Pending, settlement: Settlement | None = None) -> float:
-        """An ask has come back: its room is free. Gives how much that is."""
+    def came_back(self, pending: Pending, settlement: Settlement | None = None, order: Order | None = None) -> None:
+        """An ask has come back. Its room is free, or will be when its batch has ended: else others would leave by one
+        and one while results come in.
+        """
         if pending.berth is None:
-            return 0.0
+            return
         (hold, amount), pending.berth = pending.berth, None
-        hold.free(amount)
-        if type(settlement) is Reply:
-            hold.counted(amount, settlement.usage.input_tokens)
-        return amount
+        self._afloat.discard(pending)
+        if order is None:
+            hold.free(amount)
+        else:
+            order.room[hold] += amount  # type: ignore[assignment]  # a Counter counts anything
+        if type(settlement) is Reply and pending.load is not None:
+            hold.counted(pending.load, settlement.usage.input_tokens)
 
     def about(self, lane: Lane, asks: Sequence[Pending]) -> About:
         """What is said of a batch: whose it is, for which model, and what it may cost."""
@@ -141,14 +178,16 @@ class Batches:
         """A batch is made, or one that an earlier session made is there."""
         order = self.orders[intent.id] = Order(intent, lane, self._run.clock.now())
         seconds = self._run.options.limits.seconds
-        if seconds is not None and not self._watched and lane.live is not None:
-            self._watched = True
-            self._run.clock.call_at(self._started + seconds - ways.last_call(seconds), self._spill)
+        if seconds is not None and self._unwatch is None and lane.batching is not None:
+            last_call = self._started + seconds - ways.last_call(seconds)
+            self._unwatch = self._run.clock.call_at(last_call, self._spill)
         return order
 
     def sent(self, order: Order, receipt: Receipt, *, found: bool = False) -> None:
         """A provider has a batch."""
         order.receipt = receipt
+        if self._late:
+            self._run.spawn(self._cancel(order))
         run, intent, batch = self._run, order.intent, order.batch
         if batch is not None:
             run.emit(
@@ -168,6 +207,7 @@ class Batches:
     def ended(self, order: Order, *, worked: bool) -> None:
         """Nothing more comes of a batch."""
         self.orders.pop(order.intent.id, None)
+        _free(order)
         if worked and order.lane.hold is not None:
             order.lane.hold.worked(self._run.clock.now() - order.since)
 
@@ -179,7 +219,7 @@ class Batches:
         """Tell of asks that went live one by one."""
         if self._aside:
             for (lane, why), size in self._aside.items():
-                self.tell(lane, "live", size, why)
+                self.tell(lane, "live" if lane.live is None else lane.live.transport.name, size, why)
             self._aside.clear()
 
     def tell(self, lane: Lane, way: str, size: int, why: str) -> None:
@@ -208,6 +248,8 @@ class Batches:
 
     def _spill(self) -> None:
         """A batch that is not back by now would miss the deadline: what it has not done yet goes live."""
+        self._late = True
+        self._run.dispatch.schedule()  # what waits for room goes live as well
         for order in self.orders.values():
             if order.lane.batching is not None and not order.unloading and self._run.over is None:
                 self._run.spawn(self._cancel(order))
@@ -237,11 +279,8 @@ class Batches:
         return sum(known) * size / len(some) if len(known) == len(some) else None
 
 
-def _again(asks: Iterable[Pending], size: int) -> int:
-    """How many there were in the batch that all of these asks failed in; 0 if some are new."""
-    largest = 0
-    for pending in islice(asks, size):
-        if not pending.among:
-            return 0
-        largest = max(largest, pending.among)
-    return largest
+def _free(order: Order) -> None:
+    """Let others have the room of a batch."""
+    for hold, amount in order.room.items():
+        hold.free(amount)
+    order.room.clear()

@@ -86,6 +86,10 @@ class Budget:
         self.settle(tokens, usd, 0, 0.0)
         self.spent.calls -= 1
 
+    def unsent(self, calls: int) -> None:
+        """Asks that count as sent, or are about to, never were."""
+        self.spent.calls -= calls
+
     def settle(self, tokens: int, usd: float, used_tokens: int, used_usd: float) -> None:
         """One ask came back: give back what was reserved for it, count what it used."""
         self.reserved.calls -= 1

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from groundswell.engine import plan, ways
+from groundswell.engine import plan
 from groundswell.engine.batches import Batches, Order
 from groundswell.engine.bucket import Demand
 from groundswell.engine.budget import expected_usage
 from groundswell.engine.events import AskRetried
+from groundswell.engine.hold import Hold
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.pace import Mark
@@ -32,10 +33,10 @@ from groundswell.engine.ports import Prices
 from groundswell.engine.purse import Purse
 from groundswell.engine.records import AskId, Intent, Receipt
 from groundswell.engine.recovery import HeldWaves
-from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Tried, decide
+from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Stop, Tried, decide
 from groundswell.engine.reuse import Reuse
 from groundswell.engine.torn import Torn
-from groundswell.engine.travel import Aloft, Travel
+from groundswell.engine.travel import Travel
 from groundswell.errors import QueueFull, WaveFailed
 from groundswell.program.request import Fault, FaultKind, Reply, Settlement, Standing
 
@@ -52,19 +53,17 @@ class Queue:
 
     asks      no wave has them yet; `released` counts those of a barrier wave that have not all left
     cohort    how many were released at once
-    aloft     the barrier wave that is leaving live
     flying    how many asks the pace counts as in flight
     unsure    how many replies have come and are not durable yet
     calls     how many waves are under way, where a wave is one call
     """
 
-    __slots__ = ("aloft", "asks", "calls", "cohort", "flying", "released", "unsure")
+    __slots__ = ("asks", "calls", "cohort", "flying", "released", "unsure")
 
     def __init__(self) -> None:
         self.asks: deque[Pending] = deque()
         self.released = 0
         self.cohort = 0
-        self.aloft: Aloft | None = None
         self.flying = 0
         self.unsure = 0
         self.calls = 0
@@ -109,6 +108,7 @@ class Dispatch:
                 lane.pace.recall()
         self._queues.clear()
         self._silence()
+        self.batches.close()
         self.reuse.close()
         self._run.lanes.leave(self)
         self._torn.ended(self.landing + self._unheard_of)
@@ -123,7 +123,7 @@ class Dispatch:
         lane = self._run.lane_of(request)
         if lane not in self._queues:
             self._begin(lane)
-        if pending.trial.torn and not lane.barrier:
+        if pending.trial.torn:
             self._torn.count(lane)
         if lane.full is not None:
             self._run.admission.check_alias(request.model, lane.full)
@@ -137,6 +137,8 @@ class Dispatch:
         self._queue(lane)
         if self._run.options.via != "live" and not lane.barrier:
             self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API")
+        elif lane.live is not None and lane.hold is not None and lane.hold.shut is not None:
+            self.batches.tell(lane, lane.live.transport.name, 0, lane.hold.shut)
 
     @property
     def barrier(self) -> bool:
@@ -153,6 +155,7 @@ class Dispatch:
     def recovered(self) -> None:
         """All that earlier sessions may have sent has been taken."""
         self._torn.recovered(self._queues)
+        self.schedule()
 
     def _enqueue(self, lane: Lane, pending: Pending) -> None:
         if pending.trial.conductor is not None:
@@ -163,7 +166,11 @@ class Dispatch:
 
     def _fitting(self, lane: Lane, pending: Pending) -> Lane:
         """The lane that an ask waits on: it goes live if it cannot travel in a batch."""
-        if lane.live is None or (why := self.batches.unfit(lane, pending)) is None:
+        if lane.live is None or lane.hold is None:
+            return lane
+        if lane.hold.shut is not None:
+            return lane.live
+        if (why := self.batches.unfit(lane, pending)) is None:
             return lane
         self.batches.note(lane, why)
         return lane.live
@@ -225,12 +232,15 @@ class Dispatch:
 
     def _send(self, lane: Lane, queue: Queue, now: float) -> None:
         """Send what may leave on one lane."""
-        fresh = not queue.released
-        wanted = self._sendable(lane, queue)
+        if self._run.recovering and self.purse.counts:
+            return  # what earlier sessions have in flight is not reckoned with yet
         if lane.barrier:
-            if wanted:
+            fresh = len(queue.asks) > queue.released and self._quiet()
+            before = 0 if fresh else queue.released  # what waits for room goes with what has come up since
+            if wanted := plan.sendable(len(queue.asks), before, quiet=fresh):
                 self._ship(lane, queue, wanted, now, fresh=fresh)
             return
+        wanted = self._sendable(lane, queue)
         if not lane.together:
             wanted = min(wanted, max(0, lane.pace.cap - queue.flying))
         count = self._afford(lane, queue, wanted, now) if wanted else 0
@@ -240,25 +250,30 @@ class Dispatch:
             self._depart(lane, queue, count, now)
 
     def _sendable(self, lane: Lane, queue: Queue) -> int:
-        barrier = lane.barrier or self._run.options.schedule == "waves"
-        if not barrier:
+        if self._run.options.schedule != "waves":
             return len(queue.asks)
-        wanted = plan.sendable(len(queue.asks), queue.released, quiet=not queue.released and self._quiet())
-        if wanted and not queue.released:
-            queue.cohort = wanted
-            queue.asks = deque(sorted(queue.asks, key=_ask))  # waves are the same however replies came in
-            if lane.singly is not None:
-                queue.aloft = self._travel.gather(lane, list(islice(queue.asks, wanted)))
+        fresh = not queue.released and self._quiet()
+        wanted = plan.sendable(len(queue.asks), queue.released, quiet=fresh)
+        if wanted and fresh:
+            queue.asks = deque(sorted(queue.asks, key=_ask))
+            self._travel.gather(lane, list(islice(queue.asks, wanted)))
         queue.released = wanted
         return wanted
 
     def _ship(self, lane: Lane, queue: Queue, wanted: int, now: float, *, fresh: bool) -> None:
         """Let asks go in batches, or live where that is better."""
+        if fresh:
+            queue.cohort = wanted
+            queue.asks = deque(sorted(queue.asks, key=_ask))  # batches are the same however replies came in
         if lane.live is not None:
+            if fresh and self._few_go_live(lane, lane.live, queue):
+                return
             why = self.batches.why_live(lane, queue.asks, queue.cohort, now, fresh=fresh)
             if why is not None:
-                self._go_live(lane, lane.live, queue, wanted, why)
+                queue.released = max(0, queue.released - wanted)
+                self._go_live(lane, lane.live, [queue.asks.popleft() for _ in range(wanted)], why)
                 return
+        queue.released = wanted
         count = self._afford(lane, queue, wanted, now)
         for size in self._cut(lane, queue, count, now):
             wave = [queue.asks.popleft() for _ in range(size)]
@@ -275,13 +290,25 @@ class Dispatch:
             self._look_again(lane.hold.not_before)
         return sizes
 
-    def _go_live(self, lane: Lane, live: Lane, queue: Queue, count: int, why: str) -> None:
+    def _few_go_live(self, lane: Lane, live: Lane, queue: Queue) -> bool:
+        """Whether some of the asks are the few that failed in a batch. These go ahead, and the rest waits for them."""
+        few = self.batches.few(queue.asks)
+        if few:
+            leaving = {pending for some in few.values() for pending in some}
+            queue.asks = deque(pending for pending in queue.asks if pending not in leaving)
+            queue.released = min(queue.released, len(queue.asks))
+            for why, some in few.items():
+                self._go_live(lane, live, some, why)
+        return bool(few)
+
+    def _go_live(self, lane: Lane, live: Lane, pendings: list[Pending], why: str) -> None:
         """Asks that could travel in a batch leave live."""
-        self.batches.tell(lane, live.transport.name, count, why)
-        aside = self._queue(live)
-        aside.asks.extend([queue.asks.popleft() for _ in range(count)])
-        aside.released += count
-        queue.released = max(0, queue.released - count)
+        self.batches.tell(lane, live.transport.name, len(pendings), why)
+        queue = self._queue(live)
+        queue.asks.extendleft(reversed(pendings))
+        queue.released += len(pendings)
+        if self._run.options.schedule == "waves":
+            self._travel.gather(live, pendings)
         self.schedule()
 
     def _quiet(self) -> bool:
@@ -311,7 +338,7 @@ class Dispatch:
         queue.released = max(0, queue.released - len(leaving))
         if lane.singly is not None:
             self._count_sent(lane, leaving)
-            self._travel.fly(lane, lane.singly, leaving, queue.aloft)
+            self._travel.fly(lane, lane.singly, leaving)
             return
         for size in plan.cut(len(leaving), lane.transport.max_wave):
             wave, leaving = leaving[:size], leaving[size:]
@@ -380,7 +407,7 @@ class Dispatch:
         """An attempt ended: retry it, or hand its settlement to the run. Whether that is the end of the ask."""
         now = self._run.clock.now()
         self._count_flying(lane, -1)
-        self.batches.came_back(pending, settlement)
+        self.batches.came_back(pending, settlement, self.batches.orders.get(wave))
         self.purse.spend(lane, pending, settlement)
         self._tell_pace(lane, pending, settlement, standings, now)
         if type(settlement) is Fault:
@@ -433,6 +460,12 @@ class Dispatch:
             lane.pace.recall()
         self.reuse.failed(pending, None)
 
+    def unsent(self, asks: int) -> None:
+        """So many asks of a wave, all that are left of it, were not sent, though they left."""
+        self._run.counters.sent -= asks
+        self._run.counters.waves -= 1
+        self.purse.unsent(asks)
+
     def turned_back(self, lane: Lane, pendings: list[Pending]) -> None:
         """A wave does not leave: the run was stopped while its intent was being committed, or nobody takes it."""
         self._count_flying(lane, -len(pendings))
@@ -441,28 +474,36 @@ class Dispatch:
         self.purse.turn_back(pendings)
         for pending in pendings:
             self.batches.came_back(pending)
-        self._queue(lane).asks.extendleft(reversed(pendings))
+            if pending.trial.conductor is None:
+                self.reuse.failed(pending, None)
+        self._queue(lane).asks.extendleft(p for p in reversed(pendings) if p.trial.conductor is not None)
         self._run.halt_when_still()
 
     def refused(self, lane: Lane, pendings: list[Pending], failed: WaveFailed) -> None:
         """A provider did not take a batch, though nothing is wrong with its asks: wait for room, or go another way."""
-        now, amount = self._run.clock.now(), sum(pending.berth[1] for pending in pendings if pending.berth)
+        amount = sum(pending.berth[1] for pending in pendings if pending.berth)
         self.turned_back(lane, pendings)
-        queue, hold = self._queue(lane), lane.hold
-        queue.released += len(pendings)
-        if hold is not None and isinstance(failed, QueueFull) and len(pendings) > 1:
-            hold.refused(amount, failed.limit, now)
-            wait = max(0.0, hold.not_before - now)
-            self.batches.hold_back(lane.account, lane.model, len(pendings), failed.fault.message, wait)
-        elif hold is not None and isinstance(failed, QueueFull):
-            for pending in pendings:
-                pending.failures = ways.TRIES  # not even one by itself
-                queue.asks.remove(pending)
-                self._enqueue(lane, pending)
-            queue.released -= len(pendings)
-        elif hold is not None:
+        live, hold, queue = lane.live, lane.hold, self._queue(lane)
+        wanted = [pending for pending in pendings if pending.trial.conductor is not None]
+        queue.released += len(wanted)
+        queue.cohort = max(queue.cohort, queue.released)
+        if live is None or hold is None:
+            self._run.stop("fault", f"{lane.account}: {failed.fault.message}; resume the run once this is mended")
+        elif not isinstance(failed, QueueFull):
             hold.shut = f"{lane.account} takes no batches: {failed.fault.message}"
+        elif len(pendings) == 1 and hold.empty:
+            queue.released -= len(wanted)
+            why = f"the queue of {lane.account} has no room for it, even by itself: {failed.fault.message}"
+            self._go_live(lane, live, [queue.asks.popleft() for _ in wanted], why)
+        else:
+            self._wait_for_room(lane, hold, amount, failed)
         self.schedule()
+
+    def _wait_for_room(self, lane: Lane, hold: Hold, amount: float, full: QueueFull) -> None:
+        now = self._run.clock.now()
+        hold.refused(amount, full.limit, now)
+        wait = max(0.0, hold.not_before - now)
+        self.batches.hold_back(lane.account, lane.model, self._queue(lane).released, full.fault.message, wait)
 
     def departs(self, lane: Lane, intent: Intent) -> Order:
         """A batch is on its way."""
@@ -476,7 +517,7 @@ class Dispatch:
         """All of a wave has come back."""
         if order is not None:
             self.batches.ended(order, worked=worked)
-            self.schedule()
+            self._run.lanes.wake()
         else:
             self._queue(lane).calls -= 1
 
@@ -488,15 +529,14 @@ class Dispatch:
 
     def _failed(self, lane: Lane, pending: Pending, fault: Fault, wave: int, now: float) -> bool:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
-        if lane.barrier:
-            order = self.batches.orders.get(wave)
-            lane = self._other_way(lane, pending, order, fault)
-            if order is not None and order.spilled and fault.kind is FaultKind.CANCELLED:
-                self._retry(lane, pending, fault, now, now)
-                return True
+        order = self.batches.orders.get(wave) if lane.barrier else None
         decision = decide(fault, _tried(lane, pending, fault, now), now, self._run.options.retry, self._jitter.random())
+        if isinstance(decision, Stop) and order is not None and order.foreseen(fault):
+            decision = RetryAt(now)
         if isinstance(decision, GiveUp):
             return False
+        if lane.barrier:
+            lane = self._other_way(pending, order, fault)
         if isinstance(decision, RetryAt):
             self._retry(lane, pending, fault, decision.when, now)
         else:
@@ -505,13 +545,13 @@ class Dispatch:
         self._run.halt_when_still()
         return True
 
-    def _other_way(self, lane: Lane, pending: Pending, order: Order | None, fault: Fault) -> Lane:
+    def _other_way(self, pending: Pending, order: Order | None, fault: Fault) -> Lane:
         """The lane that an ask takes after it failed in a batch: live, if that happens too often or time is short."""
         home = self._run.lane_of(request_of(pending))
         if home.live is None:
-            return lane if home.transport is lane.transport else home
+            return home
         pending.failures += fault.kind not in LOAD
-        pending.among = 0 if order is None else len(order.intent.asks)
+        pending.failed_in = order
         return home.live if order is not None and order.spilled else self._fitting(home, pending)
 
     def _retry(self, lane: Lane, pending: Pending, fault: Fault, when: float, now: float) -> None:
@@ -530,7 +570,7 @@ class Dispatch:
                 if not lane.barrier:
                     queue.released += 1  # it belongs to the wave that is leaving piece by piece
             else:
-                self.reuse.failed(pending, None)
+                self._forget(pending)
             self.schedule()
 
         run.clock.call_at(when, again)
@@ -559,10 +599,16 @@ class Dispatch:
         for queue in self._queues.values():
             dropped = [pending for pending in queue.asks if pending.trial.conductor is None]
             if dropped:
+                released = islice(queue.asks, queue.released)
+                queue.released -= sum(pending.trial.conductor is None for pending in released)
                 queue.asks = deque(pending for pending in queue.asks if pending.trial.conductor is not None)
-                queue.released = min(queue.released, len(queue.asks))
             for pending in dropped:
-                self.reuse.failed(pending, None)
+                self._forget(pending)
+
+    def _forget(self, pending: Pending) -> None:
+        """Nobody waits for an ask any more, and it is not sent."""
+        self.reuse.failed(pending, None)
+        self._travel.gone(pending)
 
     def _look_again(self, when: float) -> None:
         """See to it that what may leave is looked at again by then."""

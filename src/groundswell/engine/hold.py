@@ -16,6 +16,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 30.0, 900.0
 """Seconds until a queue that was full is tried again, if nothing of ours ends before."""
 LESS, MORE = 0.7, 1.25
 """What is left of a limit that must be guessed after a refusal, and how it grows with each batch that is taken."""
+DUST = 1e-6
 LEARNS = 0.02
 """How much one reply tells of how many tokens there are in what we take for one."""
 
@@ -60,7 +61,7 @@ class Room:
 
     def free(self, amount: float) -> None:
         """Something of a batch has ended, and there is room for other things."""
-        self.taken = max(0.0, self.taken - amount)
+        self.taken = self.taken - amount if self.taken - amount > DUST else 0.0  # sums of fractions leave a rest
         self.not_before = 0.0
 
     def refused(self, amount: float, told: int | None, now: float) -> None:
@@ -109,6 +110,11 @@ class Hold:
         """When to try again after a refusal."""
         return self._room.not_before
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing of ours is in the queue."""
+        return not self._room.taken
+
     def take(self, load: Load) -> float:
         """A request leaves in a batch; gives what is to be given back for it."""
         amount = self._amount(load)
@@ -128,10 +134,10 @@ class Hold:
         self._room.accepted()
         self.seconds = seconds if self.seconds is None else max(seconds, (seconds + self.seconds) / 2)
 
-    def counted(self, amount: float, tokens: int) -> None:
-        """What a request was counted as, and how many tokens the provider says its prompt has."""
-        if self.capacity.counts == "tokens" and amount and tokens:
-            self._ratio *= 1 + LEARNS * (min(tokens / amount, 10.0) - 1)
+    def counted(self, load: Load, tokens: int) -> None:
+        """How many tokens the provider says that the prompt of a request has."""
+        if self.capacity.counts == "tokens" and load.tokens and tokens:
+            self._ratio += LEARNS * (min(tokens / load.tokens, 10.0) - self._ratio)
 
     def _amount(self, load: Load) -> float:
         return max(1.0, load.tokens * self._ratio) if self.capacity.counts == "tokens" else 1.0

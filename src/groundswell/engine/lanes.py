@@ -114,7 +114,8 @@ class Lanes:
             live = (
                 None if route.live is None else self._lane(route.live, apart=apart and route.live.transport.vectorised)
             )
-            lane = Lane(route, pace, together=together, hold=self._hold(route, limiter), live=live)
+            hold = None if live is None else self._hold(route, limiter)
+            lane = Lane(route, pace, together=together, hold=hold, live=live)
             self._by_route[key] = lane
         return lane
 
@@ -151,8 +152,12 @@ class Lanes:
         """A run has ended: others may have its slots."""
         if run in self._runs:
             self._runs.remove(run)
-        for other in self._runs:
-            other.schedule()
+        self.wake()
+
+    def wake(self) -> None:
+        """There is room in a provider's queue, perhaps for another model than the one that made it."""
+        for run in self._runs:
+            run.schedule()
 
     def freed(self, lane: Lane) -> None:
         """Something came back: let the runs send, each in its turn first."""

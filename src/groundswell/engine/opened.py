@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groundswell.engine.hold import Hold, Load
 from groundswell.engine.lanes import Lane
@@ -14,6 +14,10 @@ from groundswell.errors import SettingsError
 from groundswell.program.conductor import Conductor, Wait
 from groundswell.program.request import Request, fingerprint
 from groundswell.program.trial import Program
+
+if TYPE_CHECKING:
+    from groundswell.engine.batches import Order
+    from groundswell.engine.travel import Aloft
 
 Deliver = Callable[[Outcome[Any]], None]
 
@@ -28,6 +32,7 @@ class OpenTrial:
     lenient    it is a new attempt: where it asks something else than before, it is asked anew
     was        the outcome that it had before it was scored again, and its fault
     usd        what its asks have cost in this session; `reused`: not all, since some replies were there already
+    heard      some model has answered it
     """
 
     __slots__ = (
@@ -35,6 +40,7 @@ class OpenTrial:
         "conductor",
         "deliver",
         "given",
+        "heard",
         "id",
         "inherited",
         "key",
@@ -78,6 +84,7 @@ class OpenTrial:
         self.torn = recorded is not None and row.outcome is None
         self.usd = 0.0
         self.reused = bool(recorded)
+        self.heard = False
 
     def drop(self) -> None:
         """Give the trial up; it stays unfinished in the store."""
@@ -94,14 +101,16 @@ class Pending:
     lane      which way its reply came
     attempts  how often it was sent, `refusals` how often that came to nothing because there was too much to do
     load      what it takes of a batch, once that was worked out; `berth` is the room that it has at a provider
-    failures  how often it failed in a batch, and `among` how many there were in the last of these
+    failures  how often it failed in a batch, and `failed_in` the last of these
+    aloft     the wave that it leaves in, where that leaves piece by piece
     """
 
     __slots__ = (
-        "among",
+        "aloft",
         "ask",
         "attempts",
         "berth",
+        "failed_in",
         "failures",
         "key",
         "lane",
@@ -138,7 +147,8 @@ class Pending:
         self.load: Load | None = None
         self.berth: tuple[Hold, float] | None = None
         self.failures = 0
-        self.among = 0
+        self.failed_in: Order | None = None
+        self.aloft: Aloft | None = None
 
 
 def request_of(pending: Pending) -> Request:

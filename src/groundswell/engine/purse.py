@@ -34,7 +34,7 @@ class Purse:
         self._limited = run.options.limits != Limits()
         spent = Spending(counters.sent, counters.input_tokens + counters.output_tokens, counters.usd)
         self._budget = Budget(run.options.limits, run.clock.now(), spent)
-        self._counts = self._budget.counts
+        self.counts = self._budget.counts
         self._left = 1.0 - self._budget.share(spent.calls, spent.tokens, spent.usd)
         self._ended, self._took = 0, 0.0
 
@@ -43,7 +43,7 @@ class Purse:
         than all of them halfway: no more are begun than there is enough left for. What one takes is what all have taken
         by the number of those that have ended: too much rather than too little, since the cheap ones may end first.
         """
-        if not self._counts:
+        if not self.counts:
             return most
         if not self._ended:
             return min(most, FIRST)
@@ -87,6 +87,10 @@ class Purse:
         if self._limited:
             for pending in pendings:
                 self._budget.turn_back(pending.tokens, pending.usd)
+
+    def unsent(self, calls: int) -> None:
+        """So many asks were not sent, though they left."""
+        self._budget.unsent(calls)
 
     def spend(self, lane: Lane, pending: Pending, settlement: Settlement) -> None:
         """Count what an attempt used."""

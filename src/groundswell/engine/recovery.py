@@ -10,10 +10,11 @@ from groundswell.engine.ports import Batching, Transport
 from groundswell.engine.records import Absent, AskId, Intent, Receipt
 from groundswell.engine.travel import find_out
 from groundswell.errors import NoBatches, QueueFull, ReplayMismatch, SettingsError, WaveFailed, WaveOutOfReach
-from groundswell.program.request import Settlement
+from groundswell.program.request import FaultKind, Settlement
 from groundswell.program.trial import find_program
 
 if TYPE_CHECKING:
+    from groundswell.engine.batches import Order
     from groundswell.engine.run import Run
 
 AT_ONCE = 500
@@ -116,34 +117,40 @@ class HeldWaves:
             return
         transport = self._transport(intent)
         order = run.dispatch.departs(run.lanes.that_carried(intent.account, intent.transport), intent)
+        order.unloading = wave.receipt is not None  # unless it is found to be worked on still
         try:
             if wave.receipt is None:
                 await self._find(wave, transport)
             if wave.receipt is not None:
                 run.dispatch.sent(order, wave.receipt, found=True)
+                order.past = order.unloading = await _has_ended(transport, order)
+                run.dispatch.schedule()
                 async for ask, settlement, _ in transport.collect(intent, wave.receipt):
                     order.unloading = True
                     self._regained(wave, ask, settlement)
         except (QueueFull, NoBatches):
-            pass  # nothing of it was worked on: it is sent again
+            run.dispatch.unsent(len(wave.prints))  # nothing of it was worked on: it is sent again
         except WaveFailed as failed:
+            if failed.fault.kind is FaultKind.UNSENT:
+                run.dispatch.unsent(len(wave.prints) - len(wave.early))
             for ask in [ask for ask in wave.prints if ask not in wave.early]:
                 self._regained(wave, ask, failed.fault)
         except WaveOutOfReach as gone:
             run.stop("fault", f"{intent.account}: {gone.fault.message}; resume the run once this is mended")
             return
         finally:
-            run.dispatch.batches.ended(order, worked=False)
+            run.dispatch.ended(order.lane, order, worked=False)
         self._release(wave)
-        run.dispatch.schedule()
 
     async def _find(self, wave: HeldWave, transport: Transport) -> None:
         """Look for a wave whose receipt was never written."""
         run, intent = self._run, wave.intent
         why = f"it is not known yet whether wave {intent.id & 0xFFFFFFFF} was sent before the run was interrupted"
         found = await find_out(run, transport, intent, why)
-        if isinstance(found, Absent):
-            run.counters.resent += len(wave.prints) if found.perhaps_paid else 0
+        if isinstance(found, Absent) and found.perhaps_paid:
+            run.counters.resent += len(wave.prints)
+        elif isinstance(found, Absent):
+            run.dispatch.unsent(len(intent.asks))
         else:
             wave.receipt = found
             run.journal.add_receipt(intent.id, found)
@@ -189,3 +196,11 @@ class HeldWaves:
         wave.early.pop(ask, None)
         del wave.prints[ask]
         del self._by_ask[ask]
+
+
+async def _has_ended(transport: Transport, order: Order) -> bool:
+    """Whether the results of a batch are there already, so that what they set free is worth waiting for."""
+    if not isinstance(transport, Batching) or order.batch is None:
+        return False
+    batch = await transport.look(order.batch)
+    return batch is not None and not batch.open

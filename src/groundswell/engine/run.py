@@ -295,6 +295,7 @@ class Run(StoredRun):
                 "recorded; restore the program, or start a new run or a fork",
             )
         self.counters.replayed += 1
+        trial.heard = trial.heard or type(known[1]) is not Returned
         conductor.settle(wait, known[1])
         return True
 
@@ -355,6 +356,7 @@ class Run(StoredRun):
         self.dispatch.durable(pending)
         conductor = pending.trial.conductor
         if conductor is not None and self.error is None:
+            pending.trial.heard = pending.trial.heard or type(settlement) is not Returned
             conductor.settle(pending.wait, settlement)
             self._drive(pending.trial, conductor.advance())
         self.dispatch.schedule()
@@ -401,11 +403,20 @@ class Run(StoredRun):
 
     def quiet(self) -> bool:
         """Whether no program can go on before something is sent."""
-        return not (self.committing or self._calling or self.admission.busy)
+        return not (self.committing or self._calling or self.admission.busy or self.recovering)
+
+    @property
+    def recovering(self) -> bool:
+        """Whether what an earlier session left is still being taken up."""
+        return self._opening is not None and not self._opening.done()
 
     def halt_when_still(self) -> None:
-        """After a stop, once everything has landed and is durable: tell the driver."""
-        if self.over is not None and not (self.dispatch.landing or self.committing or self._calling):
+        """After a stop, once everything has landed and is durable: tell the driver.
+
+        A batch whose results are coming in lands too: else one with faults that stop a run would stop it for ever.
+        """
+        landing = self.dispatch.landing or self.dispatch.batches.unloading
+        if self.over is not None and not (landing or self.committing or self._calling):
             self._tell(self.over)
 
     def _tell(self, over: Exception) -> None:

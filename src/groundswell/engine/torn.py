@@ -26,11 +26,15 @@ class Torn:
         self._recovered = False
 
     def count(self, lane: Lane) -> None:
-        """An ask at which a trial stood may have been in flight."""
-        if self._died:
-            sent = lane.together or self._seen[lane] < max(self._cut_off, _lost(lane))
-        else:
+        """An ask at which a trial stood may have been in flight; live, though it could travel in a batch."""
+        if lane.barrier and lane.live is None:
+            return
+        if not self._died:
             sent = self._seen.total() < self._cut_off
+        elif lane.barrier:
+            sent = 1 < self._cut_off > self._seen[lane]  # 1 says that no lane was in use on which one can be lost
+        else:
+            sent = lane.together or self._seen[lane] < max(self._cut_off, _lost(lane))
         if sent:
             self._seen[lane] += 1
             self._counters.resent += 1

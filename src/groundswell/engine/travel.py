@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
 CANCELLED = Fault(FaultKind.CONNECTION, "the transport cancelled the request")
-FIRST_ASK = "0"
 NOTHING_SAID = About()
 LOST = Fault(FaultKind.GARBLED, "the transport gave no result for this ask")
 
@@ -41,6 +40,10 @@ class Home(Protocol):
 
     def unheard_of(self, lane: Lane, pending: Pending) -> None:
         """What became of an ask is not known."""
+        ...
+
+    def unsent(self, asks: int) -> None:
+        """So many asks of a wave were not sent, though they left."""
         ...
 
     def turned_back(self, lane: Lane, pendings: list[Pending]) -> None:
@@ -99,21 +102,23 @@ class Travel:
         self._next: tuple[Pending, Aloft] | None = None
         self.over = False
 
-    def gather(self, lane: Lane, pendings: list[Pending]) -> Aloft:
+    def gather(self, lane: Lane, pendings: list[Pending]) -> None:
         """Asks that are all that can travel together, though each by itself, and perhaps not all at once."""
         self._wave += 1
         self._announce(lane, self._wave, pendings, whole=True)
-        return Aloft(self._wave, lane.account, len(pendings), self._run.clock.now(), whole=True)
+        aloft = Aloft(self._wave, lane.account, len(pendings), self._run.clock.now(), whole=True)
+        for pending in pendings:
+            pending.aloft = aloft
 
-    def fly(self, lane: Lane, way: Singly, leaving: list[Pending], whole: Aloft | None = None) -> None:
+    def fly(self, lane: Lane, way: Singly, leaving: list[Pending]) -> None:
         """Let asks travel by themselves. One that has just come back makes way for the first of them."""
-        aloft = whole
-        if aloft is None:
-            self._wave += 1
-            aloft = Aloft(self._wave, lane.account, len(leaving), self._run.clock.now())
-            if self._run.listeners:
-                self._announce(lane, self._wave, leaving)
+        self._wave += 1
+        loose = [pending for pending in leaving if pending.aloft is None]
+        among = Aloft(self._wave, lane.account, len(loose), self._run.clock.now())
+        if loose and self._run.listeners:
+            self._announce(lane, self._wave, loose)
         for pending in leaving:
+            aloft = pending.aloft or among
             if self._landed is lane and self._next is None:
                 self._next = pending, aloft
             else:
@@ -151,11 +156,21 @@ class Travel:
             ended = self._home.arrived(lane, pending, aloft.wave, *answered)
         finally:
             self._landed = None
-        aloft.left -= ended or not aloft.whole
-        if not aloft.left and self._run.listeners:
-            self._tell_ended(aloft.wave, aloft.account, aloft.size, aloft.started)
+        if ended or not aloft.whole:
+            self._count_off(aloft)
         following, self._next = self._next, None
         return following
+
+    def gone(self, pending: Pending) -> None:
+        """Nothing more comes of an ask: it has ended, or was given up."""
+        aloft, pending.aloft = pending.aloft, None
+        if aloft is not None:
+            self._count_off(aloft)
+
+    def _count_off(self, aloft: Aloft) -> None:
+        aloft.left -= 1
+        if not aloft.left and self._run.listeners:
+            self._tell_ended(aloft.wave, aloft.account, aloft.size, aloft.started)
 
     def together(self, lane: Lane, pendings: list[Pending]) -> None:
         """Let asks travel in a wave."""
@@ -193,32 +208,15 @@ class Travel:
             self._home.turned_back(lane, journey.pendings)
 
     async def _travel(self, lane: Lane, journey: Journey) -> None:
-        """Dispatch a wave and take in its replies."""
+        """A wave there and back."""
         run, (wave, pendings) = self._run, journey
-        self._announce(lane, wave.id, pendings, whole=lane.barrier)
-        started = run.clock.now()
+        started, loose = run.clock.now(), [pending for pending in pendings if pending.aloft is None]
+        if loose:
+            self._announce(lane, wave.id, loose, whole=lane.barrier)
         flying = {pending.ask: pending for pending in pendings}
         order = self._home.departs(lane, wave) if lane.barrier else None
-        lost, worked = LOST, True
         try:
-            receipt = await self._sent(lane, wave, order)
-            async for ask, settlement, standings in lane.transport.collect(wave, receipt):
-                _check(lane, settlement)
-                if order is not None:
-                    order.unloading = True
-                pending = flying.pop(ask, None)
-                if pending is not None:
-                    self._home.arrived(lane, pending, wave.id, settlement, standings)
-        except (QueueFull, NoBatches) as failed:
-            worked = False
-            self._home.refused(lane, list(flying.values()), failed)
-            flying.clear()
-        except WaveFailed as failed:
-            lost, worked = failed.fault, False
-        except asyncio.CancelledError:
-            if cancelled_by_us():
-                raise
-            lost, worked = CANCELLED, False
+            lost, worked = await self._bring(lane, wave, flying, order)
         except WaveOutOfReach as gone:
             self._leave_open(lane, flying, order)
             run.stop("fault", f"{lane.account}: {gone.fault.message}; resume the run once this is mended")
@@ -228,11 +226,49 @@ class Travel:
             run.abort(error)
             return
         for pending in flying.values():
-            self._home.arrived(lane, pending, wave.id, lost)
+            self._arrive(lane, pending, wave.id, lost)
         if lane.barrier:
             run.journal.end_wave(wave.id)
         self._home.ended(lane, order, worked=worked)
-        self._tell_ended(wave.id, wave.account, len(wave.asks), started)
+        if loose:
+            self._tell_ended(wave.id, wave.account, len(loose), started)
+
+    async def _bring(
+        self, lane: Lane, wave: Wave, flying: dict[AskId, Pending], order: Order | None
+    ) -> tuple[Fault, bool]:
+        """Dispatch a wave and take in its replies. Why others did not come, and whether the wave was worked on."""
+        sent = False
+        try:
+            receipt = await self._sent(lane, wave, order)
+            sent = True
+            async for ask, settlement, standings in lane.transport.collect(wave, receipt):
+                _check(lane, settlement)
+                if order is not None:
+                    order.unloading = True
+                pending = flying.pop(ask, None)
+                if pending is not None:
+                    self._arrive(lane, pending, wave.id, settlement, standings)
+        except (QueueFull, NoBatches) as failed:
+            self._home.refused(lane, list(flying.values()), failed)
+            flying.clear()
+            return LOST, False
+        except WaveFailed as failed:
+            if order is not None and (not sent or failed.fault.kind is FaultKind.UNSENT):
+                self._home.unsent(len(flying))
+            return failed.fault, False
+        except asyncio.CancelledError:
+            if cancelled_by_us():
+                raise
+            if order is None:
+                return CANCELLED, False
+            raise RunError(f"transport {lane.transport.name!r} raised CancelledError: see that it does not") from None
+        return LOST, True
+
+    def _arrive(
+        self, lane: Lane, pending: Pending, wave: int, settlement: Settlement, standings: Sequence[Standing] = ()
+    ) -> None:
+        if self._home.arrived(lane, pending, wave, settlement, standings):
+            self.gone(pending)
 
     async def _sent(self, lane: Lane, wave: Wave, order: Order | None) -> Receipt:
         """Send a wave. If nobody knows whether it was taken, find that out before anything else."""
@@ -270,7 +306,7 @@ class Travel:
                 labels=tuple(sorted({pending.wait.label for pending in pendings})),
                 trials=tuple(pending.trial.key for pending in pendings),
                 whole=whole,
-                first=all(pending.wait.path == FIRST_ASK for pending in pendings),
+                first=not any(pending.trial.heard for pending in pendings),
             )
         )
 

@@ -22,7 +22,7 @@ TRIES = 2
 class Case(NamedTuple):
     """What is known when asks are about to leave.
 
-    size     how many they are, and `again` how many there were in the batch that they failed in, if all of them did
+    size     how many they are
     shut     why batches do not work, if so
     seconds  how long batches take here, as far as is known
     left     seconds until the deadline, of `whole`, if there is one
@@ -31,7 +31,6 @@ class Case(NamedTuple):
 
     via: Via
     size: int
-    again: int = 0
     shut: str | None = None
     seconds: float | None = None
     left: float | None = None
@@ -50,13 +49,18 @@ def why_live(case: Case) -> str | None:
         return case.shut
     if case.size == 1:
         return "a single request gains nothing from a batch but its price, and would be waited for"
-    if case.again and case.size <= FEW * case.again:
-        return f"they are the {case.size} of {case.again} in a batch that failed; the others need not wait for another"
     if case.left is not None and (late := _too_late(case, case.left)) is not None:
         return late
     if case.via == "auto" and case.saved is not None and case.saved < WORTH_IT:
         return f"a batch would save ${max(case.saved, 0.0):.4f}, less than a cent"
     return None
+
+
+def few(failed: int, among: int) -> str | None:
+    """Why those that failed in a batch go live, if they are so few of it."""
+    if failed > FEW * among:
+        return None
+    return f"they are the {failed} of {among} in a batch that failed; the others need not wait for another"
 
 
 def _too_late(case: Case, left: float) -> str | None:

@@ -1,7 +1,7 @@
 """A provider for tests that keeps books in a file, and two ways to reach it: in batches, or live.
 
 The books outlive a client that is killed, as a real provider would, so a test can ask afterwards what was
-ordered, by whom, how often, and what had to be paid for.
+ordered, by whom, how often, and what had to be paid for. Batches with limits and mishaps are in provider.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 
 from groundswell.engine.ports import Clock
 from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
-from groundswell.program.request import Embedding, Fault, Reply, Request, Settlement
+from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Request, Settlement
 from groundswell.testing.clock import pause
 
 Answer = Reply | Embedding | Fault | str
@@ -44,12 +44,46 @@ class Order(msgspec.Struct, frozen=True):
         return not isinstance(self.result, Fault)
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """What came in at once: a batch, or, with no batch id, requests that were sent live."""
+class Entry(msgspec.Struct, frozen=True, tag="entry", omit_defaults=True):
+    """What came in at once: a batch, or, with no batch id, requests that were sent live.
+
+    at, until  when a batch was made, and when it has ended, in Unix time
+    amount     what it takes of the provider's queue
+    turned     it was found too much for the queue when it was looked at: none of it is worked on
+    """
 
     batch: str | None
     run: str
     orders: tuple[Order, ...]
+    model: str = ""
+    at: float = 0.0
+    until: float = 0.0
+    amount: float = 0.0
+    turned: bool = False
+    cancelled: bool = False
+
+    def done(self, now: float) -> int:
+        """How many requests of a batch are done by a time: one after the other."""
+        part = 1.0 if now >= self.until else (now - self.at) / (self.until - self.at)
+        return int(part * len(self.orders))
+
+    def cut_off(self, at: float) -> Entry:
+        """The batch as it is once it was cancelled: what was not done by then is left undone, and costs nothing."""
+        if at >= self.until:
+            return self
+        done = self.done(at)
+        left = [msgspec.structs.replace(order, result=CANCELLED) for order in self.orders[done:]]
+        return msgspec.structs.replace(self, orders=(*self.orders[:done], *left), until=at, cancelled=True)
+
+
+class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
+    """Somebody had a batch cancelled."""
+
+    batch: str
+    at: float
+
+
+CANCELLED = Fault(FaultKind.CANCELLED, "the batch was cancelled")
 
 
 class ProviderBooks:
@@ -62,16 +96,27 @@ class ProviderBooks:
         """Everything that was ever ordered, oldest first."""
         if not self.path.exists():
             return []
-        return [msgspec.json.decode(line, type=Entry) for line in self.path.read_bytes().splitlines()]
+        found: list[Entry] = []
+        for line in self.path.read_bytes().splitlines():
+            row = msgspec.json.decode(line, type=Entry | Cancel)
+            if isinstance(row, Entry):
+                found.append(row)
+            else:
+                found = [entry.cut_off(row.at) if entry.batch == row.batch else entry for entry in found]
+        return found
 
     def place(self, wave: Wave, script: Script, *, batch: bool) -> Entry:
         """Take orders, answer them, and write both down."""
-        entries = self.entries()
-        before = Counter(order.ask for entry in entries for order in entry.orders)
-        orders = tuple(self._order(wave, item, script, before[item.ask]) for item in wave.items)
-        entry = Entry(f"batch-{len(entries)}" if batch else None, wave.run, orders)
-        self._append(entry)
+        entry = self.draft(wave, script, batch=batch)
+        self.write(entry)
         return entry
+
+    def draft(self, wave: Wave, script: Script, *, batch: bool) -> Entry:
+        """Orders with their answers, before they are written down."""
+        entries = self.entries()
+        before = Counter(order.ask for entry in entries if not entry.turned for order in entry.orders)
+        orders = tuple(self._order(wave, item, script, before[item.ask]) for item in wave.items)
+        return Entry(f"batch-{len(entries)}" if batch else None, wave.run, orders)
 
     def find(self, run: str, custom_ids: Sequence[str]) -> Entry | None:
         """The batch of a run that has exactly these custom ids."""
@@ -99,17 +144,19 @@ class ProviderBooks:
 
     def _orders(self) -> Iterator[Order]:
         for entry in self.entries():
-            yield from entry.orders
+            if not entry.turned:
+                yield from entry.orders
 
     def _order(self, wave: Wave, item: Item, script: Script, nth: int) -> Order:
         answer = script(item.request, nth)
         result = Reply(answer) if isinstance(answer, str) else answer
         return Order(wave.custom_id(item.ask), item.ask.trial, item.ask.path, result)
 
-    def _append(self, entry: Entry) -> None:
+    def write(self, row: Entry | Cancel) -> None:
+        """Add a line."""
         file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            os.write(file, msgspec.json.encode(entry) + b"\n")
+            os.write(file, msgspec.json.encode(row) + b"\n")
             os.fsync(file)
         finally:
             os.close(file)
@@ -140,7 +187,7 @@ class ScriptedBatch:
         self.max_wave = max_wave
         self.vectorised = False
         self.ready = True
-        self._books = books
+        self.books = books
         self._script = script
         self._clock = clock
         self._takes = takes
@@ -148,7 +195,7 @@ class ScriptedBatch:
         self._mine: set[str | None] = set()
 
     async def dispatch(self, wave: Wave) -> Receipt:
-        batch = self._books.place(wave, self._script, batch=True).batch
+        batch = self.books.place(wave, self._script, batch=True).batch
         self._mine.add(batch)
         return Receipt({"batch": batch})
 
@@ -156,7 +203,7 @@ class ScriptedBatch:
         if receipt.data["batch"] in self._mine:
             await pause(self._clock, self._takes)
         asks = {intent.custom_id(ask): ask for ask in intent.asks}
-        orders = list(self._books.get(receipt.data["batch"]).orders)
+        orders = list(self.books.get(receipt.data["batch"]).orders)
         Random(receipt.data["batch"]).shuffle(orders)
         for order in orders:
             if order.custom_id in asks:
@@ -166,7 +213,7 @@ class ScriptedBatch:
         if self._undecided > 0:
             self._undecided -= 1
             return Undecided(retry_in=600.0)
-        entry = self._books.find(intent.run, [intent.custom_id(ask) for ask in intent.asks])
+        entry = self.books.find(intent.run, [intent.custom_id(ask) for ask in intent.asks])
         return Absent() if entry is None else Found(Receipt({"batch": entry.batch}))
 
 
