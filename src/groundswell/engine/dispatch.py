@@ -30,7 +30,7 @@ from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.pace import Mark
 from groundswell.engine.ports import Prices
 from groundswell.engine.purse import Purse
-from groundswell.engine.records import Intent, Receipt
+from groundswell.engine.records import AskId, Intent, Receipt
 from groundswell.engine.recovery import HeldWaves
 from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Tried, decide
 from groundswell.engine.reuse import Reuse
@@ -246,6 +246,7 @@ class Dispatch:
         wanted = plan.sendable(len(queue.asks), queue.released, quiet=not queue.released and self._quiet())
         if wanted and not queue.released:
             queue.cohort = wanted
+            queue.asks = deque(sorted(queue.asks, key=_ask))  # waves are the same however replies came in
             if lane.singly is not None:
                 queue.aloft = self._travel.gather(lane, list(islice(queue.asks, wanted)))
         queue.released = wanted
@@ -581,6 +582,10 @@ class Dispatch:
             self._torn.at_work(self._queues)
             self._run.admission.made_room()  # how many trials are open depends on the lanes in use
         return queue
+
+
+def _ask(pending: Pending) -> AskId:
+    return pending.ask
 
 
 def _demand(pendings: Sequence[Pending]) -> Demand:
