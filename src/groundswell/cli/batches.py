@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -13,18 +12,15 @@ import typer
 from groundswell.cli import output
 from groundswell.cli.options import RunName, StoreFlags, takes
 from groundswell.cli.stored import opened
-from groundswell.errors import RunError
+from groundswell.errors import RunError, SettingsError
 
 if TYPE_CHECKING:
     from groundswell.cli.looking import Problem, Providers, Sight
+    from groundswell.engine.records import BatchInfo
     from groundswell.store.journal import Store
     from groundswell.store.waves import StoredWave
 
 T = TypeVar("T")
-
-SHOWN_TRIALS = 8
-KEPT = {"openai_batch": "30 days", "anthropic_batch": "29 days"}
-"""How long providers keep the results of a batch after it was made."""
 
 Batch = Annotated[
     str,
@@ -61,7 +57,10 @@ def list_batches(
     ] = False,
 ) -> None:
     """Show the batches in flight: how far they are, and about what they will cost. Changes nothing."""
-    from groundswell.cli import looking
+    from groundswell.cli import batch_views, looking
+
+    if all_ and (offline or run is not None):
+        raise SettingsError(f"--all asks every account: leave out {'--offline' if offline else '--run'}")
 
     async def work(providers: Providers) -> tuple[list[Sight], dict[str, Problem]]:
         sights = await looking.look_at(waves, providers)
@@ -79,10 +78,10 @@ def list_batches(
     now = time.time()
     if flags.json:
         said = {name: problem.message for name, problem in problems.items()}
-        each = [looking.described(sight, now) for sight in sights]
-        output.print_json({"batches": each, "total": _total(sights), "accounts_not_listed": said})
+        each = [batch_views.described(sight, now) for sight in sights]
+        output.print_json({"batches": each, "total": batch_views.total(sights), "accounts_not_listed": said})
         return
-    _print_rows(sights, now)
+    batch_views.print_rows(sights, now)
     for name, problem in problems.items():
         output.say(f"the batches of {name} cannot be listed: {problem.message}")
 
@@ -91,19 +90,19 @@ def list_batches(
 @takes(StoreFlags)
 def show(flags: StoreFlags, batch: Batch, *, account: Account = None) -> None:
     """Show one batch: how far it is, which trials it carries, what it cost, and what to do next."""
-    from groundswell.cli import looking
+    from groundswell.cli import batch_views
 
     with opened(flags.store) as store:
         sight = _find(store, batch, account)
         wave = sight.wave
-        details = looking.described(sight, time.time())
+        details = batch_views.described(sight, time.time())
         if wave is not None:
-            details |= _more(store, wave)
-        advice = list(_advice(store, sight, flags.store))
+            details |= batch_views.more(store, wave)
+        advice = list(batch_views.advice(store, sight, flags.store))
     if flags.json:
         output.print_json(details | {"advice": advice})
         return
-    _print_one(sight, details)
+    batch_views.print_one(sight, details)
     for line in advice:
         output.say(line)
 
@@ -112,31 +111,31 @@ def show(flags: StoreFlags, batch: Batch, *, account: Account = None) -> None:
 @takes(StoreFlags)
 def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes = False) -> None:
     """Cancel a batch at its provider. What was done by then is kept, and paid for."""
-    from groundswell.cli import looking
+    from groundswell.cli import batch_views
 
     with opened(flags.store) as store:
         sight = _find(store, batch, account)
-    wave, info = sight.wave, sight.info
+        wave, info = sight.wave, sight.info
+        at_work = wave is not None and store.runs.is_held(store.runs.get(wave.run))
     if info is None:
         why = f"batch {batch} cannot be cancelled: " + (sight.problem.message if sight.problem else "it is not known")
         raise RunError(why)
     cancelled = info.open and info.state != "cancelling"
     if cancelled:
         if not yes:
-            typer.confirm(_question(sight), abort=True, err=True)
+            typer.confirm(_question(sight, at_work=at_work), abort=True, err=True)
         sight = _ask(lambda providers: _cancel(providers, sight))
         info = sight.info or info
     if flags.json:
-        output.print_json(looking.described(sight, time.time()) | {"cancelled": cancelled})
+        output.print_json(batch_views.described(sight, time.time()) | {"cancelled": cancelled})
         return
-    title = f"batch {info.id}"
-    if not cancelled:
-        output.line(f"{title}: {'is being cancelled' if info.open else 'has ended'} already: {looking.state(sight)}")
+    stands = batch_views.state(sight)
+    if cancelled:
+        output.line(f"batch {info.id}: {stands}; what is done by then is kept and paid for")
     else:
-        output.line(f"{title}: {looking.state(sight)}; what is done by then is kept and paid for")
+        output.line(f"batch {info.id}: {'is being cancelled' if info.open else 'has ended'} already: {stands}")
     if wave is not None and wave.ended_at is None:
-        rest = "" if info.state == "completed" else ", and send the rest again"
-        output.say(f"to collect what is done{rest}: {looking.resume(wave, flags.store)}")
+        output.say(_then(wave, info, batch_views.resume(wave, flags.store), at_work=at_work))
 
 
 @app.command()
@@ -222,169 +221,21 @@ async def _cancel(providers: Providers, sight: Sight) -> Sight:
     return sight._replace(info=await way.look(sight.info.id))
 
 
-def _question(sight: Sight) -> str:
+def _question(sight: Sight, *, at_work: bool) -> str:
     wave, info = sight.wave, sight.info
     assert info is not None
     text = f"Cancel batch {info.id} of {sight.account}, {info.total or (wave.size if wave else 0):,} requests? "
     text += "What was done until then is kept and paid for."
     if wave is not None and wave.ended_at is None:
-        text += f" Run {wave.name or wave.run} stops when it sees that; resuming it sends the rest again."
+        when = "when it sees that" if at_work else "when it is resumed and sees that"
+        text += f" Run {wave.name or wave.run} stops {when}; resuming it then sends the rest again."
     return text
 
 
-def _total(sights: Sequence[Sight]) -> dict[str, Any]:
-    """What all batches come to. Those of nobody here have no cost that we know."""
-    ours = [sight.wave for sight in sights if sight.wave is not None]
-    known = [wave.about.usd for wave in ours if wave.about.usd is not None]
-    return {
-        "batches": len(sights),
-        "requests": sum(s.wave.size if s.wave else s.info.total if s.info else 0 for s in sights),
-        "usd": sum(known) if known else None,
-        "unknown": len(sights) - len(known),
-    }
-
-
-def _print_rows(sights: Sequence[Sight], now: float) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    from groundswell.cli import looking
-
-    if not sights:
-        output.line("no batch is in flight")
-        return
-    table = Table(box=None, pad_edge=False)
-    for column in ("run", "wave", "account", "model", "requests", "batch", "state", "age", "expires in", "about"):
-        right = column in ("wave", "requests", "age", "expires in", "about")
-        table.add_column(column, justify="right" if right else "left")
-    for sight in sights:
-        told = looking.described(sight, now)
-        table.add_row(
-            escape(_whose(told)),
-            "" if told["wave"] is None else str(told["wave"]),
-            sight.account,
-            escape(told["model"] or ""),
-            f"{told['requests']:,}",
-            escape(sight.batch or "not known yet"),
-            looking.state(sight),
-            "" if told["age_seconds"] is None else output.age(told["age_seconds"]),
-            _until(sight, now),
-            "" if told["usd"] is None else output.cost(told["usd"], 0),
-        )
-    output.print_table(table)
-    _print_total(sights)
-    for sight in sights:
-        if sight.wave is not None and sight.problem is not None and sight.problem.message:
-            output.say(f"{sight.wave.title}: {sight.problem.message}")
-
-
-def _print_total(sights: Sequence[Sight]) -> None:
-    total = _total(sights)
-    count, unknown = total["batches"], total["unknown"]
-    price = "of unknown cost" if total["usd"] is None else f"about {output.cost(total['usd'], 0)}"
-    if total["usd"] is not None and unknown:
-        price += f", and {unknown} of unknown cost"
-    output.line(f"{count:,} {'batch' if count == 1 else 'batches'}, {total['requests']:,} requests, {price}")
-
-
-def _whose(told: dict[str, Any]) -> str:
-    if told["known"]:
-        return str(told["run"] or told["run_id"])
-    return f"{told['run_id']}, not in this store" if told["run_id"] else "none of this store"
-
-
-def _until(sight: Sight, now: float) -> str:
-    info = sight.info
-    if info is None or info.expires_at is None or not info.open:
-        return ""
-    return output.age(info.expires_at - now)
-
-
-def _more(store: Store, wave: StoredWave) -> dict[str, Any]:
-    """What the store can tell of a wave beside what is in the list."""
-    from groundswell.accounts.config import load_here
-    from groundswell.prices import ModelPrices
-    from groundswell.program.request import Embedding, Fault, Reply
-
-    kinds: Counter[str] = Counter()
-    spent, unknown = 0.0, 0
-    prices, model = ModelPrices(load_here), f"{wave.account}/{wave.about.model}"
-    for settlement in store.waves.settled(wave):
-        kinds[settlement.kind.value if isinstance(settlement, Fault) else "reply"] += 1
-        if isinstance(settlement, Reply | Embedding):
-            price = prices(model, settlement.usage, wave.transport)
-            spent, unknown = spent + (price or 0.0), unknown + (price is None)
-    return {
-        "status": store.runs.state(store.runs.get(wave.run)),
-        "trials": store.waves.trials(wave, SHOWN_TRIALS),
-        "intended_at": wave.at,
-        "collected_at": wave.ended_at,
-        "settled": dict(kinds),
-        "waiting": store.waves.waiting(wave) if wave.ended_at is None else 0,
-        "cost": {"usd": None if unknown and not spent else spent, "unknown_asks": unknown},
-    }
-
-
-def _print_one(sight: Sight, told: dict[str, Any]) -> None:
-    from groundswell.cli import looking
-
-    wave, info, now = sight.wave, sight.info, time.time()
-    standing = looking.state(sight) if sight.info or wave is None or wave.ended_at is None else "collected"
-    output.line(f"batch {sight.batch or 'not known yet'}: {standing}")
-    if sight.problem is not None and sight.problem.message:
-        output.line(f"  problem   {sight.problem.message}", "yellow")
-    if wave is None:
-        output.line(f"  run       {_whose(told)}")
-        output.line(f"  account   {sight.account}, {told['requests']:,} requests")
-    else:
-        output.line(f"  run       {wave.name or wave.run}, wave {wave.number}; the run is {told['status']}")
-        output.line(f"  account   {sight.account}, {wave.about.model or 'model unknown'}, {wave.size:,} requests")
-        output.line(f"  trials    {_some(told['trials'], wave.size)}")
-        output.line(f"  intended  {_moment(wave.at, now)}")
-    if info is not None:
-        for word, at in (("created", info.created_at), ("expires", info.expires_at), ("ended", info.ended_at)):
-            if at:
-                output.line(f"  {word:9} {_moment(at, now)}")
-    if wave is not None:
-        _print_results(wave, told, now)
-
-
-def _print_results(wave: StoredWave, told: dict[str, Any], now: float) -> None:
-    if wave.ended_at is not None:
-        output.line(f"  collected {_moment(wave.ended_at, now)}")
-    counted = ", ".join(f"{count:,} x {kind}" for kind, count in told["settled"].items()) or "none"
-    output.line(f"  results   {counted} in the store, {told['waiting']:,} awaited")
-    about = "unknown" if wave.about.usd is None else f"about {output.cost(wave.about.usd, 0)}"
-    paid = f"{output.cost(told['cost']['usd'], told['cost']['unknown_asks'])} for what is in the store"
-    output.line(f"  cost      {paid if told['settled'] else about}")
-
-
-def _advice(store: Store, sight: Sight, path: str) -> Iterator[str]:
-    """Where the results are, and what to do next."""
-    from groundswell.cli import looking
-
-    wave, info = sight.wave, sight.info
-    if wave is None:
-        if info is not None and info.open:
-            yield f"to cancel it: groundswell batches cancel {info.id} --account {sight.account}"
-        return
-    if wave.ended_at is not None:
-        yield f"its results are in the store: {output.command(f'runs show {wave.run}', path)}"
-    elif store.runs.state(store.runs.get(wave.run)) == "completed":
-        lost = output.command(f"batches adopt {wave.run} {wave.number} --lost", path)
-        yield f"its run is complete and does not need it any more; to take it off the list: {lost}"
-    elif store.runs.is_held(store.runs.get(wave.run)):
-        yield "a process works on its run and collects it"
-    else:
-        if info is not None and not info.open and wave.transport in KEPT:
-            yield f"{sight.account} keeps the results for {KEPT[wave.transport]} after the batch was made"
-        yield f"to collect it: {looking.resume(wave, path)}"
-
-
-def _some(keys: Sequence[str], size: int) -> str:
-    return ", ".join(keys) + (f" and more, {size:,} requests in all" if len(keys) < size else "")
-
-
-def _moment(at: float, now: float) -> str:
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
-    return f"{when}, {output.age(now - at)} ago" if at <= now else f"{when}, in {output.age(at - now)}"
+def _then(wave: StoredWave, info: BatchInfo, resume: str, *, at_work: bool) -> str:
+    """What becomes of the run of a batch that was cancelled, or had ended."""
+    if info.state == "completed":
+        return f"to collect it: {resume}"
+    if at_work:
+        return f"its run stops when it sees that; to send the rest again then: {resume}"
+    return f"to collect what is done: {resume}\nthe run stops then; the same command once more sends the rest again"

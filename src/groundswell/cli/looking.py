@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from groundswell import compose
 from groundswell.accounts.config import Accounts, load_here
-from groundswell.cli import output
 from groundswell.engine.ports import Batching, Router
 from groundswell.engine.records import BatchInfo
 from groundswell.errors import RunError, SettingsError, WaveError
@@ -226,49 +225,3 @@ def no_such(store: Store, text: str) -> RunError:
         f"there is no batch {text}, in this store or on an account that is set up: {in_flight(store)}; "
         "`groundswell batches list --all` shows what the accounts have"
     )
-
-
-def described(sight: Sight, now: float) -> dict[str, Any]:
-    """A batch as JSON has it."""
-    wave, info = sight.wave, sight.info
-    created = info.created_at if info is not None and info.created_at else None if wave is None else wave.at
-    return {
-        "run_id": wave.run if wave is not None else None if info is None else info.run,
-        "run": None if wave is None else wave.name,
-        "wave": None if wave is None else wave.number,
-        "known": wave is not None,
-        "account": sight.account,
-        "transport": sight.transport,
-        "model": None if wave is None else wave.about.model or None,
-        "requests": wave.size if wave is not None else 0 if info is None else info.total,
-        "batch": sight.batch,
-        "state": None if info is None else info.state,
-        "done": None if info is None else info.done,
-        "failed": None if info is None else info.failed,
-        "created_at": created,
-        "age_seconds": None if created is None else round(now - created, 1),
-        "expires_at": None if info is None else info.expires_at,
-        "ended_at": None if info is None else info.ended_at,
-        "usd": None if wave is None else wave.about.usd,
-        "problem": None if sight.problem is None else sight.problem.message or sight.problem.short,
-    }
-
-
-def state(sight: Sight) -> str:
-    """How a batch stands, in a few words."""
-    info = sight.info
-    if info is None:
-        return "" if sight.problem is None else sight.problem.short
-    words = info.state.replace("_", " ")
-    if info.done:
-        words += f", {info.done:,} of {info.total:,} done"
-    if info.failed:
-        words += f", {info.failed:,} failed"
-    if not info.open and sight.wave is not None and sight.wave.ended_at is None:
-        words += ", not collected yet"
-    return words
-
-
-def resume(wave: StoredWave, store: str) -> str:
-    """The command that collects a wave."""
-    return output.command(f"runs resume {wave.run}", store)
