@@ -287,7 +287,13 @@ class Dispatch:
     def _quiet(self) -> bool:
         """Whether a barrier opens: no program can go on, and nothing comes in. What is in batches has its own time."""
         waits = self.landing or self._retrying or self.reuse.busy or self.batches.unloading
-        return not waits and self._run.quiet()
+        return not waits and self._run.quiet() and not self._leaving()
+
+    def _leaving(self) -> bool:
+        """Whether something is about to leave live."""
+        waves = self._run.options.schedule == "waves"
+        live = [queue for lane, queue in self._queues.items() if not lane.barrier]
+        return any(queue.released if waves else queue.asks for queue in live)
 
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
         """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
