@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sqlite3
 import time
@@ -159,6 +158,19 @@ def test_a_batch_that_says_which_wave_it_is_takes_its_place(office: Office) -> N
     assert len(rows) == 2
 
 
+def test_accounts_that_share_a_key_have_their_batches_listed_once(office: Office) -> None:
+    url = office.variables["OPENAI_BASE_URL"]
+    work = f'provider = "openai"\nbase_url = "{url}"\nkey_env = "OPENAI_API_KEY"\n'
+    (office.folder / "groundswell.toml").write_text(f"[accounts.work]\n{work}")
+    run = office.leave("duels")
+    office("runs", "delete", run, "--yes")
+    rows = office.json("batches", "list", "--all")["batches"]
+    assert [(row["account"], row["known"], row["run_id"]) for row in rows] == [
+        ("openai", False, run),
+        ("anthropic", False, None),
+    ]
+
+
 def test_an_account_that_cannot_be_listed_is_named(office: Office) -> None:
     office.leave("duels")
     office.emulator.set_faults(Rule(fault="401", path="/v1/batches", method="GET"))
@@ -251,9 +263,7 @@ def test_a_cancelled_batch_is_collected_and_its_rest_is_sent_again(office: Offic
     stopped = office.resume(run, status=1)
     assert (stopped["status"], stopped["trials"]["usable"]) == ("failed", 10 + done)
     assert office.json("batches", "show", "duels/1")["settled"] == {"reply": done}
-    with office.start("runs", "resume", run, *OFTEN, "--json", "--via", "live") as process:
-        out, err = process.communicate(timeout=PATIENCE)
-    assert json.loads(out)["status"] == "completed", err
+    assert office.json("runs", "resume", run, "--via", "live")["status"] == "completed"
     assert office.books["paid_again"] == 0
 
 

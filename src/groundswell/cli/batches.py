@@ -143,11 +143,9 @@ def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes
 def adopt(
     flags: StoreFlags,
     run: RunName,
-    wave: Annotated[
-        str | None, typer.Argument(metavar="[WAVE]", help="Which of its waves.", show_default=False)
-    ] = None,
+    wave: Annotated[str | None, typer.Argument(metavar="WAVE", help="Which of its waves.", show_default=False)] = None,
     batch: Annotated[
-        str | None, typer.Argument(metavar="[BATCH]", help="The provider's id of its batch.", show_default=False)
+        str | None, typer.Argument(metavar="BATCH", help="The provider's id of its batch.", show_default=False)
     ] = None,
     *,
     lost: Annotated[
