@@ -187,6 +187,12 @@ def test_runs_say_that_they_have_batches_in_flight(office: Office) -> None:
     assert office.json("runs", "show", run)["batches_in_flight"] == 2
 
 
+def test_whoever_deletes_a_run_is_told_of_its_batches(office: Office) -> None:
+    office.leave("duels")
+    told = office("runs", "delete", "duels", status=1).stderr
+    assert "2 batches in flight at openai, anthropic: they go on, and are paid for in vain." in told
+
+
 # show
 
 
@@ -215,6 +221,16 @@ def test_a_batch_that_was_collected(office: Office) -> None:
     told = office("batches", "show", "duels/2")
     assert "2 x reply in the store, 0 awaited" in told.stdout
     assert f"its results are in the store: groundswell runs show {run}" in told.stderr
+
+
+def test_what_a_batch_cost_is_not_known_without_its_account(office: Office) -> None:
+    run = office.leave("duels")
+    office.emulator.advance(A_DAY)
+    office.resume(run)
+    office.change("UPDATE waves SET account = 'gone' WHERE account = 'openai'")
+    found = office.json("batches", "show", "duels/1")
+    assert found["cost"] == {"usd": None, "unknown_asks": 2}
+    assert "no provider or account 'gone'" in found["problem"]
 
 
 def test_a_batch_of_somebody_else(office: Office, tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from rich.table import Table
 from groundswell.accounts.config import load_here
 from groundswell.cli import output
 from groundswell.cli.looking import Sight
+from groundswell.errors import SettingsError
 from groundswell.prices import ModelPrices
-from groundswell.program.request import Embedding, Fault, Reply
+from groundswell.program.request import Embedding, Fault, Reply, Usage
+from groundswell.shown.words import visible
 from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave
 
@@ -122,7 +124,7 @@ def _print_total(sights: Sequence[Sight]) -> None:
 def _whose(told: dict[str, Any]) -> str:
     if told["known"]:
         return str(told["run"] or told["run_id"])
-    return f"{told['run_id']}, not in this store" if told["run_id"] else "none of this store"
+    return f"{visible(told['run_id'])}, not in this store" if told["run_id"] else "none of this store"
 
 
 def _until(sight: Sight, now: float) -> str:
@@ -136,11 +138,11 @@ def more(store: Store, wave: StoredWave) -> dict[str, Any]:
     """What the store can tell of a wave beside what is in the list."""
     kinds: Counter[str] = Counter()
     spent, unknown = 0.0, 0
-    prices, model = ModelPrices(load_here), f"{wave.account}/{wave.about.model}"
+    prices = ModelPrices(load_here)
     for settlement in store.waves.settled(wave):
         kinds[settlement.kind.value if isinstance(settlement, Fault) else "reply"] += 1
         if isinstance(settlement, Reply | Embedding):
-            price = prices(model, settlement.usage, wave.transport)
+            price = _price(prices, wave, settlement.usage)
             spent, unknown = spent + (price or 0.0), unknown + (price is None)
     return {
         "status": store.runs.state(store.runs.get(wave.run)),
@@ -151,6 +153,14 @@ def more(store: Store, wave: StoredWave) -> dict[str, Any]:
         "waiting": store.waves.waiting(wave) if wave.ended_at is None else 0,
         "cost": {"usd": None if unknown and not spent else spent, "unknown_asks": unknown},
     }
+
+
+def _price(prices: ModelPrices, wave: StoredWave, usage: Usage) -> float | None:
+    """What a reply cost; nobody knows, where its account is not set up any more."""
+    try:
+        return prices(f"{wave.account}/{wave.about.model}", usage, wave.transport)
+    except SettingsError:
+        return None
 
 
 def print_one(sight: Sight, told: dict[str, Any]) -> None:

@@ -232,7 +232,7 @@ def _question(sight: Sight, *, at_work: bool) -> str:
 
 def _then(wave: StoredWave, info: BatchInfo, resume: str, *, at_work: bool) -> str:
     """What becomes of the run of a batch that was cancelled, or had ended."""
-    if info.state == "completed":
+    if info.state not in ("cancelling", "cancelled"):
         return f"to collect it: {resume}"
     if at_work:
         return f"its run stops when it sees that; to send the rest again then: {resume}"
