@@ -136,7 +136,7 @@ def said(data: object, status: str = "200 OK") -> bytes:
 class Scripted:
     """Answers by the method and the beginning of the path; of several answers the last one stays."""
 
-    def __init__(self, **answers: Any) -> None:
+    def __init__(self, answers: dict[str, Any]) -> None:
         self.answers = answers
 
     def __call__(self, got: Got) -> bytes | None:

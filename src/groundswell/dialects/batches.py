@@ -24,7 +24,7 @@ from groundswell.program.request import Fault, FaultKind, Request, Settlement
 
 LATEST = 1e11
 """Times after this one are mistakes."""
-UNSURE = frozenset({408, 409, 425, 429, 499})
+UNSURE = frozenset({408, 409, 425, 499})
 """Refusals that may come from somebody on the way, after the order was passed on."""
 NO_BATCHES = frozenset({404, 405, 501})
 
@@ -63,6 +63,11 @@ class Batch(NamedTuple):
     endpoint: str = ""
     results: tuple[Results, ...] = ()
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def promised(self) -> int:
+        """How many results there are, as far as is said."""
+        return sum(results.promised for results in self.results)
 
 
 class Page(NamedTuple):
@@ -145,7 +150,8 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, now: float) ->
         return None
     if status in NO_BATCHES and "file" not in said.message.lower():
         return Refusal(_unsent(f"the account takes no batches: {fault.message}"), "never")
-    return Refusal(fault if fault.kind is FaultKind.AUTH else _unsent(fault.message))
+    told = (FaultKind.AUTH, FaultKind.RATE_LIMITED)
+    return Refusal(fault if fault.kind in told else _unsent(fault.message))
 
 
 def verdict(batch: Batch) -> tuple[dict[int, Fault], Refusal]:

@@ -490,7 +490,7 @@ class Dispatch:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
         if lane.barrier:
             order = self.batches.orders.get(wave)
-            lane = self._other_way(lane, pending, order)
+            lane = self._other_way(lane, pending, order, fault)
             if order is not None and order.spilled and fault.kind is FaultKind.CANCELLED:
                 self._retry(lane, pending, fault, now, now)
                 return True
@@ -505,12 +505,12 @@ class Dispatch:
         self._run.halt_when_still()
         return True
 
-    def _other_way(self, lane: Lane, pending: Pending, order: Order | None) -> Lane:
+    def _other_way(self, lane: Lane, pending: Pending, order: Order | None, fault: Fault) -> Lane:
         """The lane that an ask takes after it failed in a batch: live, if that happens too often or time is short."""
         home = self._run.lane_of(request_of(pending))
         if home.live is None:
             return lane if home.transport is lane.transport else home
-        pending.failures += 1
+        pending.failures += fault.kind not in LOAD
         pending.among = 0 if order is None else len(order.intent.asks)
         return home.live if order is not None and order.spilled else self._fitting(home, pending)
 

@@ -14,6 +14,9 @@ from groundswell.transports.batches import SKEW, Batches, Search, receipt_of
 from groundswell.transports.http import Answer, Enclosed, NoAnswer, Refused
 from groundswell.transports.provider import Unseen
 
+TELLING = 20
+"""So many results under ids of others tell that a batch is theirs."""
+
 
 class AnthropicBatch(Batches):
     """The transport of an account that takes batches as Anthropic does."""
@@ -54,17 +57,21 @@ class AnthropicBatch(Batches):
         return Undecided(self.account.batch_poll) if waiting else None
 
     async def _holds(self, batch: Batch, ours: set[str], search: Search) -> bool:
-        """Whether a batch has results under our ids: the first that can be read tells. Raises `Unseen`."""
+        """Whether a batch has results under our ids: the first few that can be read tell. Raises `Unseen`."""
+        others = 0
         for results in batch.results:
             try:
                 async with aclosing(self.provider.http.lines(self.provider.place(results))) as lines:
                     async for line in lines:
                         found = anthropic_batch.read_line(line, lambda _: None, batch.endpoint, 0.0)
-                        if found is not None:
-                            return found[0] in ours
+                        if found is not None and found[0] in ours:
+                            return True
+                        others += found is not None
+                        if others == TELLING:
+                            return False
             except (NoAnswer, Refused) as error:
                 fault = self.provider.why(error)
                 if fault.kind is not FaultKind.NOT_FOUND:
                     raise Unseen(fault) from None
-        search.perhaps = True  # its results are gone, or cannot be read
+        search.perhaps |= not others  # its results are gone, or cannot be read
         return False

@@ -37,7 +37,7 @@ SKEW = 3600.0
 """Seconds by which the provider's clock may be behind ours."""
 CREATE_SETTLES = 120.0
 """Seconds after which an order that was on its way when we first looked is on the list, if it ever will be."""
-SHORT_TRIES, BREAKS = 3, 8
+SHORT_TRIES, BREAKS = 5, 8
 """How often results are read that lack something, and how often those that break off."""
 GONE = 3
 """So many times in a row a provider must say that there is no such thing: once may be too early."""
@@ -56,7 +56,7 @@ Notice = Callable[[BatchInfo], None]
 class Search:
     """What is known of a wave that is looked for: since when, and which batches turned out to be others'.
 
-    `perhaps`: one of those could not be told from ours any more. `missing`: how often there was no list of batches.
+    `perhaps`: one of those could not be told from ours any more.
     """
 
     def __init__(self, first: float, waits: Waits) -> None:
@@ -64,7 +64,6 @@ class Search:
         self.waits = waits
         self.others: set[str] = set()
         self.perhaps = False
-        self.missing = 0
 
 
 class Batches(ABC):
@@ -93,6 +92,7 @@ class Batches(ABC):
         self._patience = patience
         self._seen: dict[str, BatchInfo] = {}
         self._waves: dict[str, tuple[str, int]] = {}
+        self._ordered: set[tuple[str, int]] = set()
         self._searches: dict[tuple[str, int], Search] = {}
 
     @property
@@ -155,6 +155,7 @@ class Batches(ABC):
             except OSError as error:
                 why = f"the wave cannot be written to a temporary file: {error.strerror}"
                 raise WaveFailed(Fault(FaultKind.UNSENT, why)) from error
+            self._ordered.add((wave.run, wave.id))
             answer = await self.order(wave, lines, endpoint)
         batch = self.provider.batch(load(answer.body)) if 200 <= answer.status < 300 else None
         if batch is None:
@@ -243,8 +244,8 @@ class Batches(ABC):
             at_least, heard, missing = None, self.clock.now(), 0
             self._note(batch.info)
             early += not batch.info.open
-            # One that has done something and has no results yet was looked at a moment too early.
-            if early and (batch.results or not batch.info.done or early > SHORT_TRIES):
+            # If it has done more than there are results of, it was looked at a moment too early.
+            if early and (batch.promised >= batch.info.done or early > SHORT_TRIES):
                 return batch
 
     def _bear(self, fault: Fault, heard: float, missing: int, what: str) -> int:
@@ -266,17 +267,19 @@ class Batches(ABC):
         reading.another()
         while True:
             reading.begin()
+            news = False
             try:
                 async with aclosing(self.provider.http.lines(self.provider.place(results))) as lines:
                     async for line in lines:
                         settled = reading.take(line, self.clock.wall())
                         if settled is not None:
+                            news = True
                             yield self._unsaid(settled)
             except (NoAnswer, Refused) as error:
                 fault = self.provider.why(error)
                 heard = self.clock.now() if reading.lines else heard
                 missing = self._bear(fault, heard, missing, f"the results of batch {id}")
-                breaks += reading.lines > 0
+                breaks = 0 if news else breaks + (reading.lines > 0)
                 if breaks == BREAKS:
                     raise WaveOutOfReach(fault) from None
                 await self.provider.pause(waits.next(fault.retry_after))
@@ -290,9 +293,9 @@ class Batches(ABC):
         """A batch failed as a whole: requests that are to blame are told so, and nothing was done for the others."""
         faults, why = verdict(batch)
         for line, fault in faults.items():
-            if line <= len(intent.asks) and reading.settle(intent.asks[line - 1]):
+            if line <= len(intent.asks) and reading.settle(line - 1):
                 yield Settled(intent.asks[line - 1], self.provider.told(fault))
-        if any(True for _ in reading.left):
+        if not reading.done:
             raise self.error(why)
 
     # Adopt.
@@ -305,10 +308,7 @@ class Batches(ABC):
         except Unseen as unseen:
             if unseen.fault.kind is FaultKind.AUTH:
                 raise WaveOutOfReach(unseen.fault) from None
-            search.missing = search.missing + 1 if unseen.fault.kind is FaultKind.NOT_FOUND else 0
-            if search.missing < GONE:
-                return Undecided(search.waits.next(unseen.fault.retry_after))
-            found = self._absent(intent, search, now)  # who has no list of batches has none
+            return Undecided(search.waits.next(unseen.fault.retry_after))
         if not isinstance(found, Undecided):
             del self._searches[key]
         return found
@@ -316,9 +316,10 @@ class Batches(ABC):
     def _absent(self, intent: Intent, search: Search, now: float) -> Absent | Undecided:
         """No batch is this wave's: that is final if the order cannot be on its way any more."""
         timeout = self.account.timeout
-        on_its_way = search.first + min(timeout, CREATE_SETTLES) - now
-        if on_its_way > 0 and self.clock.wall() - intent.at <= SKEW + timeout:
-            return Undecided(on_its_way)
+        left = search.first + min(timeout, CREATE_SETTLES) - now
+        by_another = (intent.run, intent.id) not in self._ordered
+        if left > 0 and not (by_another and self.clock.wall() - intent.at > SKEW + timeout):
+            return Undecided(left)
         return Absent(perhaps_paid=search.perhaps)
 
     def another_wave(self, batch: str, intent: Intent) -> bool:
@@ -351,6 +352,8 @@ class Batches(ABC):
         try:
             await self.provider.patiently(lambda: self._cancel(batch))
         except Unseen as unseen:
+            if unseen.fault.kind is FaultKind.NOT_FOUND:
+                raise WaveFailed(unseen.fault) from None
             raise WaveOutOfReach(unseen.fault) from None
 
     async def _cancel(self, batch: str) -> None:

@@ -7,10 +7,11 @@ key would go along.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from ipaddress import ip_address
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from pyreqwest.client import Client, ClientBuilder
@@ -40,6 +41,7 @@ LONGEST_DOWNLOAD = timedelta(hours=6)
 """For all of a file. Each piece of it has the time that an answer has."""
 LONGEST_LINE = 256 * 1024 * 1024
 
+T = TypeVar("T")
 Usual = Callable[[str | None], Mapping[str, str]]
 """The headers that go along with every request, by the key."""
 
@@ -133,10 +135,13 @@ class Http:
 
         Raises `Refused` if there is no such file, and `NoAnswer` where it breaks off.
         """
+        request = self._client.get(url).timeout(LONGEST_DOWNLOAD).build_streamed()
         try:
-            async with self._client.get(url).timeout(LONGEST_DOWNLOAD).build_streamed() as response:
+            async with AsyncExitStack() as stack:
+                response = await self._in_time(stack.enter_async_context(request))
                 if response.status != 200:
-                    raise Refused(Answer(response.status, response.headers, (await response.bytes()).to_bytes()))
+                    body = await self._in_time(response.bytes())
+                    raise Refused(Answer(response.status, response.headers, body.to_bytes()))
                 async for line in _split(self._pieces(response)):
                     yield line
         except PyreqwestError as error:
@@ -144,15 +149,15 @@ class Http:
 
     async def _pieces(self, response: Response) -> AsyncIterator[bytes]:
         """What comes of a body; each piece of it in time."""
-        while True:
-            try:
-                async with asyncio.timeout(self._timeout):
-                    piece = await response.body_reader.read_chunk()
-            except TimeoutError:
-                raise NoAnswer(Fault(FaultKind.TIMEOUT, f"nothing came for {self._timeout:g} s")) from None
-            if piece is None:
-                return
+        while (piece := await self._in_time(response.body_reader.read_chunk())) is not None:
             yield piece.to_bytes()
+
+    async def _in_time(self, work: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await work
+        except TimeoutError:
+            raise NoAnswer(Fault(FaultKind.TIMEOUT, f"nothing came for {self._timeout:g} s")) from None
 
     async def alive(self, url: str) -> bool:
         """Whether a server answers there at all."""

@@ -19,26 +19,33 @@ class Reader(Protocol):
 class Reading:
     """Reads the files of a batch, each perhaps more than once, and settles every ask once.
 
-    Which requests were asked is known as long as the wave has not been lost to a crash.
+    Which requests were asked is known as long as the wave has not been lost to a crash. A wave may have a hundred
+    thousand asks, so that little is kept of each.
     """
 
     def __init__(self, intent: Intent, endpoint: str, read: Reader) -> None:
-        self._asks = {intent.custom_id(ask): ask for ask in intent.asks}
-        self._asked = {item.ask: item.request for item in intent.items} if isinstance(intent, Wave) else {}
+        self._intent = intent
+        self._items = intent.items if isinstance(intent, Wave) else ()
+        self._places = {intent.custom_id(ask): place for place, ask in enumerate(intent.asks)}
         self._endpoint = endpoint
         self._read = read
-        self._left = set(intent.asks)
-        self._here: set[AskId] = set()
+        self._left = bytearray(b"\x01" * len(intent.asks))
+        self._here = bytearray(len(intent.asks))
         self._strangers = self._unread = self.lines = 0
 
     @property
     def left(self) -> Iterator[AskId]:
         """The asks that have no result, in their order."""
-        return (ask for ask in self._asks.values() if ask in self._left)
+        return (ask for ask, left in zip(self._intent.asks, self._left, strict=True) if left)
+
+    @property
+    def done(self) -> bool:
+        """Whether every ask has a result."""
+        return not any(self._left)
 
     def another(self) -> None:
         """Another file is read."""
-        self._here.clear()
+        self._here = bytearray(len(self._here))
 
     def begin(self) -> None:
         """A file is read from its beginning."""
@@ -53,24 +60,22 @@ class Reading:
         if found is None:
             self._unread += 1
             return None
-        ask = self._asks.get(found[0])
-        if ask is None:
+        place = self._places.get(found[0])
+        if place is None:
             self._strangers += 1
             return None
-        self._here.add(ask)
-        return Settled(ask, found[1]) if self.settle(ask) else None
+        self._here[place] = 1
+        return Settled(self._intent.asks[place], found[1]) if self.settle(place) else None
 
-    def settle(self, ask: AskId) -> bool:
-        """Whether an ask has no result yet; it has one now."""
-        if ask not in self._left:
-            return False
-        self._left.discard(ask)
-        return True
+    def settle(self, place: int) -> bool:
+        """Whether the ask at a place has no result yet; it has one now."""
+        left, self._left[place] = self._left[place], 0
+        return bool(left)
 
     def whole(self, promised: int) -> bool:
         """Whether a file that was read had all that was promised, or all that is wanted."""
-        return not self._left or (not self._unread and len(self._here) + self._strangers >= promised)
+        return self.done or (not self._unread and sum(self._here) + self._strangers >= promised)
 
     def _request(self, custom_id: str) -> Request | None:
-        ask = self._asks.get(custom_id)
-        return None if ask is None else self._asked.get(ask)
+        place = self._places.get(custom_id)
+        return self._items[place].request if place is not None and self._items else None
