@@ -24,6 +24,7 @@ RUN = "batched"
 POLL = 0.02
 SETTLES = 0.5
 """The time limit of an order: so long it takes, at least, until one that nobody has is sent again."""
+PATIENCE = 60.0
 Pair = Literal["openai", "anthropic", "mixed"]
 PAIRS: dict[Pair, tuple[str, str]] = {
     "openai": (MODELS["openai"], MODELS["openai"]),
@@ -86,9 +87,8 @@ async def outcomes(run: Run, settings: Settings) -> list[Outcome[list[str]]]:
 
 def accounts(job: Job) -> Accounts:
     """Both providers at one address; they are looked at often."""
-    said = [
-        f"{name}.{field}" for name in ("openai", "anthropic") for field in (f"batch_poll={POLL}", f"timeout={SETTLES}")
-    ]
+    fields = [f"batch_poll={POLL}", f"timeout={SETTLES if job.via == 'batch' else PATIENCE}"]
+    said = [f"{name}.{field}" for name in ("openai", "anthropic") for field in fields]
     folder = Path(job.store).parent
     return load(environment(job.url, job.key), folder, folder / "home", said)
 

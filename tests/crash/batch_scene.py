@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
@@ -25,7 +28,9 @@ from groundswell.testing.crash import CrashingStore, CrashPoint
 from tests.crash.batch_experiment import RUN, Job, Settings, session
 from tests.crash.nursery import Nursery
 from tests.crash.points import kind_of
+from tests.transports.scene import KEY
 
+PATIENCE = 60.0
 SPEED = 20_000.0
 """Times as fast as ours a provider's clock runs: a batch takes ten minutes there."""
 
@@ -96,6 +101,34 @@ class Provider:
         totals: dict[str, Any] = self.emulator.ledger()["totals"]
         return totals
 
+    @property
+    def faults(self) -> set[str]:
+        """The faults that struck."""
+        entries = [entry for account in self.emulator.ledger()["accounts"].values() for entry in account.values()]
+        return {fault for entry in entries for fault in entry["faults"]}
+
+    def seen(self, kind: str) -> list[Visit]:
+        """The visits of a kind."""
+        return [visit for visit in self.visits if visit.kind == kind]
+
+    def send(self, path: str, body: object, key: str = KEY) -> Any:
+        """Send something as any customer may."""
+        connection = HTTPConnection(self.url.removeprefix("http://"))
+        try:
+            said = {"x-api-key": key, "anthropic-version": "2023-06-01", "authorization": f"Bearer {key}"}
+            connection.request("POST", path, json.dumps(body), said)
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+
+
+def wait_for(come_true: Callable[[], bool]) -> None:
+    """Wait for something that must come true."""
+    until = time.monotonic() + PATIENCE
+    while not come_true():
+        assert time.monotonic() < until, "it did not come true"
+        time.sleep(0.005)
+
 
 @contextmanager
 def provider() -> Iterator[Provider]:
@@ -115,6 +148,14 @@ class Scene:
         self.kills = 0
         self._nursery = nursery
         self._kept: dict[AskId, str] = {}
+
+    def begin(self) -> None:
+        """A session in a process of its own."""
+        self._nursery.start(self.job)
+
+    def end(self) -> None:
+        """It must come to its end by itself."""
+        assert self._nursery.wait() == 0
 
     def killed_at(self, where: str, nth: int = 1) -> bool:
         """A session in a process of its own that dies at a point; whether it got there."""
@@ -164,10 +205,9 @@ class Scene:
 
     def _note(self) -> None:
         """Nothing that was durable before is lost or changed, and nothing is there twice."""
-        kept = {
-            AskId(trial, path): text for trial, path, text in self._rows("SELECT trial, path, settlement FROM asks")
-        }
-        assert self._rows("SELECT count(*) FROM asks") == [(len(kept),)]
+        rows = self._rows("SELECT trial, path, settlement FROM asks")
+        kept = {AskId(trial, path): text for trial, path, text in rows}
+        assert len(kept) == len(rows), "an ask was journalled twice"
         assert self._kept.items() <= kept.items()
         self._kept = kept
 

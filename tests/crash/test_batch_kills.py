@@ -12,6 +12,7 @@ import pytest
 
 from groundswell.testing.crash import CrashPoint, When
 from tests.crash.batch_experiment import Pair, Settings
+from tests.crash.batch_scene import Scene
 from tests.crash.conftest import Staged
 
 PLACES = {
@@ -49,7 +50,7 @@ POINTS = [
 REQUESTS = range(1, 22)
 """A run makes so many at least: three turns of two providers, one of whom wants a file first."""
 COMMITS: list[tuple[int, When]] = [(commit, when) for commit in range(1, 13) for when in ("before", "after")]
-MANY = 24
+SEEDS, KILLS_EACH = range(2), 12
 
 
 @pytest.mark.parametrize(("pair", "place", "nth"), POINTS)
@@ -73,7 +74,33 @@ def test_a_crash_at_any_commit(staged: Staged, commit: int, when: When) -> None:
     scene.check(scene.finish())
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_kill_after_kill_at_any_moment(staged: Staged, seed: int) -> None:
+    scene, random = staged(Settings("mixed", 500, 4), batch_size=25), Random(seed)
+    for _ in range(KILLS_EACH):
+        assert dies(scene, random), "the run ended before it was killed often enough"
+    scene.check(scene.finish())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_hundred_kills_of_one_run(staged: Staged, seed: int) -> None:
+    scene, random = staged(Settings("mixed", 2000, 6), batch_size=25), Random(seed)
+    for _ in range(100):
+        assert dies(scene, random), "the run ended before it was killed often enough"
+    scene.check(scene.finish())
+
+
+def dies(scene: Scene, random: Random) -> bool:
+    """A session that is killed by chance: as a request comes in, as a line is read, or around a commit."""
+    how = random.choice(["request", "request", "line", "line", "before-commit", "after-commit"])
+    if how == "request":
+        return scene.killed_after(random.randint(1, 20))
+    return scene.killed_at(how, random.randint(1, 80 if how == "line" else 4))
+
+
 def test_there_are_a_hundred_crashes() -> None:
-    kills = len(POINTS) + len(REQUESTS) + MANY
+    kills = len(POINTS) + len(REQUESTS) + len(SEEDS) * KILLS_EACH
     assert kills >= 20
     assert kills + len(COMMITS) >= 100
