@@ -221,6 +221,11 @@ class Scene:
         [(count,)] = self._rows("SELECT count(*) FROM waves WHERE ended_at IS NULL")
         return int(count)
 
+    @property
+    def waves(self) -> list[int]:
+        """The sizes of all waves."""
+        return [size for (size,) in self._rows("SELECT size FROM waves ORDER BY id")]
+
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         if not self.path.exists():
             return []

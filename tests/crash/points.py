@@ -7,12 +7,14 @@ intent-noted    the intent of a wave is about to be committed; intent-durable: i
 before-KIND     a request is about to be made, after-KIND: it was answered; KIND as `kind_of` says
 receipt-noted   a receipt is about to be committed; receipt-durable: it is
 line            a line of results was read; downloaded: all were, and nothing of it is durable
-some-settled    some settlements are durable; all-settled: those of a whole wave, but not its end; wave-ended: that too
+some-settled    so many settlements are durable, and the rest is not even read
+all-settled     the settlements of a whole wave are durable, but not its end; wave-ended: that too
 before-commit, after-commit
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
@@ -68,6 +70,13 @@ class Trap:
         """Results are about to be read. If what counts is that they were, nothing more becomes durable from now on."""
         self._holding = self._holding or (self.where == "downloaded" and self._left == 1)
 
+    async def torn(self) -> None:
+        """A line was read. If what counts is that so many are durable and no more, the rest is not read."""
+        if self.where == "some-settled":
+            self._left -= 1
+            if not self._left:
+                await asyncio.Event().wait()
+
     def around(self, commit: Callable[[], None]) -> None:
         """Make a commit, if it comes to that."""
         if self._holding:
@@ -116,6 +125,7 @@ class WatchedHttp(Http):
         async for line in super().lines(url):
             yield line
             self._trap.reach("line")
+            await self._trap.torn()
         self._trap.reach("downloaded")
 
     def _before(self, method: str, url: Url) -> str:

@@ -60,6 +60,15 @@ def test_a_kill_anywhere_on_the_way_of_a_batch(staged: Staged, pair: Pair, place
     scene.check(scene.finish())
 
 
+@pytest.mark.parametrize("pair", ["openai", "anthropic"])
+@pytest.mark.parametrize("settled", [1, 5, 7])
+def test_a_wave_that_was_half_durable_goes_on_as_one(staged: Staged, pair: Pair, settled: int) -> None:
+    scene = staged(Settings(pair))
+    assert scene.killed_at("some-settled", settled)
+    scene.check(scene.finish())
+    assert scene.waves == [6, 6, 6]
+
+
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_a_kill_at_any_request(staged: Staged, request_: int) -> None:
     scene = staged()

@@ -116,6 +116,7 @@ class HeldWaves:
             return
         transport = self._transport(intent)
         order = run.dispatch.departs(run.lanes.that_carried(intent.account, intent.transport), intent)
+        order.unloading = len(wave.prints) < len(intent.asks)  # some of it is settled: nobody goes on without the rest
         try:
             if wave.receipt is None:
                 await self._find(wave, transport)
