@@ -236,6 +236,10 @@ class Scene:
             connection.close()
 
 
+Staged = Callable[..., Scene]
+"""Makes the scene of an experiment, given its settings and what is special about its jobs."""
+
+
 @cache
 def undisturbed(settings: Settings) -> list[list[str] | None]:
     """What the experiment finds when nothing happens to it: the same live and in batches."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,8 @@ import pytest
 
 from tests.crash import batch_scene
 from tests.crash.batch_experiment import Settings
-from tests.crash.batch_scene import Provider, Scene
+from tests.crash.batch_scene import Provider, Scene, Staged
 from tests.crash.nursery import Nursery
-
-Staged = Callable[..., Scene]
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,7 @@ import pytest
 
 from groundswell.testing.crash import CrashPoint, When
 from tests.crash.batch_experiment import Pair, Settings
-from tests.crash.batch_scene import Scene
-from tests.crash.conftest import Staged
+from tests.crash.batch_scene import Scene, Staged
 
 PLACES = {
     "intent-noted": 1,
@@ -49,7 +48,7 @@ POINTS = [
 ]
 REQUESTS = range(1, 22)
 """A run makes so many at least: three turns of two providers, one of whom wants a file first."""
-COMMITS: list[tuple[int, When]] = [(commit, when) for commit in range(1, 13) for when in ("before", "after")]
+COMMITS: list[tuple[int, When]] = [(commit, when) for commit in range(1, 11) for when in ("before", "after")]
 SEEDS, KILLS_EACH = range(2), 12
 
 

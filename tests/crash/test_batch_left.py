@@ -15,11 +15,11 @@ import pytest
 import groundswell
 from groundswell import SettingsError
 from tests.crash.batch_experiment import POLL, SETTLES, Settings
-from tests.crash.batch_scene import PATIENCE, SPEED, Provider, undisturbed, wait_for
-from tests.crash.conftest import Staged
+from tests.crash.batch_scene import PATIENCE, SPEED, Provider, Staged, undisturbed, wait_for
 from tests.crash.nursery import ROOT
 from tests.transports.scene import environment
 
+RUN = ("run", "tests.crash.batch_experiment:driver", "--name", "left", "--via", "batch")
 MAIN = "from groundswell.cli.app import main; main()"
 SETTINGS = Settings()
 A_DAY, A_MONTH = 86_400.0, 31 * 86_400.0
@@ -45,6 +45,7 @@ class Laptop:
 
     def __init__(self, folder: Path, provider: Provider) -> None:
         self._folder = folder
+        self._provider = provider
         self._variables = {
             **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
             **environment(provider.url),
@@ -73,13 +74,31 @@ class Laptop:
         said: dict[str, Any] = json.loads(out)
         return said
 
+    def check(self, summary: dict[str, Any]) -> None:
+        """All is as if nothing had happened, and each ask was paid for once."""
+        assert summary["status"] == "completed"
+        assert summary["analysis"] == undisturbed(SETTINGS)
+        assert (summary["asks"]["resent"], summary["asks"]["failed"]) == (0, 0)
+        books = self._provider.books
+        assert (books["batch_requests"], books["paid_again"], books["requests"]) == (SETTINGS.asks, 0, 0)
+
+
+def test_a_command_that_is_killed_again_and_again(tmp_path: Path, provider: Provider) -> None:
+    opened = Laptop(tmp_path, provider)
+    for requests in (2, 7, 5):
+        with opened.start(*RUN) as process:
+            provider.kill(process.pid, requests)
+            process.communicate(timeout=PATIENCE)
+        assert process.returncode == -signal.SIGKILL
+    opened.check(opened.run("runs", "resume", "left"))
+
 
 @pytest.fixture
 def laptop(tmp_path: Path, provider: Provider) -> Laptop:
     """A laptop that was closed while the first batches of a run were being worked on."""
     provider.clock.run_at(0)
     opened = Laptop(tmp_path, provider)
-    with opened.start("run", "tests.crash.batch_experiment:driver", "--name", "left", "--via", "batch") as process:
+    with opened.start(*RUN) as process:
         wait_for(lambda: len({visit.path for visit in provider.seen("poll")}) == 2)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
@@ -93,12 +112,7 @@ def test_a_laptop_that_is_opened_the_next_day(laptop: Laptop, provider: Provider
     assert (refused.returncode, "another key" in " ".join(err.split())) == (2, True), err
     provider.emulator.advance(A_DAY)
     provider.clock.run_at(SPEED)
-    summary = laptop.run("runs", "resume", "left")
-    assert summary["status"] == "completed"
-    assert summary["analysis"] == undisturbed(SETTINGS)
-    assert (summary["asks"]["sent"], summary["asks"]["resent"]) == (SETTINGS.asks, 0)
-    books = provider.books
-    assert (books["batch_requests"], books["paid_again"], books["requests"]) == (SETTINGS.asks, 0, 0)
+    laptop.check(laptop.run("runs", "resume", "left"))
 
 
 def test_a_laptop_that_is_opened_when_the_results_are_gone(laptop: Laptop, provider: Provider) -> None:

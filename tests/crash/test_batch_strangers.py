@@ -8,8 +8,7 @@ import pytest
 
 from groundswell.emulator.faults import Rule
 from tests.crash.batch_experiment import SETTLES, Settings
-from tests.crash.batch_scene import SPEED, Provider, wait_for
-from tests.crash.conftest import Staged
+from tests.crash.batch_scene import SPEED, Provider, Staged, wait_for
 
 SIZE = 6
 SETTINGS = Settings("anthropic", trials=SIZE, turns=2)
