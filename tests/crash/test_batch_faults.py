@@ -50,7 +50,7 @@ RATES = [
     *rules("results-cut", RESULTS, "GET", rate=0.2),
     *rules("results-short", RESULTS, "GET", rate=0.02),
 ]
-PLACES = [("after-create", 1), ("before-poll", 1), ("line", 3), ("downloaded", 1)]
+PLACES = [("after-create", 1), ("line", 3), ("downloaded", 1)]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -75,7 +75,7 @@ def test_kills_while_a_lost_order_is_looked_for(staged: Staged, provider: Provid
     scene.check(scene.finish())
 
 
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 30))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 30))])
 def test_any_kills_on_top_of_any_faults(staged: Staged, provider: Provider, seed: int) -> None:
     scene, random = staged(Settings(trials=60, turns=4), batch_size=10), Random(seed)
     provider.emulator.set_faults(*RATES)

@@ -26,17 +26,26 @@ A_DAY, A_MONTH = 86_400.0, 31 * 86_400.0
 ANOTHER = "sk-of-somebody-else"
 
 
-PLACES = [("intent-durable", 2), ("after-create", 2), ("receipt-durable", 2), ("line", 2), ("downloaded", 1)]
+PLACES = [
+    ("intent-durable", 2, 0.0),
+    ("after-create", 2, 0.0),
+    ("receipt-durable", 2, 0.0),
+    ("line", 2, SPEED),
+    ("downloaded", 1, SPEED),
+]
+"""Where a session dies, and how fast the provider's clock runs: where it stands still, the batches are in progress."""
 REFUSED = r"a wave of 3 asks is in flight on \w+ by \w+_batch, but was sent with another key"
 
 
-@pytest.mark.parametrize(("place", "nth"), PLACES)
-def test_another_key_is_refused(staged: Staged, provider: Provider, place: str, nth: int) -> None:
+@pytest.mark.parametrize(("place", "nth", "speed"), PLACES)
+def test_another_key_is_refused(staged: Staged, provider: Provider, place: str, nth: int, speed: float) -> None:
+    provider.clock.run_at(speed)
     scene = staged(SETTINGS)
     assert scene.killed_at(place, nth)
     with pytest.raises(SettingsError, match=REFUSED):
         scene.finish(key=ANOTHER)
     assert not [visit for visit in provider.visits if visit.key == ANOTHER]
+    provider.clock.run_at(SPEED)
     scene.check(scene.finish())
 
 
