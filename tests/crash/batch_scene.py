@@ -14,6 +14,7 @@ from functools import cache
 from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -36,15 +37,11 @@ SPEED = 20_000.0
 
 
 class Visit(NamedTuple):
-    """A request that came to the provider: what for, and of which batch or file."""
+    """A request that came to the provider: what for, where, and with which key."""
 
     kind: str
     path: str
     key: str
-
-    @property
-    def at_anthropic(self) -> bool:
-        return "/messages" in self.path
 
 
 class Provider:
@@ -54,8 +51,8 @@ class Provider:
         self.emulator = emulator
         self.url = emulator.url
         self.visits: list[Visit] = []
-        self._doomed = 0
-        self._left = 0
+        self._lock = Lock()
+        self._doomed = self._left = 0
         app = emulator._emulator.app
         self.clock = app.world.clock
         app.exact = {route: self._watched(handler) for route, handler in app.exact.items()}
@@ -73,19 +70,26 @@ class Provider:
 
     def _strike(self) -> None:
         """The customer dies before it hears an answer. What it asked for is done all the same."""
-        self._left -= 1
-        if not self._left and self._doomed:
-            os.kill(self._doomed, signal.SIGKILL)
-            self._doomed = 0
+        with self._lock:
+            self._left -= 1
+            if not self._left and self._doomed:
+                os.kill(self._doomed, signal.SIGKILL)
 
-    def kill(self, process: int, at: int) -> None:
-        """Kill a process when so many more requests have come."""
-        self._doomed, self._left = process, at
+    def await_requests(self, count: int) -> None:
+        """Somebody will be killed when so many more requests have come."""
+        with self._lock:
+            self._left, self._doomed = count, 0
 
-    def spare(self) -> bool:
-        """Kill nobody any more; whether that was still to come."""
-        spared, self._doomed = bool(self._doomed), 0
-        return spared
+    def doom(self, process: int) -> None:
+        """It is this process."""
+        with self._lock:
+            self._doomed = process
+            if self._left <= 0:
+                os.kill(process, signal.SIGKILL)
+
+    def spare(self) -> None:
+        """Kill nobody any more."""
+        self.await_requests(0)
 
     def reset(self) -> None:
         """Empty books, no faults."""
@@ -164,7 +168,8 @@ class Scene:
 
     def killed_after(self, requests: int) -> bool:
         """A session in a process of its own that is killed as its so-manieth request comes in; whether it was."""
-        self.provider.kill(self._nursery.start(self.job), requests)
+        self.provider.await_requests(requests)
+        self.provider.doom(self._nursery.start(self.job))
         return self._buried()
 
     def _buried(self) -> bool:
