@@ -37,7 +37,7 @@ PLACES = {
 
 def _turns(pair: Pair, place: str, often: int) -> tuple[Pair, str, int]:
     """A place with the so-manieth time that it is reached; chance says which."""
-    return pair, place, Random(f"{pair} {place}").randint(1, 3 * often)
+    return pair, place, Random(f"{pair} {place}").randint(1, 2 * often)
 
 
 POINTS = [
@@ -54,7 +54,7 @@ SEEDS, KILLS_EACH = range(2), 12
 
 @pytest.mark.parametrize(("pair", "place", "nth"), POINTS)
 def test_a_kill_anywhere_on_the_way_of_a_batch(staged: Staged, pair: Pair, place: str, nth: int) -> None:
-    scene = staged(Settings(pair))
+    scene = staged(Settings(pair, turns=2))
     assert scene.killed_at(place, nth)
     scene.check(scene.finish())
 
