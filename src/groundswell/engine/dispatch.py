@@ -521,11 +521,11 @@ class Dispatch:
         else:
             self._queue(lane).calls -= 1
 
-    def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
-        """An ask of an earlier session, which counts as flying already, ended."""
+    def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> bool:
+        """An attempt of an earlier session, which counts as flying already, ended. Whether the ask has, too."""
         self.flying -= 1
         self._count_flying(lane, 1)
-        self.arrived(lane, pending, wave, settlement)
+        return self.arrived(lane, pending, wave, settlement)
 
     def _failed(self, lane: Lane, pending: Pending, fault: Fault, wave: int, now: float) -> bool:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
