@@ -133,8 +133,10 @@ class Http:
 
         Raises `Refused` if there is no such file, and `NoAnswer` where it breaks off.
         """
+        # With a buffer, what had come of a short file before it broke off would be lost.
+        download = self._client.get(url).timeout(LONGEST_DOWNLOAD).streamed_read_buffer_limit(0)
         try:
-            async with self._client.get(url).timeout(LONGEST_DOWNLOAD).build_streamed() as response:
+            async with download.build_streamed() as response:
                 if response.status != 200:
                     raise Refused(Answer(response.status, response.headers, (await response.bytes()).to_bytes()))
                 async for line in _split(self._pieces(response)):
