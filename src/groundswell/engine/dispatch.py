@@ -452,7 +452,8 @@ class Dispatch:
             for pending in pendings:
                 pending.failures = ways.TRIES  # not even one by itself
                 queue.asks.remove(pending)
-                self._enqueue(lane, pending)
+                self.batches.note(lane, f"one by itself is too much for the queue: {failed.fault.message}")
+                self._enqueue(lane.live or lane, pending)
             queue.released -= len(pendings)
         elif hold is not None:
             hold.shut = f"{lane.account} takes no batches: {failed.fault.message}"

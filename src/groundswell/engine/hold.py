@@ -47,6 +47,7 @@ class Room:
         self.told = limit
         self.limit: float = inf if limit is None else limit
         self.taken = 0.0
+        self._waiting = 0
         self.not_before = 0.0
         self._pause = FIRST_PAUSE
 
@@ -57,10 +58,12 @@ class Room:
     def take(self, amount: float) -> None:
         """Something leaves in a batch."""
         self.taken += amount
+        self._waiting += 1
 
     def free(self, amount: float) -> None:
         """Something of a batch has ended, and there is room for other things."""
-        self.taken = max(0.0, self.taken - amount)
+        self._waiting -= 1
+        self.taken = max(0.0, self.taken - amount) if self._waiting else 0.0  # sums of fractions leave a rest
         self.not_before = 0.0
 
     def refused(self, amount: float, told: int | None, now: float) -> None:

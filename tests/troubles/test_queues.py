@@ -1,0 +1,76 @@
+"""Providers limit what may wait in their queues, and conversations grow: what fitted at the first turn may not later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from groundswell.emulator.limits import RateLimits
+from groundswell.emulator.server import running
+from tests.troubles.scene import HURRIED, Ran, Scene, talk, topics
+
+TURNS = 6
+TALKS = 20
+
+
+@contextmanager
+def limited(folder: Path, **limits: int) -> Iterator[Scene]:
+    """A scene at a provider whose queue has so much room."""
+    with running(msgspec.structs.replace(HURRIED, limits=RateLimits(**limits))) as emulator:
+        yield Scene(folder, emulator)
+
+
+def broken(scene: Scene) -> int:
+    """How often a limit was broken, by the books."""
+    accounts = scene.emulator.ledger()["accounts"].values()
+    return sum(sum(entry["limits_broken"].values()) for models in accounts for entry in models.values())
+
+
+def _check(scene: Scene, ran: Ran, whole: list[object]) -> None:
+    """All is as in a live run; what is refused for want of room was not sent, and does not count as a failure."""
+    books = scene.books
+    assert ran.texts == whole
+    assert books["paid_again"] == 0
+    assert books["requests"] + books["batch_requests"] == ran.counters.sent == TALKS * TURNS
+    assert books["requests"] == sum(size for size, _ in ran.lived)
+    assert {why.startswith("a single request") for _, why in ran.lived} <= {True}, "the last of a turn may be alone"
+    assert ran.counters.retried == 0
+
+
+@pytest.mark.parametrize(
+    ("provider", "limits", "why"),
+    [
+        ("openai", {"enqueued_tokens": 1500}, "Enqueued token limit"),
+        ("anthropic", {"queued_requests": 13}, "limit of 13 batch requests"),
+    ],
+)
+def test_a_queue_that_is_found_to_be_small(
+    tmp_path: Path, provider: str, limits: dict[str, int], why: str
+) -> None:
+    with limited(tmp_path, **limits) as scene:
+        whole = scene.undisturbed(talk, topics(provider, TALKS, TURNS))
+        ran = scene.run(talk, topics(provider, TALKS, TURNS))
+        _check(scene, ran, whole)
+        assert 1 <= broken(scene) <= 3
+        assert len(ran.held) == broken(scene)
+        assert {why in said for said in ran.held} == {True}
+        assert ran.sent[0] == (TALKS if provider == "openai" else 13), "the first turn fits where tokens are counted"
+
+
+@pytest.mark.parametrize(
+    ("provider", "limits", "room"),
+    [("openai", {"enqueued_tokens": 1500}, 1500), ("anthropic", {"queued_requests": 13}, 13)],
+)
+def test_a_queue_that_is_known_to_be_small(tmp_path: Path, provider: str, limits: dict[str, int], room: int) -> None:
+    with limited(tmp_path, **limits) as scene:
+        whole = scene.undisturbed(talk, topics(provider, TALKS, TURNS))
+        scene.flags.append(f"{provider}.batch_queue={room}")
+        ran = scene.run(talk, topics(provider, TALKS, TURNS))
+        _check(scene, ran, whole)
+        assert broken(scene) == 0
+        assert ran.held == []
+        assert max(ran.sent) <= TALKS
