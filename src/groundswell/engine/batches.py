@@ -25,12 +25,14 @@ from groundswell.engine.purse import Purse
 from groundswell.engine.records import About, Intent, Receipt
 from groundswell.engine.ways import Case
 from groundswell.errors import WaveError
-from groundswell.program.request import Fault, Reply, Settlement
+from groundswell.program.request import Chat, Fault, Reply, Request, Settlement
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
 SAMPLE = 64
+FRAME = 4
+"""Tokens that providers count for each message beside its text; in short ones, as much as the text."""
 
 
 class Order:
@@ -84,7 +86,7 @@ class Batches:
             size = lane.batching.size(request)
             if isinstance(size, Fault):
                 return f"they cannot be put into a batch: {size.message}"
-            pending.load = Load(size, expected_usage(request).input_tokens)
+            pending.load = Load(size, _prompt_tokens(request))
         return "they are too large for a batch" if pending.load.bytes > lane.hold.capacity.bytes else None
 
     def why_live(self, lane: Lane, asks: Iterable[Pending], size: int, now: float, *, fresh: bool) -> str | None:
@@ -119,7 +121,7 @@ class Batches:
     def take(self, lane: Lane, pending: Pending) -> None:
         """An ask takes room in a provider's queue, or has it there from an earlier session."""
         if lane.hold is not None:
-            load = pending.load or Load(0, expected_usage(request_of(pending)).input_tokens)
+            load = pending.load or Load(0, _prompt_tokens(request_of(pending)))
             pending.berth = lane.hold, lane.hold.take(load)
 
     def came_back(self, pending: Pending, settlement: Settlement | None = None) -> float:
@@ -235,6 +237,12 @@ class Batches:
         prices = [self._purse.price(lane, request, expected_usage(request)) for request in some]
         known = [price for price in prices if price is not None]
         return sum(known) * size / len(some) if len(known) == len(some) else None
+
+
+def _prompt_tokens(request: Request) -> int:
+    """The tokens that a provider is likely to count as waiting."""
+    framed = len(request.messages) if isinstance(request, Chat) else 0
+    return expected_usage(request).input_tokens + FRAME * framed
 
 
 def _again(asks: Iterable[Pending], size: int) -> int:
