@@ -89,6 +89,11 @@ class Batches:
             pending.load = Load(size, _prompt_tokens(request))
         return "they are too large for a batch" if pending.load.bytes > lane.hold.capacity.bytes else None
 
+    def stragglers(self, asks: Iterable[Pending]) -> tuple[int, str | None]:
+        """How many of these asks failed in a batch, and why they go live before the others leave, if so."""
+        failed = [pending.among for pending in asks if pending.among]
+        return len(failed), ways.few_failed(len(failed), max(failed, default=0))
+
     def why_live(self, lane: Lane, asks: Iterable[Pending], size: int, now: float, *, fresh: bool) -> str | None:
         """Why asks that are about to leave go live, if so. What is chosen is told when they are `fresh`."""
         assert lane.hold is not None

@@ -255,6 +255,10 @@ class Dispatch:
     def _ship(self, lane: Lane, queue: Queue, wanted: int, now: float, *, fresh: bool) -> None:
         """Let asks go in batches, or live where that is better."""
         if lane.live is not None:
+            few, why = self.batches.stragglers(queue.asks) if fresh else (0, None)
+            if why is not None and few < wanted:
+                self._let_catch_up(lane, lane.live, queue, few, why)
+                return
             why = self.batches.why_live(lane, queue.asks, queue.cohort, now, fresh=fresh)
             if why is not None:
                 self._go_live(lane, lane.live, queue, wanted, why)
@@ -283,6 +287,13 @@ class Dispatch:
         aside.released += count
         queue.released = max(0, queue.released - count)
         self.schedule()
+
+    def _let_catch_up(self, lane: Lane, live: Lane, queue: Queue, few: int, why: str) -> None:
+        """A few that failed in a batch go live; the others wait for them, so that none falls a turn behind."""
+        queue.asks = deque(sorted(queue.asks, key=lambda pending: not pending.among))
+        self._go_live(lane, live, queue, few, why)
+        queue.released = 0
+        self._send(live, self._queue(live), self._run.clock.now())
 
     def _quiet(self) -> bool:
         """Whether a barrier opens: no program can go on, and nothing comes in. What is in batches has its own time."""

@@ -50,13 +50,20 @@ def why_live(case: Case) -> str | None:
         return case.shut
     if case.size == 1:
         return "a single request gains nothing from a batch but its price, and would be waited for"
-    if case.again and case.size <= FEW * case.again:
-        return f"they are the {case.size} of {case.again} in a batch that failed; the others need not wait for another"
+    if (few := few_failed(case.size, case.again)) is not None:
+        return few
     if case.left is not None and (late := _too_late(case, case.left)) is not None:
         return late
     if case.via == "auto" and case.saved is not None and case.saved < WORTH_IT:
         return f"a batch would save ${max(case.saved, 0.0):.4f}, less than a cent"
     return None
+
+
+def few_failed(size: int, among: int) -> str | None:
+    """Why asks go live that failed in a batch of so many, if they are few; `among` is 0 where they did not fail."""
+    if not among or size > FEW * among:
+        return None
+    return f"they are the {size} of {among} in a batch that failed; the others need not wait for another"
 
 
 def _too_late(case: Case, left: float) -> str | None:
