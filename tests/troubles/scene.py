@@ -83,8 +83,12 @@ class Hurried:
     def call_at(self, when: float, then: Callable[[], None]) -> Callable[[], None]:
         number = next(self._number)
         self._due[number] = when, then
-        handles = [self._set(number, when)]
-        return lambda: (self._due.pop(number, None), handles[0].cancel())[1]
+        self._set(number, when)
+
+        def cancel() -> None:
+            self._due.pop(number, None)
+
+        return cancel
 
     def move(self, seconds: float) -> None:
         """Let time pass at once."""
@@ -92,8 +96,8 @@ class Hurried:
         for number, (when, _) in list(self._due.items()):
             self._set(number, when)
 
-    def _set(self, number: int, when: float) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(max(0.0, when - self.now()) / self._speed, self._ring, number)
+    def _set(self, number: int, when: float) -> None:
+        asyncio.get_running_loop().call_later(max(0.0, when - self.now()) / self._speed, self._ring, number)
 
     def _ring(self, number: int) -> None:
         if number in self._due:
@@ -153,7 +157,7 @@ class Scene:
     """A folder with a store, and accounts that all lead to one emulator."""
 
     def __init__(self, folder: Path, emulator: Threaded) -> None:
-        self.folder, self.emulator = folder, emulator
+        self.folder, self.emulator, self.url = folder, emulator, emulator.url
         self.flags = [f"{name}.batch_poll=0.02" for name in CREATE]
         self.on: list[Callable[[Event], None]] = []
         self.clock = Hurried()
@@ -171,7 +175,7 @@ class Scene:
         events: list[Event] = []
 
         async def main() -> Ran:
-            accounts = load(environment(self.emulator.url), self.folder, self.folder / "home", self.flags)
+            accounts = load(environment(self.url), self.folder, self.folder / "home", self.flags)
             listeners = [events.append, *self.on]
             store = self.folder / "runs.db"
             opened = groundswell.open(
@@ -213,5 +217,3 @@ class Scene:
         """The sums of the emulator's ledger."""
         totals: dict[str, Any] = self.emulator.ledger()["totals"]
         return totals
-
-

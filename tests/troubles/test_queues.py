@@ -1,4 +1,4 @@
-"""Providers limit what may wait in their queues, and conversations grow: what fitted at the first turn may not later."""
+"""Providers limit what may wait in their queues, and conversations grow: what fits at the first turn may not later."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def broken(scene: Scene) -> int:
     return sum(sum(entry["limits_broken"].values()) for models in accounts for entry in models.values())
 
 
-def _check(scene: Scene, ran: Ran, whole: list[object]) -> None:
+def _check(scene: Scene, ran: Ran, whole: list[object], turns: int = TURNS) -> None:
     """All is as in a live run; what is refused for want of room was not sent, and does not count as a failure."""
     books = scene.books
     assert ran.texts == whole
     assert books["paid_again"] == 0
-    assert books["requests"] + books["batch_requests"] == ran.counters.sent == TALKS * TURNS
+    assert books["requests"] + books["batch_requests"] == ran.counters.sent == TALKS * turns
     assert books["requests"] == sum(size for size, _ in ran.lived)
     assert {why.startswith("a single request") for _, why in ran.lived} <= {True}, "the last of a turn may be alone"
     assert ran.counters.retried == 0
@@ -48,9 +48,7 @@ def _check(scene: Scene, ran: Ran, whole: list[object]) -> None:
         ("anthropic", {"queued_requests": 13}, "limit of 13 batch requests"),
     ],
 )
-def test_a_queue_that_is_found_to_be_small(
-    tmp_path: Path, provider: str, limits: dict[str, int], why: str
-) -> None:
+def test_a_queue_that_is_found_to_be_small(tmp_path: Path, provider: str, limits: dict[str, int], why: str) -> None:
     with limited(tmp_path, **limits) as scene:
         whole = scene.undisturbed(talk, topics(provider, TALKS, TURNS))
         ran = scene.run(talk, topics(provider, TALKS, TURNS))
@@ -62,15 +60,31 @@ def test_a_queue_that_is_found_to_be_small(
 
 
 @pytest.mark.parametrize(
-    ("provider", "limits", "room"),
-    [("openai", {"enqueued_tokens": 1500}, 1500), ("anthropic", {"queued_requests": 13}, 13)],
+    ("provider", "limits", "turns"),
+    [
+        ("openai", {"enqueued_tokens": 1500}, TURNS),
+        ("openai", {"enqueued_tokens": 120}, 1),
+        ("anthropic", {"queued_requests": 13}, TURNS),
+    ],
 )
-def test_a_queue_that_is_known_to_be_small(tmp_path: Path, provider: str, limits: dict[str, int], room: int) -> None:
+def test_a_queue_that_is_known_to_be_small(tmp_path: Path, provider: str, limits: dict[str, int], turns: int) -> None:
     with limited(tmp_path, **limits) as scene:
-        whole = scene.undisturbed(talk, topics(provider, TALKS, TURNS))
-        scene.flags.append(f"{provider}.batch_queue={room}")
-        ran = scene.run(talk, topics(provider, TALKS, TURNS))
-        _check(scene, ran, whole)
+        whole = scene.undisturbed(talk, topics(provider, TALKS, turns))
+        scene.flags += [f"{provider}.batch_queue={room}" for room in limits.values()]
+        ran = scene.run(talk, topics(provider, TALKS, turns))
+        _check(scene, ran, whole, turns)
         assert broken(scene) == 0
         assert ran.held == []
-        assert max(ran.sent) <= TALKS
+
+
+def test_a_queue_that_is_too_small_for_one_request(tmp_path: Path) -> None:
+    with limited(tmp_path, enqueued_tokens=60) as scene:
+        specs = topics("openai", 8, 3)
+        whole = scene.undisturbed(talk, specs)
+        ran = scene.run(talk, specs)
+        books = scene.books
+        alone = sum(size for size, why in ran.lived if "one by itself is too much for the queue" in why)
+        assert ran.texts == whole
+        assert (books["requests"] + books["batch_requests"], books["paid_again"]) == (24, 0)
+        assert alone >= 4, "the last turns of most are too long"
+        assert ran.counters.sent == 24

@@ -1,4 +1,4 @@
-"""Troubles that end a session, or a batch before its time: what is done is kept, and a resume pays only for the rest."""
+"""Troubles that end a session, or a batch before its time: what is done is kept, and only the rest is paid for."""
 
 from __future__ import annotations
 

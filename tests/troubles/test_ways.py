@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from groundswell import Image, Limits, RunOptions, Text, Tool, Trial, program
@@ -13,6 +12,8 @@ from groundswell.emulator.faults import Rule
 from groundswell.engine.events import RouteChosen
 from groundswell.program.request import Usage, user
 from groundswell.program.trial import Program
+from tests.transports.batch_scene import Scripted, said
+from tests.transports.little import Got, serving
 from tests.transports.scene import EMBEDDERS, MODELS, Texts, vectors
 from tests.troubles.scene import BATCH, Ran, Scene, Topic, talk, topics
 from tests.troubles.table import BOTH
@@ -53,7 +54,7 @@ async def seen(trial: Trial, spec: Topic) -> str:
 @program("tests/troubles/spoilt")
 async def spoilt(trial: Trial, spec: Topic) -> str:
     """A request that is bad, if it is about nothing: OpenAI would fail a whole batch for it."""
-    extra = None if spec.about else {"messages": []}
+    extra: dict[str, Any] | None = None if spec.about else {"messages": []}
     return (await trial.ask(spec.model, f"Tell me about {spec.about}", extra=extra, temperature=0.0)).text
 
 
@@ -158,9 +159,7 @@ def test_more_asks_than_a_batch_holds(scene: Scene, provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", BOTH)
-def test_batches_are_no_larger_than_they_may_be(
-    scene: Scene, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_are_no_larger_than_they_may_be(scene: Scene, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     specs = [*topics(provider, MANY), Topic(MODELS[provider], "this and that " * 200)]
     whole = scene.undisturbed(talk, specs)
     monkeypatch.setattr(openai_batch, "LARGEST_FILE", 2000)
@@ -215,6 +214,46 @@ def test_a_partner_who_is_live(scene: Scene) -> None:
     ran = scene.run(talk, specs)
     _check(scene, ran, whole, 2 * MANY, 2 * MANY)
     assert [why for size, why in ran.lived if not size] == ["ollama has no batch API"]
+
+
+NOT_FOR_BATCHES = "The model 'gpt-4o-mini' is not supported in the Batch API."
+
+
+def _in_validation(got: Got) -> bytes:
+    """A batch that has failed because of its model."""
+    batch = {"id": "batch_1", "object": "batch", "endpoint": "/v1/chat/completions", "status": "failed"}
+    errors = [{"code": "invalid_model", "message": NOT_FOR_BATCHES, "line": number} for number in (1, 2)]
+    return said({**batch, "errors": {"object": "list", "data": errors}})
+
+
+def _reply(got: Got) -> bytes:
+    """Whatever it is asked, it says the same."""
+    message = {"role": "assistant", "content": "Well."}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
+    return said({"object": "chat.completion", "model": "gpt-4o-mini", "choices": [choice], "usage": usage})
+
+
+REFUSED = said({"error": {"message": NOT_FOR_BATCHES, "type": "invalid_request_error"}}, "400 Bad Request")
+
+
+@pytest.mark.parametrize("order", [_in_validation, REFUSED], ids=["told in validation", "told at once"])
+def test_a_model_that_is_not_for_batches(scene: Scene, order: object) -> None:
+    answers = {
+        "POST /v1/files": said({"id": "file-1", "object": "file"}),
+        "POST /v1/batches": order,
+        "GET /v1/batches/batch_1": _in_validation,
+        "POST /v1/chat/completions": _reply,
+    }
+    with serving(Scripted(**answers)) as little:
+        scene.url = little.url
+        ran = scene.run(talk, topics("openai", MANY, 2))
+        orders = [got for got in little.got if got.line.startswith("POST /v1/batches")]
+        asked = [got for got in little.got if got.line.startswith("POST /v1/chat")]
+    assert ran.texts == [["Well.", "Well."]] * MANY
+    assert (len(orders), len(asked)) == (1, 2 * MANY), "it is not tried again"
+    assert [(size, NOT_FOR_BATCHES in why) for size, why in ran.lived] == [(MANY, True)] * 2
+    assert (ran.counters.sent, ran.counters.retried) == (2 * MANY, 0)
 
 
 def test_an_account_whose_batches_are_off(scene: Scene) -> None:
