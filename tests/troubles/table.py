@@ -22,6 +22,7 @@ class Trouble(NamedTuple):
     retried  how many asks are sent again, by the kind of fault
     lived    how many asks go live in the end, and why
     held     why asks are held back meanwhile
+    found    the batch is one that was looked for
     again    how many are paid for again, since the provider lost what was paid for
     """
 
@@ -32,6 +33,7 @@ class Trouble(NamedTuple):
     retried: Mapping[str, int] = {}
     lived: tuple[int, str] | None = None
     held: str = ""
+    found: bool = False
     again: int = 0
     whose: tuple[str, ...] = BOTH
 
@@ -104,7 +106,7 @@ RESULTS = [
     Trouble("results break off", read("results-cut")),
     Trouble("results break off, again and again", read("results-cut", 5)),
     Trouble("results are short", read("results-short")),
-    Trouble("results are short twice", read("results-short", 2)),
+    Trouble("results are short, again and again", read("results-short", 5)),
     Trouble("results fail", (Rule(fault="503", path="*/content", times=5), *look("500", 5))),
 ]
 
@@ -142,10 +144,10 @@ ORDERS = [
     Trouble("orders are refused", order("400", None), (), retried=again("unsent", 2), lived=(MANY, TWICE)),
     Trouble("orders are too large", order("413", None), (), retried=again("unsent", 2), lived=(MANY, TWICE)),
     Trouble("there is no batch API", order("404", None), (), lived=(MANY, "takes no batches: the account takes no")),
-    Trouble("an order's answer is lost", order("drop-after")),
-    Trouble("an order's answer breaks off", order("truncated")),
-    Trouble("an order's answer is no JSON", order("malformed")),
-    Trouble("and the list fails", order("drop-after") + listing("500", 4), held=UNSURE),
+    Trouble("an order's answer is lost", order("drop-after"), found=True),
+    Trouble("an order's answer breaks off", order("truncated"), found=True),
+    Trouble("an order's answer is no JSON", order("malformed"), found=True),
+    Trouble("and the list fails", order("drop-after") + listing("500", 4), held=UNSURE, found=True),
     Trouble("a batch cannot be looked at for long", look("503", 60)),
     Trouble("a batch is an HTML page", look("html", 3)),
     Trouble("a batch is cut off", look("drop", 3) + look("truncated", 3)),
@@ -175,3 +177,24 @@ UNSURE_ORDERS = [
 """What the provider may have made a batch of: one looks for it as long as it may still come."""
 
 TROUBLES = [*LINES, *RESULTS, *FAILED, *QUEUES, *ORDERS, *UNSURE_ORDERS]
+
+STORM = (
+    Rule(fault="line-500", rate=0.05, path="batch:*"),
+    Rule(fault="line-429", rate=0.05, path="batch:*"),
+    Rule(fault="line-bare", rate=0.05),
+    Rule(fault="line-twice", rate=0.05),
+    Rule(fault="line-stranger", rate=0.05),
+    Rule(fault="results-cut", rate=0.2),
+    Rule(fault="results-short", rate=0.2),
+    Rule(fault="503", rate=0.2, path="*/batches/*"),
+    Rule(fault="500", rate=0.2, path="*/batches", method="GET"),
+    Rule(fault="drop", rate=0.2, path="/v1/files"),
+    Rule(fault="drop-after", rate=0.3, path="*/batches", method="POST"),
+    Rule(fault="enqueued-at-create", rate=0.1),
+    Rule(fault="enqueued", rate=0.1),
+    Rule(fault="batch-failed", rate=0.1),
+    Rule(fault="batch-stalls", rate=0.1),
+    Rule(fault="500", rate=0.1, path="/v1/chat/*"),
+    Rule(fault="529", rate=0.1, path="/v1/messages"),
+)
+"""Something of everything, but for what loses a reply that was paid for."""

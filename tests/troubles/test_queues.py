@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.server import running
+from groundswell.engine.hold import Capacity, Hold, Load, Room
 from tests.troubles.scene import HURRIED, Ran, Scene, talk, topics
 
 TURNS = 6
@@ -75,6 +79,23 @@ def test_a_queue_that_is_known_to_be_small(tmp_path: Path, provider: str, limits
         _check(scene, ran, whole, turns)
         assert broken(scene) == 0
         assert ran.held == []
+
+
+amounts = st.lists(st.integers(1, 5000), max_size=30)
+
+
+@given(amounts, amounts, st.randoms(use_true_random=False))
+def test_a_queue_that_is_empty_has_room_for_one_that_is_too_large(
+    seen: list[int], tokens: list[int], chance: Random
+) -> None:
+    hold = Hold(Capacity(10, 1000), Room(60))
+    for counted in seen:
+        hold.counted(100.0, counted)
+    taken = [hold.take(Load(1, each)) for each in tokens]
+    chance.shuffle(taken)
+    for amount in taken:
+        hold.free(amount)
+    assert hold.fit([Load(1, 10**9)], 0.0) == 1
 
 
 def test_a_queue_that_is_too_small_for_one_request(tmp_path: Path) -> None:

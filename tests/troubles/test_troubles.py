@@ -6,8 +6,10 @@ from collections import Counter
 
 import pytest
 
+from groundswell.emulator.faults import Rule
+from groundswell.engine.events import BatchSent
 from tests.troubles.scene import Ran, Scene, talk, topics
-from tests.troubles.table import MANY, TROUBLES, UNSURE_ORDERS, Trouble
+from tests.troubles.table import BOTH, MANY, STORM, TROUBLES, UNSURE_ORDERS, Trouble
 
 ROWS = [(trouble, provider) for trouble in TROUBLES for provider in trouble.whose]
 
@@ -44,6 +46,7 @@ def _check_events(ran: Ran, trouble: Trouble) -> None:
     """It is told why."""
     assert trouble.batches is None or tuple(ran.sent) == trouble.batches
     assert ran.retried == Counter(trouble.retried)
+    assert not trouble.found or [event.found for event in ran.told(BatchSent)] == [True]
     if trouble.lived is None:
         assert ran.lived == []
     else:
@@ -61,3 +64,29 @@ def _check_books(scene: Scene, ran: Ran, trouble: Trouble) -> None:
     assert books["paid_again"] == trouble.again
     if not trouble.again and "content_filter" not in trouble.missing:
         assert ran.counters.usd == pytest.approx(books["dollars"])
+
+
+@pytest.mark.parametrize("provider", BOTH)
+def test_results_that_stay_short(scene: Scene, provider: str) -> None:
+    """What lies beyond the end of the results cannot be had: it is paid for again, and only that."""
+    specs = topics(provider, MANY)
+    whole = scene.undisturbed(talk, specs)
+    scene.disturb(Rule(fault="results-short", times=8))
+    ran = scene.run(talk, specs)
+    assert ran.texts == whole
+    assert 0 < scene.books["paid_again"] < MANY
+    assert ran.retried == {"garbled": scene.books["paid_again"]}
+    assert ran.sent == [MANY, scene.books["paid_again"]]
+
+
+@pytest.mark.parametrize("provider", BOTH)
+def test_everything_at_once(scene: Scene, provider: str) -> None:
+    specs = topics(provider, 30, 4)
+    whole = scene.undisturbed(talk, specs)
+    scene.flags.append(f"{provider}.timeout=2")
+    scene.disturb(*STORM)
+    ran = scene.run(talk, specs)
+    books = scene.books
+    assert ran.texts == whole
+    assert (books["paid_again"], books["requests"] + books["batch_requests"]) == (0, 120)
+    assert ran.counters.usd == pytest.approx(books["dollars"])
