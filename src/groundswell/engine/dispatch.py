@@ -499,7 +499,7 @@ class Dispatch:
             self._wait_for_room(lane, hold, amount, failed)
         self.schedule()
 
-    def _wait_for_room(self, lane: Lane, hold: Hold, amount: float, full: QueueFull) -> None:
+    def _wait_for_room(self, lane: Lane, hold: Hold, amount: int, full: QueueFull) -> None:
         now = self._run.clock.now()
         hold.refused(amount, full.limit, now)
         wait = max(0.0, hold.not_before - now)

@@ -38,7 +38,7 @@ SKEW = 3600.0
 CREATE_SETTLES = 120.0
 """Seconds after which an order that was on its way when we first looked is on the list, if it ever will be."""
 SHORT_TRIES, BREAKS = 5, 8
-"""How often results are read that lack something, and how often those that break off."""
+"""How often results are read that lack something, and how often those that break off, with an error or without."""
 GONE = 3
 """So many times in a row a provider must say that there is no such thing: once may be too early."""
 IN_MEMORY, SLICE = 4_000_000, 256
@@ -285,7 +285,7 @@ class Batches(ABC):
                 await self.provider.pause(waits.next(fault.retry_after))
                 continue
             short += 1
-            if short == SHORT_TRIES or reading.whole(results.promised):
+            if short >= (BREAKS if reading.torn else SHORT_TRIES) or reading.whole(results.promised):
                 return
             await self.provider.pause(waits.next())
 

@@ -135,7 +135,8 @@ class Http:
 
         Raises `Refused` if there is no such file, and `NoAnswer` where it breaks off.
         """
-        request = self._client.get(url).timeout(LONGEST_DOWNLOAD).build_streamed()
+        # With a buffer, what had come of a short file before it broke off would be lost.
+        request = self._client.get(url).timeout(LONGEST_DOWNLOAD).streamed_read_buffer_limit(0).build_streamed()
         try:
             async with AsyncExitStack() as stack:
                 response = await self._in_time(stack.enter_async_context(request))

@@ -32,6 +32,7 @@ class Reading:
         self._left = bytearray(b"\x01" * len(intent.asks))
         self._here = bytearray(len(intent.asks))
         self._strangers = self._unread = self.lines = 0
+        self.torn = False
 
     @property
     def left(self) -> Iterator[AskId]:
@@ -48,8 +49,9 @@ class Reading:
         self._here = bytearray(len(self._here))
 
     def begin(self) -> None:
-        """A file is read from its beginning."""
+        """A file is read from its beginning. `torn` says that the last line so far could not be read."""
         self._strangers = self._unread = self.lines = 0
+        self.torn = False
 
     def take(self, line: bytes, now: float) -> Settled | None:
         """What a line settles; nothing, if it is a stranger's, cannot be read, or repeats what was said."""
@@ -57,6 +59,7 @@ class Reading:
             return None
         self.lines += 1
         found = self._read(line, self._request, self._endpoint, now)
+        self.torn = found is None
         if found is None:
             self._unread += 1
             return None
