@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
+from unittest.mock import patch
 
 import msgspec
 
 from groundswell import AskFailed, Outcome, Reply, Request, RetryPolicy, Run, RunOptions, Trial, Usage, program
+from groundswell.engine import engine as engine_module
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Event
 from groundswell.engine.ports import Prices
@@ -128,7 +130,7 @@ class Stage:
                 run = engine.run("story", seed=7, options=options or via())
                 for seconds, act in at:
                     clock.call_at(self.now + seconds, lambda act=act: act(run))  # type: ignore[misc]
-                in_time = _end_in_time(clock, self.now + NO_END)
+                in_time = end_in_time(clock, self.now + NO_END)
                 try:
                     outcomes.extend(await (drive or _map)(run, list(talks)))
                 finally:
@@ -136,7 +138,8 @@ class Stage:
 
         error: BaseException | None = None
         try:
-            clock.run(main())
+            with patch.object(engine_module, "CANCEL_EVERY", 500.0):  # each look takes longer than a fake hour
+                clock.run(main())
         except asyncio.CancelledError:
             raise AssertionError("the run hangs: nothing comes of it any more") from None
         except Exception as raised:  # noqa: BLE001  handed to the test
@@ -183,7 +186,8 @@ async def _map(run: Run, talks: list[Talk]) -> list[Outcome[Any]]:
     return [outcome async for outcome in run.map(talk, talks)]
 
 
-def _end_in_time(clock: FakeClock, when: float) -> Callable[[], None]:
+def end_in_time(clock: FakeClock, when: float = NO_END) -> Callable[[], None]:
+    """Cancel what asks for it if it goes on for too long; gives what calls that off."""
     task = asyncio.current_task()
     assert task is not None
 

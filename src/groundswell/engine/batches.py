@@ -40,11 +40,10 @@ class Order:
 
     unloading  its results are coming in
     spilled    it was cancelled since it would come too late: what is left of it goes live
-    past       it had ended before this session began: what stopped the run then has been seen to
     room       what its asks that have come back took, which is free when the whole batch has ended
     """
 
-    __slots__ = ("intent", "lane", "past", "receipt", "room", "since", "spilled", "unloading")
+    __slots__ = ("intent", "lane", "receipt", "room", "since", "spilled", "unloading")
 
     def __init__(self, intent: Intent, lane: Lane, since: float) -> None:
         self.intent = intent
@@ -53,12 +52,7 @@ class Order:
         self.receipt: Receipt | None = None
         self.unloading = False
         self.spilled = False
-        self.past = False
         self.room: Counter[Hold] = Counter()
-
-    def foreseen(self, fault: Fault) -> bool:
-        """Whether a fault that would stop the run is no news: we cancelled the batch, or the user has resumed since."""
-        return self.past or (self.spilled and fault.kind is FaultKind.CANCELLED)
 
     @property
     def batch(self) -> str | None:
@@ -68,7 +62,11 @@ class Order:
 
 
 class Batches:
-    """The batches of one run."""
+    """The batches of one run.
+
+    orders  those that are under way, by their waves
+    past    the waves of those that had ended before this session
+    """
 
     def __init__(self, run: Run, purse: Purse) -> None:
         self._run = run
@@ -78,6 +76,7 @@ class Batches:
         self._unwatch: Callable[[], None] | None = None
         self._late = False
         self.orders: dict[int, Order] = {}
+        self.past: set[int] = set()
         self._started = run.clock.now()
 
     def close(self) -> None:
@@ -212,6 +211,11 @@ class Batches:
         _free(order)
         if worked and order.lane.hold is not None:
             order.lane.hold.worked(self._run.clock.now() - order.since)
+
+    def foreseen(self, wave: int, fault: Fault) -> bool:
+        """Whether a fault that would stop the run is no news: we cancelled the batch, or the user has resumed since."""
+        order = self.orders.get(wave)
+        return wave in self.past or (order is not None and order.spilled and fault.kind is FaultKind.CANCELLED)
 
     def note(self, lane: Lane, why: str) -> None:
         """One ask goes live; that is told together with others of the same kind."""

@@ -232,12 +232,13 @@ class Dispatch:
 
     def _send(self, lane: Lane, queue: Queue, now: float) -> None:
         """Send what may leave on one lane."""
-        if self._run.recovering and self.purse.counts:
+        if self._run.recovering:
             return  # what earlier sessions have in flight is not reckoned with yet
         if lane.barrier:
-            fresh = len(queue.asks) > queue.released and self._quiet()
-            before = 0 if fresh else queue.released  # what waits for room goes with what has come up since
-            if wanted := plan.sendable(len(queue.asks), before, quiet=fresh):
+            if self.batches.unloading:
+                return  # more asks, and more room, are about to come
+            fresh = not queue.released and self._quiet()
+            if wanted := plan.sendable(len(queue.asks), queue.released, quiet=fresh):
                 self._ship(lane, queue, wanted, now, fresh=fresh)
             return
         wanted = self._sendable(lane, queue)
@@ -313,13 +314,13 @@ class Dispatch:
 
     def _quiet(self) -> bool:
         """Whether a barrier opens: no program can go on, and nothing comes in. What is in batches has its own time."""
-        waits = self.landing or self._retrying or self.reuse.busy or self.batches.unloading
-        return not waits and self._run.quiet() and not self._leaving()
+        waits = self.landing or self._retrying or self.reuse.busy or self.batches.unloading or self._leaving_live()
+        return not waits and self._run.quiet()
 
-    def _leaving(self) -> bool:
-        """Whether something is about to leave live."""
+    def _leaving_live(self) -> bool:
+        """Whether asks are about to leave on lanes without a barrier, as soon as their pace allows it."""
         waves = self._run.options.schedule == "waves"
-        live = [queue for lane, queue in self._queues.items() if not lane.barrier]
+        live = (queue for lane, queue in self._queues.items() if not lane.barrier)
         return any(queue.released if waves else queue.asks for queue in live)
 
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
@@ -531,7 +532,7 @@ class Dispatch:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
         order = self.batches.orders.get(wave) if lane.barrier else None
         decision = decide(fault, _tried(lane, pending, fault, now), now, self._run.options.retry, self._jitter.random())
-        if isinstance(decision, Stop) and order is not None and order.foreseen(fault):
+        if isinstance(decision, Stop) and lane.barrier and self.batches.foreseen(wave, fault):
             decision = RetryAt(now)
         if isinstance(decision, GiveUp):
             return False

@@ -34,7 +34,7 @@ class Purse:
         self._limited = run.options.limits != Limits()
         spent = Spending(counters.sent, counters.input_tokens + counters.output_tokens, counters.usd)
         self._budget = Budget(run.options.limits, run.clock.now(), spent)
-        self.counts = self._budget.counts
+        self._counts = self._budget.counts
         self._left = 1.0 - self._budget.share(spent.calls, spent.tokens, spent.usd)
         self._ended, self._took = 0, 0.0
 
@@ -43,7 +43,7 @@ class Purse:
         than all of them halfway: no more are begun than there is enough left for. What one takes is what all have taken
         by the number of those that have ended: too much rather than too little, since the cheap ones may end first.
         """
-        if not self.counts:
+        if not self._counts:
             return most
         if not self._ended:
             return min(most, FIRST)

@@ -123,7 +123,9 @@ class HeldWaves:
                 await self._find(wave, transport)
             if wave.receipt is not None:
                 run.dispatch.sent(order, wave.receipt, found=True)
-                order.past = order.unloading = await _has_ended(transport, order)
+                order.unloading = await _has_ended(transport, order)
+                if order.unloading:
+                    run.dispatch.batches.past.add(intent.id)
                 run.dispatch.schedule()
                 async for ask, settlement, _ in transport.collect(intent, wave.receipt):
                     order.unloading = True

@@ -403,7 +403,7 @@ class Run(StoredRun):
 
     def quiet(self) -> bool:
         """Whether no program can go on before something is sent."""
-        return not (self.committing or self._calling or self.admission.busy or self.recovering)
+        return not (self.committing or self._calling or self.admission.busy)
 
     @property
     def recovering(self) -> bool:

@@ -30,6 +30,7 @@ expires       only half of it is worked on in time; `cancelled`: somebody cancel
 FULL = Fault(FaultKind.RATE_LIMITED, "too much is waiting")
 EXPIRED = Fault(FaultKind.EXPIRED, "the batch expired")
 ROOMY = Capacity(1000, 1 << 20)
+LOOK_EVERY = 10.0
 
 
 class ProviderBatches(ScriptedBatch):
@@ -39,6 +40,7 @@ class ProviderBatches(ScriptedBatch):
     queue      how much may wait at once, as `capacity` counts; more is refused, and `tells` says with how much
     mishaps    what becomes of the first batches that are made here, one after the other; None: nothing
     measure    how many bytes a request takes, or why it cannot be sent
+    reading    seconds until a look at a batch, or each of its results, is there
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class ProviderBatches(ScriptedBatch):
         queue: int | None = None,
         tells: bool = False,
         mishaps: Sequence[Mishap | None] = (),
+        reading: float = 0.0,
         measure: Callable[[Request], int | Fault] = lambda request: len(canonical(request)),
     ) -> None:
         super().__init__(books, script, clock, name=name, max_wave=capacity.requests, takes=takes, undecided=undecided)
@@ -66,6 +69,7 @@ class ProviderBatches(ScriptedBatch):
         self._queue = queue
         self._tells = tells
         self._mishaps = list(mishaps)
+        self._reading = reading
         self._out_of_reach: set[str] = set()
 
     async def dispatch(self, wave: Wave) -> Receipt:
@@ -126,19 +130,25 @@ class ProviderBatches(ScriptedBatch):
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         batch = receipt.data["batch"]
         while (left := self.books.get(batch).until - self._clock.wall()) > 0:
-            await pause(self._clock, min(left, self._takes / 8))
+            await pause(self._clock, min(left, LOOK_EVERY))
         if batch in self._out_of_reach:
             raise WaveOutOfReach(Fault(FaultKind.UNREACHABLE, "nobody there"))
         if self.books.get(batch).turned:
             raise self._full()
         async for settled in super().collect(intent, receipt):
+            await self._read()
             yield settled
 
     def seen(self, receipt: Receipt) -> BatchInfo | None:
         return self._info(receipt.data["batch"])
 
     async def look(self, batch: str) -> BatchInfo | None:
+        await self._read()
         return self._info(batch)
+
+    async def _read(self) -> None:
+        if self._reading:
+            await pause(self._clock, self._reading)
 
     async def listed(self, since: float) -> AsyncIterator[BatchInfo]:
         for entry in reversed(self.books.entries()):
