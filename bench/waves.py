@@ -87,7 +87,7 @@ class Way(NamedTuple):
 def streamed(talks: list[Talk], slots: int) -> list[Span]:
     """As many conversations open at a time as the engine has."""
     first, window = (plan.window(known, barrier=False) for known in (START, slots))
-    return simulated.stream(talks, slots, window, first=first)
+    return simulated.stream(talks, slots, window, first=first, last=window)
 
 
 WAYS = {

@@ -73,18 +73,25 @@ def least_possible(talks: list[Talk], slots: int) -> float:
 
 
 def stream(
-    talks: list[Talk], slots: int, window: int = UNLIMITED, *, first: int = 0, urgency: Urgency = in_turn
+    talks: list[Talk],
+    slots: int,
+    window: int = UNLIMITED,
+    *,
+    first: int = 0,
+    last: int = 0,
+    urgency: Urgency = in_turn,
 ) -> list[Span]:
     """A conversation goes on when it has its reply and a slot is free.
 
-    `window` of them are open at once, or as many as were opened `first` while more of those are left.
+    `window` of them are open at once, or as many as were opened `first` while more of those are left. When there are no
+    more to open than `last`, all of these are opened.
     """
     ready: list[tuple[float, int, int, int]] = []
     flying: list[tuple[float, int, int, int]] = []
     spans: list[Span] = []
     now, opened, order = 0.0, 0, count()
     while ready or flying or opened < len(talks):
-        while opened < min(max(first, window), len(talks)):
+        while opened < len(talks) and (opened < max(first, window) or len(talks) - opened <= last):
             heappush(ready, (urgency(talks[opened], 0), next(order), opened, 0))
             opened += 1
         while ready and len(flying) < slots:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from groundswell.accounts.account import Account, Target
 from groundswell.accounts.config import Accounts, load_here
 from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
-from groundswell.engine.events import EndpointChanged, Listener, tell
+from groundswell.engine.events import BatchChanged, EndpointChanged, Listener, tell
 from groundswell.engine.pace import PaceLimits, Paces
 from groundswell.engine.ports import Clock, Prices, Route, Router, Transport
-from groundswell.engine.records import EndpointFigures
+from groundswell.engine.records import BatchInfo, EndpointFigures
 from groundswell.engine.retry import RetryPolicy
 from groundswell.engine.run import RunOptions
 from groundswell.engine.ways import Via
@@ -22,9 +22,12 @@ from groundswell.errors import SettingsError
 from groundswell.prices import ModelPrices
 from groundswell.program.request import Embedding, Reply, Request
 from groundswell.transports import weights
+from groundswell.transports.anthropic_batch import AnthropicBatch
+from groundswell.transports.batches import Batches
 from groundswell.transports.live import Live
 from groundswell.transports.llama import SLOTS
 from groundswell.transports.local import Local
+from groundswell.transports.openai_batch import OpenAIBatch
 from groundswell.transports.scripted import Script, Scripted, registered
 
 MAX_CONCURRENT = 256
@@ -73,6 +76,7 @@ class ByModel:
         self._inside = {"scripted": Scripted(registered), "emulated": Scripted(_emulated, name="emulated")}
         self._local = Local(self._notice)
         self._live: dict[str, Live] = {}
+        self._batch: dict[str, Batches] = {}
 
     def route(self, request: Request, via: Via = "live") -> Route:
         model = request.model
@@ -84,7 +88,7 @@ class ByModel:
         elif provider in self._inside:
             route = self._within(provider, model, full)
         else:
-            route = self._away(model, full)
+            route = self._away(model, full, via)
         return route if full == model else route._replace(full=full)
 
     def _within(self, provider: str, model: str, full: str) -> Route:
@@ -95,12 +99,12 @@ class ByModel:
         way.models[model] = full
         return Route(provider, way, at_once(self._most or MAX_CONCURRENT))
 
-    def _away(self, model: str, full: str) -> Route:
-        """The way to a provider."""
+    def _away(self, model: str, full: str, via: Via) -> Route:
+        """The way to a provider: live, or in batches where it has them and they are wanted."""
         target = self._accounts.find(full)
         live = self._lived(target.account)
         live.models[model] = target.model
-        return Route(
+        route = Route(
             target.account.name,
             live,
             self._limits(target.account),
@@ -109,12 +113,20 @@ class ByModel:
             known_as=_known_as(model, full, target),
             limiter=(target.account.origin, target.account.key),
         )
+        batch = None if via == "live" else self._batched(target.account)
+        if batch is None:
+            return route
+        batch.models[model] = target.model
+        return route._replace(transport=batch, live=route)
 
     def transport(self, name: str, account: str) -> Transport | None:
         ways: list[Transport] = [self._local, *self._inside.values()]
         inside = next((way for way in ways if way.name == name), None)
         if inside is None and name == "live":
             return self._lived(self._accounts.account(account))
+        if inside is None:
+            batch = self._batched(self._accounts.account(account))
+            return batch if batch is not None and batch.name == name else None
         return inside
 
     def figures(self) -> Mapping[str, Sequence[EndpointFigures]]:
@@ -123,6 +135,8 @@ class ByModel:
     async def close(self) -> None:
         for live in self._live.values():
             await live.close()
+        for batch in self._batch.values():
+            await batch.close()
         await self._local.close()
 
     @property
@@ -137,6 +151,16 @@ class ByModel:
         if live is None:
             live = self._live[account.name] = Live(account, self._notice)
         return live
+
+    def _batched(self, account: Account) -> Batches | None:
+        """The transport for an account's batches, if it has any."""
+        if account.batches is None:
+            return None
+        batch = self._batch.get(account.name)
+        if batch is None:
+            make = OpenAIBatch if account.batches == "openai" else AnthropicBatch
+            batch = self._batch[account.name] = make(account, partial(self._moved, account.name))
+        return batch
 
     def _at_home(self, model: str, full: str) -> Route:
         """The route to a model in this process. Its replies go by what is in its file, and by what runs it."""
@@ -159,6 +183,19 @@ class ByModel:
             tokens_per_minute=account.token_limit_per_minute,
             output_tokens_per_minute=account.output_token_limit_per_minute,
         )
+
+    def _moved(self, account: str, info: BatchInfo) -> None:
+        changed = BatchChanged(
+            run="",
+            at=time.time(),
+            account=account,
+            batch=info.id,
+            state=info.state,
+            done=info.done,
+            failed=info.failed,
+            total=info.total,
+        )
+        tell(self._listeners, changed)
 
     def _notice(self, account: str, endpoint: str, what: str) -> None:
         tell(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from groundswell.cli.app import app
+from groundswell.emulator.server import Threaded, running
+from tests.cli.batch_office import Office
 
 EXPERIMENT = Path(__file__).with_name("cli_experiment.py")
 DRIVER = f"{EXPERIMENT}:driver"
@@ -58,3 +60,17 @@ def rewrite(tmp_path: Path) -> Callable[..., str]:
         return f"{path}:driver"
 
     return write
+
+
+@pytest.fixture(scope="session")
+def _slow_emulator() -> Iterator[Threaded]:
+    with running() as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def office(tmp_path: Path, _slow_emulator: Threaded) -> Office:
+    """A folder with no runs yet, at an emulator with no batches."""
+    _slow_emulator.reset()
+    _slow_emulator.set_faults()
+    return Office(tmp_path, _slow_emulator)

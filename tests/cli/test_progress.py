@@ -14,9 +14,9 @@ from rich.console import Console
 
 import groundswell
 from groundswell import Request, Trial, program
-from groundswell.cli.progress import LINE_EVERY, Lines, Meter, Progress, Reading, describe
+from groundswell.cli.progress import LINE_EVERY, Lines, Meter, Progress, Reading, describe, in_batches
 from groundswell.engine.forecast import Tally
-from groundswell.engine.records import Counters
+from groundswell.engine.records import BatchInfo, BatchState, Counters, Receipt
 
 
 def fake_run(**counters: Any) -> Any:
@@ -26,9 +26,33 @@ def fake_run(**counters: Any) -> Any:
         expected=100,
         record=SimpleNamespace(title="duels"),
         stopping=None,
-        dispatch=SimpleNamespace(purse=SimpleNamespace(tally=Tally()), landing=0),
+        clock=SimpleNamespace(now=lambda: 1000.0),
+        dispatch=SimpleNamespace(
+            purse=SimpleNamespace(tally=Tally()), landing=0, flying=0, batches=SimpleNamespace(orders={})
+        ),
         lanes=SimpleNamespace(waits=lambda: [("openai", 0.4), ("gpu", None), ("work", 75.0)]),
     )
+
+
+def order(account: str, size: int, seconds: float, state: BatchState | None = None, done: int = 0) -> Any:
+    """A batch that left some seconds ago; with a state, it was looked at since."""
+    info = None if state is None else BatchInfo("b", state, size, done, 0, 0.0)
+    lane = SimpleNamespace(account=account, batching=SimpleNamespace(seen=lambda receipt: info))
+    return SimpleNamespace(
+        lane=lane,
+        since=1000.0 - seconds,
+        receipt=None if state is None else Receipt({"batch": "b"}),
+        intent=SimpleNamespace(asks=(None,) * size),
+    )
+
+
+def with_batches(*orders: Any, landing: int = 0, **counters: Any) -> Any:
+    """A run with batches in flight, and so many asks that travel live."""
+    run = fake_run(**counters)
+    run.dispatch.batches.orders = dict(enumerate(orders))
+    run.dispatch.landing = landing
+    run.dispatch.flying = landing + sum(len(each.intent.asks) for each in orders)
+    return run
 
 
 READING = Reading("duels", 10, 1, 5, 100, 40, 8.4, 3, 2, "$1.50", 90.0, False)
@@ -56,8 +80,13 @@ READING = Reading("duels", 10, 1, 5, 100, 40, 8.4, 3, 2, "$1.50", 90.0, False)
             "duels: 10 of 100 trials done; 5 running; 1 missing; 40 asks sent, 8/s; 3 waves; 2 cached; cost $1.50; "
             "stopping",
         ),
+        (
+            {"rate": None, "left": None, "batches": "1 batch: openai 3 of 9"},
+            "duels: 10 of 100 trials done; 5 running; 1 missing; 40 asks sent; 3 waves; 2 cached; cost $1.50; "
+            "1 batch: openai 3 of 9",
+        ),
     ],
-    ids=["with total", "open end", "turned away", "stopping"],
+    ids=["with total", "open end", "turned away", "stopping", "in batches"],
 )
 def test_a_reading_as_one_line(changes: dict[str, Any], text: str) -> None:
     assert describe(READING._replace(**changes)) == text
@@ -126,6 +155,77 @@ def test_accounts_that_are_waited_for_are_named_and_short_waits_are_not() -> Non
     reading = Meter(fake_run(), 0.0).read(1.0)
     assert reading.waits == ("gpu does not answer", "work wants us to wait 1 min 15 s")
     assert all(wait in describe(reading) for wait in reading.waits)
+
+
+@pytest.mark.parametrize(
+    ("orders", "text"),
+    [
+        ([], ""),
+        ([order("openai", 1000, 60, "in_progress", 450)], "1 batch: openai 450 of 1,000"),
+        (
+            [order("openai", 1000, 60, "in_progress", 450), order("anthropic", 1000, 720, "in_progress")],
+            "2 batches: openai 450 of 1,000, anthropic in progress since 12 min",
+        ),
+        (
+            [
+                order("openai", 1000, 60, "finalizing", 1000),
+                order("openai", 500, 60, "validating"),
+                order("anthropic", 7, 30, "in_progress"),
+                order("anthropic", 7, 7200, "cancelling"),
+            ],
+            "4 batches: openai 1,000 of 1,500, anthropic cancelling since 2 h",
+        ),
+        ([order("openai", 5, 3)], "1 batch: openai being sent"),
+    ],
+    ids=["none", "one", "two accounts", "several of one", "not sent yet"],
+)
+def test_batches_are_told_by_account(orders: list[Any], text: str) -> None:
+    assert in_batches(with_batches(*orders)) == text
+
+
+def test_a_batch_that_nobody_has_looked_at_yet_was_sent() -> None:
+    sent = order("openai", 5, 90)
+    sent.receipt = Receipt({"batch": "b"})
+    assert in_batches(with_batches(sent)) == "1 batch: openai sent 2 min ago"
+
+
+def test_no_speed_and_no_time_left_are_told_while_everything_sits_in_batches() -> None:
+    run = with_batches(planned=100, sent=0)
+    meter = Meter(run, 0.0)
+    run.counters.sent, run.counters.usable = 40, 10
+    reading = meter.read(1.0)
+    assert (reading.rate, reading.left is None, reading.batches) == (40.0, False, "")
+    left = with_batches(order("openai", 1000, 5, "in_progress"), sent=1040, usable=10)
+    run.dispatch, run.counters = left.dispatch, left.counters
+    reading = meter.read(20.0)
+    assert (reading.rate, reading.left) == (None, None)
+    assert reading.batches == "1 batch: openai in progress since 5 s"
+
+
+def test_asks_that_leave_in_a_batch_are_no_speed_and_what_comes_back_is() -> None:
+    run = with_batches(landing=3, sent=10)
+    meter = Meter(run, 0.0)
+    run.dispatch = with_batches(order("openai", 1000, 1, "in_progress"), landing=3).dispatch
+    run.counters.sent = 1015
+    assert meter.read(1.0).rate == pytest.approx(5.0)
+    run.dispatch.flying -= 200
+    assert meter.read(2.0).rate == pytest.approx(102.5)
+
+
+@pytest.mark.parametrize("terminal", [False, True], ids=["log", "terminal"])
+def test_batches_are_on_the_display(terminal: bool) -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=terminal, width=120, highlight=False)
+    run = with_batches(order("openai", 1000, 60, "in_progress", 450))
+
+    async def main() -> None:
+        async with Progress(SimpleNamespace(runs=[run]), console, above=False):  # type: ignore[arg-type]
+            await asyncio.sleep(0)
+
+    run.record.id = "r"
+    asyncio.run(main())
+    assert "1 batch: openai 450 of 1,000" in out.getvalue()
+    assert "asks/s" not in out.getvalue()
 
 
 def test_more_trials_than_expected_raise_the_total() -> None:

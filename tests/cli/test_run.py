@@ -14,7 +14,7 @@ from tests.cli.conftest import DRIVER, CommandLine
 
 def test_the_json_object_field_by_field(cli: CommandLine) -> None:
     found = cli.run("trials=3", "faulty=[1]", status=3)
-    run_id, seconds = found.pop("run_id"), found.pop("seconds")
+    run_id, seconds, models = found.pop("run_id"), found.pop("seconds"), found.pop("models")
     assert found == {
         "status": "partial",
         "trials": {"planned": 3, "usable": 2, "missing": 1},
@@ -24,6 +24,8 @@ def test_the_json_object_field_by_field(cli: CommandLine) -> None:
         "name": "r",
         "error": None,
     }
+    ((model, paid),) = models.items()
+    assert (model.partition("/")[0], paid["replies"], paid["cost"]) == ("scripted", 5, found["cost"])
     assert len(run_id) == 10
     assert 0 < seconds < 60
 

@@ -42,3 +42,5 @@ def test_waves_are_few_and_even(count: int, most: int) -> None:
 def test_windows() -> None:
     assert plan.window(64, barrier=False) == 128
     assert plan.window(64, barrier=True) == 50_000
+    assert plan.window(64, barrier=False, unopened=129) == 128
+    assert plan.window(64, barrier=False, unopened=128) == 256

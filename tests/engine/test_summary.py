@@ -7,7 +7,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from groundswell.engine.records import Counters, RunRecord, Status
+from groundswell.engine.records import Counters, RunRecord, Spent, Status
 from groundswell.engine.summary import Summary, summarise
 
 
@@ -33,6 +33,11 @@ def record(status: Status = "completed", counters: Counters | None = None, analy
     )
 
 
+def paid(replies: int, into: int, out: int, usd: float | None, unknown: int) -> dict[str, object]:
+    cost = {"usd": usd, "unknown_asks": unknown}
+    return {"replies": replies, "input_tokens": into, "output_tokens": out, "cost": cost}
+
+
 def test_the_object_that_is_printed() -> None:
     counters = Counters(
         planned=9,
@@ -45,6 +50,7 @@ def test_the_object_that_is_printed() -> None:
         failed=1,
         usd=0.1234567891,
         seconds=1.23456,
+        spent={"m": Spent(15, 300, 200, 0.1234567891), "n": Spent(4, 3, 2, 0.0, 4)},
     )
     assert msgspec.to_builtins(summarise(record("partial", counters, '{"wins": 3}'))) == {
         "run_id": "abc",
@@ -56,6 +62,10 @@ def test_the_object_that_is_printed() -> None:
         "analysis": {"wins": 3},
         "name": "tuesday",
         "error": None,
+        "models": {
+            "m": paid(15, 300, 200, 0.123456789, 0),
+            "n": paid(4, 3, 2, None, 4),
+        },
     }
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from groundswell.cli import ask, cache, doctor, emulate, map, models, run, runs
+from groundswell.cli import ask, batches, cache, doctor, emulate, map, models, run, runs
 from groundswell.cli.options import VERBOSE
 from groundswell.cli.output import INTERRUPTED, exit_code, print_error
 from groundswell.errors import GroundswellError
@@ -36,6 +36,7 @@ app.command("ask")(ask.ask)
 app.command("map")(map.map_table)
 app.command("run")(run.run)
 app.add_typer(runs.app, name="runs")
+app.add_typer(batches.app, name="batches")
 app.add_typer(cache.app, name="cache")
 app.add_typer(models.app, name="models")
 app.command("emulate")(emulate.emulate)

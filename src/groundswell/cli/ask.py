@@ -85,7 +85,7 @@ def ask(
         summary = await engine.drive(ask_models, settings, seed=seed, options=options)
         for replied in _replies(summary):
             if replied.usage is not None:
-                costs[replied.trial] = engine.cost(replied.model, replied.usage)
+                costs[replied.trial] = engine.cost(replied.model, replied.usage, watch.way(replied.trial))
         return summary
 
     report = _report(watch, costs)
@@ -147,6 +147,7 @@ class Stopwatch:
     def __init__(self) -> None:
         self._sent: dict[str, float] = {}
         self._ended: dict[str, float] = {}
+        self._ways: dict[str, str] = {}
 
     def __call__(self, event: Event) -> None:
         from groundswell.engine.events import TrialEnded, WaveSent
@@ -154,8 +155,13 @@ class Stopwatch:
         if isinstance(event, WaveSent):
             for trial in event.trials:
                 self._sent.setdefault(trial, event.at)
+                self._ways[trial] = event.transport
         elif isinstance(event, TrialEnded):
             self._ended[event.trial] = event.at
+
+    def way(self, trial: str) -> str:
+        """How a trial was last sent."""
+        return self._ways.get(trial, "live")
 
     def took(self, trial: str) -> str:
         """How long a reply took; one that was never sent was there already."""

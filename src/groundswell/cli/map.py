@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
@@ -28,9 +28,8 @@ from groundswell.cli.prompts import (
 from groundswell.errors import SettingsError
 
 if TYPE_CHECKING:
-    from groundswell.cli.running import Report
     from groundswell.engine.engine import Engine
-    from groundswell.engine.summary import Summary
+    from groundswell.engine.summary import Paid, Summary
     from groundswell.experiments.prompting.figures import CheckFigures, Difference, ModelFigures
     from groundswell.experiments.prompting.mapping import Mapped, Settings
     from groundswell.experiments.prompting.tables import Format, Survey
@@ -152,7 +151,6 @@ def map_table(
     settings = _surveyed(given, out)
     title = name or _name(settings, seed)
     options = flags.run_options(RunOptions())
-    costs: dict[str, float | None] = {}
 
     async def work(engine: Engine) -> Summary:
         before = engine.store.runs.find(title)
@@ -165,10 +163,9 @@ def map_table(
             summary = await engine.drive(map_rows, settings, name=title, seed=seed, options=options)
         if before is not None and summarise(before).asks == summary.asks:
             output.say(f"nothing was asked: {title} is a run that you have; its file was written anew")
-        costs.update(_costs(engine, summary, flags.store, settings.models))
         return summary
 
-    run_and_report(work, flags, report=_report(costs), estimate=lambda: estimate_of(map_rows, settings))
+    run_and_report(work, flags, report=_report, estimate=lambda: estimate_of(map_rows, settings))
 
 
 def _writer(store: str, out: str) -> str | None:
@@ -262,40 +259,20 @@ def _name(settings: Settings, seed: int) -> str:
     return f"{Path(settings.data.path).stem}-{digest}"
 
 
-def _costs(engine: Engine, summary: Summary, store: str, models: Sequence[str]) -> dict[str, float | None]:
-    """What the replies of each model cost, priced one by one: prices may go by the length of a request."""
-    from groundswell.cli.stored import opened
-    from groundswell.experiments.prompting.program import Answer, Prompt
-    from groundswell.program.request import Usage
+def _report(summary: Summary, faults: Sequence[FaultCount]) -> None:
+    import msgspec
 
-    costs = {model: None if engine.cost(model, Usage(1, 1)) is None else 0.0 for model in models}
-    if all(cost is None for cost in costs.values()):
-        return costs
-    with opened(store) as held:
-        for result in held.results(held.runs.get(summary.run_id)):
-            model, answer = result.spec(Prompt).model, result.result(Answer)
-            if answer is not None and (cost := costs.get(model)) is not None:
-                costs[model] = cost + (engine.cost(model, answer.usage) or 0.0)
-    return costs
+    from groundswell.experiments.prompting.mapping import Mapped
+
+    output.print_outcome(msgspec.structs.replace(summary, analysis=None), faults)
+    if summary.analysis is not None:
+        _print_mapped(msgspec.convert(summary.analysis, Mapped), summary.models)
 
 
-def _report(costs: dict[str, float | None]) -> Report:
-    def report(summary: Summary, faults: Sequence[FaultCount]) -> None:
-        import msgspec
-
-        from groundswell.experiments.prompting.mapping import Mapped
-
-        output.print_outcome(msgspec.structs.replace(summary, analysis=None), faults)
-        if summary.analysis is not None:
-            _print_mapped(msgspec.convert(summary.analysis, Mapped), costs)
-
-    return report
-
-
-def _print_mapped(mapped: Mapped, costs: dict[str, float | None]) -> None:
+def _print_mapped(mapped: Mapped, paid: Mapping[str, Paid]) -> None:
     figures = mapped.figures
     output.line()
-    _print_models(figures.models, costs)
+    _print_models(figures.models, paid)
     if any(model.checks for model in figures.models):
         output.line()
         _print_checks(figures.models)
@@ -305,7 +282,8 @@ def _print_mapped(mapped: Mapped, costs: dict[str, float | None]) -> None:
     output.line(f"{mapped.file.rows:,} rows written to {mapped.file.path}")
 
 
-def _print_models(models: Sequence[ModelFigures], costs: dict[str, float | None]) -> None:
+def _print_models(models: Sequence[ModelFigures], paid: Mapping[str, Paid]) -> None:
+    """A line for each model that was asked, and for each that judged or compared; what was there already is free."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -317,8 +295,17 @@ def _print_models(models: Sequence[ModelFigures], costs: dict[str, float | None]
     for model in models:
         counts = [model.rows, model.usable, model.missing, *([model.pending] if pending else [])]
         cells = [f"{count:,}" for count in (*counts, model.input_tokens, model.output_tokens)]
-        table.add_row(escape(model.model), *cells, output.cost(costs.get(model.model), 0))
+        table.add_row(escape(model.model), *cells, _paid(paid.get(model.model)))
+    asked = {model.model for model in models}
+    for name, other in paid.items():
+        if name not in asked:
+            tokens = [f"{count:,}" for count in (other.input_tokens, other.output_tokens)]
+            table.add_row(f"{escape(name)}, for checks", *[""] * (3 + len(pending)), *tokens, _paid(other))
     output.print_table(table)
+
+
+def _paid(paid: Paid | None) -> str:
+    return output.cost(0.0, 0) if paid is None else output.cost(paid.cost.usd, paid.cost.unknown_asks)
 
 
 def _print_checks(models: Sequence[ModelFigures]) -> None:

@@ -144,6 +144,12 @@ def age(seconds: float) -> str:
     return f"{max(seconds, 0):.0f} s"
 
 
+def in_flight(accounts: Sequence[str]) -> str:
+    """How many batches there are, and where; an account is named as often as it has one."""
+    count = f"{len(accounts)} {'batch' if len(accounts) == 1 else 'batches'}"
+    return f"{count} in flight at {', '.join(dict.fromkeys(accounts))}"
+
+
 def command(words: str, store: str) -> str:
     """A command for the same store, to be copied."""
     return f"groundswell {words}" + ("" if store == DEFAULT_STORE else f" --store {shlex.quote(store)}")

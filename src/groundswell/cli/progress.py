@@ -18,11 +18,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from groundswell.cli.output import cost, duration
+from groundswell.cli.output import age, cost, duration
 from groundswell.engine.forecast import forecast
 
 if TYPE_CHECKING:
+    from groundswell.engine.batches import Order
     from groundswell.engine.engine import Engine
+    from groundswell.engine.records import BatchInfo
     from groundswell.engine.run import Run
 
 EVERY = 1 / 8
@@ -31,7 +33,10 @@ RATE_OVER = 5.0
 
 
 class Reading(NamedTuple):
-    """A run at one moment. `total` is None where nobody knows how many trials there will be."""
+    """A run at one moment. `total` is None where nobody knows how many trials there will be.
+
+    `rate` is None while everything that was sent sits in batches; `batches` says how these stand.
+    """
 
     title: str
     done: int
@@ -39,7 +44,7 @@ class Reading(NamedTuple):
     running: int
     total: int | None
     sent: int
-    rate: float
+    rate: float | None
     waves: int
     cached: int
     cost: str
@@ -48,6 +53,7 @@ class Reading(NamedTuple):
     waits: tuple[str, ...] = ()
     retried: int = 0
     in_the_end: str = ""
+    batches: str = ""
 
 
 class Meter:
@@ -56,13 +62,14 @@ class Meter:
     def __init__(self, run: Run, now: float) -> None:
         self.run = run
         self._start = (now, run.counters.settled)
-        self._sent: deque[tuple[float, int]] = deque([(now, run.counters.sent)])
+        self._sent: deque[tuple[float, int]] = deque([(now, self._moved())])
 
     def read(self, now: float) -> Reading:
         """The run as it stands."""
         run, counters = self.run, self.run.counters
         total = None if run.expected is None else max(run.expected, counters.planned)
         priced = counters.usd > 0 or not counters.unknown_cost
+        waits, rate = bool(run.dispatch.batches.orders), self._rate(now)
         return Reading(
             title=run.record.title,
             done=counters.settled,
@@ -70,24 +77,31 @@ class Meter:
             running=len(run.open),
             total=total,
             sent=counters.sent,
-            rate=self._rate(now, counters.sent),
+            rate=None if waits and not run.dispatch.landing and not rate else rate,
             waves=counters.waves,
             cached=counters.cached,
             cost=cost(counters.usd if priced else None, counters.unknown_cost),
-            left=self._left(now, counters.settled, total),
+            left=None if waits else self._left(now, counters.settled, total),
             stopping=run.stopping is not None and run.dispatch.landing > 0,
             retried=counters.retried,
             in_the_end=_in_the_end(run, total),
+            batches=in_batches(run),
             waits=tuple(_wait(*each) for each in run.lanes.waits() if each[1] is None or each[1] >= 1),
         )
 
-    def _rate(self, now: float, sent: int) -> float:
+    def _moved(self) -> int:
+        """How many asks were sent, less those that sit in batches: these leave at once, and count as they return."""
+        dispatch = self.run.dispatch
+        return self.run.counters.sent - (dispatch.flying - dispatch.landing)
+
+    def _rate(self, now: float) -> float:
         """Asks per second over the last few seconds."""
+        sent = self._moved()
         self._sent.append((now, sent))
         while len(self._sent) > 2 and self._sent[1][0] <= now - RATE_OVER:
             self._sent.popleft()
         then, before = self._sent[0]
-        return (sent - before) / (now - then) if now > then else 0.0
+        return max(0.0, (sent - before) / (now - then)) if now > then else 0.0
 
     def _left(self, now: float, done: int, total: int | None) -> float | None:
         """Seconds until the last trial, if they go on ending as fast as they did in this session."""
@@ -110,6 +124,37 @@ def _in_the_end(run: Run, total: int | None) -> str:
     return f", about {low} in the end" if low == high else f", about {low} to {high} in the end"
 
 
+def in_batches(run: Run) -> str:
+    """How the batches of a run stand: `2 batches: openai 450 of 1,000, anthropic in progress since 12 min`."""
+    orders: dict[str, list[Order]] = {}
+    for order in run.dispatch.batches.orders.values():
+        orders.setdefault(order.lane.account, []).append(order)
+    if not orders:
+        return ""
+    count, now = len(run.dispatch.batches.orders), run.clock.now()
+    told = ", ".join(f"{account} {_stand(some, now)}" for account, some in orders.items())
+    return f"{count} {'batch' if count == 1 else 'batches'}: {told}"
+
+
+def _stand(orders: Sequence[Order], now: float) -> str:
+    """How the batches of one account stand: how much is done if that is told, else since when they are as they are."""
+    seen = [_seen(order) for order in orders]
+    done = sum(info.done for info in seen if info is not None)
+    if done:
+        return f"{done:,} of {sum(len(order.intent.asks) for order in orders):,}"
+    first = min(orders, key=lambda order: order.since)
+    info = _seen(first)
+    if info is None:
+        return "being sent" if first.receipt is None else f"sent {age(now - first.since)} ago"
+    return f"{info.state.replace('_', ' ')} since {age(now - first.since)}"
+
+
+def _seen(order: Order) -> BatchInfo | None:
+    """A batch as it was when it was last looked at."""
+    batching, receipt = order.lane.batching, order.receipt
+    return None if batching is None or receipt is None else batching.seen(receipt)
+
+
 def _wait(account: str, seconds: float | None) -> str:
     return f"{account} does not answer" if seconds is None else f"{account} wants us to wait {duration(seconds)}"
 
@@ -118,10 +163,12 @@ def describe(reading: Reading) -> str:
     """A reading as one line."""
     of = "" if reading.total is None else f" of {reading.total}"
     parts = [f"{reading.done}{of} trials done", f"{reading.running} running", f"{reading.missing} missing"]
-    parts += [f"{reading.sent} asks sent, {reading.rate:.0f}/s", f"{reading.waves} waves", f"{reading.cached} cached"]
+    rate = "" if reading.rate is None else f", {reading.rate:.0f}/s"
+    parts += [f"{reading.sent} asks sent{rate}", f"{reading.waves} waves", f"{reading.cached} cached"]
     if reading.retried:
         parts.append(f"{reading.retried} retried")
     parts.append(f"cost {reading.cost}{reading.in_the_end}")
+    parts += [reading.batches] * bool(reading.batches)
     parts += reading.waits
     if reading.stopping:
         parts.append("stopping")
@@ -173,13 +220,13 @@ def _drawn(reading: Reading) -> RenderableType:
         Text(counted, style="green"),
         Text(_ahead(reading), style="cyan"),
     )
-    detail = (
-        f"  {reading.running} running · {reading.missing} missing · {reading.rate:,.0f} asks/s · "
-        f"{reading.waves:,} waves · {reading.cached:,} cached · "
-    )
+    rate = "" if reading.rate is None else f"{reading.rate:,.0f} asks/s · "
+    detail = f"  {reading.running} running · {reading.missing} missing · {rate}"
+    detail += f"{reading.waves:,} waves · {reading.cached:,} cached · "
     detail += f"{reading.retried:,} retried · " * bool(reading.retried) + f"cost {reading.cost}{reading.in_the_end}"
     detail += "".join(f" · {wait}" for wait in reading.waits)
-    return Group(head, Text(detail, style="dim"))
+    batches = [Text(f"  {reading.batches}", style="dim")] * bool(reading.batches)
+    return Group(head, Text(detail, style="dim"), *batches)
 
 
 def _ahead(reading: Reading) -> str:

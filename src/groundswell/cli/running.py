@@ -31,6 +31,7 @@ from groundswell.loop import new_event_loop, tuned_collector
 
 if TYPE_CHECKING:
     from groundswell.cli.options import RunFlags
+    from groundswell.engine.run import Run
     from groundswell.estimate.figures import Estimate
     from groundswell.store.results import FaultCount
 
@@ -42,6 +43,7 @@ Report = Callable[[Summary, "Sequence[FaultCount]"], None]
 
 UNFINISHED = ("interrupted", "stopped", "failed")
 STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to end at once"
+LEFT = "stopping; what is in batches is not waited for"
 LIMITS = {
     "budget of $": "--budget USD",
     "calls is used up": "--max-calls N",
@@ -170,12 +172,22 @@ class Interruption:
         self.count += 1
         runs = self._engine.runs
         if self.count == 1 and runs:
-            output.say(STOPPING)
+            output.say(_stopping(runs))
             for run in runs:
                 run.stop("interrupted", "interrupted")
         else:
             output.say(ENDING)
             self._task.cancel()
+
+
+def _stopping(runs: Sequence[Run]) -> str:
+    """What is waited for, and what is not: batches go on without us."""
+    orders = [order for run in runs for order in run.dispatch.batches.orders.values()]
+    if not orders:
+        return STOPPING
+    batches = output.in_flight([order.lane.account for order in orders])
+    said = STOPPING if any(run.dispatch.landing for run in runs) else LEFT
+    return f"{said} ({batches})"
 
 
 def finish(
@@ -222,6 +234,8 @@ def _advice(summary: Summary, store: str) -> str | None:
     resume = output.command(f"runs resume {summary.run_id}", store)
     trials = summary.trials
     if summary.status in UNFINISHED and trials.usable + trials.missing < trials.planned:
+        if accounts := _waiting_at(summary, store):
+            return f"{output.in_flight(accounts)}, which go on without us\nto collect them and go on: {resume}"
         return f"to go on where it stopped: {resume}"
     if trials.missing:
         show = output.command(f"runs show {summary.run_id}", store)
@@ -229,6 +243,12 @@ def _advice(summary: Summary, store: str) -> str | None:
     if summary.status == "partial":
         return f"to go on with a larger limit: {resume} {_limit_reached(summary.error or '')}"
     return None
+
+
+def _waiting_at(summary: Summary, store: str) -> list[str]:
+    """The accounts that have batches of a run, each as often as it has one."""
+    with opened(store) as held:
+        return [wave.account for wave in held.waves.open(held.runs.get(summary.run_id))]
 
 
 def _limit_reached(why: str) -> str:

@@ -32,6 +32,7 @@ def list_runs(flags: StoreFlags) -> None:
 
     with opened(flags.store) as store:
         rows = [_described(store, record) for record in store.runs.list()]
+        waiting = [wave.account for wave in store.waves.open()]
     if flags.json:
         output.print_json({"runs": rows})
         return
@@ -50,6 +51,7 @@ def list_runs(flags: StoreFlags) -> None:
         cost = output.cost(row["cost"]["usd"], row["cost"]["unknown_asks"])
         table.add_row(row["run_id"], escape(row["name"] or ""), status, *counts, cost, output.age(row["age_seconds"]))
     output.print_table(table)
+    _say_waiting(waiting, flags.store)
 
 
 @app.command()
@@ -85,10 +87,12 @@ def show(
             "missing": [fault._asdict() for fault in faults],
         }
         first = next(iter(results), None)
+        waiting = [wave.account for wave in store.waves.open(record)]
     if flags.json:
-        output.print_json(details)
+        output.print_json(details | {"batches_in_flight": len(waiting)})
     else:
         _print_details(details, faults, flags.store, first)
+        _say_waiting(waiting, flags.store)
 
 
 @app.command()
@@ -185,8 +189,10 @@ def delete(
     with opened(flags.store) as store:
         record = store.runs.get(run)
         if not yes:
-            settled = record.counters.settled
-            typer.confirm(f"Delete run {record.title} with the outcomes of {settled} trials?", abort=True, err=True)
+            settled, waiting = record.counters.settled, [wave.account for wave in store.waves.open(record)]
+            going_on = f" {output.in_flight(waiting)}: they go on, and are paid for in vain." if waiting else ""
+            asked = f"Delete run {record.title} with the outcomes of {settled} trials?{going_on}"
+            typer.confirm(asked, abort=True, err=True)
         store.runs.delete(record)
     if flags.json:
         output.print_json({"run_id": record.id, "deleted": True})
@@ -278,6 +284,12 @@ def _print_details(
     if first is not None:
         look = output.command(f"runs show {details['run_id']} --trial {first.key}", store)
         output.say(f"to read a trial: {look}")
+
+
+def _say_waiting(accounts: Sequence[str], store: str) -> None:
+    """Say that there are batches, where there are."""
+    if accounts:
+        output.say(f"{output.in_flight(accounts)}: {output.command('batches list', store)}")
 
 
 def _print_replies(*, n: int, distinct: int, trials: int, distinct_trials: int) -> None:

@@ -193,10 +193,13 @@ def _message(kind: FaultKind, status: int, said: Complaint) -> str:
         # In the provider's own words there may be a piece of the key; its name for the error holds none.
         named = next((name for name in (said.code, said.kind) if _NAME.fullmatch(name)), "no reason given")
         return f"HTTP {status}: the provider did not accept the key, or the key may not do this ({named})"
-    words = " ".join(_SECRET.sub(lambda found: (found["named"] or "") + "[key]", said.message).split())
-    if len(words) > LONGEST_MESSAGE:
-        words = words[: LONGEST_MESSAGE - 1] + "…"
-    return f"HTTP {status}: {words or 'no reason given'}"
+    return f"HTTP {status}: {in_short(said.message) or 'no reason given'}"
+
+
+def in_short(message: str) -> str:
+    """What a provider wrote, in one line that is not too long, without what looks like a key."""
+    words = " ".join(_SECRET.sub(lambda found: (found["named"] or "") + "[key]", message).split())
+    return words if len(words) <= LONGEST_MESSAGE else words[: LONGEST_MESSAGE - 1] + "…"
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -25,12 +25,14 @@ from groundswell.engine.purse import Purse
 from groundswell.engine.records import About, Intent, Receipt
 from groundswell.engine.ways import Case
 from groundswell.errors import WaveError
-from groundswell.program.request import Fault, FaultKind, Reply, Settlement
+from groundswell.program.request import Chat, Fault, FaultKind, Reply, Request, Settlement
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
 SAMPLE = 64
+FRAME = 4
+"""Tokens that providers count for each message beside its text; in short ones, as much as the text."""
 
 
 class Order:
@@ -102,7 +104,7 @@ class Batches:
             size = lane.batching.size(request)
             if isinstance(size, Fault):
                 return f"they cannot be put into a batch: {size.message}"
-            pending.load = Load(size, expected_usage(request).input_tokens)
+            pending.load = Load(size, _prompt_tokens(request))
         return "they are too large for a batch" if pending.load.bytes > lane.hold.capacity.bytes else None
 
     def why_live(self, lane: Lane, asks: Iterable[Pending], size: int, now: float, *, fresh: bool) -> str | None:
@@ -149,7 +151,7 @@ class Batches:
     def take(self, lane: Lane, pending: Pending) -> None:
         """An ask takes room in a provider's queue, or has it there from an earlier session."""
         if lane.hold is not None:
-            load = pending.load or Load(0, expected_usage(request_of(pending)).input_tokens)
+            load = pending.load or Load(0, _prompt_tokens(request_of(pending)))
             pending.berth = lane.hold, lane.hold.take(load)
             self._afloat.add(pending)
 
@@ -164,7 +166,7 @@ class Batches:
         if order is None:
             hold.free(amount)
         else:
-            order.room[hold] += amount  # type: ignore[assignment]  # a Counter counts anything
+            order.room[hold] += amount
         if type(settlement) is Reply and pending.load is not None:
             hold.counted(pending.load, settlement.usage.input_tokens)
 
@@ -288,3 +290,9 @@ def _free(order: Order) -> None:
     for hold, amount in order.room.items():
         hold.free(amount)
     order.room.clear()
+
+
+def _prompt_tokens(request: Request) -> int:
+    """The tokens that a provider is likely to count as waiting."""
+    framed = len(request.messages) if isinstance(request, Chat) else 0
+    return expected_usage(request).input_tokens + FRAME * framed

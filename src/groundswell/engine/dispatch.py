@@ -31,7 +31,7 @@ from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.pace import Mark
 from groundswell.engine.ports import Prices
 from groundswell.engine.purse import Purse
-from groundswell.engine.records import Intent, Receipt
+from groundswell.engine.records import AskId, Intent, Receipt
 from groundswell.engine.recovery import HeldWaves
 from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Stop, Tried, decide
 from groundswell.engine.reuse import Reuse
@@ -256,6 +256,7 @@ class Dispatch:
         fresh = not queue.released and self._quiet()
         wanted = plan.sendable(len(queue.asks), queue.released, quiet=fresh)
         if wanted and fresh:
+            queue.asks = deque(sorted(queue.asks, key=_ask))
             self._travel.gather(lane, list(islice(queue.asks, wanted)))
         queue.released = wanted
         return wanted
@@ -264,6 +265,7 @@ class Dispatch:
         """Let asks go in batches, or live where that is better."""
         if fresh:
             queue.cohort = wanted
+            queue.asks = deque(sorted(queue.asks, key=_ask))  # batches are the same however replies came in
         if lane.live is not None:
             if fresh and self._few_go_live(lane, lane.live, queue):
                 return
@@ -497,7 +499,7 @@ class Dispatch:
             self._wait_for_room(lane, hold, amount, failed)
         self.schedule()
 
-    def _wait_for_room(self, lane: Lane, hold: Hold, amount: float, full: QueueFull) -> None:
+    def _wait_for_room(self, lane: Lane, hold: Hold, amount: int, full: QueueFull) -> None:
         now = self._run.clock.now()
         hold.refused(amount, full.limit, now)
         wait = max(0.0, hold.not_before - now)
@@ -519,11 +521,11 @@ class Dispatch:
         else:
             self._queue(lane).calls -= 1
 
-    def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> None:
-        """An ask of an earlier session, which counts as flying already, ended."""
+    def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> bool:
+        """An attempt of an earlier session, which counts as flying already, ended. Whether the ask has, too."""
         self.flying -= 1
         self._count_flying(lane, 1)
-        self.arrived(lane, pending, wave, settlement)
+        return self.arrived(lane, pending, wave, settlement)
 
     def _failed(self, lane: Lane, pending: Pending, fault: Fault, wave: int, now: float) -> bool:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
@@ -534,7 +536,7 @@ class Dispatch:
         if isinstance(decision, GiveUp):
             return False
         if lane.barrier:
-            lane = self._other_way(pending, order)
+            lane = self._other_way(pending, order, fault)
         if isinstance(decision, RetryAt):
             self._retry(lane, pending, fault, decision.when, now)
         else:
@@ -543,12 +545,12 @@ class Dispatch:
         self._run.halt_when_still()
         return True
 
-    def _other_way(self, pending: Pending, order: Order | None) -> Lane:
+    def _other_way(self, pending: Pending, order: Order | None, fault: Fault) -> Lane:
         """The lane that an ask takes after it failed in a batch: live, if that happens too often or time is short."""
         home = self._run.lane_of(request_of(pending))
         if home.live is None:
             return home
-        pending.failures += 1
+        pending.failures += fault.kind not in LOAD
         pending.failed_in = order
         return home.live if order is not None and order.spilled else self._fitting(home, pending)
 
@@ -632,6 +634,10 @@ class Dispatch:
             self._torn.at_work(self._queues)
             self._run.admission.made_room()  # how many trials are open depends on the lanes in use
         return queue
+
+
+def _ask(pending: Pending) -> AskId:
+    return pending.ask
 
 
 def _demand(pendings: Sequence[Pending]) -> Demand:

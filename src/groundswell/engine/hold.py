@@ -9,14 +9,13 @@ teaches us what its limit is.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf
+from math import ceil, inf
 from typing import Literal, NamedTuple
 
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 900.0
 """Seconds until a queue that was full is tried again, if nothing of ours ends before."""
 LESS, MORE = 0.7, 1.25
 """What is left of a limit that must be guessed after a refusal, and how it grows with each batch that is taken."""
-DUST = 1e-6
 LEARNS = 0.02
 """How much one reply tells of how many tokens there are in what we take for one."""
 
@@ -47,7 +46,7 @@ class Room:
     def __init__(self, limit: int | None) -> None:
         self.told = limit
         self.limit: float = inf if limit is None else limit
-        self.taken = 0.0
+        self.taken = 0
         self.not_before = 0.0
         self._pause = FIRST_PAUSE
 
@@ -55,16 +54,16 @@ class Room:
         """How much more may be sent now."""
         return 0.0 if now < self.not_before else max(0.0, self.limit - self.taken)
 
-    def take(self, amount: float) -> None:
+    def take(self, amount: int) -> None:
         """Something leaves in a batch."""
         self.taken += amount
 
-    def free(self, amount: float) -> None:
+    def free(self, amount: int) -> None:
         """Something of a batch has ended, and there is room for other things."""
-        self.taken = self.taken - amount if self.taken - amount > DUST else 0.0  # sums of fractions leave a rest
+        self.taken -= amount
         self.not_before = 0.0
 
-    def refused(self, amount: float, told: int | None, now: float) -> None:
+    def refused(self, amount: int, told: int | None, now: float) -> None:
         """A batch was refused; what it took has been given back already."""
         self.told = told or self.told
         asked = self.taken + amount
@@ -96,7 +95,7 @@ class Hold:
     def fit(self, loads: Iterable[Load], now: float) -> int:
         """How many of the next requests fit into a batch now. What no queue has room for may try it by itself."""
         left, alone = self._room.left(now), not self._room.taken and now >= self._room.not_before
-        count, weight, amount = 0, 0, 0.0
+        count, weight, amount = 0, 0, 0
         for load in loads:
             weight, amount = weight + load.bytes, amount + self._amount(load)
             full = count == self.capacity.requests or weight > self.capacity.bytes or amount > left
@@ -115,17 +114,17 @@ class Hold:
         """Whether nothing of ours is in the queue."""
         return not self._room.taken
 
-    def take(self, load: Load) -> float:
+    def take(self, load: Load) -> int:
         """A request leaves in a batch; gives what is to be given back for it."""
         amount = self._amount(load)
         self._room.take(amount)
         return amount
 
-    def free(self, amount: float) -> None:
+    def free(self, amount: int) -> None:
         """A request has come back."""
         self._room.free(amount)
 
-    def refused(self, amount: float, told: int | None, now: float) -> None:
+    def refused(self, amount: int, told: int | None, now: float) -> None:
         """A batch found no room in the queue; what it took has been given back."""
         self._room.refused(amount, told, now)
 
@@ -139,5 +138,5 @@ class Hold:
         if self.capacity.counts == "tokens" and load.tokens and tokens:
             self._ratio += LEARNS * (min(tokens / load.tokens, 10.0) - self._ratio)
 
-    def _amount(self, load: Load) -> float:
-        return max(1.0, load.tokens * self._ratio) if self.capacity.counts == "tokens" else 1.0
+    def _amount(self, load: Load) -> int:
+        return max(1, ceil(load.tokens * self._ratio)) if self.capacity.counts == "tokens" else 1

@@ -145,7 +145,7 @@ class Pending:
         self.tokens = 0
         self.usd = 0.0
         self.load: Load | None = None
-        self.berth: tuple[Hold, float] | None = None
+        self.berth: tuple[Hold, int] | None = None
         self.failures = 0
         self.failed_in: Order | None = None
         self.aloft: Aloft | None = None

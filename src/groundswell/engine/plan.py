@@ -34,11 +34,13 @@ def unsure(cap: int) -> int:
     return cap // 2 + 2
 
 
-def window(slots: int, *, barrier: bool) -> int:
-    """How many trials to keep open.
+def window(slots: int, *, barrier: bool, unopened: int | None = None) -> int:
+    """How many trials to keep open; `unopened` is how many there are besides, if that is known.
 
-    A stream keeps twice as many as there are slots: that hides the time that commits take, and the last trials of a run
-    still fill most of the slots. Barrier waves
-    want every trial, up to what a provider's batch holds.
+    A stream keeps twice as many as there are slots: that hides the time that commits take. When no more than that are
+    left, they are opened all at once: what begins late ends late, with most of the slots idle (bench/waves.py). Barrier
+    waves want every trial, up to what a provider's batch holds.
     """
-    return WHOLE_WAVE if barrier else 2 * slots
+    if barrier:
+        return WHOLE_WAVE
+    return 4 * slots if unopened is not None and unopened <= 2 * slots else 2 * slots

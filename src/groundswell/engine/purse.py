@@ -10,6 +10,7 @@ from groundswell.engine.forecast import Tally
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import OpenTrial, Pending, request_of
 from groundswell.engine.ports import Prices
+from groundswell.engine.records import Spent
 from groundswell.errors import SettingsError
 from groundswell.program.request import Embedding, Reply, Request, Settlement, Usage
 
@@ -100,6 +101,7 @@ class Purse:
             counters.input_tokens += usage.input_tokens
             counters.output_tokens += usage.output_tokens
             price = self.price(lane, request_of(pending), usage)
+            self._book(request_of(pending).model, usage, price)
             if price is None:
                 counters.unknown_cost += 1
             else:
@@ -112,6 +114,17 @@ class Purse:
         if self._limited:
             self._budget.settle(pending.tokens, pending.usd, tokens, usd)
             pending.tokens, pending.usd = 0, 0.0
+
+    def _book(self, model: str, usage: Usage, price: float | None) -> None:
+        """Count what a model was paid."""
+        spent = self._counters.spent.get(model)
+        if spent is None:
+            spent = self._counters.spent[model] = Spent()
+        spent.replies += 1
+        spent.input_tokens += usage.input_tokens
+        spent.output_tokens += usage.output_tokens
+        spent.usd += price or 0.0
+        spent.unknown += price is None
 
     def ended(self, trial: OpenTrial) -> None:
         """A trial ended: what it cost says what others will."""

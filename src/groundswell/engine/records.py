@@ -145,6 +145,16 @@ class EndpointFigures(NamedTuple):
     seconds: float | None
 
 
+class Spent(msgspec.Struct, omit_defaults=True):
+    """What was paid to one model: replies, tokens, dollars; and how many of the replies have no known price."""
+
+    replies: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    unknown: int = 0
+
+
 class Counters(msgspec.Struct, omit_defaults=True):
     """The figures of a run. They are written in the same commit as what they count.
 
@@ -168,6 +178,7 @@ class Counters(msgspec.Struct, omit_defaults=True):
     unknown_cost: int = 0
     seconds: float = 0.0
     flying: int = 0
+    spent: dict[str, Spent] = {}
 
     @property
     def settled(self) -> int:

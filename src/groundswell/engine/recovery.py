@@ -10,7 +10,7 @@ from groundswell.engine.ports import Batching, Transport
 from groundswell.engine.records import Absent, AskId, Intent, Receipt
 from groundswell.engine.travel import find_out
 from groundswell.errors import NoBatches, QueueFull, ReplayMismatch, SettingsError, WaveFailed, WaveOutOfReach
-from groundswell.program.request import FaultKind, Settlement
+from groundswell.program.request import Fault, FaultKind, Settlement
 from groundswell.program.trial import find_program
 
 if TYPE_CHECKING:
@@ -180,7 +180,9 @@ class HeldWaves:
             return
         self._let_go(wave, ask)
         lane = self._run.lanes.that_carried(wave.intent.account, wave.intent.transport)
-        self._run.dispatch.rejoined(lane, pending, wave.intent.id, settlement)
+        ended = self._run.dispatch.rejoined(lane, pending, wave.intent.id, settlement)
+        if not ended and isinstance(settlement, Fault) and settlement.kind is FaultKind.GARBLED:
+            self._run.counters.resent += 1  # its result cannot be had, or read, but may have been paid for
         if wave.over and not wave.prints:
             self._run.journal.end_wave(wave.intent.id)
 

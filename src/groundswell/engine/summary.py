@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -45,6 +46,15 @@ class Cost(msgspec.Struct):
     unknown_asks: int
 
 
+class Paid(msgspec.Struct):
+    """What one model was paid in a run: replies that were there already cost nothing, and are not counted."""
+
+    replies: int
+    input_tokens: int
+    output_tokens: int
+    cost: Cost
+
+
 class Summary(msgspec.Struct):
     """The object that `--json` prints."""
 
@@ -57,6 +67,7 @@ class Summary(msgspec.Struct):
     analysis: Any = None
     name: str | None = None
     error: str | None = None
+    models: dict[str, Paid] = {}
 
     @property
     def exit_code(self) -> int:
@@ -89,21 +100,28 @@ def figures(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _indented(analysis: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(analysis), indent=2).decode()
+    return json.dumps(analysis, indent=2, ensure_ascii=False)
 
 
 def summarise(record: RunRecord) -> Summary:
     """The summary of a run, from what the store holds alone."""
     c = record.counters
-    priced = c.usd > 0 or not c.unknown_cost
     return Summary(
         run_id=record.id,
         status=record.status,
         trials=Trials(c.planned, c.usable, c.missing),
         asks=Asks(c.sent, c.resent, c.cached, c.replayed, c.failed),
-        cost=Cost(round(c.usd, 9) if priced else None, c.unknown_cost),
+        cost=_cost(c.usd, c.unknown_cost),
         seconds=round(c.seconds, 3),
         analysis=None if record.analysis is None else msgspec.json.decode(record.analysis),
         name=record.name,
         error=record.error,
+        models={
+            model: Paid(spent.replies, spent.input_tokens, spent.output_tokens, _cost(spent.usd, spent.unknown))
+            for model, spent in c.spent.items()
+        },
     )
+
+
+def _cost(usd: float, unknown: int) -> Cost:
+    return Cost(round(usd, 9) if usd > 0 or not unknown else None, unknown)

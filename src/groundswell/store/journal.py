@@ -20,6 +20,7 @@ from groundswell.store import schema
 from groundswell.store.results import Results
 from groundswell.store.runs import Runs
 from groundswell.store.schema import database_path, open_database, store_error
+from groundswell.store.waves import Waves
 from groundswell.store.writer import Around, Batch, Insert, Writer, plainly
 
 T = TypeVar("T")
@@ -54,6 +55,7 @@ class Store:
         self._around = around
         self._engine = open_database(store)
         self.runs = Runs(self._engine, self.path)
+        self.waves = Waves(self._engine, self.path)
         self._writer: Writer | None = None
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="groundswell-reader")
         self._reading: sqlite3.Connection | None = None

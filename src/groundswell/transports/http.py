@@ -1,4 +1,4 @@
-"""HTTP for the live transports. The only file that knows which client makes the requests.
+"""HTTP for the transports. The only file that knows which client makes the requests.
 
 It makes one attempt. Whether there is another, and when, is the engine's to say; redirects are not followed, since a
 key would go along.
@@ -6,10 +6,12 @@ key would go along.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import IO, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from pyreqwest.client import Client, ClientBuilder
@@ -22,6 +24,7 @@ from pyreqwest.exceptions import (
 )
 from pyreqwest.http import Url
 from pyreqwest.proxy import ProxyBuilder
+from pyreqwest.response import Response
 
 from groundswell.accounts.account import Account
 from groundswell.errors import SettingsError
@@ -30,7 +33,15 @@ from groundswell.program.request import Fault, FaultKind
 IDLE = timedelta(seconds=50)
 """Less than the minute after which many servers close a connection that nobody uses."""
 PROBE = timedelta(seconds=5)
+PIECE = 256 * 1024
+"""Bytes of a file that are held at once while it is sent."""
+SLOWEST = 100_000
+"""Bytes per second that a file is sent with at least; a time limit that is meant for a question grows by that."""
+LONGEST_DOWNLOAD = timedelta(hours=6)
+"""For all of a file. Each piece of it has the time that an answer has."""
+LONGEST_LINE = 256 * 1024 * 1024
 
+T = TypeVar("T")
 Usual = Callable[[str | None], Mapping[str, str]]
 """The headers that go along with every request, by the key."""
 
@@ -43,12 +54,44 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class NoAnswer(Exception):
-    """Nothing came back, or not all of it; carries the fault that this is."""
+class Enclosed(NamedTuple):
+    """A file to be sent, with what stands before and after it in the body of the request."""
 
-    def __init__(self, fault: Fault) -> None:
+    file: IO[bytes]
+    content_type: str
+    before: bytes = b""
+    after: bytes = b""
+
+    @property
+    def length(self) -> int:
+        """The bytes of the whole body."""
+        return len(self.before) + self.file.seek(0, 2) + len(self.after)
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The body, a piece at a time."""
+        yield self.before
+        at = 0
+        while self.file.seek(at) == at and (piece := self.file.read(PIECE)):
+            at += len(piece)
+            yield piece
+        yield self.after
+
+
+class NoAnswer(Exception):
+    """Nothing came back, or not all of it; carries the fault that this is, and whether anything had been sent."""
+
+    def __init__(self, fault: Fault, *, sent: bool = True) -> None:
         super().__init__(fault.message)
         self.fault = fault
+        self.sent = sent
+
+
+class Refused(Exception):
+    """A file was asked for, and something else came back."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(f"HTTP {answer.status}")
+        self.answer = answer
 
 
 class Http:
@@ -65,7 +108,57 @@ class Http:
             response = await self._client.post(url).body_bytes(body).build().send()
             return Answer(response.status, response.headers, (await response.bytes()).to_bytes())
         except PyreqwestError as error:
-            raise NoAnswer(self._fault(error)) from None
+            raise self._no_answer(error) from None
+
+    async def get(self, url: Url, seconds: float) -> Answer:
+        """Look at something, within a time; raises `NoAnswer`."""
+        try:
+            response = await self._client.get(url).timeout(timedelta(seconds=seconds)).build().send()
+            return Answer(response.status, response.headers, (await response.bytes()).to_bytes())
+        except PyreqwestError as error:
+            raise self._no_answer(error, seconds) from None
+
+    async def post_file(self, url: Url, enclosed: Enclosed) -> Answer:
+        """Send a file, of which only a piece is in memory at any time; raises `NoAnswer`."""
+        length = enclosed.length
+        seconds = self._timeout + length / SLOWEST
+        sending = self._client.post(url).timeout(timedelta(seconds=seconds)).body_stream(enclosed.pieces())
+        sending = sending.header("content-type", enclosed.content_type).header("content-length", str(length))
+        try:
+            response = await sending.build().send()
+            return Answer(response.status, response.headers, (await response.bytes()).to_bytes())
+        except PyreqwestError as error:
+            raise self._no_answer(error, seconds) from None
+
+    async def lines(self, url: Url) -> AsyncGenerator[bytes, None]:
+        """The lines of a file as they come; the last one may be cut short where its server does not say how long it is.
+
+        Raises `Refused` if there is no such file, and `NoAnswer` where it breaks off.
+        """
+        # With a buffer, what had come of a short file before it broke off would be lost.
+        request = self._client.get(url).timeout(LONGEST_DOWNLOAD).streamed_read_buffer_limit(0).build_streamed()
+        try:
+            async with AsyncExitStack() as stack:
+                response = await self._in_time(stack.enter_async_context(request))
+                if response.status != 200:
+                    body = await self._in_time(response.bytes())
+                    raise Refused(Answer(response.status, response.headers, body.to_bytes()))
+                async for line in _split(self._pieces(response)):
+                    yield line
+        except PyreqwestError as error:
+            raise self._no_answer(error) from None
+
+    async def _pieces(self, response: Response) -> AsyncIterator[bytes]:
+        """What comes of a body; each piece of it in time."""
+        while (piece := await self._in_time(response.body_reader.read_chunk())) is not None:
+            yield piece.to_bytes()
+
+    async def _in_time(self, work: Awaitable[T]) -> T:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await work
+        except TimeoutError:
+            raise NoAnswer(Fault(FaultKind.TIMEOUT, f"nothing came for {self._timeout:g} s")) from None
 
     async def alive(self, url: str) -> bool:
         """Whether a server answers there at all."""
@@ -79,13 +172,17 @@ class Http:
         """Close all connections."""
         await self._client.close()
 
-    def _fault(self, error: PyreqwestError) -> Fault:
+    def _no_answer(self, error: PyreqwestError, seconds: float | None = None) -> NoAnswer:
+        """The end of an attempt; without a connection nothing was sent."""
         said = _causes(error)
         connecting = any("(Connect)" in one for one in said)
+        return NoAnswer(self._fault(error, said, connecting, seconds or self._timeout), sent=not connecting)
+
+    def _fault(self, error: PyreqwestError, said: list[str], connecting: bool, seconds: float) -> Fault:
         if isinstance(error, RequestTimeoutError):
             if connecting:
                 return Fault(FaultKind.CONNECTION, f"no connection within {self._connect_timeout:g} s")
-            return Fault(FaultKind.TIMEOUT, f"no answer within {self._timeout:g} s")
+            return Fault(FaultKind.TIMEOUT, f"no answer within {seconds:g} s")
         why = said[-1] if said else type(error).__name__
         if isinstance(error, BodyDecodeError):
             return Fault(FaultKind.CONNECTION, f"the answer broke off or could not be decoded: {why}")
@@ -99,7 +196,26 @@ def parsed(url: str) -> Url:
     return Url(url)
 
 
-__all__ = ["Answer", "Http", "NoAnswer", "Url", "parsed"]
+__all__ = ["Answer", "Enclosed", "Http", "NoAnswer", "Refused", "Url", "parsed"]
+
+
+async def _split(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The lines that pieces of a text make, with nothing held but the line that is not whole yet."""
+    parts: list[bytes] = []
+    held = 0
+    async for piece in pieces:
+        first, *others = piece.split(b"\n")
+        parts.append(first)
+        held += len(first)
+        if held > LONGEST_LINE:
+            raise NoAnswer(Fault(FaultKind.GARBLED, f"a line of more than {LONGEST_LINE:,} bytes"))
+        if others:
+            yield b"".join(parts)
+            for line in others[:-1]:
+                yield line
+            parts, held = [others[-1]], len(others[-1])
+    if held:
+        yield b"".join(parts)
 
 
 def _causes(error: PyreqwestError) -> list[str]:

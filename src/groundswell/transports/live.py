@@ -19,8 +19,6 @@ from typing import Any
 import msgspec
 
 from groundswell.accounts.account import Account
-from groundswell.accounts.providers import PROVIDERS
-from groundswell.accounts.unsaid import unsaid
 from groundswell.dialects import address, anthropic, ollama, openai
 from groundswell.engine.records import (
     Absent,
@@ -37,6 +35,7 @@ from groundswell.engine.records import (
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
 from groundswell.transports.endpoints import Endpoint, Endpoints
 from groundswell.transports.http import Http, NoAnswer, Url, parsed
+from groundswell.transports.told import unsaid_in
 from groundswell.transports.vectors import gathered, merged, parted
 
 DIALECTS: dict[str, ModuleType] = {"openai": openai, "anthropic": anthropic, "ollama": ollama}
@@ -152,7 +151,7 @@ class Live:
         try:
             status, headers, content = await self._http.post(self._url(endpoint, path), body)
         except NoAnswer as error:
-            return self._missed(endpoint, self._unsaid(error.fault), time.monotonic()), ()
+            return self._missed(endpoint, unsaid_in(error.fault, self.account), time.monotonic()), ()
         except BaseException:
             endpoint.given_up()
             raise
@@ -163,7 +162,7 @@ class Live:
         if type(settlement) is not Fault:
             self._replied(endpoint, before, now - started, now)
         else:
-            settlement = self._unsaid(settlement)
+            settlement = unsaid_in(settlement, self.account)
             if status >= 500 or settlement.kind in NO_GOOD:
                 settlement = self._missed(endpoint, settlement, now)
             else:
@@ -196,15 +195,6 @@ class Live:
             one = self._waiting.pop()
             if not one.done():
                 one.set_result(None)
-
-    def _unsaid(self, fault: Fault) -> Fault:
-        """The fault without what the other side repeated of our secrets; and whether there was a key to be refused."""
-        message = unsaid(fault.message, self.account)
-        if fault.kind is FaultKind.AUTH:
-            key = self.account.key
-            message += f": no key was sent, since none is set for this account{_wanted(self.account)}" * (key is None)
-            message += f": is the key in {key.variable} right?" if key is not None and key.variable else ""
-        return msgspec.structs.replace(fault, message=message)
 
     def _encode(self, request: Request, model: str) -> Any:
         if self._dialect is anthropic:
@@ -321,9 +311,3 @@ async def _as_they_come(work: Sequence[Coroutine[Any, Any, list[Settled]]]) -> A
     finally:
         for task in tasks:
             task.cancel()
-
-
-def _wanted(account: Account) -> str:
-    """The variable that a provider's key is looked for in."""
-    provider = PROVIDERS.get(account.provider or "")
-    return f": set {provider.key_env[0]}" if provider is not None and provider.key_env else ""

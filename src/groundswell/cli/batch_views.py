@@ -1,0 +1,224 @@
+"""What is shown of batches: rows with a total, one in full, and what to do next."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from groundswell.accounts.config import load_here
+from groundswell.cli import output
+from groundswell.cli.looking import Sight
+from groundswell.errors import SettingsError
+from groundswell.prices import ModelPrices
+from groundswell.program.request import Embedding, Fault, Reply, Usage
+from groundswell.shown.words import visible
+from groundswell.store.journal import Store
+from groundswell.store.waves import StoredWave
+
+SHOWN_TRIALS = 8
+KEPT = {"openai_batch": "30 days", "anthropic_batch": "29 days"}
+"""How long providers keep the results of a batch after it was made."""
+RIGHT = ("wave", "requests", "age", "expires in", "about")
+
+
+def described(sight: Sight, now: float) -> dict[str, Any]:
+    """A batch as JSON has it."""
+    wave, info = sight.wave, sight.info
+    created = info.created_at if info is not None and info.created_at else None if wave is None else wave.at
+    return {
+        "run_id": wave.run if wave is not None else None if info is None else info.run,
+        "run": None if wave is None else wave.name,
+        "wave": None if wave is None else wave.number,
+        "known": wave is not None,
+        "account": sight.account,
+        "transport": sight.transport,
+        "model": None if wave is None else wave.about.model or None,
+        "requests": wave.size if wave is not None else 0 if info is None else info.total,
+        "batch": sight.batch,
+        "state": None if info is None else info.state,
+        "done": None if info is None else info.done,
+        "failed": None if info is None else info.failed,
+        "created_at": created,
+        "age_seconds": None if created is None else round(now - created, 1),
+        "expires_at": None if info is None else info.expires_at,
+        "ended_at": None if info is None else info.ended_at,
+        "usd": None if wave is None else wave.about.usd,
+        "problem": None if sight.problem is None else sight.problem.message or sight.problem.short,
+    }
+
+
+def state(sight: Sight) -> str:
+    """How a batch stands, in a few words."""
+    info = sight.info
+    if info is None:
+        return "" if sight.problem is None else sight.problem.short
+    words = info.state.replace("_", " ")
+    if info.done:
+        words += f", {info.done:,} of {info.total:,} done"
+    if info.failed:
+        words += f", {info.failed:,} failed"
+    if not info.open and sight.wave is not None and sight.wave.ended_at is None:
+        words += ", not collected yet"
+    return words
+
+
+def resume(wave: StoredWave, store: str) -> str:
+    """The command that collects a wave."""
+    return output.command(f"runs resume {wave.run}", store)
+
+
+def total(sights: Sequence[Sight]) -> dict[str, Any]:
+    """What all batches come to. Those of nobody here have no cost that we know."""
+    ours = [sight.wave for sight in sights if sight.wave is not None]
+    known = [wave.about.usd for wave in ours if wave.about.usd is not None]
+    return {
+        "batches": len(sights),
+        "requests": sum(s.wave.size if s.wave else s.info.total if s.info else 0 for s in sights),
+        "usd": sum(known) if known else None,
+        "unknown": len(sights) - len(known),
+    }
+
+
+def print_rows(sights: Sequence[Sight], now: float) -> None:
+    if not sights:
+        output.line("no batch is in flight")
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("run", "wave", "account", "model", "requests", "batch", "state", "age", "expires in", "about"):
+        table.add_column(column, justify="right" if column in RIGHT else "left")
+    for sight in sights:
+        told = described(sight, now)
+        table.add_row(
+            escape(_whose(told)),
+            "" if told["wave"] is None else str(told["wave"]),
+            sight.account,
+            escape(told["model"] or ""),
+            f"{told['requests']:,}",
+            escape(sight.batch or "not known yet"),
+            state(sight),
+            "" if told["age_seconds"] is None else output.age(told["age_seconds"]),
+            _until(sight, now),
+            "" if told["usd"] is None else output.cost(told["usd"], 0),
+        )
+    output.print_table(table)
+    _print_total(sights)
+    for sight in sights:
+        if sight.wave is not None and sight.problem is not None and sight.problem.message:
+            output.say(f"{sight.wave.title}: {sight.problem.message}")
+
+
+def _print_total(sights: Sequence[Sight]) -> None:
+    sums = total(sights)
+    count, unknown = sums["batches"], sums["unknown"]
+    price = "of unknown cost" if sums["usd"] is None else f"about {output.cost(sums['usd'], 0)}"
+    if sums["usd"] is not None and unknown:
+        price += f", and {unknown} of unknown cost"
+    output.line(f"{count:,} {'batch' if count == 1 else 'batches'}, {sums['requests']:,} requests, {price}")
+
+
+def _whose(told: dict[str, Any]) -> str:
+    if told["known"]:
+        return str(told["run"] or told["run_id"])
+    return f"{visible(told['run_id'])}, not in this store" if told["run_id"] else "none of this store"
+
+
+def _until(sight: Sight, now: float) -> str:
+    info = sight.info
+    if info is None or info.expires_at is None or not info.open:
+        return ""
+    return output.age(info.expires_at - now)
+
+
+def more(store: Store, wave: StoredWave) -> dict[str, Any]:
+    """What the store can tell of a wave beside what is in the list."""
+    kinds: Counter[str] = Counter()
+    spent, unknown = 0.0, 0
+    prices = ModelPrices(load_here)
+    for settlement in store.waves.settled(wave):
+        kinds[settlement.kind.value if isinstance(settlement, Fault) else "reply"] += 1
+        if isinstance(settlement, Reply | Embedding):
+            price = _price(prices, wave, settlement.usage)
+            spent, unknown = spent + (price or 0.0), unknown + (price is None)
+    return {
+        "status": store.runs.state(store.runs.get(wave.run)),
+        "trials": store.waves.trials(wave, SHOWN_TRIALS),
+        "intended_at": wave.at,
+        "collected_at": wave.ended_at,
+        "settled": dict(kinds),
+        "waiting": store.waves.waiting(wave) if wave.ended_at is None else 0,
+        "cost": {"usd": None if unknown and not spent else spent, "unknown_asks": unknown},
+    }
+
+
+def _price(prices: ModelPrices, wave: StoredWave, usage: Usage) -> float | None:
+    """What a reply cost; nobody knows, where its account is not set up any more."""
+    try:
+        return prices(f"{wave.account}/{wave.about.model}", usage, wave.transport)
+    except SettingsError:
+        return None
+
+
+def print_one(sight: Sight, told: dict[str, Any]) -> None:
+    wave, info, now = sight.wave, sight.info, time.time()
+    standing = state(sight) if sight.info or wave is None or wave.ended_at is None else "collected"
+    output.line(f"batch {sight.batch or 'not known yet'}: {standing}")
+    if sight.problem is not None and sight.problem.message:
+        output.line(f"  problem   {sight.problem.message}", "yellow")
+    if wave is None:
+        output.line(f"  run       {_whose(told)}")
+        output.line(f"  account   {sight.account}, {told['requests']:,} requests")
+    else:
+        output.line(f"  run       {wave.name or wave.run}, wave {wave.number}; the run is {told['status']}")
+        output.line(f"  account   {sight.account}, {wave.about.model or 'model unknown'}, {wave.size:,} requests")
+        output.line(f"  trials    {_some(told['trials'], wave.size)}")
+        output.line(f"  intended  {_moment(wave.at, now)}")
+    if info is not None:
+        for word, at in (("created", info.created_at), ("expires", info.expires_at), ("ended", info.ended_at)):
+            if at:
+                output.line(f"  {word:9} {_moment(at, now)}")
+    if wave is not None:
+        _print_results(wave, told, now)
+
+
+def _print_results(wave: StoredWave, told: dict[str, Any], now: float) -> None:
+    if wave.ended_at is not None:
+        output.line(f"  collected {_moment(wave.ended_at, now)}")
+    counted = ", ".join(f"{count:,} x {kind}" for kind, count in told["settled"].items()) or "none"
+    output.line(f"  results   {counted} in the store, {told['waiting']:,} awaited")
+    about = "unknown" if wave.about.usd is None else f"about {output.cost(wave.about.usd, 0)}"
+    paid = f"{output.cost(told['cost']['usd'], told['cost']['unknown_asks'])} for what is in the store"
+    output.line(f"  cost      {paid if told['settled'] else about}")
+
+
+def advice(store: Store, sight: Sight, path: str) -> Iterator[str]:
+    """Where the results are, and what to do next."""
+    wave, info = sight.wave, sight.info
+    if wave is None:
+        if info is not None and info.open:
+            yield f"to cancel it: groundswell batches cancel {info.id} --account {sight.account}"
+        return
+    if wave.ended_at is not None:
+        yield f"its results are in the store: {output.command(f'runs show {wave.run}', path)}"
+    elif store.runs.state(store.runs.get(wave.run)) == "completed":
+        lost = output.command(f"batches adopt {wave.run} {wave.number} --lost", path)
+        yield f"its run is complete and does not need it any more; to take it off the list: {lost}"
+    elif store.runs.is_held(store.runs.get(wave.run)):
+        yield "a process works on its run and collects it"
+    else:
+        if info is not None and not info.open and wave.transport in KEPT:
+            yield f"{sight.account} keeps the results for {KEPT[wave.transport]} after the batch was made"
+        yield f"to collect it: {resume(wave, path)}"
+
+
+def _some(keys: Sequence[str], size: int) -> str:
+    return ", ".join(keys) + (f" and more, {size:,} requests in all" if len(keys) < size else "")
+
+
+def _moment(at: float, now: float) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    return f"{when}, {output.age(now - at)} ago" if at <= now else f"{when}, in {output.age(at - now)}"

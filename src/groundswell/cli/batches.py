@@ -1,0 +1,239 @@
+"""`groundswell batches`: what waits at the providers, what it will cost, and what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from groundswell.cli import output
+from groundswell.cli.options import RunName, StoreFlags, takes
+from groundswell.cli.stored import opened
+from groundswell.errors import RunError, SettingsError
+
+if TYPE_CHECKING:
+    from groundswell.cli.looking import Problem, Providers, Sight
+    from groundswell.engine.records import BatchInfo
+    from groundswell.store.journal import Store
+    from groundswell.store.waves import StoredWave
+
+T = TypeVar("T")
+
+Batch = Annotated[
+    str,
+    typer.Argument(metavar="BATCH", help="The provider's id of a batch, or RUN/WAVE, as duels/3.", show_default=False),
+]
+Account = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The account that has it, if no run of this store does.", show_default=False),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Look at batches that wait at the providers, cancel them, and find those that were lost.",
+)
+
+
+@app.command("list")
+@takes(StoreFlags)
+def list_batches(
+    flags: StoreFlags,
+    *,
+    run: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Only the batches of this run.", show_default=False)
+    ] = None,
+    all_: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Also batches of the last two days that no run of this store knows, on every account."
+        ),
+    ] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask nobody: only what the store knows. Needs no key.")
+    ] = False,
+) -> None:
+    """Show the batches in flight: how far they are, and about what they will cost. Changes nothing."""
+    from groundswell.cli import batch_views, looking
+
+    if all_ and (offline or run is not None):
+        raise SettingsError(f"--all asks every account: leave out {'--offline' if offline else '--run'}")
+
+    async def work(providers: Providers) -> tuple[list[Sight], dict[str, Problem]]:
+        sights = await looking.look_at(waves, providers)
+        return await looking.look_around(sights, known, providers) if all_ else (sights, {})
+
+    with opened(flags.store) as store:
+        waves = store.waves.open(None if run is None else store.runs.get(run))
+        known = store.waves.batches() if all_ else set()
+    problems: dict[str, Problem] = {}
+    if offline:
+        sights = [looking.Sight(w.account, w.transport, w, problem=looking.NOT_ASKED) for w in waves]
+    else:
+        with output.working("asking the providers"):
+            sights, problems = _ask(work)
+    now = time.time()
+    if flags.json:
+        said = {name: problem.message for name, problem in problems.items()}
+        each = [batch_views.described(sight, now) for sight in sights]
+        output.print_json({"batches": each, "total": batch_views.total(sights), "accounts_not_listed": said})
+        return
+    batch_views.print_rows(sights, now)
+    for name, problem in problems.items():
+        output.say(f"the batches of {name} cannot be listed: {problem.message}")
+
+
+@app.command()
+@takes(StoreFlags)
+def show(flags: StoreFlags, batch: Batch, *, account: Account = None) -> None:
+    """Show one batch: how far it is, which trials it carries, what it cost, and what to do next."""
+    from groundswell.cli import batch_views
+
+    with opened(flags.store) as store:
+        sight = _find(store, batch, account)
+        wave = sight.wave
+        details = batch_views.described(sight, time.time())
+        if wave is not None:
+            details |= batch_views.more(store, wave)
+        advice = list(batch_views.advice(store, sight, flags.store))
+    if flags.json:
+        output.print_json(details | {"advice": advice})
+        return
+    batch_views.print_one(sight, details)
+    for line in advice:
+        output.say(line)
+
+
+@app.command()
+@takes(StoreFlags)
+def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes = False) -> None:
+    """Cancel a batch at its provider. What was done by then is kept, and paid for."""
+    from groundswell.cli import batch_views
+
+    with opened(flags.store) as store:
+        sight = _find(store, batch, account)
+        wave, info = sight.wave, sight.info
+        at_work = wave is not None and store.runs.is_held(store.runs.get(wave.run))
+    if info is None:
+        why = f"batch {batch} cannot be cancelled: " + (sight.problem.message if sight.problem else "it is not known")
+        raise RunError(why)
+    cancelled = info.open and info.state != "cancelling"
+    if cancelled:
+        if not yes:
+            typer.confirm(_question(sight, at_work=at_work), abort=True, err=True)
+        sight = _ask(lambda providers: _cancel(providers, sight))
+        info = sight.info or info
+    if flags.json:
+        output.print_json(batch_views.described(sight, time.time()) | {"cancelled": cancelled})
+        return
+    stands = batch_views.state(sight)
+    if cancelled:
+        output.line(f"batch {info.id}: {stands}; what is done by then is kept and paid for")
+    else:
+        output.line(f"batch {info.id}: {'is being cancelled' if info.open else 'has ended'} already: {stands}")
+    if wave is not None and wave.ended_at is None:
+        output.say(_then(wave, info, batch_views.resume(wave, flags.store), at_work=at_work))
+
+
+@app.command()
+@takes(StoreFlags)
+def adopt(
+    flags: StoreFlags,
+    run: RunName,
+    wave: Annotated[str | None, typer.Argument(metavar="WAVE", help="Which of its waves.", show_default=False)] = None,
+    batch: Annotated[
+        str | None, typer.Argument(metavar="BATCH", help="The provider's id of its batch.", show_default=False)
+    ] = None,
+    *,
+    lost: Annotated[
+        bool, typer.Option("--lost", help="Give it up: resuming the run sends its requests again.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Say which batch a wave is, where its run does not know: after a crash, or with another key.
+
+    Without BATCH, the account's batches are searched for it. The run must not be at work meanwhile; resume it
+    afterwards, and it collects the batch.
+    """
+    from groundswell.cli import adopting
+
+    if wave is not None and batch is None and not wave.isdecimal():
+        wave, batch = None, wave
+    wanted = adopting.Wanted(run, wave, batch, lost=lost)
+    with opened(flags.store) as store:
+        record = store.runs.get(run)
+        lock = store.runs.lock(record)
+        try:
+            chosen = _ask(lambda providers: adopting.choose(store, record, wanted, providers))
+            if lost and chosen and not yes:
+                typer.confirm(adopting.question(record, chosen), abort=True, err=True)
+            found = _ask(lambda providers: adopting.carry_out(store, chosen, wanted, providers))
+        finally:
+            lock.release()
+    if flags.json:
+        each = [one.described() for one in found]
+        output.print_json({"run_id": record.id, "run": record.name, "waves": each})
+    else:
+        adopting.report(record, found, flags.store)
+    raise typer.Exit(0 if all(one.done for one in found) else 3)
+
+
+def _ask(work: Callable[[Providers], Coroutine[Any, Any, T]]) -> T:
+    """Do something with the providers of the accounts that are set up."""
+    from groundswell.cli.looking import Providers
+
+    async def main() -> T:
+        async with Providers() as providers:
+            return await work(providers)
+
+    return asyncio.run(main())
+
+
+def _find(store: Store, batch: str, account: str | None) -> Sight:
+    """A batch by its id or by run and wave, as its provider shows it now."""
+    from groundswell.cli import looking
+
+    wave = looking.named(store, batch)
+    if wave is not None:
+        with output.working(f"asking {wave.account}"):
+            return _ask(lambda providers: providers.look(wave))
+    with output.working("asking the providers"):
+        found = _ask(lambda providers: providers.search(batch, account))
+    if found is None:
+        raise looking.no_such(store, batch)
+    return found
+
+
+async def _cancel(providers: Providers, sight: Sight) -> Sight:
+    """Cancel a batch, and look what became of it."""
+    from groundswell.cli.looking import Problem
+
+    assert sight.info is not None
+    way = providers.way(sight.transport, sight.account)
+    if isinstance(way, Problem):
+        raise RunError(way.message)
+    await way.cancel(sight.info.id)
+    return sight._replace(info=await way.look(sight.info.id))
+
+
+def _question(sight: Sight, *, at_work: bool) -> str:
+    wave, info = sight.wave, sight.info
+    assert info is not None
+    text = f"Cancel batch {info.id} of {sight.account}, {info.total or (wave.size if wave else 0):,} requests? "
+    text += "What was done until then is kept and paid for."
+    if wave is not None and wave.ended_at is None:
+        when = "when it sees that" if at_work else "when it is resumed and sees that"
+        text += f" Run {wave.name or wave.run} stops {when}; resuming it then sends the rest again."
+    return text
+
+
+def _then(wave: StoredWave, info: BatchInfo, resume: str, *, at_work: bool) -> str:
+    """What becomes of the run of a batch that was cancelled, or had ended."""
+    if info.state not in ("cancelling", "cancelled"):
+        return f"to collect it: {resume}"
+    if at_work:
+        return f"its run stops when it sees that; to send the rest again then: {resume}"
+    return f"to collect what is done: {resume}\nthe run stops then; the same command once more sends the rest again"

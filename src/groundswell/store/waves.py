@@ -1,0 +1,199 @@
+"""The waves of a store that travel in batches, whichever run they are of: what is open, and changes by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from groundswell.engine.records import RUN_SHIFT, About, AskId, Counters, Intent, Receipt, RunRecord
+from groundswell.program.request import Settlement, decode_settlement
+from groundswell.store.schema import asks, runs, store_error, trials, waves
+
+LOOK_UP = 500
+NUMBER = (1 << RUN_SHIFT) - 1
+OF_A_RUN = waves.join(runs, runs.c.id == waves.c.id.op(">>")(RUN_SHIFT))
+COLUMNS = (
+    *(waves.c.id, runs.c.uid, runs.c.name, waves.c.account, waves.c.transport, waves.c.size),
+    *(waves.c.sent_at, waves.c.about, waves.c.receipt, waves.c.ended_at),
+)
+
+
+class StoredWave(NamedTuple):
+    """A wave without its asks. `at` is when it was about to be sent; it is open as long as it has not ended here."""
+
+    id: int
+    run: str
+    name: str | None
+    account: str
+    transport: str
+    size: int
+    at: float
+    about: About
+    receipt: Receipt | None
+    ended_at: float | None
+
+    @property
+    def number(self) -> int:
+        """The number of the wave in its run."""
+        return self.id & NUMBER
+
+    @property
+    def title(self) -> str:
+        """Run and wave, as people write them."""
+        return f"{self.name or self.run}/{self.number}"
+
+    @property
+    def batch(self) -> str | None:
+        """What the provider calls it, where that is known."""
+        batch = None if self.receipt is None else self.receipt.data.get("batch")
+        return batch if isinstance(batch, str) else None
+
+
+class Waves:
+    """The table of waves. Calls are short and synchronous; a run that goes on meanwhile is not disturbed by reading.
+
+    Who changes a wave holds the lock of its run.
+    """
+
+    def __init__(self, engine: sa.Engine, path: Path) -> None:
+        self._engine = engine
+        self._path = path
+
+    def open(self, run: RunRecord | None = None) -> list[StoredWave]:
+        """The waves that have not ended, of one run or of all, oldest first."""
+        query = sa.select(*COLUMNS).select_from(OF_A_RUN).where(waves.c.ended_at.is_(None)).order_by(waves.c.id)
+        return self._found(query if run is None else query.where(waves.c.id.between(*run.span)))
+
+    def find(self, run: RunRecord, number: int) -> StoredWave | None:
+        """A wave of a run, ended or not."""
+        if not 0 < number <= NUMBER:
+            return None
+        query = sa.select(*COLUMNS).select_from(OF_A_RUN).where(waves.c.id == run.span[0] + number)
+        return next(iter(self._found(query)), None)
+
+    def of_batch(self, batch: str) -> StoredWave | None:
+        """The wave that is this batch at its provider, ended or not."""
+        like = waves.c.receipt.contains(batch, autoescape=True)
+        found = self._found(sa.select(*COLUMNS).select_from(OF_A_RUN).where(like))
+        return next((wave for wave in found if wave.batch == batch), None)
+
+    def batches(self) -> set[str]:
+        """Every batch that the runs of this store have made, as far as its id is known."""
+        with self._read() as connection:
+            given = connection.execute(sa.select(waves.c.receipt).where(waves.c.receipt.is_not(None))).scalars()
+            named = [msgspec.json.decode(text).get("batch") for text in given]
+        return {batch for batch in named if isinstance(batch, str)}
+
+    def intent(self, wave: StoredWave) -> Intent:
+        """A wave with its asks, as transports take it."""
+        with self._read() as connection:
+            carried = tuple(ask for ask, _ in _carried(connection, wave))
+        return Intent(wave.id, wave.run, wave.account, wave.transport, carried, wave.at, wave.about)
+
+    def trials(self, wave: StoredWave, most: int) -> list[str]:
+        """The keys of the first trials whose asks a wave carries."""
+        with self._read() as connection:
+            first = list(dict.fromkeys(ask.trial for ask, _ in _carried(connection, wave)))[:most]
+            query = sa.select(trials.c.id, trials.c.key).where(trials.c.id.in_(first))
+            keys = {row.id: row.key for row in connection.execute(query)}
+        return [keys[number] for number in first if number in keys]
+
+    def settled(self, wave: StoredWave) -> Iterator[Settlement]:
+        """What came of the asks of a wave: replies, and faults that were the end of an ask."""
+        with self._read() as connection:
+            for some in _slices([ask.trial for ask, _ in _carried(connection, wave)]):
+                query = sa.select(asks.c.settlement).where(asks.c.trial.in_(some)).where(asks.c.wave == wave.id)
+                yield from map(decode_settlement, connection.execute(query).scalars())
+
+    def waiting(self, wave: StoredWave) -> int:
+        """How many asks of a wave have no settlement, and are in no later wave either."""
+        with self._read() as connection:
+            return _waiting(connection, wave)
+
+    def set_receipt(self, wave: StoredWave, receipt: Receipt, about: About) -> None:
+        """Say which batch a wave is, and whose: the run that is resumed collects it."""
+        values = {"receipt": _json(receipt.data), "about": _json(about)}
+        with self._write() as connection:
+            connection.execute(sa.update(waves).where(waves.c.id == wave.id).values(**values))
+
+    def give_up(self, wave: StoredWave) -> int:
+        """End a wave: its run sends again what has no settlement. That may be paid for twice, and is counted so."""
+        with self._write() as connection:
+            left = _waiting(connection, wave)
+            connection.execute(sa.update(waves).where(waves.c.id == wave.id).values(ended_at=time.time()))
+            of_run = runs.c.id == wave.id >> RUN_SHIFT
+            text = connection.execute(sa.select(runs.c.counters).where(of_run)).scalar_one()
+            counters = msgspec.json.decode(text, type=Counters)
+            counters.resent += left
+            connection.execute(sa.update(runs).where(of_run).values(counters=_json(counters)))
+        return left
+
+    def _found(self, query: sa.Select[Any]) -> list[StoredWave]:
+        with self._read() as connection:
+            return [_wave(row) for row in connection.execute(query)]
+
+    @contextmanager
+    def _read(self) -> Iterator[sa.Connection]:
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except sa.exc.DatabaseError as error:
+            raise store_error(error, self._path) from error
+
+    @contextmanager
+    def _write(self) -> Iterator[sa.Connection]:
+        """A transaction, begun by hand: sqlite3 itself would begin too late to see what it is about to change."""
+        with self._read() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+            connection.exec_driver_sql("COMMIT")
+
+
+def _wave(row: sa.Row[Any]) -> StoredWave:
+    about = About() if row.about is None else msgspec.json.decode(row.about, type=About)
+    receipt = None if row.receipt is None else Receipt(msgspec.json.decode(row.receipt))
+    plain = (row.id, row.uid, row.name, row.account, row.transport, row.size, row.sent_at)
+    return StoredWave(*plain, about, receipt, row.ended_at)
+
+
+def _carried(connection: sa.Connection, wave: StoredWave) -> list[tuple[AskId, bytes]]:
+    """The asks of a wave, and their fingerprints."""
+    return _asked(connection.execute(sa.select(waves.c.asks).where(waves.c.id == wave.id)).scalar_one())
+
+
+def _asked(text: str) -> list[tuple[AskId, bytes]]:
+    rows = msgspec.json.decode(text, type=list[tuple[int, str, str]])
+    return [(AskId(trial, path), bytes.fromhex(print_)) for trial, path, print_ in rows]
+
+
+def _waiting(connection: sa.Connection, wave: StoredWave) -> int:
+    carried = _carried(connection, wave)
+    ended: set[tuple[int, str, bytes]] = set()
+    for some in _slices([ask.trial for ask, _ in carried]):
+        query = sa.select(asks.c.trial, asks.c.path, asks.c.fingerprint).where(asks.c.trial.in_(some))
+        ended.update((trial, path, print_) for trial, path, print_ in connection.execute(query))
+    retried = {ask for later in _open_after(connection, wave) for ask, _ in _asked(later)}
+    return sum((*ask, print_) not in ended and ask not in retried for ask, print_ in carried)
+
+
+def _open_after(connection: sa.Connection, wave: StoredWave) -> Sequence[str]:
+    """The asks of later waves of the same run that have not ended: a retried ask belongs to the last of them."""
+    later = waves.c.id.between(wave.id + 1, wave.id | NUMBER)
+    return connection.execute(sa.select(waves.c.asks).where(later).where(waves.c.ended_at.is_(None))).scalars().all()
+
+
+def _slices(numbers: Sequence[int]) -> Iterator[list[int]]:
+    """Trials, each of them once, a few at a time."""
+    each = list(dict.fromkeys(numbers))
+    for at in range(0, len(each), LOOK_UP):
+        yield each[at : at + LOOK_UP]
+
+
+def _json(data: Any) -> str:
+    return msgspec.json.encode(data).decode()

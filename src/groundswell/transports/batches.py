@@ -1,0 +1,385 @@
+"""Waves as batches at a provider. Read `Batches` from top to bottom.
+
+dispatch   the lines are written to a temporary file, sent, and ordered: once, since an order may be paid for
+collect    look until the batch has ended, then read its results by the line; what they leave out is accounted for
+adopt      after a crash, or an answer that was lost: look for the batch among those that the account has
+look, listed, cancel    what people may want to do with batches
+
+What differs between providers is in openai_batch.py and anthropic_batch.py; what their answers mean, in dialects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from tempfile import SpooledTemporaryFile
+from typing import IO
+
+from groundswell.accounts.account import Account
+from groundswell.dialects import Call
+from groundswell.dialects.batches import Batch, Refusal, Results, id_of, refusal, verdict
+from groundswell.dialects.faults import load
+from groundswell.engine.clock import LoopClock
+from groundswell.engine.hold import Capacity
+from groundswell.engine.ports import Clock
+from groundswell.engine.records import Absent, BatchInfo, Found, Intent, Receipt, Settled, Undecided, Wave
+from groundswell.errors import NoBatches, QueueFull, WaveError, WaveFailed, WaveOutOfReach, WaveUnsure
+from groundswell.program.request import Fault, FaultKind, Request
+from groundswell.transports.http import Answer, NoAnswer, Refused
+from groundswell.transports.provider import Provider, Unseen, Waits, Wire
+from groundswell.transports.results import Reading
+
+PATIENCE = 26 * 3600.0
+"""Seconds for which a batch is waited for that nothing is heard of: its day, and some more."""
+SKEW = 3600.0
+"""Seconds by which the provider's clock may be behind ours."""
+CREATE_SETTLES = 120.0
+"""Seconds after which an order that was on its way when we first looked is on the list, if it ever will be."""
+SHORT_TRIES, BREAKS = 5, 8
+"""How often results are read that lack something, and how often those that break off, with an error or without."""
+GONE = 3
+"""So many times in a row a provider must say that there is no such thing: once may be too early."""
+IN_MEMORY, SLICE = 4_000_000, 256
+"""Bytes of a wave that are held in memory, and lines that are written before others have their turn."""
+
+LEFT: dict[str, Fault] = {
+    "expired": Fault(FaultKind.EXPIRED, "the batch expired before this request was worked on"),
+    "cancelled": Fault(FaultKind.CANCELLED, "the batch was cancelled"),
+}
+NO_RESULT = Fault(FaultKind.GARBLED, "the batch ended with no result for this request")
+Notice = Callable[[BatchInfo], None]
+"""Is told of a batch whenever it has changed."""
+
+
+class Search:
+    """What is known of a wave that is looked for: since when, and which batches turned out to be others'.
+
+    `perhaps`: one of those could not be told from ours any more.
+    """
+
+    def __init__(self, first: float, waits: Waits) -> None:
+        self.first = first
+        self.waits = waits
+        self.others: set[str] = set()
+        self.perhaps = False
+
+
+class Batches(ABC):
+    """The batches of one account; each wave is one."""
+
+    name = ""
+    barrier = True
+    cached = True
+    vectorised = False
+    ready = True
+
+    def __init__(
+        self,
+        account: Account,
+        notice: Notice | None = None,
+        *,
+        clock: Clock | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.account = account
+        self.models: dict[str, str] = {}
+        self.owner = account.owner
+        self.clock: Clock = clock or LoopClock()
+        self.provider = Provider(account, self.wire, self.usual, self.clock)
+        self._notice = notice or (lambda info: None)
+        self._patience = patience
+        self._seen: dict[str, BatchInfo] = {}
+        self._waves: dict[str, tuple[str, int]] = {}
+        self._ordered: set[tuple[str, int]] = set()
+        self._searches: dict[tuple[str, int], Search] = {}
+
+    @property
+    @abstractmethod
+    def wire(self) -> Wire:
+        """How its batches are written and read."""
+
+    @abstractmethod
+    def usual(self, key: str | None) -> dict[str, str]:
+        """The headers of every call."""
+
+    @property
+    @abstractmethod
+    def capacity(self) -> Capacity:
+        """What a batch may hold, and how much may wait at the provider."""
+
+    @abstractmethod
+    def encode(self, request: Request, model: str) -> Call | Fault:
+        """What a request is in a batch, or why it cannot be in one."""
+
+    def weight(self, request: Request, size: int) -> int:
+        """What a line of so many bytes counts as."""
+        return size
+
+    @abstractmethod
+    async def order(self, wave: Wave, lines: IO[bytes], endpoint: str) -> Answer:
+        """Have a batch made of the lines of a wave: `once`."""
+
+    @abstractmethod
+    async def search(self, intent: Intent, search: Search) -> Found | Undecided | None:
+        """Look for the batch of a wave; None where none of the account's is it. Raises `Unseen`."""
+
+    @property
+    def max_wave(self) -> int:
+        return self.capacity.requests
+
+    def size(self, request: Request) -> int | Fault:
+        call = self._call(request)
+        if isinstance(call, Fault):
+            return call
+        size = self.weight(request, len(self.wire.line("0" * 32, call)) + len(self.wire.SEPARATOR))
+        if size > self.capacity.bytes:
+            most = self.capacity.bytes
+            return Fault(FaultKind.BAD_REQUEST, f"the request takes {size:,} bytes, and a batch holds {most:,}")
+        return size
+
+    def seen(self, receipt: Receipt) -> BatchInfo | None:
+        return self._seen.get(str(receipt.data.get("batch")))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.provider.http.close()
+
+    # Dispatch.
+
+    async def dispatch(self, wave: Wave) -> Receipt:
+        with SpooledTemporaryFile(IN_MEMORY) as lines:
+            try:
+                endpoint = await self._write(wave, lines)
+            except OSError as error:
+                why = f"the wave cannot be written to a temporary file: {error.strerror}"
+                raise WaveFailed(Fault(FaultKind.UNSENT, why)) from error
+            self._ordered.add((wave.run, wave.id))
+            answer = await self.order(wave, lines, endpoint)
+        batch = self.provider.batch(load(answer.body)) if 200 <= answer.status < 300 else None
+        if batch is None:
+            raise self._refused(answer)
+        self._waves[batch.info.id] = wave.run, wave.id
+        self._note(batch.info)
+        return receipt_of(batch.info)
+
+    async def _write(self, wave: Wave, lines: IO[bytes]) -> str:
+        """Write the lines of a wave; gives the endpoint that they are for."""
+        kinds: set[tuple[str, str]] = set()
+        path = ""
+        for number, item in enumerate(wave.items):
+            call = self._call(item.request)
+            if isinstance(call, Fault):
+                raise WaveFailed(call)
+            path = call.path
+            kinds.add((path, self.models.get(item.request.model, item.request.model)))
+            if len(kinds) > 1 and not self.wire.MIXED:
+                told = " and ".join(sorted(f"{model} at {where}" for where, model in kinds))
+                raise WaveFailed(Fault(FaultKind.UNSENT, f"a batch is for one model and endpoint, not for {told}"))
+            lines.write(self.wire.SEPARATOR if number else b"")
+            lines.write(self.wire.line(wave.custom_id(item.ask), call))
+            if number % SLICE == SLICE - 1:
+                await asyncio.sleep(0)
+        return path
+
+    def _call(self, request: Request) -> Call | Fault:
+        return self.encode(request, self.models.get(request.model, request.model))
+
+    async def once(self, sending: Awaitable[Answer]) -> Answer:
+        """The answer to an order. If there is none, the order may have been taken, unless it was never sent."""
+        try:
+            return await sending
+        except NoAnswer as error:
+            fault, sent = self.provider.told(error.fault), error.sent
+        raise _unsure(fault.message) if sent else WaveFailed(fault)
+
+    def _refused(self, answer: Answer) -> WaveError:
+        """What an answer to an order means that is no batch."""
+        if 200 <= answer.status < 300:
+            return _unsure(f"HTTP {answer.status} with something that is no batch")
+        why = refusal(*answer, self.clock.wall())
+        if why is None:
+            return _unsure(self.provider.fault(answer).message)
+        return self.error(why)
+
+    def error(self, why: Refusal) -> WaveFailed:
+        """A refusal as the engine knows it."""
+        fault = self.provider.told(why.fault)
+        if why.what == "full":
+            return QueueFull(fault, why.limit)
+        return NoBatches(fault) if why.what == "never" else WaveFailed(fault)
+
+    # Collect.
+
+    async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
+        id = id_of(receipt.data.get("batch"))
+        if id is None:
+            raise WaveFailed(Fault(FaultKind.GARBLED, "the receipt of this wave names no batch"))
+        self._waves[id] = intent.run, intent.id
+        batch = await self._ended(id)
+        reading = Reading(intent, batch.endpoint, self.wire.read_line)
+        for results in batch.results:
+            async with aclosing(self._read(id, results, reading)) as found:
+                async for settled in found:
+                    yield settled
+        if batch.info.state == "failed":
+            async for settled in self._failed(batch, intent, reading):
+                yield settled
+        for ask in reading.left:
+            yield Settled(ask, LEFT.get(batch.info.state, NO_RESULT))
+
+    async def _ended(self, id: str) -> Batch:
+        """A batch, once it has ended. What cannot be seen is waited for, but not for ever."""
+        waits, heard, missing, early = self.provider.waits(), self.clock.now(), 0, 0
+        at_least = None
+        while True:
+            await self.provider.pause(waits.next(at_least))
+            try:
+                batch = await self.provider.one(id)
+            except Unseen as unseen:
+                at_least = unseen.fault.retry_after
+                missing = self._bear(unseen.fault, heard, missing, f"batch {id}")
+                continue
+            at_least, heard, missing = None, self.clock.now(), 0
+            self._note(batch.info)
+            early += not batch.info.open
+            # If it has done more than there are results of, it was looked at a moment too early.
+            if early and (batch.promised >= batch.info.done or early > SHORT_TRIES):
+                return batch
+
+    def _bear(self, fault: Fault, heard: float, missing: int, what: str) -> int:
+        """Put up with a fault, or not; gives how often in a row it was said that there is no such thing."""
+        if fault.kind is FaultKind.AUTH:
+            raise WaveOutOfReach(fault)
+        missing = missing + 1 if fault.kind is FaultKind.NOT_FOUND else 0
+        if missing == GONE:
+            raise WaveFailed(Fault(FaultKind.GARBLED, f"the provider no longer knows {what}"))
+        silent = self.clock.now() - heard
+        if silent > self._patience:
+            why = f"{what} could not be looked at for {silent / 3600:.1f} hours: {fault.message}"
+            raise WaveOutOfReach(Fault(FaultKind.UNREACHABLE, why))
+        return missing
+
+    async def _read(self, id: str, results: Results, reading: Reading) -> AsyncGenerator[Settled, None]:
+        """What a file of results settles. One that breaks off, or lacks something, is begun again."""
+        waits, heard, missing, short, breaks = self.provider.waits(), self.clock.now(), 0, 0, 0
+        reading.another()
+        while True:
+            reading.begin()
+            news = False
+            try:
+                async with aclosing(self.provider.http.lines(self.provider.place(results))) as lines:
+                    async for line in lines:
+                        settled = reading.take(line, self.clock.wall())
+                        if settled is not None:
+                            news = True
+                            yield self._unsaid(settled)
+            except (NoAnswer, Refused) as error:
+                fault = self.provider.why(error)
+                heard = self.clock.now() if reading.lines else heard
+                missing = self._bear(fault, heard, missing, f"the results of batch {id}")
+                breaks = 0 if news else breaks + (reading.lines > 0)
+                if breaks == BREAKS:
+                    raise WaveOutOfReach(fault) from None
+                await self.provider.pause(waits.next(fault.retry_after))
+                continue
+            short += 1
+            if short >= (BREAKS if reading.torn else SHORT_TRIES) or reading.whole(results.promised):
+                return
+            await self.provider.pause(waits.next())
+
+    async def _failed(self, batch: Batch, intent: Intent, reading: Reading) -> AsyncIterator[Settled]:
+        """A batch failed as a whole: requests that are to blame are told so, and nothing was done for the others."""
+        faults, why = verdict(batch)
+        for line, fault in faults.items():
+            if line <= len(intent.asks) and reading.settle(line - 1):
+                yield Settled(intent.asks[line - 1], self.provider.told(fault))
+        if not reading.done:
+            raise self.error(why)
+
+    # Adopt.
+
+    async def adopt(self, intent: Intent) -> Found | Absent | Undecided:
+        key, now = (intent.run, intent.id), self.clock.now()
+        search = self._searches.setdefault(key, Search(now, self.provider.waits()))
+        try:
+            found = await self.search(intent, search) or self._absent(intent, search, now)
+        except Unseen as unseen:
+            if unseen.fault.kind is FaultKind.AUTH:
+                raise WaveOutOfReach(unseen.fault) from None
+            return Undecided(search.waits.next(unseen.fault.retry_after))
+        if not isinstance(found, Undecided):
+            del self._searches[key]
+        return found
+
+    def _absent(self, intent: Intent, search: Search, now: float) -> Absent | Undecided:
+        """No batch is this wave's: that is final if the order cannot be on its way any more."""
+        timeout = self.account.timeout
+        left = search.first + min(timeout, CREATE_SETTLES) - now
+        by_another = (intent.run, intent.id) not in self._ordered
+        if left > 0 and not (by_another and self.clock.wall() - intent.at > SKEW + timeout):
+            return Undecided(left)
+        return Absent(perhaps_paid=search.perhaps)
+
+    def another_wave(self, batch: str, intent: Intent) -> bool:
+        """Whether a batch is known to be that of another wave."""
+        return self._waves.get(batch, (intent.run, intent.id)) != (intent.run, intent.id)
+
+    # What people may want.
+
+    async def look(self, batch: str) -> BatchInfo | None:
+        if id_of(batch) is None:
+            return None
+        try:
+            return (await self.provider.patiently(lambda: self.provider.one(batch))).info
+        except Unseen as unseen:
+            if unseen.fault.kind is FaultKind.NOT_FOUND:
+                return None
+            raise WaveOutOfReach(unseen.fault) from None
+
+    async def listed(self, since: float) -> AsyncIterator[BatchInfo]:
+        try:
+            async with aclosing(self.provider.since(since)) as batches:
+                async for batch in batches:
+                    yield batch.info
+        except Unseen as unseen:
+            raise WaveOutOfReach(unseen.fault) from None
+
+    async def cancel(self, batch: str) -> None:
+        if id_of(batch) is None:
+            raise WaveFailed(Fault(FaultKind.NOT_FOUND, "there is no such batch"))
+        try:
+            await self.provider.patiently(lambda: self._cancel(batch))
+        except Unseen as unseen:
+            if unseen.fault.kind is FaultKind.NOT_FOUND:
+                raise WaveFailed(unseen.fault) from None
+            raise WaveOutOfReach(unseen.fault) from None
+
+    async def _cancel(self, batch: str) -> None:
+        """Cancel a batch. One that has ended is no error, but providers say so."""
+        try:
+            answer = await self.provider.http.post(self.provider.url(f"{self.wire.path(batch)}/cancel"), b"")
+        except NoAnswer as error:
+            raise Unseen(self.provider.told(error.fault)) from None
+        if not 200 <= answer.status < 300 and ((info := await self.look(batch)) is None or info.open):
+            raise Unseen(self.provider.fault(answer))
+
+    def _unsaid(self, settled: Settled) -> Settled:
+        fault = settled.settlement
+        return settled._replace(settlement=self.provider.told(fault)) if isinstance(fault, Fault) else settled
+
+    def _note(self, info: BatchInfo) -> None:
+        """Remember how a batch was seen, and tell if that is news."""
+        before, self._seen[info.id] = self._seen.get(info.id), info
+        if info != before:
+            self._notice(info)
+
+
+def receipt_of(info: BatchInfo) -> Receipt:
+    """What it takes to collect a batch, in any process."""
+    return Receipt({"batch": info.id, "created_at": info.created_at})
+
+
+def _unsure(why: str) -> WaveUnsure:
+    return WaveUnsure(f"the batch may have been made, or not: {why}")

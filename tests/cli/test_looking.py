@@ -1,0 +1,173 @@
+"""Looking at batches: what is made of providers that are slow, odd or not there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundswell.cli import looking
+from groundswell.cli.looking import Problem, Providers
+from groundswell.engine.hold import Capacity
+from groundswell.engine.ports import Route, Transport
+from groundswell.engine.records import Absent, BatchInfo, EndpointFigures, Intent, Receipt, Settled, Wave
+from groundswell.engine.ways import Via
+from groundswell.errors import WaveOutOfReach
+from groundswell.program.request import Fault, FaultKind, Request
+from groundswell.store.journal import Store
+from groundswell.store.waves import StoredWave
+from tests.store.planted import OWNER, Planted
+
+Look = Callable[[str], Coroutine[Any, Any, BatchInfo | None]]
+
+
+class FakeBatches:
+    """Batches of one account, looked at as a test says."""
+
+    name = "openai_batch"
+    barrier, cached, vectorised, ready = True, True, False, True
+    max_wave = 10
+    capacity = Capacity(10, 1000)
+
+    def __init__(self, look: Look, owner: str = OWNER) -> None:
+        self.owner = owner
+        self._look = look
+        self.most = self.now = 0
+
+    async def look(self, batch: str) -> BatchInfo | None:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            return await self._look(batch)
+        finally:
+            self.now -= 1
+
+    def listed(self, since: float) -> AsyncIterator[BatchInfo]:
+        raise NotImplementedError
+
+    async def cancel(self, batch: str) -> None:
+        raise NotImplementedError
+
+    def size(self, request: Request) -> int | Fault:
+        raise NotImplementedError
+
+    def seen(self, receipt: Receipt) -> BatchInfo | None:
+        return None
+
+    async def dispatch(self, wave: Wave) -> Receipt:
+        raise NotImplementedError
+
+    def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
+        raise NotImplementedError
+
+    async def adopt(self, intent: Intent) -> Absent:
+        raise NotImplementedError
+
+
+class FakeRouter:
+    """Leads to one transport, or to none."""
+
+    def __init__(self, transport: Transport | None) -> None:
+        self._transport = transport
+        self.closed = False
+
+    def route(self, request: Request, via: Via = "live") -> Route:
+        raise NotImplementedError
+
+    def transport(self, name: str, account: str) -> Transport | None:
+        return self._transport
+
+    def figures(self) -> Mapping[str, Sequence[EndpointFigures]]:
+        return {}
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def waves(tmp_path: Path) -> list[StoredWave]:
+    planted = Planted(tmp_path / "s.db")
+    record = planted.run("duels")
+    for number in range(1, 21):
+        planted.send(record, number, 2, f"batch_{number}")
+    store = Store(planted.path)
+    found = store.waves.open()
+    store.close_reading()
+    return found
+
+
+def look_at(waves: Sequence[StoredWave], transport: Transport | None) -> list[looking.Sight]:
+    router = FakeRouter(transport)
+
+    async def main() -> list[looking.Sight]:
+        async with Providers(router) as providers:
+            return await looking.look_at(waves, providers)
+
+    found = asyncio.run(main())
+    assert router.closed
+    return found
+
+
+async def never(batch: str) -> BatchInfo | None:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def unreachable(batch: str) -> BatchInfo | None:
+    raise WaveOutOfReach(Fault(FaultKind.CONNECTION, "nobody is there"))
+
+
+async def unknown(batch: str) -> BatchInfo | None:
+    return None
+
+
+async def working(batch: str) -> BatchInfo | None:
+    await asyncio.sleep(0)
+    return BatchInfo(batch, "in_progress", 2, 0, 0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("transport", "problem"),
+    [
+        (FakeBatches(never), Problem("no answer", "openai did not answer within 0 s")),
+        (FakeBatches(unreachable), Problem("not reached", "openai: connection: nobody is there")),
+        (
+            FakeBatches(unknown),
+            Problem("not there", "openai knows no batch batch_1 with the key that it has now"),
+        ),
+        (
+            None,
+            Problem("not set up", "openai has no batch API of the kind openai_batch as it is set up now"),
+        ),
+    ],
+    ids=["silent", "out of reach", "unknown", "none"],
+)
+def test_what_cannot_be_seen_is_said(
+    waves: list[StoredWave], monkeypatch: pytest.MonkeyPatch, transport: Transport | None, problem: Problem
+) -> None:
+    monkeypatch.setattr(looking, "PATIENCE", 0.01)
+    (sight,) = look_at(waves[:1], transport)
+    assert (sight.problem, sight.info, sight.batch) == (problem, None, "batch_1")
+
+
+def test_another_owners_batch_is_not_looked_at(waves: list[StoredWave]) -> None:
+    (sight,) = look_at(waves[:1], FakeBatches(never, owner="another"))
+    assert sight.problem is not None
+    assert sight.problem.short == "another key"
+
+
+def test_many_are_looked_at_side_by_side_and_not_all_at_once(waves: list[StoredWave]) -> None:
+    transport = FakeBatches(working)
+    sights = look_at(waves, transport)
+    assert [sight.batch for sight in sights] == [wave.batch for wave in waves]
+    assert transport.most == looking.AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("3", 3), ("0", 0), ("x", 0), ("-1", 0), ("²", 0), ("", 0), ("9" * 99, 0)]
+)
+def test_numbers_of_waves_as_people_write_them(text: str, number: int) -> None:
+    assert looking.number_of(text) == number

@@ -1,0 +1,44 @@
+"""A provider over real HTTP, and a nursery of processes that ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crash import batch_scene
+from tests.crash.batch_experiment import Settings
+from tests.crash.batch_scene import Provider, Scene, Staged
+from tests.crash.nursery import Nursery
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    opened = Nursery()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def _provider() -> Iterator[Provider]:
+    with batch_scene.provider() as opened:
+        yield opened
+
+
+@pytest.fixture
+def provider(_provider: Provider) -> Provider:
+    """A provider with empty books; it may be another test's as well."""
+    _provider.reset()
+    return _provider
+
+
+@pytest.fixture
+def staged(tmp_path: Path, provider: Provider, nursery: Nursery) -> Staged:
+    """Makes the scene of an experiment."""
+
+    def stage(settings: Settings | None = None, **job: Any) -> Scene:
+        return Scene(tmp_path, provider, nursery, settings or Settings(), **job)
+
+    return stage
