@@ -15,6 +15,7 @@ import msgspec
 
 from groundswell import AskFailed, Outcome, Reply, Request, RetryPolicy, Run, RunOptions, Trial, Usage, program
 from groundswell.engine import engine as engine_module
+from groundswell.engine.batches import prompt_tokens
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Event
 from groundswell.engine.ports import Prices
@@ -60,7 +61,7 @@ def said(request: Request) -> str:
 
 
 def echo(request: Request, nth: int) -> Answer:
-    return Reply(f"{said(request)}!", Usage(len(said(request)) // 4, 5))
+    return Reply(f"{said(request)}!", Usage(prompt_tokens(request), 5))
 
 
 def via(way: str = "batch", **more: Any) -> RunOptions:

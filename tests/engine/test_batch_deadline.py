@@ -35,7 +35,7 @@ def test_at_the_last_call_what_is_done_is_kept_and_the_rest_goes_live(stage: Sta
     assert "it is cancelled" in ended.told(RouteChosen)[-1].why
     assert (stage.paid_twice(), stage.open_waves, stage.status) == ({}, 0, "completed")
     assert (stage.placed, stage.counters.sent, stage.counters.retried) == (14, 14, 6)
-    assert stage.counters.usd == pytest.approx((1 + 5) * (2 / 200 + 6 / 100))
+    assert stage.counters.usd == pytest.approx((5 + 5) * (2 / 200 + 6 / 100))
 
 
 @pytest.mark.parametrize("mishap", ["taken", "lost"])
@@ -65,7 +65,7 @@ def test_a_batch_of_an_earlier_session_is_cancelled_too(stage: Stage) -> None:
 
 
 def test_what_waits_for_room_goes_live_at_the_last_call(stage: Stage) -> None:
-    ended = stage.session(EIGHT, SOON, takes=LONG, capacity=Capacity(100, 1 << 20, 3), queue=3)
+    ended = stage.session(EIGHT, SOON, takes=LONG, capacity=Capacity(100, 1 << 20, 15), queue=15)
     assert ended.results == expected(EIGHT)
     assert 300.0 <= ended.seconds < 400.0
     assert stage.sizes == [3]

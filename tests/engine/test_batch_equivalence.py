@@ -54,9 +54,9 @@ KNOBS = st.fixed_dictionaries(
     {
         "mishaps": st.lists(st.sampled_from([None, *get_args(Mishap)]), max_size=4),
         "undecided": st.integers(0, 2),
-        "queue": st.sampled_from([None, 3, 9]),
+        "queue": st.sampled_from([None, 4, 15, 45]),
         "tells": st.booleans(),
-        "capacity": st.builds(Capacity, st.sampled_from([2, 1000]), st.just(1 << 20), st.sampled_from([None, 5]))
+        "capacity": st.builds(Capacity, st.sampled_from([2, 1000]), st.just(1 << 20), st.sampled_from([None, 25]))
         | st.builds(Capacity, st.just(4), st.just(600), st.none(), st.just("requests")),
         "reading": st.sampled_from([0.0, 0.5]),
         "lengths": st.sampled_from([{}, {"n": 15.0}]),

@@ -177,10 +177,10 @@ def test_what_failed_in_a_held_batch_is_retried_on_its_lane(stage: Stage, way: s
 
 
 def test_held_asks_take_room(stage: Stage) -> None:
-    """Three of six are in the queue since before: there is room for two more until these are back."""
-    three = talks(3, "m")
-    stage.session(three, at=[(5.0, stop)])
-    again = stage.session([*three, *talks(8, "m")[3:]], capacity=Capacity(1000, 1 << 20, 5, "requests"), queue=5)
+    """Three are in the queue since before: there is room for two more until these are back."""
+    five = Capacity(1000, 1 << 20, 5, "requests")
+    stage.session(talks(3, "m"), at=[(5.0, stop)], capacity=five)
+    again = stage.session(talks(8, "m"), capacity=five, queue=5)
     assert again.results == expected(talks(8, "m"))
     assert stage.sizes == [3, 2, 3]
     assert again.told(BatchHeldBack) == []

@@ -96,8 +96,8 @@ SPLITS = [
     pytest.param({"capacity": Capacity(6, 1 << 20)}, {"batch_size": 7}, [5, 5], id="the smaller of both"),
     pytest.param({"capacity": Capacity(100, 400), "measure": lambda request: 100}, {}, [4, 4, 2], id="bytes"),
     pytest.param({"capacity": Capacity(100, 1 << 20, 4, "requests")}, {}, [4, 4, 2], id="requests in the queue"),
-    pytest.param({"capacity": Capacity(100, 1 << 20, 4)}, {}, [4, 4, 2], id="tokens in the queue"),
-    pytest.param({"capacity": Capacity(100, 1 << 20, 4), "queue": 4}, {"batch_size": 3}, [3, 1, 3, 1, 2], id="both"),
+    pytest.param({"capacity": Capacity(100, 1 << 20, 20)}, {}, [4, 4, 2], id="tokens in the queue"),
+    pytest.param({"capacity": Capacity(100, 1 << 20, 20), "queue": 20}, {"batch_size": 3}, [3, 1, 3, 1, 2], id="both"),
 ]
 
 
@@ -114,9 +114,9 @@ def test_waves_are_split_by_what_fits(
 
 
 REFUSED = [
-    pytest.param({"queue": 7, "tells": True}, [7, 3], 30.0 + 2 * TAKES, id="told the limit"),
-    pytest.param({"queue": 7}, [7, 3], 30.0 + 2 * TAKES, id="found by trying"),
-    pytest.param({"queue": 5}, [4, 4, 2], 30.0 + 60.0 + 30.0 + 3 * TAKES, id="found by trying again"),
+    pytest.param({"queue": 35, "tells": True}, [7, 3], 30.0 + 2 * TAKES, id="told the limit"),
+    pytest.param({"queue": 35}, [7, 3], 30.0 + 2 * TAKES, id="found by trying"),
+    pytest.param({"queue": 25}, [4, 4, 2], 30.0 + 60.0 + 30.0 + 3 * TAKES, id="found by trying again"),
     pytest.param({"mishaps": ["full later"]}, [7, 3], 1.0 + 30.0 + 2 * TAKES, id="refused when it was looked at"),
     pytest.param({"mishaps": ["full", "full"]}, [4, 6], 30.0 + 60.0 + 2 * TAKES, id="refused for no reason of ours"),
 ]
@@ -141,7 +141,7 @@ def test_what_waits_for_room_leaves_as_soon_as_a_batch_has_ended(stage: Stage) -
 
 
 ALONE: list[Any] = [
-    pytest.param({"queue": 1, "capacity": Capacity(9, 1 << 20, 4)}, "no room for it, even by itself", id="the queue"),
+    pytest.param({"queue": 20, "capacity": Capacity(9, 1 << 20, 80)}, "no room for it, even by itself", id="the queue"),
     pytest.param({"capacity": Capacity(9, 300)}, "too large for a batch", id="bytes"),
     pytest.param({"measure": lambda request: 1 << 30}, "too large for a batch", id="larger than all"),
     pytest.param(

@@ -104,7 +104,7 @@ class Batches:
             size = lane.batching.size(request)
             if isinstance(size, Fault):
                 return f"they cannot be put into a batch: {size.message}"
-            pending.load = Load(size, _prompt_tokens(request))
+            pending.load = Load(size, prompt_tokens(request))
         return "they are too large for a batch" if pending.load.bytes > lane.hold.capacity.bytes else None
 
     def why_live(self, lane: Lane, asks: Iterable[Pending], size: int, now: float, *, fresh: bool) -> str | None:
@@ -151,7 +151,7 @@ class Batches:
     def take(self, lane: Lane, pending: Pending) -> None:
         """An ask takes room in a provider's queue, or has it there from an earlier session."""
         if lane.hold is not None:
-            load = pending.load or Load(0, _prompt_tokens(request_of(pending)))
+            load = pending.load or Load(0, prompt_tokens(request_of(pending)))
             pending.berth = lane.hold, lane.hold.take(load)
             self._afloat.add(pending)
 
@@ -292,7 +292,7 @@ def _free(order: Order) -> None:
     order.room.clear()
 
 
-def _prompt_tokens(request: Request) -> int:
+def prompt_tokens(request: Request) -> int:
     """The tokens that a provider is likely to count as waiting."""
     framed = len(request.messages) if isinstance(request, Chat) else 0
     return expected_usage(request).input_tokens + FRAME * framed

@@ -297,7 +297,6 @@ class Dispatch:
         if few:
             leaving = {pending for some in few.values() for pending in some}
             queue.asks = deque(pending for pending in queue.asks if pending not in leaving)
-            queue.released = min(queue.released, len(queue.asks))
             for why, some in few.items():
                 self._go_live(lane, live, some, why)
         return bool(few)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from groundswell.engine.budget import expected_usage
+from groundswell.engine.batches import prompt_tokens
 from groundswell.engine.hold import Capacity
 from groundswell.engine.pace import PaceLimits
 from groundswell.engine.ports import Clock, Route, Transport
@@ -117,7 +117,7 @@ class ProviderBatches(ScriptedBatch):
         assert sum(sizes) <= self.capacity.bytes, "a batch is too large"
         if self.capacity.counts == "requests":
             return len(requests)
-        return sum(expected_usage(request).input_tokens for request in requests)
+        return sum(prompt_tokens(request) for request in requests)
 
     def _too_much(self, amount: float) -> bool:
         now = self._clock.wall()
