@@ -69,8 +69,9 @@ def _slow_emulator() -> Iterator[Threaded]:
 
 
 @pytest.fixture
-def office(tmp_path: Path, _slow_emulator: Threaded) -> Office:
+def office(tmp_path: Path, _slow_emulator: Threaded, monkeypatch: pytest.MonkeyPatch) -> Office:
     """A folder with no runs yet, at an emulator with no batches."""
+    monkeypatch.delenv("COLUMNS", raising=False)
     _slow_emulator.reset()
     _slow_emulator.set_faults()
     return Office(tmp_path, _slow_emulator)

@@ -13,7 +13,7 @@ import pytest
 from groundswell.cli.running import LEFT
 from groundswell.emulator.faults import Rule
 from groundswell.store.journal import Store
-from tests.cli.batch_office import A_DAY, DRIVER, Office
+from tests.cli.batch_office import A_DAY, DRIVER, OFTEN, Office
 from tests.shows.desk import PATIENCE
 
 # list
@@ -245,7 +245,7 @@ def test_an_account_that_has_no_batches(office: Office, account: str, words: str
 def test_cancel_asks_first_and_says_what_becomes_of_it(office: Office) -> None:
     office.leave("duels")
     told = office("batches", "cancel", "duels/1", status=1).stderr
-    assert "What was done until then is kept and paid for. Run duels stops when it is resumed" in told
+    assert "What was done until then is kept and paid for. Resuming duels sends the rest again." in told
     assert office.batches()["openai"]["state"] == "validating"
 
 
@@ -256,12 +256,15 @@ def test_a_cancelled_batch_is_collected_and_its_rest_is_sent_again(office: Offic
     assert office.json("batches", "cancel", "duels/1", "--yes")["state"] == "cancelling"
     assert "is being cancelled already" in office("batches", "cancel", "duels/1", "--yes").stdout
     office.emulator.advance(A_DAY)
-    assert "once more sends the rest again" in office("batches", "cancel", "duels/1", "--yes").stderr
-    stopped = office.resume(run, status=1)
-    assert (stopped["status"], stopped["trials"]["usable"]) == ("failed", 10 + done)
+    said = office("batches", "cancel", "duels/1", "--yes").stderr
+    assert "to collect what is done, and send the rest again: groundswell runs resume" in said
+    assert office.json("runs", "resume", run, "--via", "live", *OFTEN)["status"] == "completed"
     assert office.json("batches", "show", "duels/1")["settled"] == {"reply": done}
-    assert office.json("runs", "resume", run, "--via", "live")["status"] == "completed"
-    assert office.books["paid_again"] == 0
+    assert (office.books["batch_requests"], office.books["requests"], office.books["paid_again"]) == (
+        10 + done,
+        10 - done,
+        0,
+    )
 
 
 def test_a_batch_that_has_ended_is_not_cancelled(office: Office) -> None:

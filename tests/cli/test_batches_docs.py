@@ -50,7 +50,8 @@ def test_every_command_works(tmp_path: Path) -> None:
         assert [run["status"] for run in office.runs if run["name"] == "duels"] == ["completed"]
 
 
-def test_the_table_has_the_columns_that_are_printed(tmp_path: Path) -> None:
+def test_the_table_has_the_columns_that_are_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     shown = re.search(r"^run +wave.*$", GUIDE, re.MULTILINE)
     assert shown is not None
     with running() as emulator:

@@ -56,7 +56,7 @@ def error(message: str, **fields: object) -> bytes:
         (403, error("no"), "other", FaultKind.AUTH, None),
         (402, error("no"), "other", FaultKind.QUOTA, None),
         (429, error("no", code="insufficient_quota"), "other", FaultKind.QUOTA, None),
-        (429, error("slow down", code="rate_limit_exceeded"), "other", FaultKind.RATE_LIMITED, None),
+        (429, error("slow down", code="rate_limit_exceeded"), "full", FaultKind.RATE_LIMITED, None),
         (400, error("Your credit balance is too low to use the API."), "other", FaultKind.QUOTA, None),
         (400, error("requests.3.custom_id: is used twice"), "other", FaultKind.UNSENT, None),
         (413, error("too large", type="request_too_large"), "other", FaultKind.UNSENT, None),

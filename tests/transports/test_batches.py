@@ -107,7 +107,7 @@ def test_nothing_of_a_wave_is_lost_or_doubled(scene: Scene, emulator: Threaded) 
 
 
 REFUSED = {
-    "429": (WaveFailed, FaultKind.RATE_LIMITED),
+    "429": (QueueFull, FaultKind.RATE_LIMITED),
     "400": (WaveFailed, FaultKind.UNSENT),
     "413": (WaveFailed, FaultKind.UNSENT),
     "401": (WaveFailed, FaultKind.AUTH),

@@ -147,7 +147,7 @@ def test_an_upload_is_tried_again(scene: Scene, emulator: Threaded, fault: str) 
     ("fault", "error", "kind"),
     [
         ("500", WaveFailed, FaultKind.SERVER),
-        ("429", WaveFailed, FaultKind.RATE_LIMITED),
+        ("429", QueueFull, FaultKind.RATE_LIMITED),
         ("drop", WaveFailed, FaultKind.CONNECTION),
         ("400", WaveFailed, FaultKind.UNSENT),
         ("413", WaveFailed, FaultKind.UNSENT),

@@ -141,6 +141,7 @@ ORDERS = [
     Trouble("uploads fail", upload("500"), (), retried=again("server", 2), lived=(MANY, TWICE), whose=OPENAI),
     Trouble("uploads are too large", upload("413"), (), retried=again("unsent", 2), lived=(MANY, TWICE), whose=OPENAI),
     Trouble("an order is refused", order("400"), retried=again("unsent")),
+    Trouble("an order meets a rate limit", order("429-bare"), held="HTTP 429"),
     Trouble("orders are refused", order("400", None), (), retried=again("unsent", 2), lived=(MANY, TWICE)),
     Trouble("orders are too large", order("413", None), (), retried=again("unsent", 2), lived=(MANY, TWICE)),
     Trouble("there is no batch API", order("404", None), (), lived=(MANY, "takes no batches: the account takes no")),
@@ -158,7 +159,6 @@ UNSURE_ORDERS = [
     for what, fault, said in (
         ("a server error", "500", "HTTP 500"),
         ("unavailability", "503", "HTTP 503"),
-        ("a rate limit", "429-bare", "HTTP 429"),
         ("a closed connection", "drop", "the connection broke"),
         ("silence", "hang", "no answer within"),
         ("an HTML page", "html", "HTTP 200 with something that is no batch"),

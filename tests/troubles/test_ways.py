@@ -245,14 +245,14 @@ def test_a_model_that_is_not_for_batches(scene: Scene, order: object) -> None:
         "GET /v1/batches/batch_1": _in_validation,
         "POST /v1/chat/completions": _reply,
     }
-    with serving(Scripted(**answers)) as little:
+    with serving(Scripted(answers)) as little:
         scene.url = little.url
         ran = scene.run(talk, topics("openai", MANY, 2))
         orders = [got for got in little.got if got.line.startswith("POST /v1/batches")]
         asked = [got for got in little.got if got.line.startswith("POST /v1/chat")]
     assert ran.texts == [["Well.", "Well."]] * MANY
     assert (len(orders), len(asked)) == (1, 2 * MANY), "it is not tried again"
-    assert [(size, NOT_FOR_BATCHES in why) for size, why in ran.lived] == [(MANY, True)] * 2
+    assert [(size, NOT_FOR_BATCHES in why) for size, why in ran.lived] == [(MANY, True)]
     assert (ran.counters.sent, ran.counters.retried) == (2 * MANY, 0)
 
 

@@ -225,8 +225,8 @@ def _question(sight: Sight, *, at_work: bool) -> str:
     text = f"Cancel batch {info.id} of {sight.account}, {info.total or (wave.size if wave else 0):,} requests? "
     text += "What was done until then is kept and paid for."
     if wave is not None and wave.ended_at is None:
-        when = "when it sees that" if at_work else "when it is resumed and sees that"
-        text += f" Run {wave.name or wave.run} stops {when}; resuming it then sends the rest again."
+        run = wave.name or wave.run
+        text += f" Run {run} stops when it sees that." * at_work + f" Resuming {run} sends the rest again."
     return text
 
 
@@ -236,4 +236,4 @@ def _then(wave: StoredWave, info: BatchInfo, resume: str, *, at_work: bool) -> s
         return f"to collect it: {resume}"
     if at_work:
         return f"its run stops when it sees that; to send the rest again then: {resume}"
-    return f"to collect what is done: {resume}\nthe run stops then; the same command once more sends the rest again"
+    return f"to collect what is done, and send the rest again: {resume}"

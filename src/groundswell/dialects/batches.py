@@ -142,6 +142,8 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, now: float) ->
     certain = (300 <= status < 500 and status not in UNSURE) or status == 501
     if status < 500 and is_full(problem):
         return Refusal(_unsent(fault.message), "full", queue_limit(said.message))
+    if status < 500 and fault.kind is FaultKind.RATE_LIMITED:
+        return Refusal(fault, "full")
     if certain and (is_never(problem) or problem.param == "endpoint"):
         return Refusal(_unsent(f"the provider takes no such batches: {in_short(said.message)}"), "never")
     if status < 500 and fault.kind is FaultKind.QUOTA:
@@ -150,8 +152,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, now: float) ->
         return None
     if status in NO_BATCHES and "file" not in said.message.lower():
         return Refusal(_unsent(f"the account takes no batches: {fault.message}"), "never")
-    told = (FaultKind.AUTH, FaultKind.RATE_LIMITED)
-    return Refusal(fault if fault.kind in told else _unsent(fault.message))
+    return Refusal(fault if fault.kind is FaultKind.AUTH else _unsent(fault.message))
 
 
 def verdict(batch: Batch) -> tuple[dict[int, Fault], Refusal]:

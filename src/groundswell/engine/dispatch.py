@@ -501,7 +501,10 @@ class Dispatch:
 
     def _wait_for_room(self, lane: Lane, hold: Hold, amount: int, full: QueueFull) -> None:
         now = self._run.clock.now()
-        hold.refused(amount, full.limit, now)
+        if full.fault.kind is FaultKind.RATE_LIMITED:
+            hold.pause(full.fault.retry_after, now)
+        else:
+            hold.refused(amount, full.limit, now)
         wait = max(0.0, hold.not_before - now)
         self.batches.hold_back(lane.account, lane.model, self._queue(lane).released, full.fault.message, wait)
 
@@ -536,7 +539,7 @@ class Dispatch:
         if isinstance(decision, GiveUp):
             return False
         if lane.barrier:
-            lane = self._other_way(pending, order, fault)
+            lane = self._other_way(pending, order)
         if isinstance(decision, RetryAt):
             self._retry(lane, pending, fault, decision.when, now)
         else:
@@ -545,12 +548,12 @@ class Dispatch:
         self._run.halt_when_still()
         return True
 
-    def _other_way(self, pending: Pending, order: Order | None, fault: Fault) -> Lane:
+    def _other_way(self, pending: Pending, order: Order | None) -> Lane:
         """The lane that an ask takes after it failed in a batch: live, if that happens too often or time is short."""
         home = self._run.lane_of(request_of(pending))
         if home.live is None:
             return home
-        pending.failures += fault.kind not in LOAD
+        pending.failures += 1
         pending.failed_in = order
         return home.live if order is not None and order.spilled else self._fitting(home, pending)
 

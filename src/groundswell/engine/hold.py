@@ -69,7 +69,11 @@ class Room:
         asked = self.taken + amount
         explained = self.told is not None and asked > self.told
         self.limit = float(self.told or inf) if explained else max(self.taken, LESS * asked)
-        self.not_before = now + self._pause
+        self.pause(0.0, now)
+
+    def pause(self, at_least: float, now: float) -> None:
+        """Nothing is taken for a while, which tells nothing of limits."""
+        self.not_before = now + max(self._pause, at_least)
         self._pause = min(LONGEST_PAUSE, self._pause * 2)
 
     def accepted(self) -> None:
@@ -127,6 +131,10 @@ class Hold:
     def refused(self, amount: int, told: int | None, now: float) -> None:
         """A batch found no room in the queue; what it took has been given back."""
         self._room.refused(amount, told, now)
+
+    def pause(self, retry_after: float | None, now: float) -> None:
+        """The provider wants fewer batches at a time, or has too much to do."""
+        self._room.pause(retry_after or 0.0, now)
 
     def worked(self, seconds: float) -> None:
         """A batch was worked on, and took so long."""
