@@ -157,7 +157,8 @@ class WaveFailed(WaveError):
 class QueueFull(WaveFailed):
     """The provider has too much of ours waiting. Nothing is wrong with the asks: they leave when there is room.
 
-    `limit` is how much may wait there, in tokens or requests as the provider counts, if it said so.
+    `limit` is how much may wait there, in tokens or requests as the provider counts, if it said so. A fault of the
+    kind "rate limited" says that it is a matter of time alone.
     """
 
     def __init__(self, fault: Fault, limit: int | None = None) -> None:

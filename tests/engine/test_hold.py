@@ -145,3 +145,13 @@ def test_fractions_leave_no_rest_that_would_keep_a_large_request_waiting() -> No
         held.free(amount)
     assert held.empty
     assert held.fit([Load(1, 5000)], 0.0) == 1
+
+
+def test_a_pause_tells_nothing_of_limits() -> None:
+    hold = Hold(Capacity(10, 1000), Room(100))
+    hold.pause(None, 0.0)
+    assert hold.not_before > 0
+    assert hold.fit([Load(1, 60)] * 2, 0.0) == 0
+    assert hold.fit([Load(1, 50)] * 2, hold.not_before) == 2
+    hold.pause(5000.0, 0.0)
+    assert hold.not_before == 5000

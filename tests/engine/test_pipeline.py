@@ -66,7 +66,7 @@ async def settle_down() -> None:
 
 
 def queued(run: groundswell.Run) -> int:
-    return sum(len(queue.asks) for queue in run.dispatch._queues.values())
+    return sum(len(queue.asks) for queue in run.dispatch._yard.queues.values())
 
 
 def submitted(run: groundswell.Run, number: int, what: Any = one) -> list[asyncio.Task[Any]]:

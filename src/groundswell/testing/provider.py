@@ -27,7 +27,7 @@ lost, taken   no answer came: the provider does not have it, or does
 out of reach  it is taken, and this client cannot look at it any more
 expires       only half of it is worked on in time; `cancelled`: somebody cancels it then
 """
-FULL = Fault(FaultKind.RATE_LIMITED, "too much is waiting")
+FULL = Fault(FaultKind.UNSENT, "too much is waiting")
 EXPIRED = Fault(FaultKind.EXPIRED, "the batch expired")
 ROOMY = Capacity(1000, 1 << 20)
 LOOK_EVERY = 10.0

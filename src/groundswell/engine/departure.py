@@ -1,0 +1,276 @@
+"""What leaves now, on one lane. Read `Departure` from top to bottom.
+
+send        which of the queued asks leave (plan.py), and whether the budget allows it (purse.py)
+_ship       in batches, as much as these hold (batches.py) ...
+go_live     ... unless they had better go live, or are among the few that failed in one
+_depart     live, as many as the pace of their account allows (pace.py)
+refused     a batch found no room at its provider, or nobody takes batches there
+look_again  nothing may leave before some time
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
+from math import inf
+from typing import TYPE_CHECKING
+
+from groundswell.engine import plan
+from groundswell.engine.batches import Batches
+from groundswell.engine.bucket import Demand
+from groundswell.engine.budget import expected_usage
+from groundswell.engine.hold import Hold
+from groundswell.engine.lanes import Lane
+from groundswell.engine.opened import Pending, request_of
+from groundswell.engine.pace import Mark
+from groundswell.engine.purse import Purse
+from groundswell.engine.records import AskId
+from groundswell.engine.reuse import Reuse
+from groundswell.engine.travel import Travel
+from groundswell.engine.yard import Queue, Yard
+from groundswell.errors import QueueFull, WaveFailed
+from groundswell.program.request import FaultKind
+
+if TYPE_CHECKING:
+    from groundswell.engine.run import Run
+
+ANY = Demand()
+LOOK_AGAIN = 0.05
+
+
+class Departure:
+    """Lets the asks of one run leave; `schedule` is called when something may leave later."""
+
+    def __init__(
+        self,
+        run: Run,
+        yard: Yard,
+        travel: Travel,
+        *,
+        purse: Purse,
+        batches: Batches,
+        reuse: Reuse,
+        schedule: Callable[[], None],
+    ) -> None:
+        self._run = run
+        self._yard = yard
+        self._travel = travel
+        self._purse = purse
+        self._batches = batches
+        self._reuse = reuse
+        self._schedule = schedule
+        self._alarm: tuple[float, Callable[[], None]] | None = None
+
+    def send(self, lane: Lane, queue: Queue, now: float) -> None:
+        """Send what may leave on one lane."""
+        if self._run.recovering:
+            return  # what earlier sessions have in flight is not reckoned with yet
+        if lane.barrier:
+            if self._batches.unloading:
+                return  # more asks, and more room, are about to come
+            fresh = not queue.released and self._quiet()
+            if wanted := plan.sendable(len(queue.asks), queue.released, quiet=fresh):
+                self._ship(lane, queue, wanted, now, fresh=fresh)
+            return
+        wanted = self._sendable(lane, queue)
+        if not lane.together:
+            wanted = min(wanted, max(0, lane.pace.cap - queue.flying))
+        count = self._afford(lane, queue, wanted, now) if wanted else 0
+        if not lane.transport.ready:
+            self.look_again(now + LOOK_AGAIN)
+        elif count:
+            self._depart(lane, queue, count, now)
+
+    def _sendable(self, lane: Lane, queue: Queue) -> int:
+        if self._run.options.schedule != "waves":
+            return len(queue.asks)
+        fresh = not queue.released and self._quiet()
+        wanted = plan.sendable(len(queue.asks), queue.released, quiet=fresh)
+        if wanted and fresh:
+            queue.asks = deque(sorted(queue.asks, key=_ask))
+            self._travel.gather(lane, list(islice(queue.asks, wanted)))
+        queue.released = wanted
+        return wanted
+
+    def _ship(self, lane: Lane, queue: Queue, wanted: int, now: float, *, fresh: bool) -> None:
+        """Let asks go in batches, or live where that is better."""
+        if fresh:
+            queue.cohort = wanted
+            queue.asks = deque(sorted(queue.asks, key=_ask))  # batches are the same however replies came in
+        if lane.live is not None:
+            if fresh and self._few_go_live(lane, lane.live, queue):
+                return
+            why = self._batches.why_live(lane, queue.asks, queue.cohort, now, fresh=fresh)
+            if why is not None:
+                queue.released = max(0, queue.released - wanted)
+                self.go_live(lane, lane.live, [queue.asks.popleft() for _ in range(wanted)], why)
+                return
+        queue.released = wanted
+        count = self._afford(lane, queue, wanted, now)
+        for size in self._cut(lane, queue, count, now):
+            wave = [queue.asks.popleft() for _ in range(size)]
+            queue.released = max(0, queue.released - size)
+            self._count_sent(lane, wave)
+            self._travel.commit(lane, wave, self._batches.about(lane, wave))
+
+    def _cut(self, lane: Lane, queue: Queue, count: int, now: float) -> list[int]:
+        """How many asks go into each batch."""
+        if lane.hold is None:
+            return plan.cut(count, min(lane.transport.max_wave, self._run.options.batch_size or plan.WHOLE_WAVE))
+        sizes = self._batches.cut(lane, queue.asks, count, now)
+        if sum(sizes) < count and lane.hold.not_before > now:
+            self.look_again(lane.hold.not_before)
+        return sizes
+
+    def _few_go_live(self, lane: Lane, live: Lane, queue: Queue) -> bool:
+        """Whether some of the asks are the few that failed in a batch. These go ahead, and the rest waits for them."""
+        few = self._batches.few(queue.asks)
+        if few:
+            leaving = {pending for some in few.values() for pending in some}
+            queue.asks = deque(pending for pending in queue.asks if pending not in leaving)
+            for why, some in few.items():
+                self.go_live(lane, live, some, why)
+        return bool(few)
+
+    def go_live(self, lane: Lane, live: Lane, pendings: list[Pending], why: str) -> None:
+        """Asks that could travel in a batch leave live."""
+        self._batches.tell(lane, live.transport.name, len(pendings), why)
+        queue = self._yard.of(live)
+        queue.asks.extendleft(reversed(pendings))
+        queue.released += len(pendings)
+        if self._run.options.schedule == "waves":
+            self._travel.gather(live, pendings)
+        self._schedule()
+
+    def _quiet(self) -> bool:
+        """Whether a barrier opens: no program can go on, and nothing comes in. What is in batches has its own time."""
+        yard = self._yard
+        waits = yard.landing or yard.retrying or self._reuse.busy or self._batches.unloading or yard.leaving_live
+        return not waits and self._run.quiet()
+
+    def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
+        """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
+        allowed, refusal = self._purse.affords(lane, queue.asks, wanted, now)
+        if refusal is not None and not allowed and not self._yard.flying:
+            self._run.stop("budget", refusal)
+        return allowed
+
+    def _depart(self, lane: Lane, queue: Queue, most: int, now: float) -> None:
+        """Let go what the pace allows."""
+        choose = self._one_call if lane.together else self._one_by_one
+        leaving = choose(lane, queue, most, now)
+        if not leaving:
+            return
+        queue.released = max(0, queue.released - len(leaving))
+        if lane.singly is not None:
+            self._count_sent(lane, leaving)
+            self._travel.fly(lane, lane.singly, leaving)
+            return
+        for size in plan.cut(len(leaving), lane.transport.max_wave):
+            wave, leaving = leaving[:size], leaving[size:]
+            queue.calls += 1
+            self._count_sent(lane, wave)
+            self._travel.together(lane, wave)
+
+    def _one_by_one(self, lane: Lane, queue: Queue, most: int, now: float) -> list[Pending]:
+        """The next asks, as many as the pace lets go. No more than a crash may lose are in flight or not durable."""
+        pace, asks, leaving = lane.pace, queue.asks, list[Pending]()
+        cap = pace.cap
+        most = min(most, cap + plan.unsure(cap) - queue.flying - queue.unsure)
+        if lane.singly is not None:
+            most = min(most, lane.transport.max_wave)  # one, while an endpoint that was out is tried
+        while len(leaving) < most:
+            pending = asks[0]
+            given = pace.leave(_demand([pending]) if pace.counts_tokens else ANY, now, queue)
+            if not isinstance(given, Mark):
+                self._wait_until(given, lane, queue, now)
+                break
+            pending.mark = given
+            queue.flying += 1
+            leaving.append(asks.popleft())
+        return leaving
+
+    def _one_call(self, lane: Lane, queue: Queue, most: int, now: float) -> list[Pending]:
+        """All that waits, if the pace lets one call go."""
+        if queue.calls >= plan.CALLS_AT_ONCE:
+            return []
+        whole = list(islice(queue.asks, min(most, lane.transport.max_wave)))
+        given = lane.pace.leave(_demand(whole) if lane.pace.counts_tokens else ANY, now, queue)
+        if not isinstance(given, Mark):
+            self._wait_until(given, lane, queue, now)
+            return []
+        whole[0].mark = given
+        queue.flying += 1
+        return [queue.asks.popleft() for _ in whole]
+
+    def _wait_until(self, when: float, lane: Lane, queue: Queue, now: float) -> None:
+        """The pace holds asks back until then, or until something comes back."""
+        if when < inf:
+            self.look_again(when)
+        elif not queue.flying:  # slots that other engines hold free themselves without a word
+            lane.pace.starves(queue, now)
+            self.look_again(now + LOOK_AGAIN)
+
+    def _count_sent(self, lane: Lane, pendings: list[Pending]) -> None:
+        self._yard.count(lane, len(pendings))
+        self._run.counters.sent += len(pendings)
+        self._run.counters.waves += 1
+        self._purse.reserve(pendings)
+
+    def refused(self, lane: Lane, pendings: list[Pending], amount: int, failed: WaveFailed) -> None:
+        """A provider did not take a batch, though nothing is wrong with its asks: wait for room, or go another way.
+
+        The asks are in their queue again; `amount` is the room that they had.
+        """
+        live, hold, queue = lane.live, lane.hold, self._yard.of(lane)
+        wanted = [pending for pending in pendings if pending.trial.conductor is not None]
+        queue.released += len(wanted)
+        queue.cohort = max(queue.cohort, queue.released)
+        if live is None or hold is None:
+            self._run.stop("fault", f"{lane.account}: {failed.fault.message}; resume the run once this is mended")
+        elif not isinstance(failed, QueueFull):
+            hold.shut = f"{lane.account} takes no batches: {failed.fault.message}"
+        elif len(pendings) == 1 and hold.empty:
+            queue.released -= len(wanted)
+            why = f"the queue of {lane.account} has no room for it, even by itself: {failed.fault.message}"
+            self.go_live(lane, live, [queue.asks.popleft() for _ in wanted], why)
+        else:
+            self._wait_for_room(lane, hold, amount, failed)
+        self._schedule()
+
+    def _wait_for_room(self, lane: Lane, hold: Hold, amount: int, full: QueueFull) -> None:
+        now = self._run.clock.now()
+        if full.fault.kind is FaultKind.RATE_LIMITED:
+            hold.pause(full.fault.retry_after, now)
+        else:
+            hold.refused(amount, full.limit, now)
+        wait = max(0.0, hold.not_before - now)
+        self._batches.hold_back(lane.account, lane.model, self._yard.of(lane).released, full.fault.message, wait)
+
+    def look_again(self, when: float) -> None:
+        """See to it that what may leave is looked at again by then."""
+        if self._alarm is not None:
+            if self._alarm[0] <= when:
+                return
+            self._alarm[1]()
+        self._alarm = (when, self._run.clock.call_at(when, self._ring))
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._schedule()
+
+    def silence(self) -> None:
+        if self._alarm is not None:
+            self._alarm[1]()
+            self._alarm = None
+
+
+def _ask(pending: Pending) -> AskId:
+    return pending.ask
+
+
+def _demand(pendings: Sequence[Pending]) -> Demand:
+    """What the tokens of a call may come to."""
+    usages = [expected_usage(request_of(pending)) for pending in pendings]
+    return Demand(sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages))
