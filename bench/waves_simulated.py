@@ -115,7 +115,7 @@ def waves(talks: list[Talk], slots: int) -> list[Span]:
     for turn in range(max(map(len, talks))):
         wave = stream([[talks[talk][turn]] for talk in left], slots)
         spans += _after(spans, wave, left)
-        left = [left[span.talk] for span in wave if turn + 1 < len(talks[left[span.talk]])]
+        left = sorted(left[span.talk] for span in wave if turn + 1 < len(talks[left[span.talk]]))
     return spans
 
 
