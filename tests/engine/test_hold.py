@@ -147,11 +147,13 @@ def test_fractions_leave_no_rest_that_would_keep_a_large_request_waiting() -> No
     assert held.fit([Load(1, 5000)], 0.0) == 1
 
 
-def test_a_pause_tells_nothing_of_limits() -> None:
+def test_a_refusal_for_load_tells_nothing_of_limits_unless_it_goes_on() -> None:
     hold = Hold(Capacity(10, 1000), Room(100))
-    hold.pause(None, 0.0)
+    hold.limited(100, None, 0.0)
     assert hold.not_before > 0
-    assert hold.fit([Load(1, 60)] * 2, 0.0) == 0
+    assert hold.fit([Load(1, 50)] * 2, 0.0) == 0
     assert hold.fit([Load(1, 50)] * 2, hold.not_before) == 2
-    hold.pause(5000.0, 0.0)
+    hold.limited(100, 5000.0, 0.0)
     assert hold.not_before == 5000
+    hold.limited(100, None, 5000.0)
+    assert hold.fit([Load(1, 50)] * 2, hold.not_before) == 1

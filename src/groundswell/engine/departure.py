@@ -242,7 +242,7 @@ class Departure:
     def _wait_for_room(self, lane: Lane, hold: Hold, amount: int, full: QueueFull) -> None:
         now = self._run.clock.now()
         if full.fault.kind is FaultKind.RATE_LIMITED:
-            hold.pause(full.fault.retry_after, now)
+            hold.limited(amount, full.fault.retry_after, now)
         else:
             hold.refused(amount, full.limit, now)
         wait = max(0.0, hold.not_before - now)

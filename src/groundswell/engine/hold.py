@@ -16,6 +16,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 30.0, 900.0
 """Seconds until a queue that was full is tried again, if nothing of ours ends before."""
 LESS, MORE = 0.7, 1.25
 """What is left of a limit that must be guessed after a refusal, and how it grows with each batch that is taken."""
+PAUSES = 2
+"""So often a refusal for load is taken for that."""
 LEARNS = 0.02
 """How much one reply tells of how many tokens there are in what we take for one."""
 
@@ -48,6 +50,7 @@ class Room:
         self.limit: float = inf if limit is None else limit
         self.taken = 0
         self.not_before = 0.0
+        self.pauses = 0
         self._pause = FIRST_PAUSE
 
     def left(self, now: float) -> float:
@@ -73,11 +76,13 @@ class Room:
 
     def pause(self, at_least: float, now: float) -> None:
         """Nothing is taken for a while, which tells nothing of limits."""
+        self.pauses += 1
         self.not_before = now + max(self._pause, at_least)
         self._pause = min(LONGEST_PAUSE, self._pause * 2)
 
     def accepted(self) -> None:
         """A batch was taken in."""
+        self.pauses = 0
         self._pause = FIRST_PAUSE
         self.limit = min(self.told or inf, self.limit * MORE)
 
@@ -132,9 +137,12 @@ class Hold:
         """A batch found no room in the queue; what it took has been given back."""
         self._room.refused(amount, told, now)
 
-    def pause(self, retry_after: float | None, now: float) -> None:
-        """The provider wants fewer batches at a time, or has too much to do."""
-        self._room.pause(retry_after or 0.0, now)
+    def limited(self, amount: int, retry_after: float | None, now: float) -> None:
+        """The provider wants fewer batches at a time, or has too much to do. If that goes on, this one is too large."""
+        if self._room.pauses >= PAUSES:
+            self._room.refused(amount, None, now)
+        else:
+            self._room.pause(retry_after or 0.0, now)
 
     def worked(self, seconds: float) -> None:
         """A batch was worked on, and took so long."""

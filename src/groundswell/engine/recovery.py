@@ -206,5 +206,8 @@ async def _has_ended(transport: Transport, order: Order) -> bool:
     """Whether the results of a batch are there already, so that what they set free is worth waiting for."""
     if not isinstance(transport, Batching) or order.batch is None:
         return False
-    batch = await transport.look(order.batch)
+    try:
+        batch = await transport.look(order.batch)
+    except WaveOutOfReach:  # who collects it is more patient
+        return False
     return batch is not None and not batch.open
