@@ -28,7 +28,7 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 AT_ONCE = 256
-START = 32
+START = 256
 MOST_BACKLOG = 20_000
 
 
@@ -68,9 +68,9 @@ class Admission:
         """How many trials are kept open."""
         options, lanes = self._run.options, self._run.lanes
         barrier = options.schedule == "waves" or self._run.dispatch.barrier
-        expected = self._run.expected
-        unopened = None if expected is None else expected - self._run.counters.planned
-        most = options.window or plan.window(lanes.slots or START, barrier=barrier, unopened=unopened)
+        known, expected = lanes.slots, self._run.expected
+        unopened = expected - self._run.counters.planned if known and expected is not None else None
+        most = options.window or plan.window(known or START, barrier=barrier, unopened=unopened)
         return most if barrier else self._run.dispatch.purse.trials(most)
 
     @property
