@@ -321,4 +321,26 @@ def test_ctrl_c_leaves_batches_where_they_are_and_says_how_to_collect_them(offic
     assert f"to collect them and go on: groundswell runs resume {run}" in err
     assert "; 2 batches: " in err
     assert "run duels" in out
+    assert "4 of the asks that were sent travelled in 2 batches\n" in err
     office.finish_cheaply(run)
+
+
+def test_a_deadline_that_leaves_batches_behind_says_so(office: Office) -> None:
+    run = office.leave("duels")
+    said = office("runs", "resume", run, "--deadline", "0", status=3).stderr
+    again = f"to collect them and go on with a larger limit: groundswell runs resume {run}"
+    assert f"2 batches in flight at openai, anthropic\n{again}" in said
+    office.finish_cheaply(run)
+
+
+# runs of scripts
+
+
+def test_the_batch_of_a_script_is_collected_by_the_script(office: Office) -> None:
+    office.leave("duels")
+    office.change("UPDATE runs SET driver = NULL")
+    again = "run the script again that began the run"
+    assert f"to collect it: {again}" in office("batches", "show", "duels/1").stderr
+    assert f"send the rest again: {again}" in office("batches", "cancel", "duels/1", "--yes").stderr
+    office.lose_receipt("openai")
+    assert f"to go on: {again}" in office("batches", "adopt", "duels").stderr

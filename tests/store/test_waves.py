@@ -11,7 +11,7 @@ import pytest
 from groundswell.engine.records import About, AskId, Receipt, RunRecord
 from groundswell.program.request import Fault, FaultKind, Reply, Usage
 from groundswell.store.journal import Store
-from groundswell.store.waves import StoredWave
+from groundswell.store.waves import Sent, StoredWave
 from tests.store.planted import MINE, Planted
 
 
@@ -49,6 +49,14 @@ def test_open_waves_of_all_runs_or_of_one(store: Store, planted: Planted) -> Non
         *(Receipt({"batch": "batch_2"}), None),
     )
     assert store.waves.open(duels)[0].number == 4
+
+
+def test_what_a_run_has_sent_in_batches(store: Store, planted: Planted) -> None:
+    duels, other = store.runs.create("duels", 0), store.runs.create(None, 0)
+    planted.send(duels, 1, 3, "batch_1")
+    planted.send(duels, 4, 2)
+    planted.end(duels, 1)
+    assert (store.waves.sent(duels), store.waves.sent(other)) == (Sent(2, 5), Sent(0, 0))
 
 
 def test_a_wave_that_said_nothing_of_itself(store: Store, planted: Planted) -> None:

@@ -199,6 +199,7 @@ def finish(
         output.print_json(summary)
     elif summary is not None and error is None:
         report(summary, _missing(summary, store))
+        _say_travelled(summary, store)
         output.print_endpoints(figures, verbose=verbose)
     if error is not None:
         output.print_error(error, verbose=verbose)
@@ -212,6 +213,14 @@ def finish(
     if error is not None:
         return output.exit_code(error)
     return output.INTERRUPTED if summary is None else summary.exit_code
+
+
+def _say_travelled(summary: Summary, store: str) -> None:
+    """Say how many asks travelled in batches, where any did: that is what half the price depends on."""
+    with opened(store) as held:
+        sent = held.waves.sent(held.runs.get(summary.run_id))
+    if sent.batches:
+        output.say(output.travelled(sent, summary.asks.sent))
 
 
 def _missing(summary: Summary, store: str) -> Sequence[FaultCount]:
@@ -235,14 +244,22 @@ def _advice(summary: Summary, store: str) -> str | None:
     trials = summary.trials
     if summary.status in UNFINISHED and trials.usable + trials.missing < trials.planned:
         if accounts := _waiting_at(summary, store):
-            return f"{output.in_flight(accounts)}, which go on without us\nto collect them and go on: {resume}"
+            go_on = "goes" if len(accounts) == 1 else "go"
+            return f"{output.in_flight(accounts)}, which {go_on} on without us\n{_to_collect(accounts)}: {resume}"
         return f"to go on where it stopped: {resume}"
     if trials.missing:
         show = output.command(f"runs show {summary.run_id}", store)
         return f"to look into trials that are missing: {show}\nto try them again: {resume} --retry-missing"
     if summary.status == "partial":
-        return f"to go on with a larger limit: {resume} {_limit_reached(summary.error or '')}"
+        more = f"{resume} {_limit_reached(summary.error or '')}"
+        if accounts := _waiting_at(summary, store):
+            return f"{output.in_flight(accounts)}\n{_to_collect(accounts)} with a larger limit: {more}"
+        return f"to go on with a larger limit: {more}"
     return None
+
+
+def _to_collect(accounts: Sequence[str]) -> str:
+    return f"to collect {'it' if len(accounts) == 1 else 'them'} and go on"
 
 
 def _waiting_at(summary: Summary, store: str) -> list[str]:

@@ -88,10 +88,13 @@ def show(
         }
         first = next(iter(results), None)
         waiting = [wave.account for wave in store.waves.open(record)]
+        sent = store.waves.sent(record)
     if flags.json:
-        output.print_json(details | {"batches_in_flight": len(waiting)})
+        output.print_json(details | {"batches": sent._asdict(), "batches_in_flight": len(waiting)})
     else:
         _print_details(details, faults, flags.store, first)
+        if sent.batches:
+            output.say(output.travelled(sent, record.counters.sent))
         _say_waiting(waiting, flags.store)
 
 

@@ -55,6 +55,13 @@ class StoredWave(NamedTuple):
         return batch if isinstance(batch, str) else None
 
 
+class Sent(NamedTuple):
+    """What a run has sent in batches: how many, and how many requests were in them."""
+
+    batches: int
+    requests: int
+
+
 class Waves:
     """The table of waves. Calls are short and synchronous; a run that goes on meanwhile is not disturbed by reading.
 
@@ -89,6 +96,13 @@ class Waves:
             given = connection.execute(sa.select(waves.c.receipt).where(waves.c.receipt.is_not(None))).scalars()
             named = [msgspec.json.decode(text).get("batch") for text in given]
         return {batch for batch in named if isinstance(batch, str)}
+
+    def sent(self, run: RunRecord) -> Sent:
+        """The batches of a run so far, ended or not."""
+        query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(waves.c.size), 0))
+        with self._read() as connection:
+            batches, requests = connection.execute(query.where(waves.c.id.between(*run.span))).one()
+        return Sent(batches, requests)
 
     def intent(self, wave: StoredWave) -> Intent:
         """A wave with its asks, as transports take it."""
