@@ -6,7 +6,7 @@ import pytest
 
 from groundswell.cli.output import age, command, cost, duration, print_endpoints, travelled
 from groundswell.engine.records import EndpointFigures
-from groundswell.store.waves import Sent
+from groundswell.store.waves import Came
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,13 @@ def test_endpoints_are_told_of_where_the_work_was_shared(
 
 
 @pytest.mark.parametrize(
-    ("sent", "asks", "text"),
+    ("came", "text"),
     [
-        (Sent(1, 8), 8, "8 of the asks that were sent travelled in 1 batch"),
-        (Sent(22, 1_190), 1_200, "1,190 of the asks that were sent travelled in 22 batches, 10 live"),
+        (Came(1, 8, 0), "8 replies came in 1 batch"),
+        (Came(1, 1, 0), "1 reply came in 1 batch"),
+        (Came(22, 1_190, 10), "1,190 replies came in 22 batches, 10 live"),
     ],
-    ids=["all", "some live"],
+    ids=["all", "one", "some live"],
 )
-def test_what_travelled_in_batches(sent: Sent, asks: int, text: str) -> None:
-    assert travelled(sent, asks) == text
+def test_what_came_in_batches(came: Came, text: str) -> None:
+    assert travelled(came) == text

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from groundswell.engine.records import EndpointFigures
     from groundswell.engine.summary import Summary
     from groundswell.store.results import FaultCount
-    from groundswell.store.waves import Sent
+    from groundswell.store.waves import Came
 
 STYLES = {
     "completed": "green",
@@ -156,12 +156,11 @@ def in_flight(accounts: Sequence[str]) -> str:
     return f"{count} in flight at {', '.join(dict.fromkeys(accounts))}"
 
 
-def travelled(sent: Sent, asks: int) -> str:
-    """How many of a run's asks went out in batches, and how many did not."""
-    batches = "1 batch" if sent.batches == 1 else f"{sent.batches:,} batches"
-    live = asks - sent.requests
-    rest = f", {live:,} live" if live > 0 else ""
-    return f"{sent.requests:,} of the asks that were sent travelled in {batches}{rest}"
+def travelled(came: Came) -> str:
+    """How many replies of a run came in batches, and how many did not."""
+    batches = "1 batch" if came.batches == 1 else f"{came.batches:,} batches"
+    live = f", {came.live:,} live" if came.live else ""
+    return f"{came.batched:,} {'reply' if came.batched == 1 else 'replies'} came in {batches}{live}"
 
 
 def command(words: str, store: str) -> str:

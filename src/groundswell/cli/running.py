@@ -44,6 +44,7 @@ Report = Callable[[Summary, "Sequence[FaultCount]"], None]
 UNFINISHED = ("interrupted", "stopped", "failed")
 STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to end at once"
 LEFT = "stopping; what is in batches is not waited for"
+ALL_LIVE = "all requests went live, in spite of --via batch: -v says why while a run goes on"
 LIMITS = {
     "budget of $": "--budget USD",
     "calls is used up": "--max-calls N",
@@ -216,11 +217,14 @@ def finish(
 
 
 def _say_travelled(summary: Summary, store: str) -> None:
-    """Say how many asks travelled in batches, where any did: that is what half the price depends on."""
+    """Say how many replies came in batches, where any did or should have: that is what half the price depends on."""
     with opened(store) as held:
-        sent = held.waves.sent(held.runs.get(summary.run_id))
-    if sent.batches:
-        output.say(output.travelled(sent, summary.asks.sent))
+        record = held.runs.get(summary.run_id)
+        came = held.waves.came(record)
+    if came.batches:
+        output.say(output.travelled(came))
+    elif record.options.get("via") == "batch" and summary.status == "completed" and summary.asks.sent:
+        output.say(ALL_LIVE)
 
 
 def _missing(summary: Summary, store: str) -> Sequence[FaultCount]:

@@ -55,11 +55,12 @@ class StoredWave(NamedTuple):
         return batch if isinstance(batch, str) else None
 
 
-class Sent(NamedTuple):
-    """What a run has sent in batches: how many, and how many requests were in them."""
+class Came(NamedTuple):
+    """How the replies of a run came: in how many batches, how many in these, and how many live."""
 
     batches: int
-    requests: int
+    batched: int
+    live: int
 
 
 class Waves:
@@ -97,12 +98,18 @@ class Waves:
             named = [msgspec.json.decode(text).get("batch") for text in given]
         return {batch for batch in named if isinstance(batch, str)}
 
-    def sent(self, run: RunRecord) -> Sent:
-        """The batches of a run so far, ended or not."""
-        query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(waves.c.size), 0))
+    def came(self, run: RunRecord) -> Came:
+        """How the replies that a run was sent so far have come."""
+        there = sa.select(waves.c.id).where(waves.c.id.between(*run.span)).limit(1)
+        count, distinct = sa.func.count, sa.distinct(waves.c.id)
+        replies = sa.select(count(distinct), count(waves.c.id), count(asks.c.wave) - count(waves.c.id)).select_from(
+            asks.outerjoin(waves, waves.c.id == asks.c.wave)
+        )
         with self._read() as connection:
-            batches, requests = connection.execute(query.where(waves.c.id.between(*run.span))).one()
-        return Sent(batches, requests)
+            if connection.execute(there).first() is None:  # a run that never had a batch is not read through
+                return Came(0, 0, 0)
+            of_run = asks.c.trial.between(*run.span) & asks.c.fault.is_(None)
+            return Came(*connection.execute(replies.where(of_run)).one())
 
     def intent(self, wave: StoredWave) -> Intent:
         """A wave with its asks, as transports take it."""
