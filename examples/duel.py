@@ -7,6 +7,7 @@ count should come to.
 python examples/duel.py [MODEL MODEL]
 groundswell run examples/duel.py:tournament --set duels=200 --set 'models=["emulated/keeper","emulated/leaker:0.1"]'
 groundswell run examples/duel.py:tournament --set 'models=["openai/gpt-4o-mini","openai/gpt-4o"]' --estimate
+groundswell run examples/duel.py:tournament --set 'models=["openai/gpt-4o-mini","openai/gpt-4o"]' --via batch
 """
 
 from collections import Counter

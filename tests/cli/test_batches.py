@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.cli.running import LEFT
+from groundswell.cli.running import ALL_LIVE, LEFT
 from groundswell.emulator.faults import Rule
 from groundswell.store.journal import Store
 from tests.cli.batch_office import A_DAY, DRIVER, OFTEN, Office
@@ -322,3 +322,35 @@ def test_ctrl_c_leaves_batches_where_they_are_and_says_how_to_collect_them(offic
     assert "; 2 batches: " in err
     assert "run duels" in out
     office.finish_cheaply(run)
+    assert "4 replies came in 2 batches\n" in office("runs", "show", run).stderr
+    assert office.json("runs", "show", run)["came"] == {"batches": 2, "batched": 4, "live": 0}
+
+
+def test_a_deadline_that_leaves_batches_behind_says_so(office: Office) -> None:
+    run = office.leave("duels")
+    said = office("runs", "resume", run, "--deadline", "0", status=3).stderr
+    again = f"to collect them and go on with a larger limit: groundswell runs resume {run}"
+    assert f"2 batches in flight at openai, anthropic\n{again}" in said
+    office.finish_cheaply(run)
+
+
+# runs of scripts
+
+
+def test_the_batch_of_a_script_is_collected_by_the_script(office: Office) -> None:
+    office.leave("duels")
+    office.change("UPDATE runs SET driver = NULL")
+    again = "run the script again that began the run"
+    assert f"to collect it: {again}" in office("batches", "show", "duels/1").stderr
+    assert f"send the rest again: {again}" in office("batches", "cancel", "duels/1", "--yes").stderr
+    office.lose_receipt("openai")
+    assert f"to go on: {again}" in office("batches", "adopt", "duels").stderr
+
+
+# what went live
+
+
+def test_a_run_that_had_no_batch_although_it_was_asked_for_says_so(office: Office) -> None:
+    words = ["run", DRIVER, "--set", "talks=1", "--set", "messages=1"]
+    assert ALL_LIVE in office(*words, "--via", "batch").stderr
+    assert ALL_LIVE not in office(*words, "--via", "auto").stderr

@@ -50,6 +50,21 @@ def test_every_command_works(tmp_path: Path) -> None:
         assert [run["status"] for run in office.runs if run["name"] == "duels"] == ["completed"]
 
 
+def test_the_script_asks_for_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (script,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    with running(Settings(speed=20_000)) as quick:
+        office = Office(tmp_path, quick)
+        for name, value in office.variables.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("GROUNDSWELL_OPENAI_BATCH_POLL", "0.02")
+        exec(compile(script, "guide.py", "exec"), {"__name__": "guide"})
+        assert (office.books["batch_requests"], office.books["requests"]) == (2, 0)
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
 def test_the_table_has_the_columns_that_are_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     shown = re.search(r"^run +wave.*$", GUIDE, re.MULTILINE)

@@ -46,38 +46,44 @@ def ended(wave: int = FIRST + 7, size: int = 5, seconds: float = 125.5) -> WaveE
 
 def test_the_log_of_a_wave() -> None:
     assert told(sent(), ended()) == [
-        "Processing wave 1 with 5 requests for Agent 1 (first messages)",
-        "Wave 1 conversations: a, b",
-        "Wave 1 completed in 125.50 seconds, avg 25.10 sec per message",
+        "Processing wave 7 with 5 requests for Agent 1 (first messages)",
+        "Wave 7 conversations: a, b",
+        "Wave 7 completed in 125.50 seconds, avg 25.10 sec per message",
     ]
 
 
-def test_waves_are_counted_as_they_leave_and_end_in_any_order() -> None:
+def test_waves_have_their_numbers_in_the_run_and_end_in_any_order() -> None:
     second = sent(FIRST + 9, labels=("Agent 2",), first=False)
     lines = told(sent(), second, ended(FIRST + 9, seconds=1.0), ended())
     assert [line for line in lines if "conversations" not in line] == [
-        "Processing wave 1 with 5 requests for Agent 1 (first messages)",
-        "Processing wave 2 with 5 requests for Agent 2 (responses)",
-        "Wave 2 completed in 1.00 seconds, avg 0.20 sec per message",
-        "Wave 1 completed in 125.50 seconds, avg 25.10 sec per message",
+        "Processing wave 7 with 5 requests for Agent 1 (first messages)",
+        "Processing wave 9 with 5 requests for Agent 2 (responses)",
+        "Wave 9 completed in 1.00 seconds, avg 0.20 sec per message",
+        "Wave 7 completed in 125.50 seconds, avg 25.10 sec per message",
     ]
+
+
+def test_live_waves_are_counted_and_never_have_the_number_of_a_batch() -> None:
+    live = [sent(FIRST + number, transport="openai") for number in (1, 8)]
+    lines = told(*live, sent(FIRST + 15), sent(FIRST + 16, transport="openai"))
+    assert [line.split()[2] for line in lines if line.startswith("Processing")] == ["1", "2", "15", "16"]
 
 
 def test_many_names_are_cut_short() -> None:
     labels = tuple(f"Agent {number}" for number in range(SHOWN_LABELS + 2))
     trials = tuple(f"t{number}" for number in range(SHOWN_TRIALS + 480))
     first, second = told(sent(labels=labels, trials=trials))
-    assert first == "Processing wave 1 with 5 requests for Agent 0, Agent 1, Agent 2 and 2 more (first messages)"
-    assert second == f"Wave 1 conversations: {', '.join(trials[:SHOWN_TRIALS])} and 480 more"
+    assert first == "Processing wave 7 with 5 requests for Agent 0, Agent 1, Agent 2 and 2 more (first messages)"
+    assert second == f"Wave 7 conversations: {', '.join(trials[:SHOWN_TRIALS])} and 480 more"
 
 
 def test_a_wave_of_asks_without_labels_is_its_accounts() -> None:
-    assert told(sent(labels=("",)))[0] == "Processing wave 1 with 5 requests for openai (first messages)"
+    assert told(sent(labels=("",)))[0] == "Processing wave 7 with 5 requests for openai (first messages)"
 
 
 def test_asks_that_leave_as_they_come_up_are_no_wave() -> None:
     assert told(sent(whole=False)) == []
-    assert told(sent(whole=False), ended(size=1, seconds=0.5)) == ["wave 7: 1 asks, openai, 0.50 s"]
+    assert told(sent(whole=False), ended(size=1, seconds=0.5)) == ["wave 7: 1 ask, openai, 0.50 s"]
 
 
 def moved(state: str, done: int, failed: int = 0) -> BatchChanged:

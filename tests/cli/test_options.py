@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from groundswell import Limits, RunOptions
-from groundswell.cli.options import RunFlags, Schedule
+from groundswell.cli.options import RunFlags, Schedule, Via
+from groundswell.errors import SettingsError
 
 STORED = RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0))
 
@@ -28,3 +29,10 @@ STORED = RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0))
 )
 def test_what_is_given_changes_what_was_stored(given: dict[str, Any], expected: RunOptions) -> None:
     assert RunFlags(**given).run_options(STORED) == expected
+
+
+def test_a_size_of_batches_needs_batches() -> None:
+    with pytest.raises(SettingsError, match=r"--batch-size 5: .* add --via batch or --via auto"):
+        RunFlags(batch_size=5).run_options(STORED)
+    assert RunFlags(batch_size=5, via=Via.AUTO).run_options(STORED).batch_size == 5
+    assert RunFlags(batch_size=5).run_options(RunOptions(via="batch")).batch_size == 5

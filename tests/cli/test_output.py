@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groundswell.cli.output import age, command, cost, duration, print_endpoints
+from groundswell.cli.output import age, command, cost, duration, print_endpoints, travelled
 from groundswell.engine.records import EndpointFigures
+from groundswell.store.waves import Came
 
 
 @pytest.mark.parametrize(
@@ -57,8 +58,10 @@ def test_a_command_names_the_store_only_where_it_must() -> None:
         ((0, 0), False, []),
         ((0, 0), True, ["  lab  http://a: 0 sent", "  lab  http://b: 0 sent, down"]),
         ((3,), False, []),
+        ((3,), True, ["  lab  http://a: 3 sent, 1 failed, lately 0.25 s each"]),
+        ((0,), True, []),
     ],
-    ids=["shared", "all from the cache", "verbose", "one"],
+    ids=["shared", "all from the cache", "verbose", "one", "one, verbose", "nothing but batches, verbose"],
 )
 def test_endpoints_are_told_of_where_the_work_was_shared(
     capsys: pytest.CaptureFixture[str], sent: tuple[int, ...], verbose: bool, lines: list[str]
@@ -67,3 +70,16 @@ def test_endpoints_are_told_of_where_the_work_was_shared(
     second = [EndpointFigures("http://b", "down", count, 0, 0, None) for count in sent[1:]]
     print_endpoints({"lab": [first, *second]}, verbose=verbose)
     assert capsys.readouterr().out.splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("came", "text"),
+    [
+        (Came(1, 8, 0), "8 replies came in 1 batch"),
+        (Came(1, 1, 0), "1 reply came in 1 batch"),
+        (Came(22, 1_190, 10), "1,190 replies came in 22 batches, 10 live"),
+    ],
+    ids=["all", "one", "some live"],
+)
+def test_what_came_in_batches(came: Came, text: str) -> None:
+    assert travelled(came) == text

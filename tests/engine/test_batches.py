@@ -252,7 +252,7 @@ def test_a_model_without_batches_is_asked_live(stage: Stage) -> None:
     ended = stage.session(both, only_live="home")
     assert ended.results == expected(both)
     assert [(event.model, event.size, event.why) for event in ended.told(RouteChosen) if event.way == "live"] == [
-        ("home", 0, "books has no batch API")
+        ("home", 0, "books has no batch API that may be used")
     ]
     assert stage.sizes == [3]
 

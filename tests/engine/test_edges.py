@@ -9,6 +9,7 @@ import pytest
 
 import groundswell
 from groundswell import Chat, FaultKind, Limits, Outcome, Reply, RunOptions, RunStopped, Trial, Usage, program
+from groundswell.errors import SettingsError
 from tests.engine.scenario import run_async
 from tests.engine.stage import one
 
@@ -77,3 +78,9 @@ def test_money_counts_while_it_is_in_flight(store: Path) -> None:
     with pytest.raises(RunStopped, match=r"\$0\.045 is used up"):
         run_async(main())
     assert len(sent) == 4
+
+
+@pytest.mark.parametrize(("name", "value"), [("via", "bacth"), ("schedule", "wave")])
+def test_options_that_there_are_not(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"{name} '{value}': there are "):
+        RunOptions(**{name: value})  # type: ignore[arg-type]

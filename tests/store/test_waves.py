@@ -11,7 +11,7 @@ import pytest
 from groundswell.engine.records import About, AskId, Receipt, RunRecord
 from groundswell.program.request import Fault, FaultKind, Reply, Usage
 from groundswell.store.journal import Store
-from groundswell.store.waves import StoredWave
+from groundswell.store.waves import Came, StoredWave
 from tests.store.planted import MINE, Planted
 
 
@@ -99,6 +99,20 @@ def test_what_came_of_a_wave(store: Store, planted: Planted) -> None:
     wave = the(store, record, 1)
     assert list(store.waves.settled(wave)) == [reply, refused]
     assert store.waves.waiting(wave) == 697
+
+
+def test_how_the_replies_of_a_run_came(store: Store, planted: Planted) -> None:
+    record, other = store.runs.create("r", 0), store.runs.create(None, 0)
+    reply = Reply("yes", Usage(5, 1))
+    planted.settle(other, 9, 1, reply)
+    planted.send(record, 1, 4, "refused")
+    planted.end(record, 1)
+    planted.send(record, 2, 4, "batch_2")
+    for trial in (1, 2):
+        planted.settle(record, 2, trial, reply)
+    planted.settle(record, 2, 3, Fault(FaultKind.FILTERED, "no"))
+    planted.settle(record, 3, 4, reply)
+    assert (store.waves.came(record), store.waves.came(other)) == (Came(1, 2, 1), Came(0, 0, 0))
 
 
 def test_a_receipt_by_hand_is_what_a_resumed_run_reads(store: Store, planted: Planted) -> None:

@@ -204,7 +204,7 @@ def test_a_partner_without_batches(scene: Scene, provider: str) -> None:
     _check(scene, ran, whole, 2 * MANY)
     assert ran.sent == [MANY, MANY]
     assert [(one.size, one.way, one.why) for one in ran.told(RouteChosen) if one.account == "emulated"] == [
-        (0, "emulated", "emulated has no batch API")
+        (0, "emulated", "emulated has no batch API that may be used")
     ]
 
 
@@ -213,7 +213,7 @@ def test_a_partner_who_is_live(scene: Scene) -> None:
     whole = scene.undisturbed(talk, specs)
     ran = scene.run(talk, specs)
     _check(scene, ran, whole, 2 * MANY, 2 * MANY)
-    assert [why for size, why in ran.lived if not size] == ["ollama has no batch API"]
+    assert [why for size, why in ran.lived if not size] == ["ollama has no batch API that may be used"]
 
 
 NOT_FOR_BATCHES = "The model 'gpt-4o-mini' is not supported in the Batch API."
@@ -262,4 +262,4 @@ def test_an_account_whose_batches_are_off(scene: Scene) -> None:
     whole = scene.undisturbed(talk, specs)
     ran = scene.run(talk, specs, BATCH)
     _check(scene, ran, whole, 0, MANY)
-    assert ran.lived == [(0, "openai has no batch API")]
+    assert ran.lived == [(0, "openai has no batch API that may be used")]

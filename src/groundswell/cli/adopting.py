@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, cast
 import msgspec
 
 from groundswell.cli import output
+from groundswell.cli.batch_views import SCRIPT
 from groundswell.cli.looking import Problem, Providers, number_of
 from groundswell.engine.ports import Batching
 from groundswell.engine.records import Absent, BatchInfo, Found, Receipt, RunRecord, Settled
@@ -198,4 +199,5 @@ def report(record: RunRecord, found: Sequence[Finding], store: str) -> None:
         words = {"adopted": f"is batch {one.batch}", "given_up": "given up"}.get(one.what, one.what)
         output.line(f"run {record.title}, wave {one.wave.number}: {words}: {one.note}")
     if any(one.what != "unseen" for one in found):
-        output.say(f"to go on: {output.command(f'runs resume {record.id}', store)}")
+        resume = SCRIPT if record.driver is None else output.command(f"runs resume {record.id}", store)
+        output.say(f"to go on: {resume}")

@@ -23,6 +23,7 @@ from groundswell.store.waves import StoredWave
 SHOWN_TRIALS = 8
 KEPT = {"openai_batch": "30 days", "anthropic_batch": "29 days"}
 """How long providers keep the results of a batch after it was made."""
+SCRIPT = "run the script again that began the run"
 RIGHT = ("wave", "requests", "age", "expires in", "about")
 
 
@@ -67,9 +68,11 @@ def state(sight: Sight) -> str:
     return words
 
 
-def resume(wave: StoredWave, store: str) -> str:
-    """The command that collects a wave."""
-    return output.command(f"runs resume {wave.run}", store)
+def resume(store: Store, wave: StoredWave, path: str) -> str:
+    """What collects a wave: a command, or the script that began its run."""
+    if store.runs.get(wave.run).driver is None:
+        return SCRIPT
+    return output.command(f"runs resume {wave.run}", path)
 
 
 def total(sights: Sequence[Sight]) -> dict[str, Any]:
@@ -212,7 +215,7 @@ def advice(store: Store, sight: Sight, path: str) -> Iterator[str]:
     else:
         if info is not None and not info.open and wave.transport in KEPT:
             yield f"{sight.account} keeps the results for {KEPT[wave.transport]} after the batch was made"
-        yield f"to collect it: {resume(wave, path)}"
+        yield f"to collect it: {resume(store, wave, path)}"
 
 
 def _some(keys: Sequence[str], size: int) -> str:

@@ -117,6 +117,7 @@ def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes
         sight = _find(store, batch, account)
         wave, info = sight.wave, sight.info
         at_work = wave is not None and store.runs.is_held(store.runs.get(wave.run))
+        resume = "" if wave is None else batch_views.resume(store, wave, flags.store)
     if info is None:
         why = f"batch {batch} cannot be cancelled: " + (sight.problem.message if sight.problem else "it is not known")
         raise RunError(why)
@@ -135,7 +136,7 @@ def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes
     else:
         output.line(f"batch {info.id}: {'is being cancelled' if info.open else 'has ended'} already: {stands}")
     if wave is not None and wave.ended_at is None:
-        output.say(_then(wave, info, batch_views.resume(wave, flags.store), at_work=at_work))
+        output.say(_then(wave, info, resume, at_work=at_work))
 
 
 @app.command()

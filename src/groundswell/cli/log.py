@@ -22,6 +22,7 @@ from groundswell.engine.events import (
     WaveEnded,
     WaveSent,
 )
+from groundswell.store.waves import NUMBER
 
 SHOWN_LABELS, SHOWN_TRIALS = 3, 20
 LONG_WAIT = 5.0
@@ -34,6 +35,7 @@ class Log:
         self._verbose = verbose
         self._say = say
         self._numbers: dict[int, int] = {}
+        self._last = 0
         self._states: dict[str, str] = {}
 
     def __call__(self, event: Event) -> None:
@@ -57,7 +59,7 @@ class Log:
         return _line(event)
 
     def _sent(self, event: WaveSent) -> list[str]:
-        number = self._numbers[event.wave] = len(self._numbers) + 1
+        number = self._last = self._numbers[event.wave] = self._number(event)
         whose = _some(event.labels, SHOWN_LABELS) or event.account
         turn = "first messages" if event.first else "responses"
         return [
@@ -65,10 +67,15 @@ class Log:
             f"Wave {number} conversations: {_some(event.trials, SHOWN_TRIALS)}",
         ]
 
+    def _number(self, event: WaveSent) -> int:
+        """A batch has the number by which `batches show RUN/WAVE` knows it; live waves are counted."""
+        return event.wave & NUMBER if event.transport.endswith("_batch") else self._last + 1
+
     def _ended(self, event: WaveEnded) -> str:
         number = self._numbers.get(event.wave)
         if number is None:
-            return f"wave {event.wave & 0xFFFFFFFF}: {event.size} asks, {event.account}, {event.seconds:.2f} s"
+            asks = "1 ask" if event.size == 1 else f"{event.size} asks"
+            return f"wave {event.wave & NUMBER}: {asks}, {event.account}, {event.seconds:.2f} s"
         each = event.seconds / max(event.size, 1)
         return f"Wave {number} completed in {event.seconds:.2f} seconds, avg {each:.2f} sec per message"
 
@@ -87,7 +94,8 @@ def _line(event: Event) -> list[str]:
         case RouteChosen(size=0, account=account, why=why):
             return [f"{account}: live, since {why}"]
         case RouteChosen(account=account, model=model, way=way, size=size, why=why):
-            return [f"{account}/{model}: {size} asks by {way}: {why}"]
+            how = way if way == "live" else f"by {way}"
+            return [f"{account}/{model}: {size} {'ask' if size == 1 else 'asks'} {how}: {why}"]
         case BatchSent(account=account, batch=batch, size=size, usd=usd, found=found):
             what = "found again" if found else "sent"
             price = "" if usd is None else f", about {cost(usd, 0)}"

@@ -200,7 +200,7 @@ def named(store: Store, text: str) -> StoredWave | None:
     if wave is None and slash and (record := store.runs.find(run)) is not None:
         wave = store.waves.find(record, number_of(number))
         if wave is None:
-            raise RunError(f"run {record.title!r} has no wave {number}: {in_flight(store)}")
+            raise RunError(f"run {record.title!r} has no wave {number}; {in_flight(store)}")
     return wave
 
 

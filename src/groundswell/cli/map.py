@@ -279,7 +279,8 @@ def _print_mapped(mapped: Mapped, paid: Mapping[str, Paid]) -> None:
     for difference in figures.differences:
         output.line(_compared(difference))
     output.line()
-    output.line(f"{mapped.file.rows:,} rows written to {mapped.file.path}")
+    rows = "1 row" if mapped.file.rows == 1 else f"{mapped.file.rows:,} rows"
+    output.line(f"{rows} written to {mapped.file.path}")
 
 
 def _print_models(models: Sequence[ModelFigures], paid: Mapping[str, Paid]) -> None:

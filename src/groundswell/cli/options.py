@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVa
 
 import typer
 
+from groundswell.errors import SettingsError
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
@@ -114,7 +116,8 @@ class RunFlags(StoreFlags):
         typer.Option(
             min=1,
             metavar="N",
-            help="The most asks in flight at once on each account. (256, or what groundswell.toml says; locally 4.)",
+            help="The most live asks in flight at once on each account. (256, or what groundswell.toml says; "
+            "locally 4.)",
             show_default=False,
             rich_help_panel=COMMON,
         ),
@@ -165,7 +168,8 @@ class RunFlags(StoreFlags):
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="Stop after this time. Batches that would miss it are cancelled before, and the rest goes live.",
+            help="Stop after this time; it counts anew when a run is resumed. Batches that would miss it are cancelled "
+            "before, and the rest goes live.",
             show_default=False,
             rich_help_panel=LIMITS,
         ),
@@ -183,6 +187,10 @@ class RunFlags(StoreFlags):
         if self.batch_size is not None:
             said["batch_size"] = self.batch_size
         changed = msgspec.structs.replace(changed, **said)
+        if self.batch_size is not None and changed.via == "live":
+            raise SettingsError(
+                f"--batch-size {self.batch_size}: nothing travels in batches: add --via batch or --via auto"
+            )
         return msgspec.structs.replace(changed, cache=False) if self.no_cache else changed
 
 

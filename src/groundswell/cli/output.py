@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from groundswell.engine.records import EndpointFigures
     from groundswell.engine.summary import Summary
     from groundswell.store.results import FaultCount
+    from groundswell.store.waves import Came
 
 STYLES = {
     "completed": "green",
@@ -115,10 +116,15 @@ def print_missing(faults: Sequence[FaultCount]) -> None:
 
 
 def print_endpoints(figures: Mapping[str, Sequence[EndpointFigures]], *, verbose: bool) -> None:
-    """How the endpoints of each account did, where there are several and they were asked, or with -v."""
+    """How the endpoints of each account did, where there are several and they were asked, or with -v.
+
+    Batches are not among what they were sent: an account that had nothing but these is not told of.
+    """
     for account, endpoints in figures.items():
-        shared = len(endpoints) > 1 and any(one.sent for one in endpoints)
-        for one in endpoints if verbose or shared else ():
+        asked = any(one.sent for one in endpoints)
+        troubled = any(one.state != "up" for one in endpoints)
+        shown = asked or troubled if verbose else asked and len(endpoints) > 1
+        for one in endpoints if shown else ():
             took = "" if one.seconds is None else f", lately {one.seconds:.2f} s each"
             state = "" if one.state == "up" else f", {one.state}"
             line(f"  {account}  {one.url}: {one.sent} sent{_also(failed=one.failed)}{took}{state}")
@@ -148,6 +154,13 @@ def in_flight(accounts: Sequence[str]) -> str:
     """How many batches there are, and where; an account is named as often as it has one."""
     count = f"{len(accounts)} {'batch' if len(accounts) == 1 else 'batches'}"
     return f"{count} in flight at {', '.join(dict.fromkeys(accounts))}"
+
+
+def travelled(came: Came) -> str:
+    """How many replies of a run came in batches, and how many did not."""
+    batches = "1 batch" if came.batches == 1 else f"{came.batches:,} batches"
+    live = f", {came.live:,} live" if came.live else ""
+    return f"{came.batched:,} {'reply' if came.batched == 1 else 'replies'} came in {batches}{live}"
 
 
 def command(words: str, store: str) -> str:

@@ -164,7 +164,7 @@ def describe(reading: Reading) -> str:
     of = "" if reading.total is None else f" of {reading.total}"
     parts = [f"{reading.done}{of} trials done", f"{reading.running} running", f"{reading.missing} missing"]
     rate = "" if reading.rate is None else f", {reading.rate:.0f}/s"
-    parts += [f"{reading.sent} asks sent{rate}", f"{reading.waves} waves", f"{reading.cached} cached"]
+    parts += [f"{reading.sent} asks sent{rate}", _waves(reading), f"{reading.cached} cached"]
     if reading.retried:
         parts.append(f"{reading.retried} retried")
     parts.append(f"cost {reading.cost}{reading.in_the_end}")
@@ -175,6 +175,10 @@ def describe(reading: Reading) -> str:
     elif reading.left is not None and reading.left > 0:
         parts.append(f"{duration(reading.left)} left")
     return f"{reading.title}: " + "; ".join(parts)
+
+
+def _waves(reading: Reading) -> str:
+    return "1 wave" if reading.waves == 1 else f"{reading.waves:,} waves"
 
 
 class Lines:
@@ -222,7 +226,7 @@ def _drawn(reading: Reading) -> RenderableType:
     )
     rate = "" if reading.rate is None else f"{reading.rate:,.0f} asks/s · "
     detail = f"  {reading.running} running · {reading.missing} missing · {rate}"
-    detail += f"{reading.waves:,} waves · {reading.cached:,} cached · "
+    detail += f"{_waves(reading)} · {reading.cached:,} cached · "
     detail += f"{reading.retried:,} retried · " * bool(reading.retried) + f"cost {reading.cost}{reading.in_the_end}"
     detail += "".join(f" · {wait}" for wait in reading.waits)
     batches = [Text(f"  {reading.batches}", style="dim")] * bool(reading.batches)

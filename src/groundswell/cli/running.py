@@ -44,6 +44,7 @@ Report = Callable[[Summary, "Sequence[FaultCount]"], None]
 UNFINISHED = ("interrupted", "stopped", "failed")
 STOPPING = "stopping: waiting for the replies in flight; press Ctrl-C again to end at once"
 LEFT = "stopping; what is in batches is not waited for"
+ALL_LIVE = "all requests went live, in spite of --via batch: -v says why while a run goes on"
 LIMITS = {
     "budget of $": "--budget USD",
     "calls is used up": "--max-calls N",
@@ -199,6 +200,7 @@ def finish(
         output.print_json(summary)
     elif summary is not None and error is None:
         report(summary, _missing(summary, store))
+        _say_travelled(summary, store)
         output.print_endpoints(figures, verbose=verbose)
     if error is not None:
         output.print_error(error, verbose=verbose)
@@ -212,6 +214,17 @@ def finish(
     if error is not None:
         return output.exit_code(error)
     return output.INTERRUPTED if summary is None else summary.exit_code
+
+
+def _say_travelled(summary: Summary, store: str) -> None:
+    """Say how many replies came in batches, where any did or should have: that is what half the price depends on."""
+    with opened(store) as held:
+        record = held.runs.get(summary.run_id)
+        came = held.waves.came(record)
+    if came.batches:
+        output.say(output.travelled(came))
+    elif record.options.get("via") == "batch" and summary.status == "completed" and summary.asks.sent:
+        output.say(ALL_LIVE)
 
 
 def _missing(summary: Summary, store: str) -> Sequence[FaultCount]:
@@ -235,14 +248,22 @@ def _advice(summary: Summary, store: str) -> str | None:
     trials = summary.trials
     if summary.status in UNFINISHED and trials.usable + trials.missing < trials.planned:
         if accounts := _waiting_at(summary, store):
-            return f"{output.in_flight(accounts)}, which go on without us\nto collect them and go on: {resume}"
+            go_on = "goes" if len(accounts) == 1 else "go"
+            return f"{output.in_flight(accounts)}, which {go_on} on without us\n{_to_collect(accounts)}: {resume}"
         return f"to go on where it stopped: {resume}"
     if trials.missing:
         show = output.command(f"runs show {summary.run_id}", store)
         return f"to look into trials that are missing: {show}\nto try them again: {resume} --retry-missing"
     if summary.status == "partial":
-        return f"to go on with a larger limit: {resume} {_limit_reached(summary.error or '')}"
+        more = f"{resume} {_limit_reached(summary.error or '')}"
+        if accounts := _waiting_at(summary, store):
+            return f"{output.in_flight(accounts)}\n{_to_collect(accounts)} with a larger limit: {more}"
+        return f"to go on with a larger limit: {more}"
     return None
+
+
+def _to_collect(accounts: Sequence[str]) -> str:
+    return f"to collect {'it' if len(accounts) == 1 else 'them'} and go on"
 
 
 def _waiting_at(summary: Summary, store: str) -> list[str]:

@@ -88,10 +88,13 @@ def show(
         }
         first = next(iter(results), None)
         waiting = [wave.account for wave in store.waves.open(record)]
+        came = store.waves.came(record)
     if flags.json:
-        output.print_json(details | {"batches_in_flight": len(waiting)})
+        output.print_json(details | {"came": came._asdict(), "batches_in_flight": len(waiting)})
     else:
         _print_details(details, faults, flags.store, first)
+        if came.batches:
+            output.say(output.travelled(came))
         _say_waiting(waiting, flags.store)
 
 

@@ -56,7 +56,7 @@ class Budget:
             left = f"{spent.tokens} spent, {held.tokens} in flight, and the next request may take {tokens}"
             return f"the budget of {limits.tokens} tokens is used up ({left})"
         if limits.usd is not None and spent.usd + held.usd + usd > limits.usd:
-            left = f"${spent.usd:.4f} spent, ${held.usd:.4f} in flight, and the next request may cost ${usd:.4f}"
+            left = f"{_usd(spent.usd)} spent, {_usd(held.usd)} in flight, and the next request may cost {_usd(usd)}"
             return f"the budget of ${limits.usd:g} is used up ({left})"
         return None
 
@@ -173,3 +173,8 @@ def _prompt_characters(chat: Chat) -> int:
         else:
             total += sum(len(getattr(part, "text", "")) or 3000 for part in message.content)
     return total
+
+
+def _usd(amount: float) -> str:
+    """Dollars; small sums with two digits that mean something."""
+    return f"${amount:.4f}" if amount >= 0.001 or not amount else f"${amount:.2g}"

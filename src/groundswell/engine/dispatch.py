@@ -106,7 +106,7 @@ class Dispatch:
         """A lane comes into use."""
         self._yard.of(lane)
         if self._run.options.via != "live" and not lane.barrier:
-            self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API")
+            self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API that may be used")
         elif lane.live is not None and lane.hold is not None and lane.hold.shut is not None:
             self.batches.tell(lane, lane.live.transport.name, 0, lane.hold.shut)
 

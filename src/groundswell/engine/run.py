@@ -18,7 +18,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from copy import deepcopy
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -70,6 +70,9 @@ class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """The most asks of a batch; None: what the provider takes."""
 
     def __post_init__(self) -> None:
+        for name, value, known in (("via", self.via, Via), ("schedule", self.schedule, plan.Schedule)):
+            if value not in get_args(known):
+                raise SettingsError(f"{name} {value!r}: there are {', '.join(get_args(known))}")
         if self.batch_size is not None and self.batch_size < 1:
             raise SettingsError(f"batch_size {self.batch_size}: at least one request must fit into a batch")
         if self.window is not None and self.window < 1:

@@ -55,6 +55,14 @@ class StoredWave(NamedTuple):
         return batch if isinstance(batch, str) else None
 
 
+class Came(NamedTuple):
+    """How the replies of a run came: in how many batches, how many in these, and how many live."""
+
+    batches: int
+    batched: int
+    live: int
+
+
 class Waves:
     """The table of waves. Calls are short and synchronous; a run that goes on meanwhile is not disturbed by reading.
 
@@ -89,6 +97,19 @@ class Waves:
             given = connection.execute(sa.select(waves.c.receipt).where(waves.c.receipt.is_not(None))).scalars()
             named = [msgspec.json.decode(text).get("batch") for text in given]
         return {batch for batch in named if isinstance(batch, str)}
+
+    def came(self, run: RunRecord) -> Came:
+        """How the replies that a run was sent so far have come."""
+        there = sa.select(waves.c.id).where(waves.c.id.between(*run.span)).limit(1)
+        count, distinct = sa.func.count, sa.distinct(waves.c.id)
+        replies = sa.select(count(distinct), count(waves.c.id), count(asks.c.wave) - count(waves.c.id)).select_from(
+            asks.outerjoin(waves, waves.c.id == asks.c.wave)
+        )
+        with self._read() as connection:
+            if connection.execute(there).first() is None:  # a run that never had a batch is not read through
+                return Came(0, 0, 0)
+            of_run = asks.c.trial.between(*run.span) & asks.c.fault.is_(None)
+            return Came(*connection.execute(replies.where(of_run)).one())
 
     def intent(self, wave: StoredWave) -> Intent:
         """A wave with its asks, as transports take it."""
