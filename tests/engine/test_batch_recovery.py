@@ -9,10 +9,21 @@ from typing import Any
 
 import pytest
 
-from groundswell import Fault, FaultKind, Outcome, Request, Run, RunError, RunStopped, SettingsError
+from groundswell import (
+    Fault,
+    FaultKind,
+    Outcome,
+    Request,
+    Run,
+    RunError,
+    RunStopped,
+    SettingsError,
+    Trial,
+    program,
+)
 from groundswell.engine.events import BatchHeldBack, BatchSent, RouteChosen
 from groundswell.engine.hold import Capacity
-from groundswell.testing.batch import Answer, Cancel
+from groundswell.testing.batch import Answer, Cancel, ScriptedLive
 from groundswell.testing.crash import CrashPoint
 from groundswell.testing.provider import ProviderBatches
 from tests.engine.batch_stage import TAKES, Ended, Stage, Talk, echo, expected, half_price, talk, talks, via
@@ -246,4 +257,29 @@ def test_a_transport_that_breaks_leaves_its_batch_open(
     assert isinstance(ended.error, RuntimeError | RunError)
     assert (stage.status, stage.open_waves) == ("failed", 1)
     assert stage.session(SOME).results == expected(SOME)
+    in_order(stage)
+
+
+@program("batches/same")
+async def same(trial: Trial, spec: Talk) -> str:
+    """Five conversations ask the same, and for the likeliest answer: one reply is for all of them."""
+    return (await trial.ask("m", f"same {spec.number // 5}", max_tokens=10, temperature=0.0)).text
+
+
+async def ask_the_same(run: Run, some: list[Talk]) -> list[Outcome[Any]]:
+    return [outcome async for outcome in run.map(same, some)]
+
+
+@pytest.mark.parametrize("knobs", [{}, {"mishaps": ["lost"], "undecided": 1}], ids=["in flight", "never sent"])
+def test_equal_asks_wait_for_the_one_that_is_in_flight_since_an_earlier_session(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, knobs: dict[str, Any]
+) -> None:
+    """Each of them would be paid for again otherwise."""
+    monkeypatch.setattr(ProviderBatches, "cached", True)
+    monkeypatch.setattr(ScriptedLive, "cached", True)
+    stage.session(talks(20), drive=ask_the_same, at=[(10.0, stop)], **knobs)
+    assert (stage.open_waves, stage.counters.usable) == (1, 0)
+    ended = stage.session(talks(20), drive=ask_the_same)
+    assert ended.results == [f"same {number // 5}!" for number in range(20)]
+    assert (stage.sizes, stage.counters.cached) == ([4], 16)
     in_order(stage)
