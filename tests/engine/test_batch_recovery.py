@@ -133,6 +133,16 @@ def test_an_interrupt_ends_promptly_and_leaves_the_batch_open(stage: Stage) -> N
     in_order(stage)
 
 
+def test_an_interrupt_does_not_wait_for_results_that_come_slowly(stage: Stage) -> None:
+    """They may take hours if the provider falls silent, and are there for the next session."""
+    ended = stage.session(SOME, at=[(150.0, stop)], reading=100.0)
+    assert isinstance(ended.error, RunStopped)
+    assert (ended.seconds, stage.open_waves, stage.counters.sent) == (150.0, 1, 6)
+    assert stage.session(SOME).results == expected(SOME)
+    assert stage.sizes == [6, 6]
+    in_order(stage)
+
+
 def test_a_run_that_is_resumed_live_collects_what_is_in_batches(stage: Stage) -> None:
     stage.session(SOME, at=[(5.0, stop)])
     again = stage.session(SOME, via("live"))
