@@ -23,6 +23,7 @@ from groundswell import (
 )
 from groundswell.engine.events import BatchHeldBack, BatchSent, RouteChosen
 from groundswell.engine.hold import Capacity
+from groundswell.errors import WaveOutOfReach
 from groundswell.testing.batch import Answer, Cancel, ScriptedLive
 from groundswell.testing.crash import CrashPoint
 from groundswell.testing.provider import ProviderBatches
@@ -138,6 +139,20 @@ def test_an_interrupt_does_not_wait_for_results_that_come_slowly(stage: Stage) -
     ended = stage.session(SOME, at=[(150.0, stop)], reading=100.0)
     assert isinstance(ended.error, RunStopped)
     assert (ended.seconds, stage.open_waves, stage.counters.sent) == (150.0, 1, 6)
+    assert stage.session(SOME).results == expected(SOME)
+    assert stage.sizes == [6, 6]
+    in_order(stage)
+
+
+def test_a_provider_that_cannot_be_reached_when_a_run_is_resumed_is_waited_for(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.session(SOME, at=[(TAKES / 2, stop)])
+
+    async def look(transport: ProviderBatches, batch: str) -> None:
+        raise WaveOutOfReach(Fault(FaultKind.CONNECTION, "no network yet"))
+
+    monkeypatch.setattr(ProviderBatches, "look", look)
     assert stage.session(SOME).results == expected(SOME)
     assert stage.sizes == [6, 6]
     in_order(stage)
