@@ -15,7 +15,7 @@ from groundswell.dialects.batches import Asked, Batch, Page, Results
 from groundswell.dialects.faults import failed, garbled, load
 from groundswell.engine.ports import Clock
 from groundswell.program.request import Fault, FaultKind, Settlement
-from groundswell.transports.http import Answer, Http, NoAnswer, Refused, Url, Usual, parsed
+from groundswell.transports.http import Answer, Http, NoAnswer, Refused, Url, Usual, heed, parsed
 from groundswell.transports.told import unsaid_in
 
 FIRST_LOOK, LOOK = 1.0, 60.0
@@ -152,6 +152,7 @@ class Provider:
 
     async def pause(self, seconds: float) -> None:
         """Wait by the clock."""
+        heed()
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         cancel = self.clock.call_at(self.clock.now() + seconds, lambda: None if over.done() else over.set_result(None))
         try:
