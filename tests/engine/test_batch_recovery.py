@@ -9,10 +9,22 @@ from typing import Any
 
 import pytest
 
-from groundswell import Fault, FaultKind, Outcome, Request, Run, RunError, RunStopped, SettingsError
+from groundswell import (
+    Fault,
+    FaultKind,
+    Outcome,
+    Request,
+    Run,
+    RunError,
+    RunStopped,
+    SettingsError,
+    Trial,
+    program,
+)
 from groundswell.engine.events import BatchHeldBack, BatchSent, RouteChosen
 from groundswell.engine.hold import Capacity
-from groundswell.testing.batch import Answer, Cancel
+from groundswell.errors import WaveOutOfReach
+from groundswell.testing.batch import Answer, Cancel, ScriptedLive
 from groundswell.testing.crash import CrashPoint
 from groundswell.testing.provider import ProviderBatches
 from tests.engine.batch_stage import TAKES, Ended, Stage, Talk, echo, expected, half_price, talk, talks, via
@@ -119,6 +131,30 @@ def test_an_interrupt_ends_promptly_and_leaves_the_batch_open(stage: Stage) -> N
     again = stage.session(SOME)
     assert again.results == expected(SOME)
     assert again.seconds == 2 * TAKES - 5.0, "the batch went on meanwhile"
+    in_order(stage)
+
+
+def test_an_interrupt_does_not_wait_for_results_that_come_slowly(stage: Stage) -> None:
+    """They may take hours if the provider falls silent, and are there for the next session."""
+    ended = stage.session(SOME, at=[(150.0, stop)], reading=100.0)
+    assert isinstance(ended.error, RunStopped)
+    assert (ended.seconds, stage.open_waves, stage.counters.sent) == (150.0, 1, 6)
+    assert stage.session(SOME).results == expected(SOME)
+    assert stage.sizes == [6, 6]
+    in_order(stage)
+
+
+def test_a_provider_that_cannot_be_reached_when_a_run_is_resumed_is_waited_for(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.session(SOME, at=[(TAKES / 2, stop)])
+
+    async def look(transport: ProviderBatches, batch: str) -> None:
+        raise WaveOutOfReach(Fault(FaultKind.CONNECTION, "no network yet"))
+
+    monkeypatch.setattr(ProviderBatches, "look", look)
+    assert stage.session(SOME).results == expected(SOME)
+    assert stage.sizes == [6, 6]
     in_order(stage)
 
 
@@ -246,4 +282,29 @@ def test_a_transport_that_breaks_leaves_its_batch_open(
     assert isinstance(ended.error, RuntimeError | RunError)
     assert (stage.status, stage.open_waves) == ("failed", 1)
     assert stage.session(SOME).results == expected(SOME)
+    in_order(stage)
+
+
+@program("batches/same")
+async def same(trial: Trial, spec: Talk) -> str:
+    """Five conversations ask the same, and for the likeliest answer: one reply is for all of them."""
+    return (await trial.ask("m", f"same {spec.number // 5}", max_tokens=10, temperature=0.0)).text
+
+
+async def ask_the_same(run: Run, some: list[Talk]) -> list[Outcome[Any]]:
+    return [outcome async for outcome in run.map(same, some)]
+
+
+@pytest.mark.parametrize("knobs", [{}, {"mishaps": ["lost"], "undecided": 1}], ids=["in flight", "never sent"])
+def test_equal_asks_wait_for_the_one_that_is_in_flight_since_an_earlier_session(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, knobs: dict[str, Any]
+) -> None:
+    """Each of them would be paid for again otherwise."""
+    monkeypatch.setattr(ProviderBatches, "cached", True)
+    monkeypatch.setattr(ScriptedLive, "cached", True)
+    stage.session(talks(20), drive=ask_the_same, at=[(10.0, stop)], **knobs)
+    assert (stage.open_waves, stage.counters.usable) == (1, 0)
+    ended = stage.session(talks(20), drive=ask_the_same)
+    assert ended.results == [f"same {number // 5}!" for number in range(20)]
+    assert (stage.sizes, stage.counters.cached) == ([4], 16)
     in_order(stage)

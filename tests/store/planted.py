@@ -53,9 +53,9 @@ class Planted:
 
         self._write(record, write)
 
-    def settle(self, record: RunRecord, wave: int, trial: int, settlement: Settlement) -> None:
-        """The first ask of a trial ended, in a wave."""
-        ask = AskId(record.span[0] + trial, "0")
+    def settle(self, record: RunRecord, wave: int, trial: int, settlement: Settlement, path: str = "0") -> None:
+        """An ask of a trial ended, in a wave."""
+        ask = AskId(record.span[0] + trial, path)
         carried = record.span[0] + wave
         self._write(record, lambda j: j.add_settlement(ask, print_of(ask), carried, settlement, lambda: None))
 

@@ -96,6 +96,7 @@ def test_what_came_of_a_wave(store: Store, planted: Planted) -> None:
     planted.settle(record, 1, 1, reply)
     planted.settle(record, 1, 700, refused)
     planted.settle(record, 2, 3, reply)
+    planted.settle(record, 1, 1, reply, "1")  # live, in an earlier session that gave the same number
     wave = the(store, record, 1)
     assert list(store.waves.settled(wave)) == [reply, refused]
     assert store.waves.waiting(wave) == 697

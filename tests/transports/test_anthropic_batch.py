@@ -182,6 +182,38 @@ def test_a_batch_in_progress_may_be_ours(scene: Scene, emulator: Threaded) -> No
     scene.run(use)
 
 
+def test_a_batch_that_does_not_say_yet_how_many_requests_it_has_may_be_ours(scene: Scene) -> None:
+    wave = scene.wave(3)
+    begun = {"id": "msgbatch_2", "processing_status": "in_progress", "created_at": "2099-01-01T00:00:00Z"}
+    page = {"data": [{**begun, "request_counts": {"processing": 0}}]}
+    with serving(Scripted({LIST: said(page)})) as little:
+        there = Scene(AnthropicBatch, little.url)
+
+        async def use(transport: Batches) -> None:
+            for _ in range(3):
+                assert isinstance(await transport.adopt(wave), Undecided)
+                there.clock.move(130)
+
+        there.run(use)
+
+
+def test_batches_that_others_make_later_are_not_waited_for(scene: Scene, emulator: Threaded) -> None:
+    """Else somebody who orders as many requests every hour would keep us waiting for ever."""
+    lost = forgotten(scene.wave(3))
+
+    async def use(transport: Batches, others: Batches) -> None:
+        assert isinstance(await transport.adopt(lost), Undecided)
+        await others.dispatch(scene.wave(3, 2, "another-run"))
+        scene.clock.move(121)
+        assert await transport.adopt(lost) == Undecided(scene.account.batch_poll)
+        scene.clock.move(3000)
+        await others.dispatch(scene.wave(3, 3, "another-run"))
+        assert await transport.adopt(lost) == Absent()
+        await others.close()
+
+    scene.run(lambda transport: use(transport, AnthropicBatch(scene.account, clock=scene.clock)))
+
+
 def test_batches_that_are_known_to_be_of_other_waves_are_not_waited_for(scene: Scene, emulator: Threaded) -> None:
     sent, lost = scene.wave(3), scene.wave(3, 2)
 

@@ -16,7 +16,7 @@ from groundswell.engine.records import Absent, BatchInfo, Found, Intent, Receipt
 from groundswell.errors import NoBatches, QueueFull, WaveError, WaveFailed, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Chat, Fault, FaultKind, Reply, user
 from groundswell.transports.anthropic_batch import AnthropicBatch
-from groundswell.transports.batches import CREATE_SETTLES, Batches
+from groundswell.transports.batches import CREATE_SETTLES, PATIENCE, SKEW, Batches
 from groundswell.transports.openai_batch import OpenAIBatch
 from tests.transports.batch_scene import KEY, Scene, forgotten, gathered, there_and_back
 from tests.transports.little import closed_port
@@ -351,7 +351,7 @@ def test_a_wave_that_never_left(scene: Scene) -> None:
 
 def test_a_wave_of_long_ago(scene: Scene) -> None:
     wave = scene.wave(3)
-    scene.clock.move(3600 + scene.account.timeout + 1)
+    scene.clock.move(SKEW + scene.account.timeout + 1)
     assert scene.run(lambda transport: transport.adopt(forgotten(wave))) == Absent()
 
 
@@ -394,6 +394,27 @@ def test_a_list_that_is_never_seen_decides_nothing(scene: Scene, emulator: Threa
             scene.clock.move(3600)
 
     scene.run(use)
+
+
+def test_a_list_that_nobody_has_seen_for_a_day_ends_the_search(scene: Scene, emulator: Threaded) -> None:
+    """The wave stays open. A run that looked for ever would never end."""
+    emulator.set_faults(Rule(fault="404", path=CREATE[scene.dialect], method="GET"))
+    wave = scene.wave(3)
+
+    async def use(transport: Batches) -> None:
+        assert isinstance(await transport.adopt(forgotten(wave)), Undecided)
+        scene.clock.move(PATIENCE + 1)
+        with pytest.raises(WaveOutOfReach, match="the list of batches could not be looked at"):
+            await transport.adopt(forgotten(wave))
+
+    scene.run(use)
+
+
+def test_a_clock_in_the_wrong_time_zone(scene: Scene) -> None:
+    """What was ordered while our clock was ahead by hours is found all the same."""
+    wave = msgspec.structs.replace(scene.wave(3), at=scene.clock.wall() + 14 * 3600.0)
+    receipt = scene.run(lambda transport: transport.dispatch(wave))
+    assert scene.run(lambda transport: decided(scene, transport, forgotten(wave))) == Found(receipt)
 
 
 def test_a_key_that_may_not_look(scene: Scene, emulator: Threaded) -> None:

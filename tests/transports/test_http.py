@@ -8,6 +8,7 @@ import gzip
 import time
 import traceback
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from email.utils import formatdate
 from typing import Any, TypeVar
 
@@ -298,3 +299,53 @@ def test_a_date_to_wait_for_reaches_the_fault() -> None:
     assert isinstance(fault, Fault)
     assert fault.retry_after is not None
     assert 3000 < fault.retry_after < 3601
+
+
+async def look(http: Http, url: str) -> None:
+    await http.get(parsed(url), 5.0)
+
+
+async def read(http: Http, url: str) -> None:
+    async for _ in http.lines(parsed(url)):
+        pass
+
+
+async def probe(http: Http, url: str) -> None:
+    await http.alive(url)
+
+
+@pytest.mark.parametrize("work", [look, read, probe])
+def test_who_was_asked_to_end_does_so_though_an_answer_comes(
+    work: Callable[[Http, str], Coroutine[Any, Any, None]],
+) -> None:
+    """The client forgets it where both happen at once, and a run that waits for a batch would never end."""
+
+    async def asked_to_end(http: Http, url: str) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        await work(http, url)
+
+    async def use(http: Http) -> None:
+        with serving(lambda got: answer(b"{}\n")) as little, pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(asked_to_end(http, little.url))
+
+    with_http(use)
+
+
+def test_an_order_that_is_answered_while_its_task_ends_is_not_lost() -> None:
+    async def ordered(http: Http, url: str) -> Answer:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        return await http.post(parsed(url), b"{}")
+
+    async def use(http: Http) -> int:
+        with serving(lambda got: answer(b"{}")) as little:
+            return (await asyncio.create_task(ordered(http, little.url))).status
+
+    assert with_http(use) == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from email import message_from_bytes
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -246,6 +247,18 @@ def test_a_wave_that_cannot_be_written_down(scene: Scene, monkeypatch: pytest.Mo
         scene.there_and_back(scene.wave(3))
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no such device here")
+def test_a_disk_that_is_full_is_found_out_before_anything_is_ordered(
+    scene: Scene, emulator: Threaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the last lines are buffered in is written late."""
+    full = Path("/dev/full").open("w+b")  # noqa: SIM115  the transport closes it
+    monkeypatch.setattr("groundswell.transports.batches.SpooledTemporaryFile", lambda _: full)
+    with pytest.raises(WaveFailed, match="temporary file: No space left"):
+        scene.there_and_back(scene.wave(3))
+    assert emulator.ledger()["totals"]["received"] == 0
+
+
 # Batches that fail as a whole.
 
 
@@ -351,6 +364,19 @@ def test_files_that_are_not_there_yet(scene: Scene) -> None:
     assert [one.text for _, one in sorted(collected(answers, wave).items()) if isinstance(one, Reply)] == ["a", "b"]
 
 
+def test_files_that_are_not_there_yet_of_a_batch_that_counts_nothing(scene: Scene) -> None:
+    """Not everybody who speaks this API counts requests. All of them would be sent, and paid for, again."""
+    wave = scene.wave(2)
+    answers = {
+        "GET /v1/batches/batch_1": [
+            said(ended(request_counts=None)),
+            said(ended(request_counts=None, output_file_id="out")),
+        ],
+        "GET /v1/files/out": answer(line_of(wave, 0, "a") + b"\n" + line_of(wave, 1, "b")),
+    }
+    assert [one.text for _, one in sorted(collected(answers, wave).items()) if isinstance(one, Reply)] == ["a", "b"]
+
+
 def test_replies_that_are_not_there_yet(scene: Scene) -> None:
     """The errors are there already."""
     wave, counts = scene.wave(2), {"total": 2, "completed": 1, "failed": 1}
@@ -404,3 +430,15 @@ def test_a_wave_on_a_later_page_is_found(scene: Scene, monkeypatch: pytest.Monke
             assert await transport.adopt(forgotten(wave)) == Found(receipt)
 
     scene.run(use)
+
+
+def test_a_list_that_begins_with_the_oldest(scene: Scene) -> None:
+    """That the first page is all of long ago says nothing of the next then."""
+    wave = scene.wave(1)
+    mine = {"groundswell_run": wave.run, "groundswell_wave": str(wave.id)}
+    old = [{**ended(), "id": f"batch_{n}", "created_at": 1e9 + n} for n in range(2)]
+    pages = [said({"data": old, "has_more": True, "last_id": "batch_1"})]
+    pages.append(said({"data": [{**ended(metadata=mine), "id": "batch_2", "created_at": 4e9}]}))
+    with serving(Scripted({"GET /v1/batches": pages})) as little:
+        found = Scene(OpenAIBatch, little.url).run(lambda transport: transport.adopt(forgotten(wave)))
+    assert found == Found(Receipt({"batch": "batch_2", "created_at": 4e9}))

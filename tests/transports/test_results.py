@@ -37,6 +37,14 @@ def test_each_ask_is_settled_by_the_first_line_that_is_its_own() -> None:
     assert not reading.done
 
 
+def test_a_file_may_begin_with_a_mark_of_its_encoding() -> None:
+    reading = Reading(INTENT, "", read)
+    for _ in range(2):
+        reading.begin()
+        reading.take(b"\xef\xbb\xbf" + of(0), 0.0)
+        assert reading.whole(1)
+
+
 def test_what_was_asked_is_known_while_the_wave_is() -> None:
     items = tuple(Item(ask, Chat(f"m{ask.trial}", (user("a"),)), 0) for ask in ASKS)
     wave = Wave(**msgspec.structs.asdict(INTENT), items=items)

@@ -16,10 +16,8 @@ from groundswell.engine.records import Absent, BatchInfo, Found, Receipt, RunRec
 from groundswell.errors import RunError, SettingsError, WaveError
 from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave
-from groundswell.transports.batches import LEFT, NO_RESULT, receipt_of
+from groundswell.transports.batches import LEFT, NO_RESULT, SKEW, receipt_of
 
-SKEW = 3600.0
-"""Seconds by which a provider's clock may be behind ours."""
 CANDIDATES = 5
 NOTHING_CAME = (NO_RESULT, *LEFT.values())
 """What becomes of asks that the results of a batch do not mention."""

@@ -28,6 +28,7 @@ async def recover(run: Run) -> None:
     if run.admission.past:
         await _start_again(run)
     if run.error is None:
+        run.dispatch.reuse.begin()
         run.dispatch.recovered()
 
 
@@ -105,6 +106,7 @@ class HeldWaves:
                 f"{pending.trial.program} now makes another request here than the one that is in flight",
             )
         wave.pending[pending.ask] = pending
+        self._run.dispatch.reuse.rejoin(pending)
         if (early := wave.early.get(pending.ask)) is not None:
             self._run.loop.call_soon(self._regained, wave, pending.ask, early)
         return True
@@ -192,6 +194,7 @@ class HeldWaves:
         for ask in [ask for ask in wave.prints if ask not in wave.early]:
             self._let_go(wave, ask)
             if (pending := wave.pending.pop(ask, None)) is not None:
+                self._run.dispatch.reuse.failed(pending, None)
                 self._run.dispatch.give_back(pending)
         if not wave.prints:
             self._run.journal.end_wave(wave.intent.id)

@@ -53,12 +53,23 @@ class Reuse:
         self._send = send
         self._salt = run.record.id if run.record.cut is not None else ""
         self._unlooked: list[Pending] = []
-        self._closed = False
+        self._begun = self._closed = False
 
     @property
     def busy(self) -> bool:
         """Whether asks are being looked for."""
         return bool(self._unlooked)
+
+    def begin(self) -> None:
+        """What earlier sessions have in flight is known: equal asks wait for that, instead of being paid for too."""
+        self._begun = True
+        self.look_now()
+
+    def rejoin(self, pending: Pending) -> None:
+        """An ask is in flight since an earlier session: others may wait for it."""
+        if self._run.options.cache and self._run.lane_of(request_of(pending)).cached:
+            pending.key = self._key(pending)
+            self._asked.setdefault(pending.key, Asked(self, pending))
 
     def look(self, pending: Pending) -> None:
         """Find a reply for an ask, or send it."""
@@ -68,6 +79,8 @@ class Reuse:
 
     def look_now(self) -> None:
         """Look for all that came up."""
+        if not self._begun:
+            return
         looking, self._unlooked = self._unlooked, []
         if looking and not self._closed:
             try:

@@ -56,6 +56,9 @@ from groundswell.program.trial import Program, find_function
 S = TypeVar("S")
 R = TypeVar("R")
 
+AT_ONCE = frozenset({"interrupted", "cancelled", "deadline"})
+"""Stops that wait for nothing but what would be lost."""
+
 
 class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a run is carried out. None of this changes what it finds."""
@@ -417,8 +420,10 @@ class Run(StoredRun):
         """After a stop, once everything has landed and is durable: tell the driver.
 
         A batch whose results are coming in lands too: else one with faults that stop a run would stop it for ever.
+        But who wants an end now does not wait for them: they may come slowly, and can be collected by another session.
         """
-        landing = self.dispatch.landing or self.dispatch.batches.unloading
+        unloading = self.dispatch.batches.unloading and not (self.stopping and self.stopping.reason in AT_ONCE)
+        landing = self.dispatch.landing or unloading
         if self.over is not None and not (landing or self.committing or self._calling):
             self._tell(self.over)
 

@@ -126,11 +126,18 @@ class Waves:
         return [keys[number] for number in first if number in keys]
 
     def settled(self, wave: StoredWave) -> Iterator[Settlement]:
-        """What came of the asks of a wave: replies, and faults that were the end of an ask."""
+        """What came of the asks of a wave: replies, and faults that were the end of an ask.
+
+        An earlier session may have given its number to requests that went live: those are not of it.
+        """
+        columns = (asks.c.trial, asks.c.path, asks.c.settlement)
         with self._read() as connection:
-            for some in _slices([ask.trial for ask, _ in _carried(connection, wave)]):
-                query = sa.select(asks.c.settlement).where(asks.c.trial.in_(some)).where(asks.c.wave == wave.id)
-                yield from map(decode_settlement, connection.execute(query).scalars())
+            carried = dict(_carried(connection, wave))
+            for some in _slices([ask.trial for ask in carried]):
+                query = sa.select(*columns).where(asks.c.trial.in_(some)).where(asks.c.wave == wave.id)
+                for trial, path, text in connection.execute(query):
+                    if (trial, path) in carried:
+                        yield decode_settlement(text)
 
     def waiting(self, wave: StoredWave) -> int:
         """How many asks of a wave have no settlement, and are in no later wave either."""

@@ -10,9 +10,9 @@ from groundswell.dialects.batches import Batch
 from groundswell.engine.hold import Capacity
 from groundswell.engine.records import Found, Intent, Undecided, Wave
 from groundswell.program.request import Fault, FaultKind, Request
-from groundswell.transports.batches import SKEW, Batches, Search, receipt_of
+from groundswell.transports.batches import SKEW, Batches, receipt_of
 from groundswell.transports.http import Answer, Enclosed, NoAnswer, Refused
-from groundswell.transports.provider import Unseen
+from groundswell.transports.provider import Search, Unseen
 
 TELLING = 20
 """So many results under ids of others tell that a batch is theirs."""
@@ -40,14 +40,20 @@ class AnthropicBatch(Batches):
         return await self.once(self.provider.http.post_file(self.provider.url(anthropic_batch.BATCHES), whole))
 
     async def search(self, intent: Intent, search: Search) -> Found | Undecided | None:
-        """A batch of as many requests may be this wave's. Whether it is shows in its results, once it has ended."""
+        """A batch of as many requests may be this wave's, or one that does not say how many it has.
+
+        Whether it is shows in its results, once it has ended.
+        """
         ours = {intent.custom_id(ask) for ask in intent.asks}
         waiting = False
         async with aclosing(self.provider.since(intent.at - SKEW)) as batches:
             async for batch in batches:
                 info = batch.info
-                if info.total != len(ours) or info.id in search.others or self.another_wave(info.id, intent):
+                if info.total not in (0, len(ours)) or info.id in search.others or self.another_wave(info.id, intent):
                     continue
+                if search.complete and info.id not in search.listed:
+                    continue
+                search.listed.add(info.id)
                 if info.open:
                     waiting = True
                 elif await self._holds(batch, ours, search):

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
@@ -28,13 +28,13 @@ from groundswell.engine.records import Absent, BatchInfo, Found, Intent, Receipt
 from groundswell.errors import NoBatches, QueueFull, WaveError, WaveFailed, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Fault, FaultKind, Request
 from groundswell.transports.http import Answer, NoAnswer, Refused
-from groundswell.transports.provider import Provider, Unseen, Waits, Wire
+from groundswell.transports.provider import Provider, Search, Unseen, Wire
 from groundswell.transports.results import Reading
 
 PATIENCE = 26 * 3600.0
 """Seconds for which a batch is waited for that nothing is heard of: its day, and some more."""
-SKEW = 3600.0
-"""Seconds by which the provider's clock may be behind ours."""
+SKEW = 26 * 3600.0
+"""Seconds by which the provider's clock may be behind ours: who mistakes the time zone is wrong by most of a day."""
 CREATE_SETTLES = 120.0
 """Seconds after which an order that was on its way when we first looked is on the list, if it ever will be."""
 SHORT_TRIES, BREAKS = 5, 8
@@ -51,19 +51,6 @@ LEFT: dict[str, Fault] = {
 NO_RESULT = Fault(FaultKind.GARBLED, "the batch ended with no result for this request")
 Notice = Callable[[BatchInfo], None]
 """Is told of a batch whenever it has changed."""
-
-
-class Search:
-    """What is known of a wave that is looked for: since when, and which batches turned out to be others'.
-
-    `perhaps`: one of those could not be told from ours any more.
-    """
-
-    def __init__(self, first: float, waits: Waits) -> None:
-        self.first = first
-        self.waits = waits
-        self.others: set[str] = set()
-        self.perhaps = False
 
 
 class Batches(ABC):
@@ -149,7 +136,7 @@ class Batches(ABC):
     # Dispatch.
 
     async def dispatch(self, wave: Wave) -> Receipt:
-        with SpooledTemporaryFile(IN_MEMORY) as lines:
+        with _temporary() as lines:
             try:
                 endpoint = await self._write(wave, lines)
             except OSError as error:
@@ -181,6 +168,7 @@ class Batches(ABC):
             lines.write(self.wire.line(wave.custom_id(item.ask), call))
             if number % SLICE == SLICE - 1:
                 await asyncio.sleep(0)
+        lines.flush()  # a disk that is full says so here, before anything is ordered
         return path
 
     def _call(self, request: Request) -> Call | Fault:
@@ -245,7 +233,8 @@ class Batches(ABC):
             self._note(batch.info)
             early += not batch.info.open
             # If it has done more than there are results of, it was looked at a moment too early.
-            if early and (batch.promised >= batch.info.done or early > SHORT_TRIES):
+            there = batch.promised >= batch.info.done and (batch.results or batch.info.state != "completed")
+            if early and (there or early > SHORT_TRIES):
                 return batch
 
     def _bear(self, fault: Fault, heard: float, missing: int, what: str) -> int:
@@ -306,9 +295,9 @@ class Batches(ABC):
         try:
             found = await self.search(intent, search) or self._absent(intent, search, now)
         except Unseen as unseen:
-            if unseen.fault.kind is FaultKind.AUTH:
-                raise WaveOutOfReach(unseen.fault) from None
+            self._bear(unseen.fault, search.heard, 0, "the list of batches")
             return Undecided(search.waits.next(unseen.fault.retry_after))
+        search.heard, search.complete = now, search.complete or now >= self._settles(search)
         if not isinstance(found, Undecided):
             del self._searches[key]
         return found
@@ -316,11 +305,15 @@ class Batches(ABC):
     def _absent(self, intent: Intent, search: Search, now: float) -> Absent | Undecided:
         """No batch is this wave's: that is final if the order cannot be on its way any more."""
         timeout = self.account.timeout
-        left = search.first + min(timeout, CREATE_SETTLES) - now
+        left = self._settles(search) - now
         by_another = (intent.run, intent.id) not in self._ordered
         if left > 0 and not (by_another and self.clock.wall() - intent.at > SKEW + timeout):
             return Undecided(left)
         return Absent(perhaps_paid=search.perhaps)
+
+    def _settles(self, search: Search) -> float:
+        """When an order that was on its way at the first look is on the list, if it ever will be."""
+        return search.first + min(self.account.timeout, CREATE_SETTLES)
 
     def another_wave(self, batch: str, intent: Intent) -> bool:
         """Whether a batch is known to be that of another wave."""
@@ -374,6 +367,17 @@ class Batches(ABC):
         before, self._seen[info.id] = self._seen.get(info.id), info
         if info != before:
             self._notice(info)
+
+
+@contextmanager
+def _temporary() -> Iterator[IO[bytes]]:
+    """A file for the lines of a wave. A disk that is full says so once more when it is closed: that is no news."""
+    lines = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  that is what this is
+    try:
+        yield lines
+    finally:
+        with suppress(OSError):
+            lines.close()
 
 
 def receipt_of(info: BatchInfo) -> Receipt:

@@ -114,9 +114,11 @@ class Http:
         """Look at something, within a time; raises `NoAnswer`."""
         try:
             response = await self._client.get(url).timeout(timedelta(seconds=seconds)).build().send()
-            return Answer(response.status, response.headers, (await response.bytes()).to_bytes())
+            body = await response.bytes()
         except PyreqwestError as error:
             raise self._no_answer(error, seconds) from None
+        heed()
+        return Answer(response.status, response.headers, body.to_bytes())
 
     async def post_file(self, url: Url, enclosed: Enclosed) -> Answer:
         """Send a file, of which only a piece is in memory at any time; raises `NoAnswer`."""
@@ -151,6 +153,7 @@ class Http:
     async def _pieces(self, response: Response) -> AsyncIterator[bytes]:
         """What comes of a body; each piece of it in time."""
         while (piece := await self._in_time(response.body_reader.read_chunk())) is not None:
+            heed()
             yield piece.to_bytes()
 
     async def _in_time(self, work: Awaitable[T]) -> T:
@@ -166,6 +169,7 @@ class Http:
             response = await self._client.get(url).timeout(PROBE).build().send()
         except PyreqwestError:
             return False
+        heed()
         return response.status < 500
 
     async def close(self) -> None:
@@ -191,12 +195,23 @@ class Http:
         return Fault(FaultKind.CONNECTION, f"{'no connection' if connecting else 'the connection broke'}: {why}")
 
 
+def heed() -> None:
+    """End the current task if that was asked for.
+
+    The client forgets that where an answer comes at the same moment. Who looks again and again would go on for ever; of
+    an order the answer is worth more than the end, which comes with the next look.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 def parsed(url: str) -> Url:
     """A URL, read once instead of with every request."""
     return Url(url)
 
 
-__all__ = ["Answer", "Enclosed", "Http", "NoAnswer", "Refused", "Url", "parsed"]
+__all__ = ["Answer", "Enclosed", "Http", "NoAnswer", "Refused", "Url", "heed", "parsed"]
 
 
 async def _split(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

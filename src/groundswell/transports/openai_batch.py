@@ -12,9 +12,9 @@ from groundswell.dialects.faults import load
 from groundswell.engine.hold import Capacity
 from groundswell.engine.records import Found, Intent, Undecided, Wave
 from groundswell.program.request import Fault, Request
-from groundswell.transports.batches import SKEW, Batches, Search, receipt_of
+from groundswell.transports.batches import SKEW, Batches, receipt_of
 from groundswell.transports.http import Answer, Enclosed, NoAnswer
-from groundswell.transports.provider import PASSING, TRIES
+from groundswell.transports.provider import PASSING, TRIES, Search
 
 
 class OpenAIBatch(Batches):

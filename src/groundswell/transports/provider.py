@@ -15,7 +15,7 @@ from groundswell.dialects.batches import Asked, Batch, Page, Results
 from groundswell.dialects.faults import failed, garbled, load
 from groundswell.engine.ports import Clock
 from groundswell.program.request import Fault, FaultKind, Settlement
-from groundswell.transports.http import Answer, Http, NoAnswer, Refused, Url, Usual, parsed
+from groundswell.transports.http import Answer, Http, NoAnswer, Refused, Url, Usual, heed, parsed
 from groundswell.transports.told import unsaid_in
 
 FIRST_LOOK, LOOK = 1.0, 60.0
@@ -71,6 +71,21 @@ class Waits:
         return max(wait * (0.75 + 0.5 * random.random()), at_least or 0.0)
 
 
+class Search:
+    """What is known of a wave that is looked for: since when, and which batches turned out to be others'.
+
+    `perhaps`: one of those could not be told from ours any more. `complete`: ours is among those that were `listed` so
+    far, or nowhere; those that come up later are others'.
+    """
+
+    def __init__(self, first: float, waits: Waits) -> None:
+        self.first = self.heard = first
+        self.waits = waits
+        self.others: set[str] = set()
+        self.listed: set[str] = set()
+        self.perhaps = self.complete = False
+
+
 class Provider:
     """One account's provider of batches. They live at the first of its addresses."""
 
@@ -98,8 +113,7 @@ class Provider:
             for batch in page.batches:
                 if self._clean(batch) and not 0 < batch.info.created_at < when:
                     yield batch
-            older = [batch.info.created_at < when for batch in page.batches if batch.info.created_at]
-            if page.after is None or (older and all(older)):
+            if page.after is None or _past(page, when):
                 return
             if page.after in pages:
                 raise Unseen(garbled("a list of batches that goes round in a circle"))
@@ -138,6 +152,7 @@ class Provider:
 
     async def pause(self, seconds: float) -> None:
         """Wait by the clock."""
+        heed()
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         cancel = self.clock.call_at(self.clock.now() + seconds, lambda: None if over.done() else over.set_result(None))
         try:
@@ -176,6 +191,12 @@ class Provider:
         if given is None or _origin(given) != _origin(base) or not given.path.startswith("/"):
             return self.url(results.path)
         return parsed(base._replace(path=given.path, query=given.query, fragment="").geturl())
+
+
+def _past(page: Page, when: float) -> bool:
+    """Whether all that follows a page is older than a time: not so, if its order is not newest first."""
+    made = [batch.info.created_at for batch in page.batches if batch.info.created_at]
+    return bool(made) and made[0] < when and made == sorted(made, reverse=True)
 
 
 def _parts(url: str) -> SplitResult | None:

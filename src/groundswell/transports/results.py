@@ -9,6 +9,9 @@ from groundswell.dialects.batches import Asked
 from groundswell.engine.records import AskId, Intent, Settled, Wave
 from groundswell.program.request import Request, Settlement
 
+BOM = b"\xef\xbb\xbf"
+"""Some write it at the beginning of a file, and it is no part of the first line."""
+
 
 class Reader(Protocol):
     """Reads a line into a custom id and what it means; None where it cannot be read."""
@@ -55,6 +58,8 @@ class Reading:
 
     def take(self, line: bytes, now: float) -> Settled | None:
         """What a line settles; nothing, if it is a stranger's, cannot be read, or repeats what was said."""
+        if not self.lines:
+            line = line.removeprefix(BOM)
         if not line.strip():
             return None
         self.lines += 1
