@@ -40,7 +40,7 @@ def test_one_of_anthropics_cannot_be_told_before_it_has_ended(office: Office) ->
 def test_a_wave_that_was_never_made(office: Office) -> None:
     office.leave("duels")
     office.lose_receipt("openai")
-    office.change("UPDATE waves SET sent_at = sent_at - 90000")
+    office.change("UPDATE waves SET sent_at = sent_at - 900000")
     office.emulator.reset()
     (wave,) = office.json("batches", "adopt", "duels", "1", status=3)["waves"]
     assert (wave["what"], wave["note"]) == (

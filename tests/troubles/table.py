@@ -11,6 +11,7 @@ MANY = 12
 BOTH = ("openai", "anthropic")
 OPENAI = ("openai",)
 TWICE = "they failed in 2 batches"
+NEVER = "no batch could be made of them, 5 times over"
 UNSURE = "the batch may have been made, or not"
 
 
@@ -138,12 +139,12 @@ QUEUES = [
 ORDERS = [
     Trouble("an upload fails three times", upload("500", 3), whose=OPENAI),
     Trouble("an upload is cut three times", upload("drop", 3), whose=OPENAI),
-    Trouble("uploads fail", upload("500"), (), retried=again("server", 2), lived=(MANY, TWICE), whose=OPENAI),
-    Trouble("uploads are too large", upload("413"), (), retried=again("unsent", 2), lived=(MANY, TWICE), whose=OPENAI),
+    Trouble("uploads fail", upload("500"), (), retried=again("server", 5), lived=(MANY, NEVER), whose=OPENAI),
+    Trouble("uploads are too large", upload("413"), (), retried=again("unsent", 5), lived=(MANY, NEVER), whose=OPENAI),
     Trouble("an order is refused", order("400"), retried=again("unsent")),
     Trouble("an order meets a rate limit", order("429-bare"), held="HTTP 429"),
-    Trouble("orders are refused", order("400", None), (), retried=again("unsent", 2), lived=(MANY, TWICE)),
-    Trouble("orders are too large", order("413", None), (), retried=again("unsent", 2), lived=(MANY, TWICE)),
+    Trouble("orders are refused", order("400", None), (), retried=again("unsent", 5), lived=(MANY, NEVER)),
+    Trouble("orders are too large", order("413", None), (), retried=again("unsent", 5), lived=(MANY, NEVER)),
     Trouble("there is no batch API", order("404", None), (), lived=(MANY, "takes no batches: the account takes no")),
     Trouble("an order's answer is lost", order("drop-after"), found=True),
     Trouble("an order's answer breaks off", order("truncated"), found=True),
@@ -168,9 +169,9 @@ UNSURE_ORDERS = [
         "orders meet server errors",
         order("500", None),
         (),
-        retried=again("unsent", 2),
+        retried=again("unsent", 5),
         held=UNSURE,
-        lived=(MANY, TWICE),
+        lived=(MANY, NEVER),
         whose=OPENAI,
     )
 ]

@@ -99,6 +99,8 @@ class Batches:
         assert lane.hold is not None
         if pending.failures >= ways.TRIES:
             return f"they failed in {pending.failures} batches"
+        if pending.unplaced >= ways.ORDERS:
+            return f"no batch could be made of them, {pending.unplaced} times over"
         if pending.load is None:
             request = request_of(pending)
             size = lane.batching.size(request)

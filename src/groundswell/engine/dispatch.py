@@ -344,8 +344,11 @@ class Dispatch:
         home = self._run.lane_of(request_of(pending))
         if home.live is None:
             return home
-        pending.failures += 1
-        pending.failed_in = order
+        if order is not None and order.receipt is None:
+            pending.unplaced += 1  # nothing has failed in a batch: none was made
+        else:
+            pending.failures += 1
+            pending.failed_in = order
         return home.live if order is not None and order.spilled else self._fitting(home, pending)
 
     def _retry(self, lane: Lane, pending: Pending, fault: Fault, when: float, now: float) -> None:

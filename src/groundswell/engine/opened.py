@@ -102,6 +102,7 @@ class Pending:
     attempts  how often it was sent, `refusals` how often that came to nothing because there was too much to do
     load      what it takes of a batch, once that was worked out; `berth` is the room that it has at a provider
     failures  how often it failed in a batch, and `failed_in` the last of these
+    unplaced  how often no batch could be made of it
     aloft     the wave that it leaves in, where that leaves piece by piece
     """
 
@@ -121,6 +122,7 @@ class Pending:
         "refused_since",
         "tokens",
         "trial",
+        "unplaced",
         "usd",
         "wait",
     )
@@ -147,6 +149,7 @@ class Pending:
         self.load: Load | None = None
         self.berth: tuple[Hold, int] | None = None
         self.failures = 0
+        self.unplaced = 0
         self.failed_in: Order | None = None
         self.aloft: Aloft | None = None
 

@@ -15,8 +15,8 @@ LAST_MINUTES = 900.0
 """Before a deadline, no batch is waited for any longer: so much of the time, but no more than this many seconds."""
 WORTH_IT = 0.01
 """Dollars that a batch must save for `auto` to wait for it."""
-TRIES = 2
-"""How often an ask may fail in batches before it goes live."""
+TRIES, ORDERS = 2, 5
+"""How often an ask may fail in batches before it goes live, and how often there may be no batch made of it at all."""
 
 
 class Case(NamedTuple):
