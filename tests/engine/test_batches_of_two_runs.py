@@ -85,3 +85,27 @@ def test_a_run_that_has_ended_takes_no_room(tmp_path: Path) -> None:
             assert [len(entry.orders) for entry in books.entries()] == [4, 4, 4]
 
     clock.run(main())
+
+
+def test_who_goes_live_does_not_wait_for_a_batch(tmp_path: Path) -> None:
+    """Equal asks of two runs are joined where both travel in batches, or both live."""
+    clock = FakeClock()
+
+    async def main() -> None:
+        end_in_time(clock)
+        store, books = Store(tmp_path / "runs.db"), ProviderBooks(tmp_path / "books.jsonl")
+        clock.watch(store)
+        live = ScriptedLive(books, echo, clock)
+        batch = ProviderBatches(books, echo, clock, takes=TAKES)
+        live.cached = batch.cached = True
+        async with Engine(store, TwoWays(live, batch), clock) as opened:
+            runs = [opened.run(name, options=via()) for name in ("a", "b")]
+            slow = asyncio.gather(*[results(run, talks(4, "m")) for run in runs])
+            await pause(clock, 5.0)
+            assert await results(opened.run("c"), talks(4, "m")) == expected(talks(4, "m"))
+            assert clock.now() < TAKES
+            assert await slow == [expected(talks(4, "m"))] * 2
+            assert [len(entry.orders) for entry in books.entries() if entry.batch is not None] == [4]
+            assert sum(books.placed().values()) == 8
+
+    clock.run(main())

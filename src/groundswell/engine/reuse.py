@@ -31,11 +31,12 @@ FOR_EVERYONE = frozenset({FaultKind.BAD_REQUEST, FaultKind.NOT_FOUND, FaultKind.
 class Asked:
     """One ask that others wait for as well."""
 
-    __slots__ = ("leader", "reuse", "settlement", "waiting")
+    __slots__ = ("in_batch", "leader", "reuse", "settlement", "waiting")
 
     def __init__(self, reuse: Reuse, leader: Pending) -> None:
         self.reuse = reuse
         self.leader = leader
+        self.in_batch = reuse._run.lane_of(request_of(leader)).barrier
         self.settlement: Settlement | None = None
         self.waiting: list[tuple[Reuse, Pending]] = []
 
@@ -100,17 +101,19 @@ class Reuse:
             if settlement is not None:
                 self._give(pending, settlement)
             elif not self._join(key, pending):
-                self._asked[key] = Asked(self, pending)
+                self._asked.setdefault(key, Asked(self, pending))
                 self._send(self._run.lane_of(request_of(pending)), pending)
         self._run.dispatch.schedule()
 
     def _join(self, key: bytes, pending: Pending) -> bool:
-        """Wait for an equal ask, if there is one."""
+        """Wait for an equal ask, if there is one; but who goes live does not wait for a batch."""
         asked = self._asked.get(key)
         if asked is None:
             return False
         if asked.settlement is not None:
             self._give(pending, asked.settlement)
+        elif asked.in_batch and not self._run.lane_of(request_of(pending)).barrier:
+            return False
         else:
             asked.waiting.append((self, pending))
         return True
