@@ -10,7 +10,7 @@ from groundswell.dialects import Call, anthropic
 from groundswell.dialects.batches import Asked, Batch, Page, Results, id_of, items_of, moment, odd_line
 from groundswell.dialects.batches import read_page as page_of
 from groundswell.dialects.bodies import counted
-from groundswell.dialects.faults import complaint, garbled, load
+from groundswell.dialects.faults import BROKEN, complaint, garbled, load
 from groundswell.engine.records import BatchInfo, BatchState
 from groundswell.program.request import Chat, Fault, FaultKind, Settlement
 
@@ -118,14 +118,13 @@ class _Line(msgspec.Struct):
 
 
 _lines = msgspec.json.Decoder(_Line)
-_BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 def read_line(line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str, Settlement] | None:
     """The result that a line holds."""
     try:
         data = _lines.decode(line)
-    except _BROKEN:
+    except BROKEN:
         return odd_line(line)
     result = data.result
     if result.type == "succeeded":

@@ -82,7 +82,8 @@ _SECRET = re.compile(
 )
 """What keys look like, and what stands where a key is named."""
 _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
-_BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
+BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What reading something as JSON may raise, whatever it is."""
 
 
 class Complaint(NamedTuple):
@@ -97,7 +98,7 @@ def load(body: bytes | str) -> Any:
     """The JSON of a body, or `...` where it is none."""
     try:
         return msgspec.json.decode(body)
-    except _BROKEN:
+    except BROKEN:
         return ...
 
 

@@ -21,7 +21,7 @@ from groundswell.dialects.bodies import (
     refused,
     tool_call,
 )
-from groundswell.dialects.faults import garbled
+from groundswell.dialects.faults import BROKEN, garbled
 from groundswell.dialects.schemas import ANY_OBJECT, strict, too_deep
 from groundswell.dialects.standings import Names, read
 from groundswell.program.request import (
@@ -232,7 +232,7 @@ def _plain_reply(chat: Chat, headers: Mapping[str, str], body: bytes) -> Reply |
         return None
     try:
         data = _completions.decode(body)
-    except _BROKEN:
+    except BROKEN:
         return None
     if not data.choices or data.error or data.type == "error":
         return None
@@ -250,7 +250,6 @@ def _plain_reply(chat: Chat, headers: Mapping[str, str], body: bytes) -> Reply |
 
 
 _NO_DETAILS = _Details()
-_BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 def _reply(chat: Chat, data: dict[str, Any]) -> Reply | Fault:

@@ -11,7 +11,7 @@ from groundswell.dialects import Call, openai
 from groundswell.dialects.batches import Asked, Batch, Page, Problem, Results, id_of, items_of, moment, odd_line
 from groundswell.dialects.batches import read_page as page_of
 from groundswell.dialects.bodies import counted, refused
-from groundswell.dialects.faults import Complaint, complained, garbled, in_short, load
+from groundswell.dialects.faults import BROKEN, Complaint, complained, garbled, in_short, load
 from groundswell.engine.records import BatchInfo, BatchState
 from groundswell.program.request import Chat, Embed, Fault, FaultKind, Request, Settlement
 
@@ -186,14 +186,13 @@ class _Line(msgspec.Struct):
 
 
 _lines = msgspec.json.Decoder(_Line)
-_BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 def read_line(line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str, Settlement] | None:
     """The result that a line holds. What was asked may be forgotten; then the batch's endpoint says what it was."""
     try:
         data = _lines.decode(line)
-    except _BROKEN:
+    except BROKEN:
         return odd_line(line)
     if data.response is not None:
         body = bytes(data.response.body)

@@ -138,16 +138,17 @@ class Batches:
         hold, sizes = lane.hold, list[int]()
         assert hold is not None
         most = min(hold.capacity.requests, self._run.options.batch_size or count)
-        leaving = list(islice(asks, count))
-        while leaving:
-            even = ceil(len(leaving) / ceil(len(leaving) / most))
-            size = min(even, hold.fit((pending.load for pending in leaving if pending.load), now))
+        leaving, at = list(islice(asks, count)), 0
+        while at < len(leaving):
+            left = len(leaving) - at
+            even = leaving[at : at + ceil(left / ceil(left / most))]
+            size = hold.fit((pending.load for pending in even if pending.load), now)
             if not size:
                 break
-            for pending in leaving[:size]:
+            for pending in even[:size]:
                 self.take(lane, pending)
             sizes.append(size)
-            leaving = leaving[size:]
+            at += size
         return sizes
 
     def take(self, lane: Lane, pending: Pending) -> None:

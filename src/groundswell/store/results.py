@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -15,7 +15,7 @@ from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.errors import RunError
 from groundswell.program.request import Fault, decode_settlement
 from groundswell.store.columns import pandas_frame, polars_frame
-from groundswell.store.schema import asks, outcomes, store_error, trials
+from groundswell.store.schema import asks, outcomes, reading, trials
 
 T = TypeVar("T")
 
@@ -192,13 +192,8 @@ class Results:
         with self._read() as connection:
             return [_result(TrialRow(*row)) for row in connection.execute(query)]
 
-    @contextmanager
-    def _read(self) -> Iterator[sa.Connection]:
-        try:
-            with self._engine.connect() as connection:
-                yield connection
-        except sa.exc.DatabaseError as error:
-            raise store_error(error, self._path) from error
+    def _read(self) -> AbstractContextManager[sa.Connection]:
+        return reading(self._engine, self._path)
 
 
 def _result(row: TrialRow) -> TrialResult:

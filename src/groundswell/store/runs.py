@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from groundswell.engine.records import Counters, RunRecord, Status
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
 from groundswell.store.lock import RunLock, is_held
-from groundswell.store.schema import asks, outcomes, runs, store_error, trials, waves
+from groundswell.store.schema import asks, outcomes, reading, runs, store_error, trials, waves
 
 LARGEST = 2**63
 
@@ -40,13 +40,8 @@ class Runs:
         except sa.exc.DatabaseError as error:
             raise store_error(error, self.path) from error
 
-    @contextmanager
-    def _read(self) -> Iterator[sa.Connection]:
-        try:
-            with self._engine.connect() as connection:
-                yield connection
-        except sa.exc.DatabaseError as error:
-            raise store_error(error, self.path) from error
+    def _read(self) -> AbstractContextManager[sa.Connection]:
+        return reading(self._engine, self.path)
 
     def create(
         self,

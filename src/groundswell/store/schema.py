@@ -7,6 +7,8 @@ appended at the end of their tables. Journals are found by trial; there is no in
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -180,6 +182,16 @@ def _create(connection: sa.Connection) -> None:
         "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)\n)"
     )
     connection.exec_driver_sql(f"INSERT INTO alembic_version VALUES ('{REVISION}')")
+
+
+@contextmanager
+def reading(engine: sa.Engine, path: Path) -> Iterator[sa.Connection]:
+    """A connection; errors of the database are ours within the block."""
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except sa.exc.DatabaseError as error:
+        raise store_error(error, path) from error
 
 
 def store_error(error: Exception, path: Path) -> StoreError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from groundswell.engine.records import RUN_SHIFT, About, AskId, Counters, Intent, Receipt, RunRecord
 from groundswell.program.request import Settlement, decode_settlement
-from groundswell.store.schema import asks, runs, store_error, trials, waves
+from groundswell.store.schema import asks, reading, runs, trials, waves
 
 LOOK_UP = 500
 NUMBER = (1 << RUN_SHIFT) - 1
@@ -166,13 +166,8 @@ class Waves:
         with self._read() as connection:
             return [_wave(row) for row in connection.execute(query)]
 
-    @contextmanager
-    def _read(self) -> Iterator[sa.Connection]:
-        try:
-            with self._engine.connect() as connection:
-                yield connection
-        except sa.exc.DatabaseError as error:
-            raise store_error(error, self._path) from error
+    def _read(self) -> AbstractContextManager[sa.Connection]:
+        return reading(self._engine, self._path)
 
     @contextmanager
     def _write(self) -> Iterator[sa.Connection]:
