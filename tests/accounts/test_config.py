@@ -263,3 +263,12 @@ def test_whose_a_model_is_can_be_told_without_a_key(desk: Desk) -> None:
     target = desk.load().whose("fast")
     assert (target.account.name, target.account.provider, target.model) == ("work", "openai", "gpt-4o")
     assert target.account.key is None
+
+
+def test_a_short_name_needs_no_file_and_gives_way_to_one(desk: Desk) -> None:
+    assert desk.load().resolve("gpt35") == "openai/gpt-3.5-turbo"
+    assert desk.load().aliases == {}
+    desk.write("[models]\ngpt35 = 'ollama/llama3.2'\nmine = 'gpt4o_mini'\n")
+    accounts = desk.load()
+    assert accounts.resolve("gpt35") == "ollama/llama3.2"
+    assert accounts.resolve("mine") == "openai/gpt-4o-mini"

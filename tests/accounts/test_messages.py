@@ -19,7 +19,7 @@ from tests.accounts.desk import Desk
             "quux/x",
             "model 'quux/x': no provider or account 'quux' is set up; there are: anthropic, box, deepseek, emulated,",
         ),
-        ("gpt-4o", "model 'gpt-4o': neither an alias nor a model of a provider; write it as provider/model, or as"),
+        ("gpt-9", "model 'gpt-9': neither an alias nor a model of a provider; write it as provider/model, or as"),
         ("fst", "did you mean 'fast'?"),
         ("openai/", "model 'openai/': no model is named; write it as openai/model"),
         (

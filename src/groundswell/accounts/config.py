@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -82,6 +83,8 @@ class Accounts:
         passed: list[str] = []
         while "/" not in model:
             if model not in self._aliases:
+                if model in (known := short_names()):
+                    return known[model]
                 raise self._unknown_alias(model, passed)
             if model in passed:
                 raise self._aliases[model].wrong(f"the aliases go round in a circle: {' -> '.join([*passed, model])}")
@@ -138,7 +141,7 @@ class Accounts:
         raise SettingsError(f"{asked}: {problem}")
 
     def _unknown_alias(self, model: str, passed: Sequence[str]) -> SettingsError:
-        known = f", or as an alias ({suggestion(model, self._aliases)})" if self._aliases else ""
+        known = f", or as an alias ({suggestion(model, {**short_names(), **self._aliases})})"
         problem = f"is neither an alias nor a model of a provider; write it as provider/model{known}"
         if passed:
             return self._aliases[passed[-1]].wrong(f"what it stands for {problem}")
@@ -170,6 +173,14 @@ class Accounts:
         except SettingsError as error:
             return {"name": name, "ready": False, "missing": [], "problem": str(error)}
         return {"name": name, "ready": not missing, "missing": missing, "problem": problem, **told}
+
+
+@cache
+def short_names() -> Mapping[str, str]:
+    """What some names stand for where the user has not said otherwise."""
+    written = read_file(Path(__file__).with_name("short_names.toml"))
+    assert written is not None
+    return MappingProxyType({name: given.value for name, given in written.aliases.items()})
 
 
 def load_here(overrides: Sequence[str] = ()) -> Accounts:

@@ -64,6 +64,7 @@ RUNNER = "pip install 'groundswell[local]'"
 
 def examine() -> dict[str, Any]:
     """Every model that may be named, as one object."""
+    from groundswell.accounts.config import short_names
     from groundswell.cli.doctor import examine_accounts
     from groundswell.emulator.characters import NAMES
 
@@ -72,6 +73,7 @@ def examine() -> dict[str, Any]:
         "local": list(_local()),
         "accounts": [_account(account) for account in accounts["accounts"]],
         "aliases": accounts["aliases"],
+        "short_names": dict(short_names()),
         "emulated": [f"emulated/{name}" for name in NAMES],
         "scripted": SCRIPTED,
         "problems": accounts["problems"],
@@ -135,6 +137,7 @@ def _rows(found: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
         yield one["model"], one["usable"], _reached(one)
     for alias, target in found["aliases"].items():
         yield alias, True, f"is {target}"
+    yield "a short name", True, ", ".join(found["short_names"])
     yield "emulated/NAME", True, ", ".join(model.partition("/")[2] for model in found["emulated"])
     yield "scripted/NAME", True, found["scripted"]
 
