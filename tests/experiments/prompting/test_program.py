@@ -25,7 +25,7 @@ from groundswell import (
     user,
 )
 from groundswell.experiments.prompting.program import Answer, Grade, Judged, Likened, Prompt, reply
-from groundswell.experiments.prompting.settled import Settled, carry_out, settled
+from groundswell.experiments.settled import carry_out, settled
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}, "required": ["n"]}
 
@@ -118,14 +118,14 @@ def test_what_a_run_holds_is_found_by_the_keys_that_map_gives(tmp_path: Path) ->
         said = str(request.messages[0].content)
         return Fault(FaultKind.BAD_REQUEST, "no") if said == "refused" else f"{said}!"
 
-    async def session(calls: int) -> list[Settled]:
+    async def session(calls: int) -> list[Answer | Fault | None]:
         options = RunOptions(limits=Limits(calls=calls), window=1)
         async with groundswell.open(tmp_path / "runs.db", script=script, options=options) as engine:
             run = engine.run("r")
-            await carry_out(run, specs)
-            return [each async for _, _, each in settled(run, enumerate(specs))]
+            await carry_out(run, reply, specs)
+            return [each async for _, _, each in settled(run, reply, enumerate(specs))]
 
-    def shown(found: list[Settled]) -> list[str | None]:
+    def shown(found: list[Answer | Fault | None]) -> list[str | None]:
         return [each.text if isinstance(each, Answer) else None if each is None else each.message for each in found]
 
     assert shown(asyncio.run(session(4))) == ["a!", "b!", "a!", "no", None, None]

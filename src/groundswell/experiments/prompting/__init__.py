@@ -4,7 +4,6 @@ program.py    THE program: a prompt in, an answer out, asked again once where it
 shapes.py     JSON schemas: is this one, does a value keep to it
 asking.py     the driver of `ask`: every model, every sample
 mapping.py    the driver of `map`: every row, every model, and the file that comes of it
-settled.py    what a run holds of its trials so far, finished or stopped
 templates.py  text with {columns}
 checks.py     the little language of --check; verdicts.py says what a reply comes to
 tables.py     rows from CSV, TSV, JSON lines, JSON and Parquet; sheets.py writes them

@@ -12,7 +12,7 @@ from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.estimate.sample import rehearse
 from groundswell.experiments.prompting.program import Answer, Prompt, reply
-from groundswell.experiments.prompting.settled import carry_out, settled
+from groundswell.experiments.settled import carry_out, settled
 from groundswell.program.request import Chat, Message, Usage
 
 
@@ -57,9 +57,9 @@ async def ask_models(run: Run, settings: Settings) -> list[Replied]:
     """Ask every model; the replies in the order of the models. One that fails does not keep the others back."""
     for model in settings.models:
         run.lane_of(Chat(model, settings.messages))  # a name that leads nowhere is told before anything is sent
-    await carry_out(run, list(specs_of(settings)))
+    await carry_out(run, reply, list(specs_of(settings)))
     replies: list[Replied] = []
-    async for (model, sample), key, found in settled(run, _placed(settings)):
+    async for (model, sample), key, found in settled(run, reply, _placed(settings)):
         replied = Replied(model, sample, key)
         if isinstance(found, Answer):
             replied.text, replied.value, replied.finish = found.text, found.value, found.finish

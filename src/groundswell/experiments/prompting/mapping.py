@@ -25,12 +25,12 @@ from groundswell.experiments.prompting.checks import Check, parse_check
 from groundswell.experiments.prompting.columns import Columns, plan_columns
 from groundswell.experiments.prompting.figures import Figures, Tally
 from groundswell.experiments.prompting.program import Answer, Prompt, reply
-from groundswell.experiments.prompting.settled import Settled, carry_out, settled
 from groundswell.experiments.prompting.sheets import fingerprint_of, sheet
 from groundswell.experiments.prompting.tables import Format, Source, check_unchanged, rows
 from groundswell.experiments.prompting.templates import Row, Template, parse_template
 from groundswell.experiments.prompting.verdicts import Graders, Verdict, grades_of, verdicts
-from groundswell.program.request import Chat, Embed, Message, system, user
+from groundswell.experiments.settled import carry_out, settled
+from groundswell.program.request import Chat, Embed, Fault, Message, system, user
 
 _replaceable: set[str] = set()
 """Files that the person at the terminal said may be replaced. No setting: the run is the same with and without it."""
@@ -164,7 +164,7 @@ async def map_rows(run: Run, settings: Settings) -> Mapped:
     mine = noted(run.record.analysis) or await _unnoted(run, work, specs)
     check_writable(settings, mine)
     check_models(run, settings)
-    await carry_out(run, specs)
+    await carry_out(run, reply, specs)
     check_unchanged(settings.data)
     check_writable(settings, mine)
     figures, count = await _write(run, work, specs, Path(settings.out))
@@ -222,7 +222,7 @@ async def _write(run: Run, work: Work, specs: Specs, path: Path) -> tuple[Figure
     tally = Tally(settings.models, [check.name for check in work.checks])
     count, of_row = 0, dict[str, list[Verdict]]()
     with sheet(path, settings.form, settings.data, settings.columns, columns.all) as out:
-        async for (number, row, model), _, found in settled(run, specs.placed()):
+        async for (number, row, model), _, found in settled(run, reply, specs.placed()):
             if model == settings.models[0] and number:
                 tally.judge(of_row)
                 of_row = {}
@@ -235,7 +235,9 @@ async def _write(run: Run, work: Work, specs: Specs, path: Path) -> tuple[Figure
     return tally.figures(), count
 
 
-def _cells(work: Work, columns: Columns, model: str, found: Settled, judged: list[Verdict] | None) -> dict[str, Any]:
+def _cells(
+    work: Work, columns: Columns, model: str, found: Answer | Fault | None, judged: list[Verdict] | None
+) -> dict[str, Any]:
     """The new cells of a row; those of a row without a reply are empty."""
     cells: dict[str, Any] = dict.fromkeys(columns.all)
     cells[columns.model] = model

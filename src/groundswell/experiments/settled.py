@@ -4,55 +4,60 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from groundswell.engine.keys import Seen, spec_key
-from groundswell.engine.outcome import encode_spec
+from groundswell.engine.outcome import decode_result, encode_spec
 from groundswell.engine.records import TrialRow
 from groundswell.engine.run import Run
 from groundswell.errors import RunStopped
-from groundswell.experiments.prompting.program import Answer, Prompt, reply
 from groundswell.program.request import Fault
+from groundswell.program.trial import Program
 
 AT_ONCE = 500
 T = TypeVar("T")
+S = TypeVar("S")
+R = TypeVar("R")
 
-Settled = Answer | Fault | None
-"""What became of a trial: an answer, a fault, or nothing yet."""
 
-
-async def carry_out(run: Run, specs: Iterable[Prompt]) -> None:
+async def carry_out(run: Run, program: Program[S, Any], specs: Iterable[S]) -> None:
     """Run all trials. A run that is stopped ends so; what it has is read as if it had ended."""
     try:
-        async for _ in run.map(reply, specs):
+        async for _ in run.map(program, specs):
             pass
     except RunStopped:
         return
 
 
-async def settled(run: Run, specs: Iterable[tuple[T, Prompt]]) -> AsyncIterator[tuple[T, str, Settled]]:
-    """What came of each spec, with what it was about and the key of its trial."""
-    keyed = _keyed(specs)
+async def settled(
+    run: Run, program: Program[S, R], specs: Iterable[tuple[T, S]]
+) -> AsyncIterator[tuple[T, str, R | Fault | None]]:
+    """What came of each spec of the run's first `map`, with what it was about and the key of its trial.
+
+    That is a result, a fault, or nothing yet.
+    """
+    keyed = _keyed(program, specs)
     while some := list(islice(keyed, AT_ONCE)):
         found = await run.journal.find([key for _, key in some])
         for about, key in some:
-            yield about, key, _settled(found.get(key))
+            row = found.get(key)
+            yield about, key, None if row is None else _settled(program, row)
 
 
-def _keyed(specs: Iterable[tuple[T, Prompt]]) -> Iterator[tuple[T, str]]:
+def _keyed(program: Program[S, Any], specs: Iterable[tuple[T, S]]) -> Iterator[tuple[T, str]]:
     """The keys that `run.map` gives to trials: a hash of the spec, and the number of its replicate."""
     seen = Seen()
     for about, spec in specs:
-        key = spec_key(reply.name, encode_spec(reply, spec))
+        key = spec_key(program.name, encode_spec(program, spec))
         again = seen.add(key)
         yield about, f"{key}#{again}" if again else key
 
 
-def _settled(row: TrialRow | None) -> Settled:
-    if row is None or row.outcome is None:
+def _settled(program: Program[Any, Any], row: TrialRow) -> Any:
+    if row.outcome is None:
         return None
     if row.fault is not None:
         return msgspec.json.decode(row.outcome, type=Fault)
-    return msgspec.json.decode(row.outcome, type=Answer)
+    return decode_result(program, row.outcome)
