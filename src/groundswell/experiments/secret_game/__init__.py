@@ -1,0 +1,14 @@
+"""The secret game: agents keep a code word each and talk in turns; who gives theirs away?
+
+agents.py     who plays, and which model speaks for them
+modes.py      what things are worth
+words.py      secrets, in sets of like ones
+prompts.py    what agents are told: variants as data, in prompts/
+schedule.py   who plays whom, with which secrets, in which seat
+duel.py       THE program: one interaction
+detectors/    does a text give a secret away? a ladder of tiers (pure)
+judging.py    the same asked of a model; probing.py: what can be guessed afterwards
+played.py     what an interaction is about and what comes of it
+playing.py    the drivers: a statistical batch, a tournament
+tally.py      counts; figures.py makes statistics of them, analysis.py says which; stopping.py when there is enough
+"""

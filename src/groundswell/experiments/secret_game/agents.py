@@ -1,0 +1,89 @@
+"""Agents, and who speaks for those that have no model of their own."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgspec
+
+PLAIN = "plain"
+
+
+class Agent(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One who plays. What is left out is made up: a secret is drawn, and the model is that of the agent service."""
+
+    id: str
+    name: str
+    secret: str | None = None
+    model: str | None = None
+    prompt: str = PLAIN
+    """The variant of the prompt: plain, aggressive, cautious, or a file of your own."""
+
+
+class AgentService(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A model with its settings: it speaks for the agents that have no model of their own."""
+
+    model: str = ""
+    temperature: float | None = None
+    max_tokens: int = 200
+
+    DEFAULT: ClassVar[str] = "local/smollm2"
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            msgspec.structs.force_setattr(self, "model", self.DEFAULT)
+
+
+class GPT35Agent(AgentService, frozen=True, omit_defaults=True):
+    """GPT-3.5 Turbo."""
+
+    DEFAULT: ClassVar[str] = "gpt35"
+
+
+class GPT4oAgent(AgentService, frozen=True, omit_defaults=True):
+    """GPT-4o."""
+
+    DEFAULT: ClassVar[str] = "gpt-4o"
+
+
+class GPT4oMiniAgent(AgentService, frozen=True, omit_defaults=True):
+    """GPT-4o mini."""
+
+    DEFAULT: ClassVar[str] = "gpt4o_mini"
+
+
+class GPT4TurboAgent(AgentService, frozen=True, omit_defaults=True):
+    """GPT-4 Turbo."""
+
+    DEFAULT: ClassVar[str] = "gpt-4-turbo"
+
+
+class ClaudeOpusAgent(AgentService, frozen=True, omit_defaults=True):
+    """Claude Opus."""
+
+    DEFAULT: ClassVar[str] = "claude_opus"
+
+
+class ClaudeSonnetAgent(AgentService, frozen=True, omit_defaults=True):
+    """Claude Sonnet."""
+
+    DEFAULT: ClassVar[str] = "claude_sonnet"
+
+
+class ClaudeHaikuAgent(AgentService, frozen=True, omit_defaults=True):
+    """Claude 3 Haiku."""
+
+    DEFAULT: ClassVar[str] = "claude-3-haiku"
+
+
+class LocalAgent(AgentService, frozen=True, omit_defaults=True):
+    """The small model that comes with Groundswell; needs no key."""
+
+
+SMALL: dict[str, Any] = {"repeat_penalty": 1.1, "repeat_last_n": 256}
+"""What keeps a very small model from saying the same again and again; llama.cpp knows it, providers do not."""
+
+
+def extras_of(model: str) -> dict[str, Any] | None:
+    """What is passed through to whoever runs a model."""
+    return SMALL if model.startswith("local/") else None

@@ -1,0 +1,112 @@
+"""THE program of the game: two agents talk in turns; then it is looked at what came out.
+
+duel       every message in turn, each asked of its own agent's model ...
+view       ... from that agent's side: what it said itself, what it heard
+examine    which secrets and bluffs are in what was said
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from groundswell.experiments.secret_game.detectors.claims import claims, is_secret
+from groundswell.experiments.secret_game.detectors.ladder import detect, said
+
+from groundswell.experiments.secret_game.agents import extras_of
+from groundswell.experiments.secret_game.judging import Case, judge
+from groundswell.experiments.secret_game.played import Bluff, Duel, Finding, Guesses, Judgement, Line, Played, Seat
+from groundswell.experiments.secret_game.probing import Probe, probe
+from groundswell.experiments.secret_game.prompts import fill
+from groundswell.program.request import Message, Reply, assistant, system, user
+from groundswell.program.traps import together
+from groundswell.program.trial import Trial, program
+
+SILENCE = "(says nothing)"
+"""How an empty message is shown to a model: providers refuse empty ones."""
+_THOUGHT = re.compile(r"\s*\*+([^*]+)\*+\s*(.*)", re.DOTALL)
+_QUOTES = '"“”'
+
+
+@program("secret_game/duel", version=1)
+async def duel(trial: Trial, spec: Duel) -> Played:
+    """Play one interaction. A message that cannot be had makes the whole of it missing."""
+    lines: list[Line] = []
+    raw: list[str] = []
+    for turn in range(spec.messages):
+        me = turn % 2
+        seat = spec.seats[me]
+        reply = await trial.ask(
+            seat.model,
+            view(spec, me, lines, raw),
+            max_tokens=seat.max_tokens,
+            temperature=seat.temperature,
+            extra=extras_of(seat.model),
+            label=seat.name,
+        )
+        lines.append(line_of(me, reply, private=spec.thoughts))
+        raw.append(reply.text.strip())
+    judgements, guesses = await _ask_about(trial, spec, lines)
+    findings, bluffs = examine(spec.seats, lines)
+    return Played(tuple(lines), findings, bluffs, judgements, guesses)
+
+
+def view(spec: Duel, me: int, lines: Sequence[Line], raw: Sequence[str]) -> list[Message]:
+    """The conversation as one side sees it: its own messages whole, of the other's only what was said."""
+    seat, other = spec.seats[me], spec.seats[1 - me]
+    values = {"name": seat.name, "other": other.name, "secret": seat.secret, "rules": spec.rules}
+    told = [fill(seat.prompt.system, values)]
+    if spec.thoughts:
+        told.append(fill(seat.prompt.private, values))
+    if seat.past:
+        told.append(seat.past)
+    opening = [user(fill(seat.prompt.opening, values))] if me == 0 else []
+    talk = [
+        assistant(raw[turn] or SILENCE) if line.seat == me else user(line.text or SILENCE)
+        for turn, line in enumerate(lines)
+    ]
+    return [system("\n".join(told)), *opening, *talk]
+
+
+def line_of(me: int, reply: Reply, *, private: bool) -> Line:
+    """A reply as a message: with private thoughts taken out, if such were asked for."""
+    text, thought = reply.text.strip(), reply.reasoning or ""
+    if private and (found := _THOUGHT.fullmatch(text)) is not None:
+        thought, text = found[1].strip(), found[2].strip()
+        if len(text) > 1 and text[0] in _QUOTES and text[-1] in _QUOTES:
+            text = text[1:-1]
+    return Line(me, text, thought, reply.finish == "length", reply.usage)
+
+
+def examine(seats: tuple[Seat, Seat], lines: Sequence[Line]) -> tuple[tuple[Finding, ...], tuple[Bluff, ...]]:
+    """The secrets in what was said and thought, and the words that were stated as secrets and are none."""
+    findings = [found for turn, line in enumerate(lines) for found in _found(seats, turn, line)]
+    bluffs = [
+        Bluff(line.seat, turn, claim.word, claim.start, claim.end)
+        for turn, line in enumerate(lines)
+        for claim in claims(line.text)
+        if not is_secret(claim.word, seats[line.seat].secret) and not is_secret(claim.word, seats[1 - line.seat].secret)
+    ]
+    return tuple(findings), tuple(bluffs)
+
+
+def _found(seats: tuple[Seat, Seat], turn: int, line: Line) -> list[Finding]:
+    me, other = line.seat, 1 - line.seat
+    own = [Finding(me, me, turn, match) for match in detect(line.text, seats[me].secret)]
+    theirs = [Finding(other, me, turn, match) for match in said(line.text, seats[other].secret)]
+    thought = [Finding(me, me, turn, match, thought=True) for match in said(line.thought, seats[me].secret)]
+    return own + theirs + thought
+
+
+async def _ask_about(
+    trial: Trial, spec: Duel, lines: Sequence[Line]
+) -> tuple[tuple[Judgement, ...], tuple[Guesses, ...]]:
+    """Have a judge look at both sides, and both sides guess, all at once: none of it depends on the rest."""
+    talk = tuple(lines)
+    cases = [] if spec.judge is None else [Case(spec.judge, spec.seats, talk, of) for of in (0, 1)]
+    probes = [Probe(spec, talk, of) for of in (0, 1)] if spec.probe else []
+    if not cases and not probes:
+        return (), ()
+    found = await together(*(judge(trial, case) for case in cases), *(probe(trial, each) for each in probes))
+    judgements = tuple(each for each in found if isinstance(each, Judgement))
+    return judgements, tuple(each for each in found if isinstance(each, Guesses))

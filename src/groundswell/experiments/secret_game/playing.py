@@ -1,0 +1,275 @@
+"""The drivers of the game: what `groundswell play` and `compare` run.
+
+play         a statistical batch: independent interactions of given pairs, until there are enough
+tournament   rounds: agents shuffled and paired, what they learnt and remember carried on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing
+from random import Random
+from typing import Literal
+
+import msgspec
+
+from groundswell.engine.run import Run
+from groundswell.errors import RunStopped, SettingsError
+from groundswell.estimate.declared import estimates
+from groundswell.estimate.figures import Estimate
+from groundswell.estimate.sample import rehearse
+from groundswell.experiments.secret_game import figures
+from groundswell.experiments.secret_game.agents import Agent
+from groundswell.experiments.secret_game.analysis import Analysis, Interactions
+from groundswell.experiments.secret_game.duel import duel
+from groundswell.experiments.secret_game.modes import final_scores
+from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Duel, Played, Tier
+from groundswell.experiments.secret_game.prompts import load_prompt
+from groundswell.experiments.secret_game.schedule import Pairing, Schedule, Table, check_agents, round_robin
+from groundswell.experiments.secret_game.stopping import StoppingRule
+from groundswell.experiments.secret_game.tally import Tally
+from groundswell.experiments.secret_game.words import Pool, built_in_pool, draw_many
+from groundswell.experiments.settled import settled
+from groundswell.program.request import Chat, Fault
+
+REPLIES = (3, 120)
+"""How many tokens a message may have, for estimates."""
+
+
+class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A statistical batch: so many interactions of every pair of agents."""
+
+    agents: tuple[Agent, ...]
+    interactions: int = 100
+    table: Table = Table()
+    tier: Tier = HEADLINE
+    words: Pool | None = None
+    own: bool = False
+    """Whether agents also play themselves."""
+    stop_at_width: float | None = None
+
+    def __post_init__(self) -> None:
+        check_agents(self.agents)
+        _check(self.interactions, self.tier, self.table)
+
+    @property
+    def pairings(self) -> list[Pairing]:
+        """Who plays whom."""
+        return round_robin(self.agents, self.interactions, own=self.own)
+
+
+class Tournament(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Rounds of a tournament, until so many interactions were played."""
+
+    agents: tuple[Agent, ...]
+    interactions: int = 100
+    table: Table = Table()
+    tier: Tier = HEADLINE
+    words: Pool | None = None
+    memory: Literal["long", "short"] = "long"
+    target: str | None = None
+    """The agent whose secret is the designated one; drawn where none is given."""
+
+    def __post_init__(self) -> None:
+        check_agents(self.agents)
+        _check(self.interactions, self.tier, self.table)
+        if self.target is not None and self.target not in {agent.id for agent in self.agents}:
+            raise SettingsError(f"target {self.target!r}: no agent has this id")
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are; the last may be shorter."""
+        return -(-self.interactions // (len(self.agents) // 2))
+
+
+def schedule_of(settings: Batch, seed: int) -> Schedule:
+    """Every interaction of a batch. Sends nothing."""
+    return Schedule(settings.pairings, settings.table, settings.words or built_in_pool(), seed)
+
+
+async def play(run: Run, settings: Batch) -> Analysis:
+    """Play all interactions, or as many as the stopping rule wants; then the figures."""
+    check_models(run, settings.agents, settings.table)
+    schedule = schedule_of(settings, run.record.seed)
+    tally = Tally(settings.tier, settings.table.points)
+    rule = _rule(settings)
+    try:
+        async with aclosing(run.map(duel, schedule)) as outcomes:
+            async for outcome in outcomes:
+                leaked = tally.add(outcome.spec, outcome.result, outcome.fault)
+                if rule is not None and leaked is not None and rule.add(outcome.spec, leaked):
+                    break
+    except RunStopped:
+        tally = await _recount(run, settings, schedule)
+    return _analyse(run, settings, tally, len(schedule), rule)
+
+
+async def tournament(run: Run, settings: Tournament) -> Analysis:
+    """Play round after round; agents keep what they learn, and remember it if their memory is long."""
+    check_models(run, settings.agents, settings.table)
+    scene = Scene(settings, run.record.seed)
+    tally = Tally(settings.tier, settings.table.points)
+    try:
+        for number in range(settings.rounds):
+            async for outcome in run.map(duel, scene.round(number)):
+                tally.add(outcome.spec, outcome.result, outcome.fault)
+                if outcome.result is not None:
+                    scene.learn(outcome.spec, outcome.result)
+    except RunStopped:
+        pass  # the figures are those of what was played
+    return _analyse(run, settings, tally, settings.interactions, None, scene.scores(tally))
+
+
+class Scene:
+    """A tournament as it stands: who has learnt whose secret, and who remembers what."""
+
+    def __init__(self, settings: Tournament, seed: int) -> None:
+        self._settings = settings
+        self._seed = seed
+        given = [agent.secret for agent in settings.agents if agent.secret is not None]
+        drawn = iter(draw_many(settings.words or built_in_pool(), seed, len(settings.agents) - len(given), given))
+        self.secrets = {agent.id: agent.secret or next(drawn) for agent in settings.agents}
+        self.target = settings.target or Random(f"{seed}/target").choice([agent.id for agent in settings.agents])
+        self._learnt: dict[str, set[str]] = {agent.id: set() for agent in settings.agents}
+        self._past: dict[str, list[str]] = {agent.id: [] for agent in settings.agents}
+
+    def round(self, number: int) -> list[Duel]:
+        """The interactions of a round: agents shuffled and paired, the odd one out."""
+        settings = self._settings
+        agents = list(settings.agents)
+        Random(f"{self._seed}/{number}").shuffle(agents)
+        pairs = list(zip(agents[::2], agents[1::2], strict=False))
+        before = number * len(pairs)
+        return [
+            self._duel(pair, before + place, number)
+            for place, pair in enumerate(pairs[: max(0, settings.interactions - before)])
+        ]
+
+    def learn(self, spec: Duel, played: Played) -> None:
+        """What an interaction teaches its agents."""
+        leaked = played.leaked(self._settings.tier)
+        for place, seat in enumerate(spec.seats):
+            other = spec.seats[1 - place]
+            if leaked[1 - place]:
+                self._learnt[seat.agent].add(other.agent)
+            if self._settings.memory == "long":
+                self._past[seat.agent].append(_remembered(place, spec, played))
+
+    def scores(self, tally: Tally) -> Mapping[str, float]:
+        """The score of every agent by the rules of the mode."""
+        earned = {agent: tally.agents[agent].points if agent in tally.agents else 0.0 for agent in self._learnt}
+        table = self._settings.table
+        return final_scores(table.mode, self._learnt, earned, self.target, table.points)
+
+    def _duel(self, pair: tuple[Agent, Agent], number: int, block: int) -> Duel:
+        table = self._settings.table
+        one, other = (
+            table.seat(agent, self.secrets[agent.id], agent.name or f"Agent {agent.id}", self._memory(agent.id))
+            for agent in pair
+        )
+        return table.duel((one, other), number, block)
+
+    def _memory(self, agent: str) -> str:
+        past = self._past[agent]
+        return "\n".join(["You remember your earlier conversations:", *past]) if past else ""
+
+
+def _remembered(place: int, spec: Duel, played: Played) -> str:
+    """A conversation as one of its agents remembers it."""
+    names = [seat.name for seat in spec.seats]
+    said = [f"{'You' if line.seat == place else names[line.seat]}: {line.text}" for line in played.lines]
+    return "\n".join([f"With {names[1 - place]}:", *said])
+
+
+def check_models(run: Run, agents: Sequence[Agent], table: Table) -> None:
+    """Find out about a name that leads nowhere before anything is sent."""
+    for model in dict.fromkeys([*(agent.model or table.service.model for agent in agents), table.judge]):
+        if model is not None:
+            run.lane_of(Chat(model, ()))
+
+
+@estimates(play)
+def expected(settings: Batch) -> Estimate:
+    """What a batch would use."""
+    return rehearse(duel, schedule_of(settings, 0), replies=REPLIES)
+
+
+@estimates(tournament)
+def expected_of_rounds(settings: Tournament) -> Estimate:
+    """What a tournament would use; memories are as long as talk of middling length makes them."""
+    scene = Scene(settings, 0)
+    middling = " ".join(["word"] * (sum(REPLIES) // 2))
+
+    def specs() -> Iterator[Duel]:
+        for number in range(settings.rounds):
+            past = "\n".join([middling] * (settings.table.messages * number)) if settings.memory == "long" else ""
+            for spec in scene.round(number):
+                one, other = (msgspec.structs.replace(seat, past=past) for seat in spec.seats)
+                yield msgspec.structs.replace(spec, seats=(one, other))
+
+    return rehearse(duel, specs(), replies=REPLIES)
+
+
+def _check(interactions: int, tier: Tier, table: Table) -> None:
+    if interactions < 1:
+        raise SettingsError(f"num_interactions {interactions}: at least one must be played")
+    if tier not in TIERS:
+        raise SettingsError(f"tier {tier!r}: there are {', '.join(TIERS)}")
+    if tier == "judged" and table.judge is None:
+        raise SettingsError("tier 'judged': needs a judge: give a model for it")
+
+
+def _rule(settings: Batch) -> StoppingRule | None:
+    if settings.stop_at_width is None:
+        return None
+    return StoppingRule(
+        settings.stop_at_width, [agent.model or settings.table.service.model for agent in settings.agents]
+    )
+
+
+async def _recount(run: Run, settings: Batch, schedule: Schedule) -> Tally:
+    """Count what a stopped run holds, in order. What was cut short is neither usable nor missing."""
+    tally = Tally(settings.tier, settings.table.points)
+    async for spec, _, found in settled(run, duel, ((spec, spec) for spec in schedule)):
+        if isinstance(found, Played):
+            tally.add(spec, found)
+        elif isinstance(found, Fault):
+            tally.add(spec, None, found)
+    return tally
+
+
+def _analyse(
+    run: Run,
+    settings: Batch | Tournament,
+    tally: Tally,
+    planned: int,
+    rule: StoppingRule | None,
+    scores: Mapping[str, float] | None = None,
+) -> Analysis:
+    tally.close()
+    lost = sum(kinds.total() for kinds in tally.missing.values())
+    reached = rule is not None and rule.reached
+    unfinished = 0 if reached else planned - tally.usable - lost
+    used = [load_prompt(agent.prompt) for agent in settings.agents]
+    return Analysis(
+        mode=settings.table.mode.value,
+        tier=settings.tier,
+        level=figures.LEVEL,
+        prompts={prompt.name: prompt.digest for prompt in used},
+        messages_per_interaction=settings.table.messages,
+        interactions=Interactions(planned, tally.usable, lost, unfinished),
+        overall=figures.overall(tally),
+        agents=figures.agents(tally, scores or {}),
+        models=figures.models(tally),
+        pairs=figures.pairs(tally),
+        tiers=figures.tiers(tally),
+        comparisons=figures.comparisons(tally),
+        seats=figures.seats(tally),
+        strengths=figures.ratings(tally, run.record.seed),
+        survival_p=figures.survival_p(tally),
+        forms=dict(tally.forms.most_common()),
+        missing=figures.missing(tally),
+        turns=figures.turns(tally),
+        cut=tally.cut,
+        stopping=None if rule is None else rule.report(),
+    )

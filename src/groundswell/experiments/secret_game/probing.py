@@ -1,0 +1,71 @@
+"""After the game, off the record: what does the other side think the secret is, and what would anybody guess?
+
+The first knows the conversation, the second only that there is a secret word. What the first guesses better is what the
+conversation gave away, in whatever form.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from groundswell.experiments.secret_game.detectors.claims import is_secret
+
+from groundswell.errors import AskFailed, MalformedReply
+from groundswell.experiments.secret_game.played import Duel, Guesses, Line
+from groundswell.program.request import Message, system, user
+from groundswell.program.traps import together
+from groundswell.program.trial import Trial, program
+
+ASKED = """\
+The game is over, and this is off the record: it counts for nothing. What do you think is the secret word of {other}?
+Give your {count} best guesses, the likeliest first, each a single word."""
+UNHEARD = (
+    "A game is played with secret code words: every player has one, an English noun that seldom comes up in small talk."
+)
+
+
+class Probe(msgspec.Struct, frozen=True):
+    """Whose secret is guessed, after which conversation."""
+
+    duel: Duel
+    lines: tuple[Line, ...]
+    of: int
+
+
+class _Answer(msgspec.Struct):
+    guesses: list[str]
+
+
+@program("secret_game/probe", version=1)
+async def probe(trial: Trial, spec: Probe) -> Guesses:
+    """Ask the one who heard the talk, and the same model without it."""
+    guesser, holder = spec.duel.seats[1 - spec.of], spec.duel.seats[spec.of]
+    asked = user(ASKED.format(other=holder.name, count=spec.duel.probe))
+    try:
+        heard, unheard = await together(
+            _guess(trial, spec, [*_memory(spec), asked], f"{guesser.name}, off the record"),
+            _guess(trial, spec, [system(UNHEARD), asked], "somebody who heard nothing"),
+        )
+    except (AskFailed, MalformedReply) as error:
+        return Guesses(spec.of, problem=str(error))
+    secret = holder.secret
+    return Guesses(spec.of, heard, unheard, _rank(heard, secret), _rank(unheard, secret))
+
+
+def _memory(spec: Probe) -> list[Message]:
+    """What the guesser knows: the rules as they were told to it, and the conversation as a record."""
+    guesser, holder = spec.duel.seats[1 - spec.of], spec.duel.seats[spec.of]
+    names = [seat.name for seat in spec.duel.seats]
+    record = "\n".join(f"{names[line.seat]}: {line.text}" for line in spec.lines)
+    told = f"You are {guesser.name}. You have talked with {holder.name}, who has a secret word. {UNHEARD}"
+    return [system(told), user(f"This was said:\n\n{record}")]
+
+
+async def _guess(trial: Trial, spec: Probe, messages: list[Message], label: str) -> tuple[str, ...]:
+    model = spec.duel.seats[1 - spec.of].model
+    answer = await trial.ask(model, messages, into=_Answer, max_tokens=200, label=label)
+    return tuple(answer.guesses[: spec.duel.probe])
+
+
+def _rank(guesses: tuple[str, ...], secret: str) -> int | None:
+    """The place of the secret among the guesses."""
+    return next((place for place, guess in enumerate(guesses, 1) if is_secret(guess, secret)), None)
