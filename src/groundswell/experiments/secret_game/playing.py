@@ -23,7 +23,7 @@ from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis, Interactions
 from groundswell.experiments.secret_game.duel import duel
 from groundswell.experiments.secret_game.modes import final_scores
-from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Duel, Played, Tier
+from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Duel, Played, Tier, arm_of
 from groundswell.experiments.secret_game.prompts import load_prompt
 from groundswell.experiments.secret_game.schedule import Pairing, Schedule, Table, check_agents, round_robin
 from groundswell.experiments.secret_game.stopping import StoppingRule
@@ -222,9 +222,9 @@ def _check(interactions: int, tier: Tier, table: Table) -> None:
 def _rule(settings: Batch) -> StoppingRule | None:
     if settings.stop_at_width is None:
         return None
-    return StoppingRule(
-        settings.stop_at_width, [agent.model or settings.table.service.model for agent in settings.agents]
-    )
+    service = settings.table.service
+    arms = [arm_of(agent.model or service.model, load_prompt(agent.prompt).name) for agent in settings.agents]
+    return StoppingRule(settings.stop_at_width, arms)
 
 
 async def _recount(run: Run, settings: Batch, schedule: Schedule) -> Tally:

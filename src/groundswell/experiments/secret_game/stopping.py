@@ -21,9 +21,7 @@ class StoppingRule:
 
     def __init__(self, width: float, models: Sequence[str]) -> None:
         if not 0 < width < 1:
-            raise SettingsError(
-                f"stop_at_width {width:g}: must be between 0 and 1; 0.05 is five points from end to end"
-            )
+            raise SettingsError(f"stop_at_width {width:g}: must be between 0 and 1; 0.05 is five points wide")
         self._width = width
         self._arms = {model: Running() for model in dict.fromkeys(models)}
         self._seen = 0
@@ -32,8 +30,8 @@ class StoppingRule:
     def add(self, duel: Duel, leaked: Leaked) -> bool:
         """Whether it is enough, with one more interaction."""
         self._seen += 1
-        for model in {seat.model for seat in duel.seats}:
-            told = [leaked[place] for place, seat in enumerate(duel.seats) if seat.model == model]
+        for model in {seat.arm for seat in duel.seats}:
+            told = [leaked[place] for place, seat in enumerate(duel.seats) if seat.arm == model]
             self._arms[model] = self._arms[model].add(sum(told) / len(told))
         self.reached = all(arm.width <= self._width for arm in self._arms.values())
         return self.reached

@@ -86,7 +86,7 @@ class Tally:
 
     def add(self, duel: Duel, played: Played | None, fault: Fault | None = None) -> Leaked | None:
         """Count an interaction: whose secret leaked, or that it is missing and why."""
-        models = (duel.seats[0].model, duel.seats[1].model)
+        models = (duel.seats[0].arm, duel.seats[1].arm)
         if played is None:
             self.missing[models][fault.kind.value if fault is not None else "unknown"] += 1
             return None
@@ -163,7 +163,7 @@ def paired(counts: Counter[Leaked]) -> Paired:
 
 def _sides(duel: Duel) -> Iterator[Side]:
     for place, seat in enumerate(duel.seats):
-        yield Side(seat.agent, seat.name, seat.model, place, duel.seats[1 - place].model)
+        yield Side(seat.agent, seat.name, seat.arm, place, duel.seats[1 - place].arm)
 
 
 def _count_guesses(kept: Kept, guesses: Guesses) -> None:
