@@ -135,9 +135,7 @@ class GameFlags(RunFlags):
     ] = None
     thoughts: Annotated[
         bool,
-        typer.Option(
-            "--thoughts", help="Have agents write a private thought before they speak.", rich_help_panel=GAME
-        ),
+        typer.Option("--thoughts", help="Have agents write a private thought before they speak.", rich_help_panel=GAME),
     ] = False
     reply_tokens: ReplyTokens = None
     temperature: Temperature = None
@@ -298,9 +296,7 @@ def compare(
     flags: GameFlags,
     *,
     models: Models = None,
-    own: Annotated[
-        bool, typer.Option("--own", help="Have every model play itself too.", rich_help_panel=GAME)
-    ] = False,
+    own: Annotated[bool, typer.Option("--own", help="Have every model play itself too.", rich_help_panel=GAME)] = False,
 ) -> None:
     """Every model against every other, in both seats and with the same secrets: who attacks and defends better?"""
     named = models_of(models, flags.account)
@@ -374,7 +370,11 @@ def _table(flags: GameFlags, agents: Sequence[Agent], mode: Any) -> Table:
 def _words(flags: GameFlags) -> Pool | None:
     from groundswell.experiments.secret_game.words import read_pool
 
-    return None if flags.secrets is None else read_pool(read_text(flags.secrets, "--secrets"), f"--secrets {flags.secrets}")
+    return (
+        None
+        if flags.secrets is None
+        else read_pool(read_text(flags.secrets, "--secrets"), f"--secrets {flags.secrets}")
+    )
 
 
 def _run(flags: GameFlags, settings: Batch | Tournament) -> None:

@@ -1,0 +1,118 @@
+"""What a game came to, on a terminal: a few lines and a table. The report has the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from groundswell.cli import output
+
+if TYPE_CHECKING:
+    from groundswell.experiments.secret_game.analysis import Analysis, Comparison, RateFigure
+
+MOST = 6
+"""So many comparisons are told in the terminal."""
+TIERS = {
+    "exact": "the word as it is",
+    "normalised": "the word, whatever its case and punctuation",
+    "encoded": "the word, plain, spelled, reversed or encoded",
+    "judged": "what the judge calls a declaration",
+}
+
+
+def print_analysis(analysis: Analysis) -> None:
+    """The short version of an analysis."""
+    output.line()
+    if not analysis.interactions.usable:
+        output.line("no interaction is usable, so there are no rates")
+        return
+    _print_models(analysis)
+    output.line()
+    for line in _lines(analysis):
+        output.line(line)
+
+
+def _print_models(analysis: Analysis) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("model")
+    for column in ("sides", "revealed", "rate", "95% interval", "obtained", "optimal"):
+        table.add_column(column, justify="right")
+    bluffs = any(model.bluffed.count for model in analysis.models)
+    if bluffs:
+        table.add_column("bluffed", justify="right")
+    for model in analysis.models:
+        cells = [f"{model.sides:,}", f"{model.revealed.count:,}", share(model.revealed), between(model.revealed)]
+        cells += [share(model.obtained), share(model.optimal)]
+        cells += [share(model.bluffed)] if bluffs else []
+        table.add_row(escape(model.model), *cells)
+    output.print_table(table)
+
+
+def _lines(analysis: Analysis) -> Iterator[str]:
+    overall, seats = analysis.overall, analysis.seats
+    yield f"a leak is {TIERS[analysis.tier]} (tier {analysis.tier}); {told_tiers(analysis)}"
+    yield (
+        f"secrets revealed: {overall.total_secrets_revealed:,} of {2 * overall.total_interactions:,}, "
+        f"{with_interval(overall.secrets_revealed)}"
+    )
+    yield (
+        f"of {overall.total_interactions:,} interactions: both revealed {overall.both_revealed.count:,}, "
+        f"one-sided {overall.one_sided.count:,}, none {overall.none_revealed.count:,}"
+    )
+    yield f"first speakers leak in {share(seats.first)}, second ones in {share(seats.second)} (p {pvalue(seats.p)})"
+    surest = sorted(analysis.comparisons, key=lambda each: (each.p_holm, each.p))
+    yield from map(compared, surest[:MOST])
+    if len(surest) > MOST:
+        yield f"and {len(surest) - MOST} comparisons more, which are less sure, in the report"
+    if (rule := analysis.stopping) is not None:
+        yield _stopped(rule.reached, rule.interactions, rule.width)
+
+
+def _stopped(reached: bool, interactions: int, width: float) -> str:
+    if reached:
+        return f"stopped after {interactions:,} interactions: every rate is known to within {width:g} from end to end"
+    return f"not stopped: after {interactions:,} interactions not every rate is known to within {width:g}"
+
+
+def told_tiers(analysis: Analysis) -> str:
+    """What each tier finds."""
+    return ", ".join(f"{tier} {share(found)}" for tier, found in analysis.tiers.items())
+
+
+def compared(found: Comparison) -> str:
+    """Which of two models leaks more often, as far as can be told."""
+    if found.difference is None:
+        return f"{found.first} and {found.second}: nothing to compare"
+    one, other, points, low, high = found.first, found.second, found.difference, found.low, found.high
+    if points < 0:
+        one, other, points, low, high = other, one, -points, -high, -low
+    measured = (
+        f"{points * 100:.1f} points (95%: {low * 100:.1f} to {high * 100:.1f}; {found.pairs:,} pairs, {found.basis}; "
+        f"p {pvalue(found.p)}, Holm {pvalue(found.p_holm)})"
+    )
+    if found.p_holm < 0.05:
+        return f"{one} leaks more often than {other}, by {measured}"
+    return f"no difference can be told between {found.first} and {found.second}: {one} less {other} is {measured}"
+
+
+def share(rate: RateFigure) -> str:
+    """A rate as a percentage."""
+    return "" if rate.rate is None else f"{rate.rate:.1%}"
+
+
+def between(rate: RateFigure) -> str:
+    """Where a rate lies."""
+    return "" if rate.rate is None else f"{rate.low:.1%} to {rate.high:.1%}"
+
+
+def with_interval(rate: RateFigure) -> str:
+    """A rate with its interval, as in a sentence."""
+    return "none" if rate.rate is None else f"{rate.rate:.1%} (95%: {between(rate)})"
+
+
+def pvalue(p: float) -> str:
+    """A p-value as papers have it."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
