@@ -7,11 +7,6 @@ from collections.abc import Mapping
 from math import log2
 from typing import Any
 
-from groundswell.stats.many import benjamini_hochberg, holm
-from groundswell.stats.ratings import Meeting, Strengths, strengths
-from groundswell.stats.survival import curve, logrank
-from groundswell.stats.tests import association, mcnemar
-
 from groundswell.experiments.secret_game.analysis import (
     AgentFigures,
     Comparison,
@@ -26,7 +21,11 @@ from groundswell.experiments.secret_game.analysis import (
 )
 from groundswell.experiments.secret_game.played import TIERS, Tier
 from groundswell.experiments.secret_game.tally import BOTH, FIRST, NEITHER, SECOND, Kept, Leaked, Tally, paired
+from groundswell.stats.many import benjamini_hochberg, holm
 from groundswell.stats.rates import Interval, Paired, Rate, Twice
+from groundswell.stats.ratings import Meeting, Strengths, strengths
+from groundswell.stats.survival import curve, logrank
+from groundswell.stats.tests import association, mcnemar
 
 LEVEL = 0.95
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import msgspec
-from groundswell.experiments.secret_game.detectors.spans import Match
 
+from groundswell.experiments.secret_game.detectors.spans import Match
 from groundswell.experiments.secret_game.prompts import PLAIN, Prompt
 from groundswell.program.request import Usage
 

@@ -7,9 +7,9 @@ conversation gave away, in whatever form.
 from __future__ import annotations
 
 import msgspec
-from groundswell.experiments.secret_game.detectors.claims import is_secret
 
 from groundswell.errors import AskFailed, MalformedReply
+from groundswell.experiments.secret_game.detectors.claims import is_secret
 from groundswell.experiments.secret_game.played import Duel, Guesses, Line
 from groundswell.program.request import Message, system, user
 from groundswell.program.traps import together

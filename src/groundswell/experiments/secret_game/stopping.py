@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundswell.stats.sequential import Running
-
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.analysis import RateFigure, Stopping
 from groundswell.experiments.secret_game.played import Duel
 from groundswell.experiments.secret_game.tally import Leaked
+from groundswell.stats.sequential import Running
 
 
 class StoppingRule:
