@@ -31,6 +31,8 @@ from groundswell.transports.openai_batch import OpenAIBatch
 from groundswell.transports.scripted import Script, Scripted, registered
 
 MAX_CONCURRENT = 256
+WITHIN = ("local", "scripted", "emulated")
+"""Models that are reached inside this process, without an account."""
 
 _paces = Paces()
 """How fast accounts may be asked is a matter of the whole process, however many engines there are in it."""
@@ -267,3 +269,19 @@ def open(
         listeners=listeners,
         paces=_paces if clock is None else None,
     )
+
+
+def provider_of(model: str, accounts: Accounts | None = None) -> str:
+    """Whose a model is, with aliases followed: `openai`, `local`, ...; an account without a provider goes by its name.
+
+    Needs no key. Accounts are those of this folder and environment, unless others are given.
+    """
+    inside = model.partition("/")[0]
+    if inside in WITHIN:
+        return inside
+    known = accounts or load_here()
+    full = known.resolve(model).partition("/")[0]
+    if full in WITHIN:
+        return full
+    account = known.whose(model).account
+    return account.provider or account.name
