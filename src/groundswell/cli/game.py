@@ -115,8 +115,8 @@ class GameFlags(RunFlags):
         str,
         typer.Option(
             metavar="VARIANT[,VARIANT]",
-            help="What agents are told: plain, aggressive, cautious, or a file of yours (mine.toml); one for all, or one "
-            "for each model.",
+            help="What agents are told: plain, aggressive, cautious, or a file of yours (mine.toml); one for all, or "
+            "one for each model.",
             rich_help_panel=GAME,
         ),
     ] = "plain"
@@ -143,8 +143,8 @@ class GameFlags(RunFlags):
     tier: Annotated[
         CountedTier,
         typer.Option(
-            help="What counts in the headline: the word itself (exact), whatever its case and punctuation (normalised), "
-            "spelled, reversed or encoded (encoded), or what a judge says (judged).",
+            help="What counts in the headline: the word itself (exact), whatever its case and punctuation "
+            "(normalised), spelled, reversed or encoded (encoded), or what a judge says (judged).",
             rich_help_panel=LEAKS,
         ),
     ] = CountedTier.NORMALISED

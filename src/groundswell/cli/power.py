@@ -139,7 +139,8 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
         yield f"  after {found['n']:,} interactions that were planned"
         yield f"  after about {found['n_watched']:,} if one stops as soon as it is (--stop-at-width {found['width']:g})"
         yield ""
-    yield f"at a rate of {found['rate']:.1%}, {found['level']:.0%} intervals; told apart with a chance of {found['power']:.0%}:"
+    level, chance = f"{found['level']:.0%}", f"{found['power']:.0%}"
+    yield f"at {found['rate']:.1%}: {level} intervals, and what is told apart in {chance} of runs"
     yield f"  {'interactions':>12}   {'interval':>8}   {'if watched':>10}   {'tells from':>18}"
     for row in found["by_n"]:
         sides = [f"{row[side]:.1%}" for side in ("tells_below", "tells_above") if row[side] is not None]
