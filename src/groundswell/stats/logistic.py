@@ -23,6 +23,8 @@ STEPS = 60
 CLOSE = 1e-8
 HALVINGS = 12
 LONGEST = 4.0
+ROOM = 4_000_000
+"""Data sets are fitted together as long as their matrices have no more entries than that."""
 
 
 class Design(NamedTuple):
@@ -66,9 +68,13 @@ def fitted(design: Design, passed: Floats, drawn: Floats, n: Floats, penalty: Fl
 
     rows, squares = _matrices(design)
     found = _climb(rows, squares, passed[:, None], n[:, None], penalty, np.zeros((design.size, 1)))
-    again = _climb(rows, squares, drawn, n[:, None], penalty, np.repeat(found, drawn.shape[1], axis=1))
+    at_once = max(1, ROOM // design.size**2)
+    again = [
+        _climb(rows, squares, part, n[:, None], penalty, np.repeat(found, part.shape[1], axis=1))
+        for part in (drawn[:, i : i + at_once] for i in range(0, drawn.shape[1], at_once))
+    ]
     spread = np.linalg.inv(_bend(squares, _share(rows @ found), n[:, None], penalty)[0])
-    return Fitted(found, again, spread, _hidden(rows))
+    return Fitted(found, np.concatenate(again, axis=1), spread, _hidden(rows))
 
 
 def _climb(rows: Any, squares: Any, passed: Floats, n: Floats, penalty: Floats, found: Floats) -> Floats:
