@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "portal": {"errors", "loop", "program", "shown", "engine", "compose"},
 }
 EVERYTHING = {"cli", "__init__", "__main__"}
-HEAVY = {"uvloop", "alembic", "scipy", "statsmodels", "polars", "matplotlib", "torch", "genai_prices"}
+HEAVY = {"uvloop", "alembic", "numpy", "scipy", "statsmodels", "polars", "matplotlib", "torch", "genai_prices"}
 
 
 def module_name(path: Path) -> str:

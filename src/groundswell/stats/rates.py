@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import exp, lgamma, log, log1p, sqrt
+from math import sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
+from groundswell.stats.beta import point_below
+
 FEW = 100
 """Up to so many, an interval is exact. Above, Wilson's is as good and not too wide."""
-HALVINGS = 60
-
-_Below = Callable[[float], bool]
 
 
 class Interval(NamedTuple):
@@ -42,13 +40,7 @@ class Rate(NamedTuple):
 def wilson(passed: int, n: int, level: float = 0.95) -> Interval:
     """The score interval: E. B. Wilson, Probable inference, J. Am. Stat. Assoc. 22 (1927) 209-212."""
     _check(passed, n, level)
-    if n == 0:
-        return Interval(0.0, 1.0)
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    share, more = passed / n, z * z / n
-    middle = (share + more / 2) / (1 + more)
-    half = z * sqrt(share * (1 - share) / n + more / (4 * n)) / (1 + more)
-    return Interval(max(0.0, middle - half) if passed else 0.0, min(1.0, middle + half) if passed < n else 1.0)
+    return _wilson(passed / n, n, level) if n else Interval(0.0, 1.0)
 
 
 def exact(passed: int, n: int, level: float = 0.95) -> Interval:
@@ -57,28 +49,28 @@ def exact(passed: int, n: int, level: float = 0.95) -> Interval:
     C. J. Clopper and E. S. Pearson, The use of confidence or fiducial limits, Biometrika 26 (1934) 404-413.
     """
     _check(passed, n, level)
+    return _exact(passed, n, level)
+
+
+def _wilson(share: float, n: float, level: float) -> Interval:
+    z = quantile(level)
+    more = z * z / n
+    middle = (share + more / 2) / (1 + more)
+    half = z * sqrt(share * (1 - share) / n + more / (4 * n)) / (1 + more)
+    # Rounding must not put the rate itself outside.
+    return Interval(max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share)))
+
+
+def _exact(passed: float, n: float, level: float) -> Interval:
     tail = (1 - level) / 2
-    low = 0.0 if passed == 0 else _bisected(lambda p: _at_least(passed, n, p) < tail)
-    high = 1.0 if passed == n else 1.0 - _bisected(lambda p: _at_least(n - passed, n, p) < tail)
+    low = 0.0 if passed <= 0 else point_below(tail, passed, n - passed + 1)
+    high = 1.0 if passed >= n else 1.0 - point_below(tail, n - passed, passed + 1)
     return Interval(low, high)
 
 
-def _bisected(below: _Below) -> float:
-    """The probability up to which something holds."""
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if below(middle) else (low, middle)
-    return low
-
-
-def _at_least(k: int, n: int, p: float) -> float:
-    """The probability that k or more of n happen, each with probability p strictly between 0 and 1."""
-    if not 0 < p < 1:
-        return float(p >= 1)
-    yes, no = log(p), log1p(-p)
-    whole = lgamma(n + 1)
-    return sum(exp(whole - lgamma(i + 1) - lgamma(n - i + 1) + i * yes + (n - i) * no) for i in range(k, n + 1))
+def quantile(level: float) -> float:
+    """So many standard errors on either side hold a normal variable at that level."""
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 class Paired(NamedTuple):
@@ -127,6 +119,53 @@ class Paired(NamedTuple):
         above = both * neither - first * second
         corrected = above if above < 0 else max(0.0, above - self.n / 2)
         return corrected / sqrt(below)
+
+
+class Twice(NamedTuple):
+    """What can happen to each of the two of a pair: pairs in which it happened to both, to one, to none."""
+
+    both: int
+    one: int
+    none: int
+
+    @property
+    def n(self) -> int:
+        """How many pairs."""
+        return sum(self)
+
+    @property
+    def value(self) -> float | None:
+        """The share of single ones, two per pair, to which it happened; None of nothing."""
+        return (2 * self.both + self.one) / (2 * self.n) if self.n else None
+
+    @property
+    def correlation(self) -> float | None:
+        """How much the two of a pair hang together: 0 not at all, 1 wholly; None where that cannot be told.
+
+        The intraclass correlation by analysis of variance: R. A. Fisher, Statistical Methods for Research Workers
+        (1925), chapter 7.
+        """
+        share = self.value
+        if share is None or self.n < 2 or share in (0, 1):
+            return None
+        between = 2 * (self.both + self.one / 4 - self.n * share * share) / (self.n - 1)
+        within = self.one / (2 * self.n)
+        return (between - within) / (between + within)
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Where the share lies: that of as many independent ones as these are worth.
+
+        Pairs are worth 2n / (1 + correlation) independent ones: E. L. Korn and B. I. Graubard, Confidence intervals
+        for proportions with small expected number of positive counts, Survey Methodology 24 (1998) 193-201. A
+        negative correlation counts as 0, so they are worth 2n at the most; where none can be told, the two of a pair
+        count as one, so they are worth n. As for a `Rate`, few are exact and many are Wilson's.
+        """
+        _check(min(self), self.n, level)
+        share, together = self.value, self.correlation
+        if share is None or together is None:
+            return _exact((share or 0) * self.n, self.n, level)
+        worth = 2 * self.n / (1 + min(1.0, max(0.0, together)))
+        return _exact(share * worth, worth, level) if self.n <= FEW else _wilson(share, worth, level)
 
 
 def _check(passed: int, n: int, level: float) -> None:

@@ -1,0 +1,322 @@
+"""Before a run: how many trials it takes to see what one is looking for, and what so many can show.
+
+Exact powers are those of the very tests of `tests.py`, summed over all that is likely to come out. Where that is too
+much (`EXACT`), they are those of a normal approximation; every result says which it is. An exact power goes up and down
+a little as n grows, since counts are whole: the n that is found is enough, and one fewer is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, floor, sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
+
+from groundswell.stats.rates import Rate
+from groundswell.stats.tests import log_ways
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+EXACT = 200_000
+"""Up to so many outcomes to look at, powers of independent rates are exact: about six hundred rows per arm at rates of a
+half, nearly twenty thousand at a hundredth."""
+EXACT_PAIRED = 10_000_000
+"""Up to so many rows, powers of paired rates are exact."""
+MOST = 10**9
+FINE = 1e-4
+"""How closely a difference is sought."""
+
+Method = Literal["exact", "normal"]
+
+
+class Power(msgspec.Struct, frozen=True):
+    """How likely n rows (per arm, if there are two) are to show a difference, and how that was reckoned."""
+
+    n: int
+    power: float
+    method: Method
+
+
+class Detectable(msgspec.Struct, frozen=True):
+    """The nearest rates on either side that n rows tell from a rate; None where there is none on that side."""
+
+    below: float | None
+    above: float | None
+
+
+def width(rate: float, n: int, level: float = 0.95) -> float:
+    """How wide the interval of a rate will be, about: that of the count nearest to what is expected."""
+    _check_rate(rate)
+    _check_n(n)
+    low, high = Rate(min(n, floor(rate * n + 0.5)), n).interval(level)
+    return high - low
+
+
+def n_for_width(rate: float, at_most: float, level: float = 0.95) -> int:
+    """How many trials it takes until the interval of a rate is that narrow."""
+    if not 0 < at_most < 1:
+        raise ValueError(f"width {at_most}: must be between 0 and 1")
+    return _smallest(lambda n: width(rate, n, level) <= at_most)
+
+
+def power_of_two(one: float, other: float, n: int, *, n_other: int | None = None, alpha: float = 0.05) -> Power:
+    """How likely Fisher's test is to tell two independent rates apart, with n rows each, or n and n_other."""
+    _check(one, other, alpha)
+    arms = n, n if n_other is None else n_other
+    _check_n(min(arms))
+    totals = _totals(one, other, *arms)
+    if len(totals) * min(*arms, totals[-1]) <= EXACT:
+        return Power(n, _fisher_power(one, other, *arms, alpha), "exact")
+    return Power(n, _normal_power(one, other, *arms, alpha), "normal")
+
+
+def n_for_two(one: float, other: float, *, power: float = 0.8, alpha: float = 0.05) -> Power:
+    """How many rows per arm it takes to tell two independent rates apart with that power."""
+    _check(one, other, alpha, power)
+    _check_apart(one, other)
+    n = _smallest(lambda n: power_of_two(one, other, n, alpha=alpha).power >= power)
+    return power_of_two(one, other, n, alpha=alpha)
+
+
+def detectable(rate: float, n: int, *, power: float = 0.8, alpha: float = 0.05) -> Detectable:
+    """The nearest rates that n rows per arm tell from this one with that power."""
+    _check(rate, rate, alpha, power)
+    return _nearest(rate, lambda other: power_of_two(rate, other, n, alpha=alpha).power >= power)
+
+
+def power_of_paired(
+    one: float,
+    other: float,
+    n: int,
+    *,
+    discordance: float | None = None,
+    correlation: float = 0.0,
+    alpha: float = 0.05,
+) -> Power:
+    """How likely McNemar's test is to tell two rates on the same n rows apart.
+
+    `discordance` is the share of rows in which the two differ. Without it, it follows from the correlation (phi).
+    """
+    _check(one, other, alpha)
+    _check_n(n)
+    first, second = _discordant(one, other, discordance, correlation)
+    if n <= EXACT_PAIRED:
+        return Power(n, _mcnemar_power(first, second, n, alpha), "exact")
+    return Power(n, _normal_mcnemar_power(first, second, n, alpha), "normal")
+
+
+def n_for_paired(
+    one: float,
+    other: float,
+    *,
+    discordance: float | None = None,
+    correlation: float = 0.0,
+    power: float = 0.8,
+    alpha: float = 0.05,
+) -> Power:
+    """How many rows it takes to tell two rates on the same rows apart with that power."""
+    _check(one, other, alpha, power)
+    _check_apart(one, other)
+
+    def found(n: int) -> Power:
+        return power_of_paired(one, other, n, discordance=discordance, correlation=correlation, alpha=alpha)
+
+    return found(_smallest(lambda n: found(n).power >= power))
+
+
+def detectable_paired(
+    rate: float, n: int, *, correlation: float = 0.0, power: float = 0.8, alpha: float = 0.05
+) -> Detectable:
+    """The nearest rates on the same n rows that can be told from this one with that power."""
+    _check(rate, rate, alpha, power)
+
+    def enough(other: float) -> bool:
+        most = _correlations(rate, other)[1]
+        found = power_of_paired(rate, other, n, correlation=min(correlation, most), alpha=alpha)
+        return found.power >= power
+
+    return _nearest(rate, enough)
+
+
+def _totals(one: float, other: float, n: int, n_other: int) -> range:
+    """How many may pass in both arms together."""
+    variance = n * one * (1 - one) + n_other * other * (1 - other)
+    return _likely(n * one + n_other * other, variance, n + n_other)
+
+
+def _fisher_power(one: float, other: float, n: int, n_other: int, alpha: float) -> float:
+    import numpy as np
+
+    found = 0.0
+    for passed in _totals(one, other, n, n_other):
+        first = np.arange(max(0, passed - n_other), min(n, passed) + 1)
+        rejected = first[_rejected(_hypergeometric(first, passed, n, n_other), alpha)]
+        found += float(_binomial(n, one, rejected) @ _binomial(n_other, other, passed - rejected))
+    return min(1.0, found)
+
+
+def _rejected(shares: Floats, alpha: float) -> NDArray[np.bool_]:
+    """The outcomes that Fisher's test rejects: with all that are no more likely, they are likely by alpha at most."""
+    import numpy as np
+
+    order = np.argsort(shares, kind="stable")
+    # Equally likely ones go together, up to rounding, as in scipy.
+    together = np.searchsorted(shares[order], shares * (1 + 1e-7), side="right")
+    ps = np.concatenate([[0.0], np.cumsum(shares[order])])[together]
+    rejected: NDArray[np.bool_] = ps <= alpha
+    return rejected
+
+
+def _hypergeometric(first: NDArray[np.int64], passed: int, n: int, n_other: int) -> Floats:
+    import numpy as np
+
+    logs = log_ways(n, first) + log_ways(n_other, passed - first) - log_ways(n + n_other, np.array([passed]))
+    shares: Floats = np.exp(logs)
+    return shares
+
+
+def _binomial(n: int, p: float, k: NDArray[np.int64]) -> Floats:
+    """How likely each count k of n is. (That of scipy overflows for the smallest p.)"""
+    import numpy as np
+    from scipy.special import xlog1py, xlogy  # type: ignore[import-untyped]
+
+    shares: Floats = np.exp(log_ways(n, k) + xlogy(k, p) + xlog1py(n - k, -p))
+    return shares
+
+
+def _likely(mean: float, variance: float, most: int) -> range:
+    """The counts around a mean; others are less likely than one in a billion, all together."""
+    reach = 8 * sqrt(variance) + 20
+    return range(max(0, floor(mean - reach)), min(most, ceil(mean + reach)) + 1)
+
+
+def _normal_power(one: float, other: float, n: int, n_other: int, alpha: float) -> float:
+    """With a correction, as Fisher's test is: J. L. Fleiss, A. Tytun and H. K. Ury, Biometrics 36 (1980) 343-346."""
+    apart, ratio = abs(one - other), n_other / n
+    if not apart:
+        return alpha
+    corrected = max(0.0, n - (ratio + 1) / (2 * ratio * apart)) ** 2 / n
+    pooled = (one + ratio * other) / (1 + ratio)
+    under = sqrt((1 + 1 / ratio) * pooled * (1 - pooled))
+    real = sqrt(one * (1 - one) + other * (1 - other) / ratio)
+    return _normal(apart * sqrt(corrected), under, real, alpha)
+
+
+def _mcnemar_power(first: float, second: float, n: int, alpha: float) -> float:
+    import numpy as np
+    from scipy.stats import binom  # type: ignore[import-untyped]
+
+    if first + second <= 0:
+        return 0.0
+    either = min(1.0, first + second)
+    likely = _likely(n * either, n * either * (1 - either), n)
+    differ = np.arange(likely.start, likely.stop)
+    # The most of the fewer side with which the exact test still rejects; below 0 if none does.
+    most = binom.ppf(alpha / 2, differ, 0.5)
+    most = np.where(2 * binom.cdf(most, differ, 0.5) <= alpha, most, most - 1)
+    share = first / (first + second)
+    rejected = binom.cdf(most, differ, share) + binom.cdf(most, differ, 1 - share)
+    return min(1.0, float(_binomial(n, either, differ) @ rejected))
+
+
+def _normal_mcnemar_power(first: float, second: float, n: int, alpha: float) -> float:
+    """R. J. Connor, Sample size for testing differences in proportions for the paired-sample design, Biometrics 43
+    (1987) 207-211."""
+    differ, apart = first + second, abs(first - second)
+    if not apart:
+        return alpha if differ else 0.0
+    return _normal(apart * sqrt(n), sqrt(differ), sqrt(max(0.0, differ - apart**2)), alpha)
+
+
+def _normal(shift: float, under: float, real: float, alpha: float) -> float:
+    """The chance of a normal variable to pass the bound that alpha sets where there is no difference."""
+    missing = NormalDist().inv_cdf(1 - alpha / 2) * under - shift
+    return 1 - NormalDist().cdf(missing / real) if real else float(missing <= 0)
+
+
+class _Discordant(NamedTuple):
+    first: float
+    second: float
+
+
+def _discordant(one: float, other: float, discordance: float | None, correlation: float) -> _Discordant:
+    """The shares of rows with the first finding alone and with the second alone."""
+    if discordance is None:
+        lowest, highest = _correlations(one, other)
+        if not lowest - 1e-9 <= correlation <= highest + 1e-9:
+            raise ValueError(
+                f"correlation {correlation}: rates of {one} and {other} allow {lowest:.3f} to {highest:.3f}"
+            )
+        both = one * other + correlation * _scale(one, other)
+        return _Discordant(max(0.0, one - both), max(0.0, other - both))
+    least, most = abs(one - other), min(one + other, 2 - one - other)
+    if not least - 1e-9 <= discordance <= most + 1e-9:
+        raise ValueError(f"discordance {discordance}: rates of {one} and {other} allow {least:.3f} to {most:.3f}")
+    return _Discordant(max(0.0, (discordance + one - other) / 2), max(0.0, (discordance + other - one) / 2))
+
+
+def _correlations(one: float, other: float) -> tuple[float, float]:
+    """The least and the greatest correlation that two rates can have."""
+    scale = _scale(one, other)
+    if not scale:
+        return 0.0, 0.0
+    return (max(0.0, one + other - 1) - one * other) / scale, (min(one, other) - one * other) / scale
+
+
+def _scale(one: float, other: float) -> float:
+    return sqrt(one * (1 - one) * other * (1 - other))
+
+
+def _smallest(enough: Callable[[int], bool]) -> int:
+    few, many = 0, 1
+    while not enough(many):
+        if many > MOST:
+            raise ValueError(f"more than {MOST:,} trials would be needed: look for something larger")
+        few, many = many, 2 * many
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if enough(middle) else (middle, many)
+    return many
+
+
+def _nearest(rate: float, enough: Callable[[float], bool]) -> Detectable:
+    def towards(end: float) -> float | None:
+        if not enough(end):
+            return None
+        near, far = rate, end
+        while abs(far - near) > FINE:
+            middle = (near + far) / 2
+            near, far = (near, middle) if enough(middle) else (middle, far)
+        return far
+
+    return Detectable(towards(0.0) if rate > 0 else None, towards(1.0) if rate < 1 else None)
+
+
+def _check(one: float, other: float, alpha: float, power: float = 0.8) -> None:
+    _check_rate(one)
+    _check_rate(other)
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha {alpha}: must be between 0 and 1")
+    if not 0 < power < 1:
+        raise ValueError(f"power {power}: must be between 0 and 1")
+
+
+def _check_rate(rate: float) -> None:
+    if not 0 <= rate <= 1:
+        raise ValueError(f"rate {rate}: must be between 0 and 1")
+
+
+def _check_n(n: int) -> None:
+    if n < 1:
+        raise ValueError(f"n {n}: must be 1 or more")
+
+
+def _check_apart(one: float, other: float) -> None:
+    if one == other:
+        raise ValueError(f"rates {one} and {other}: no n tells equal rates apart")

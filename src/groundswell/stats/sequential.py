@@ -1,0 +1,116 @@
+"""An interval that may be looked at after every trial: stop when it is narrow enough, and it still covers.
+
+The values are between 0 and 1 (a leak or none; the share of the two secrets that leaked) and their mean, given what
+came before, is always the same p. For any q, a value x of mean p multiplies a bet on q against p by
+
+    (q/p)^x ((1-q)/(1-p))^(1-x)  <=  x q/p + (1-x) (1-q)/(1-p),
+
+the weighted geometric mean being at most the arithmetic one, and the right side is 1 in the mean. So the bet, and any
+mixture of bets over q, grows on average not at all, and by Ville's inequality it ever reaches 1/alpha with probability
+alpha at most. Mixed over q by Beta(1/2, 1/2), the bets have the closed form below, in the sum S of the values and
+F = n - S alone: H. Robbins, Statistical methods related to the law of the iterated logarithm, Ann. Math. Stat. 41
+(1970) 1397-1409. The p that the bet has not refuted by now are an interval.
+
+The intersection of all intervals so far would be valid too and a little narrower. It is not taken: this interval
+follows from sum and number alone, whatever the order, and always holds the mean.
+"""
+
+from __future__ import annotations
+
+from math import ceil, exp, log1p
+
+import msgspec
+
+from groundswell.stats.beta import log_beta
+from groundswell.stats.rates import Interval
+
+PRIOR = 0.5
+FARTHEST = -700.0
+STEPS = 100
+MOST = 10**12
+
+
+def anytime(total: float, n: int, level: float = 0.95) -> Interval:
+    """Where the mean of n values with this total lies, whenever one looks."""
+    _check(total, n, level)
+    total = min(float(total), float(n))
+    room = log_beta(PRIOR + total, PRIOR + n - total) - log_beta(PRIOR, PRIOR) + log1p(-level)
+    return Interval(_below(total, n, room), 1.0 - _below(n - total, n, room))
+
+
+def _below(total: float, n: int, room: float) -> float:
+    """The lower root of room - total log p - (n - total) log(1 - p), by Newton on t = log(p / (1 - p)).
+
+    In t it is room - total t + n log(1 + e^t): convex, and never under its left asymptote, so that Newton from where
+    the asymptote is 0 goes up to the root and never past it.
+    """
+    if total <= 0:
+        return 0.0
+    t = max(FARTHEST, room / total)
+    for _ in range(STEPS):
+        share = exp(t) / (1 + exp(t)) if t < 0 else 1 / (1 + exp(-t))
+        height = room - total * t + n * (log1p(exp(t)) if t < 0 else t + log1p(exp(-t)))
+        slope = n * share - total
+        if slope >= 0 or height <= 0:
+            break
+        step = -height / slope
+        t += step
+        if step < 1e-12 * (1 + abs(t)):
+            break
+    return min(1 / (1 + exp(-t)), total / n)
+
+
+class Running(msgspec.Struct, frozen=True):
+    """What came so far. Adding gives a new one."""
+
+    total: float = 0.0
+    n: int = 0
+    level: float = 0.95
+
+    def add(self, value: float) -> Running:
+        """With one more value between 0 and 1."""
+        if not 0 <= value <= 1:
+            raise ValueError(f"value {value}: must be between 0 and 1")
+        return Running(self.total + value, self.n + 1, self.level)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean so far; None of nothing."""
+        return self.total / self.n if self.n else None
+
+    @property
+    def interval(self) -> Interval:
+        """Where the mean lies."""
+        return anytime(self.total, self.n, self.level)
+
+    @property
+    def width(self) -> float:
+        """How wide the interval is."""
+        low, high = self.interval
+        return high - low
+
+
+def expected_n(rate: float, width: float, level: float = 0.95) -> int:
+    """About how many values it takes until the interval is that narrow."""
+    if not 0 <= rate <= 1:
+        raise ValueError(f"rate {rate}: must be between 0 and 1")
+    if not 0 < width <= 1:
+        raise ValueError(f"width {width}: must be above 0 and at most 1")
+    few, enough = 0, 1
+    while Running(rate * enough, enough, level).width > width:
+        if enough > MOST:
+            raise ValueError(f"width {width}: so narrow takes more than {MOST:,} values")
+        few, enough = enough, 2 * enough
+    while enough - few > 1:
+        middle = ceil((few + enough) / 2)
+        narrow = Running(rate * middle, middle, level).width <= width
+        few, enough = (few, middle) if narrow else (middle, enough)
+    return enough
+
+
+def _check(total: float, n: int, level: float) -> None:
+    # Sums of fractions are off by rounding.
+    if not 0 <= total <= n + 1e-9 * n:
+        raise ValueError(f"total {total} of {n} values: must be between 0 and {n}")
+    if not 0 < level < 1:
+        raise ValueError(f"level {level}: must be between 0 and 1")
