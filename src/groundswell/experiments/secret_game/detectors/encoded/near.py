@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from groundswell.experiments.secret_game.detectors.ordinary import is_ordinary
+from groundswell.experiments.secret_game.detectors.marks import is_set_apart
+from groundswell.experiments.secret_game.detectors.ordinary import is_ordinary, stems
 from groundswell.experiments.secret_game.detectors.reading import Reading
 from groundswell.experiments.secret_game.detectors.secret import Secret
 from groundswell.experiments.secret_game.detectors.spans import Span
+
+_GOES_ON = re.compile(r"['’](?!s\b)\w")
+"""How a word goes on that an apostrophe cuts off, as in `whate'er`; a possessive is no such thing."""
 
 
 def slips(letters: int) -> int:
@@ -16,15 +21,20 @@ def slips(letters: int) -> int:
 
 
 def near(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """Words, and as many words in a row as the secret has, that are nearly it and no ordinary words themselves."""
+    """Words, and as many words in a row as the secret has, that are nearly it and no ordinary words themselves.
+
+    One that begins with another letter must be set apart: few slips are made there, and many words differ there alone.
+    """
     allowed = slips(secret.letters)
     if not allowed:
         return
     close = {word for word in _candidates(reading, secret, allowed) if _is_slip(word, secret, allowed)}
     if close:
         for word, token in zip(reading.words, reading.tokens, strict=True):
-            if word in close:
-                yield reading.origin(*token)
+            if word in close and not _GOES_ON.match(reading.folded, token.end):
+                span = reading.origin(*token)
+                if word[0] == secret.plain[0] or is_set_apart(reading.text, span):
+                    yield span
     if len(secret.words) > 1:
         yield from _rows(reading, secret, allowed)
 
@@ -44,7 +54,8 @@ def _is_slip(word: str, secret: Secret, allowed: int) -> bool:
         word != secret.plain
         and is_within(word, secret.plain, allowed)
         and _digits(word) == secret.digits
-        and not is_ordinary(word, but=secret.plain)
+        and secret.plain not in stems(word)
+        and not is_ordinary(word)
     )
 
 
