@@ -65,8 +65,8 @@ def way_of(
     are conversations of a group and groups at once; for the services over waves, the most requests of a provider's
     batch and the live requests at once. `whose` says which provider a model leads to.
     """
-    _check_number("batch_size", batch_size)
-    _check_number("max_concurrent", max_concurrent)
+    check_number("batch_size", batch_size)
+    check_number("max_concurrent", max_concurrent)
     if service not in SERVICES:
         raise SettingsError(f"batch service {service!r}: there are {', '.join(SERVICES)}")
     speakers = _speakers(models, whose) if service not in ANY else []
@@ -115,7 +115,8 @@ def _in_waves(service: ServiceName, size: int | None, most: int | None, use_batc
     return Way(service, options, most, f"waves over all conversations, {held}, {live} where batches do not serve")
 
 
-def _check_number(name: str, value: int | None) -> None:
+def check_number(name: str, value: int | None) -> None:
+    """Refuse a number of things below one."""
     if value is not None and value < 1:
         raise SettingsError(f"{name} {value}: must be at least 1")
 
