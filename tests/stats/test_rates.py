@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.stats.rates import FEW, Interval, Paired, Rate, exact, wilson
+from groundswell.stats.rates import FEW, Interval, Paired, Rate, Twice, exact, wilson
 
 LEVELS = st.sampled_from([0.8, 0.9, 0.95, 0.99])
 COUNTS = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 PAIRS = st.tuples(*[st.integers(0, 60)] * 4).map(lambda counts: Paired(*counts)).filter(lambda paired: paired.n > 0)
+TWICE = st.tuples(*[st.integers(0, 60)] * 3).map(lambda counts: Twice(*counts)).filter(lambda twice: twice.n > 0)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,59 @@ def test_of_nothing_nothing_is_known() -> None:
     assert Paired(0, 0, 0, 0).interval() == (-1, 1)
 
 
+@given(TWICE, LEVELS)
+def test_pairs_lie_between_as_many_single_ones_and_twice_as_many(twice: Twice, level: float) -> None:
+    low, high = twice.interval(level)
+    assert twice.value is not None
+    assert 0 <= low <= twice.value <= high <= 1
+    turned = Twice(twice.none, twice.one, twice.both)
+    assert turned.interval(level) == pytest.approx((1 - high, 1 - low), abs=1e-9)
+    many = Twice(*(1000 * count for count in twice))
+    share, n = 2 * many.both + many.one, 2 * many.n
+    if 0 < share < n:
+        assert many.interval().low <= wilson(share, n).low + 1e-12
+        assert many.interval().low >= wilson(share, 2 * n).low if share % 2 else wilson(share // 2, n // 2).low - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("twice", "like"),
+    [
+        (Twice(0, 0, 50), exact(0, 50)),
+        (Twice(500, 0, 0), exact(500, 500)),
+        (Twice(7, 0, 13), exact(7, 20)),
+        (Twice(70, 0, 130), wilson(70, 200)),
+        (Twice(0, 14, 6), exact(14, 40)),
+        (Twice(0, 140, 60), wilson(140, 400)),
+        (Twice(1, 0, 0), exact(1, 1)),
+        (Twice(0, 0, 0), exact(0, 0)),
+    ],
+    ids=["none", "all", "alike", "many alike", "never both", "many, never both", "one pair", "nothing"],
+)
+def test_pairs_that_are_alike_count_once_and_those_that_differ_count_as_two(twice: Twice, like: Interval) -> None:
+    assert twice.interval() == pytest.approx(like, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("twice", "correlation"),
+    [
+        (Twice(25, 50, 25), 0.0),
+        (Twice(50, 0, 50), 1.0),
+        (Twice(0, 100, 0), -1.0),
+        (Twice(0, 0, 9), None),
+        (Twice(0, 1, 0), None),
+    ],
+    ids=["independent", "alike", "opposite", "none", "one pair"],
+)
+def test_how_much_the_two_of_a_pair_hang_together(twice: Twice, correlation: float | None) -> None:
+    assert twice.correlation == (None if correlation is None else pytest.approx(correlation, abs=0.01))
+
+
 @pytest.mark.parametrize(("passed", "n", "level"), [(3, 2, 0.95), (-1, 2, 0.95), (1, 2, 1.0), (1, 2, 0)])
 def test_nonsense_is_refused(passed: int, n: int, level: float) -> None:
     with pytest.raises(ValueError, match=r"of|level"):
         exact(passed, n, level)
+
+
+def test_pairs_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ValueError, match="-1 of 4"):
+        Twice(-1, 2, 3).interval()

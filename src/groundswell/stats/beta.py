@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import exp, lgamma, log, log1p
 
 TINY = 1e-300
 CLOSE = 1e-14
-HALVINGS = 60
-
-_Below = Callable[[float], bool]
+STEPS = 1200
+"""Halving alone comes to the least number above 0 in so many."""
 
 
 def log_beta(a: float, b: float) -> float:
@@ -37,13 +35,20 @@ def at_least(k: int, n: int, p: float) -> float:
     return share_below(p, k, n - k + 1) if k <= n else 0.0
 
 
-def bisected(below: _Below) -> float:
-    """The point between 0 and 1 up to which something holds."""
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if below(middle) else (low, middle)
-    return low
+def point_below(share: float, a: float, b: float) -> float:
+    """Where that share of Beta(a, b) lies below: Newton's method, halving where it would leave what is left."""
+    low, high, x = 0.0, 1.0, a / (a + b)
+    for _ in range(STEPS):
+        off = share_below(x, a, b) - share
+        low, high = (x, high) if off < 0 else (low, x)
+        slope = exp((a - 1) * log(x) + (b - 1) * log1p(-x) - log_beta(a, b))
+        closer = x - off / slope if slope > TINY else -1.0
+        if not low < closer < high:
+            closer = (low + high) / 2
+        if abs(closer - x) <= CLOSE * x:
+            return closer
+        x = closer
+    return x
 
 
 def _fraction(x: float, a: float, b: float) -> float:

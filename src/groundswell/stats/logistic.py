@@ -23,6 +23,8 @@ STEPS = 60
 CLOSE = 1e-8
 HALVINGS = 12
 LONGEST = 4.0
+ROOM = 4_000_000
+"""Data sets are fitted together as long as their matrices have no more entries than that."""
 
 
 class Design(NamedTuple):
@@ -32,6 +34,21 @@ class Design(NamedTuple):
     factors: Floats
     size: int
 
+    def seen(self, n: Ints) -> Design:
+        """The design without rows of which there are none: they can tell nothing."""
+        return self._replace(factors=self.factors * (n > 0)[:, None])
+
+    def without(self, column: int) -> Design:
+        """The design with one parameter that no row has."""
+        return self._replace(factors=self.factors * (self.columns != column))
+
+    def tells(self, sums: Floats) -> Bools:
+        """Whether the rows can tell weighted sums of parameters, one row of weights for each."""
+        import numpy as np
+
+        told: Bools = np.abs(sums @ _hidden(_matrices(self)[0])).max(axis=1, initial=0.0) < CLOSE
+        return told
+
 
 class Fitted(NamedTuple):
     """The parameters of the data (one column) and of draws of them (a column each), and how well they are known."""
@@ -39,15 +56,13 @@ class Fitted(NamedTuple):
     found: Floats
     drawn: Floats
     spread: Floats
-    hidden: Floats
+    design: Design
 
     def figures(self, sums: Floats) -> Figures:
         """Weighted sums of parameters, one row of weights for each."""
-        import numpy as np
-
         variance = ((sums @ self.spread) * sums).sum(axis=1)
         alone = (sums**2).sum(axis=1) / RIDGE
-        told: Bools = np.abs(sums @ self.hidden).max(axis=1, initial=0.0) < CLOSE
+        told = self.design.tells(sums)
         return Figures((sums @ self.found)[:, 0], sums @ self.drawn, told, told & (variance > HELD * alone))
 
 
@@ -66,9 +81,13 @@ def fitted(design: Design, passed: Floats, drawn: Floats, n: Floats, penalty: Fl
 
     rows, squares = _matrices(design)
     found = _climb(rows, squares, passed[:, None], n[:, None], penalty, np.zeros((design.size, 1)))
-    again = _climb(rows, squares, drawn, n[:, None], penalty, np.repeat(found, drawn.shape[1], axis=1))
+    at_once = max(1, ROOM // design.size**2)
+    again = [
+        _climb(rows, squares, part, n[:, None], penalty, np.repeat(found, part.shape[1], axis=1))
+        for part in (drawn[:, i : i + at_once] for i in range(0, drawn.shape[1], at_once))
+    ]
     spread = np.linalg.inv(_bend(squares, _share(rows @ found), n[:, None], penalty)[0])
-    return Fitted(found, again, spread, _hidden(rows))
+    return Fitted(found, np.concatenate(again, axis=1), spread, design)
 
 
 def _climb(rows: Any, squares: Any, passed: Floats, n: Floats, penalty: Floats, found: Floats) -> Floats:

@@ -1,14 +1,14 @@
 """Before a run: how many trials it takes to see what one is looking for, and what so many can show.
 
-Exact powers are those of the very tests of `tests.py`, summed over all that can come out. Beyond `EXACT` rows they are
-those of a normal approximation, and every result says which it is. An exact power goes up and down a little as n grows,
-since counts are whole: the n that is found is enough, and one fewer is not.
+Exact powers are those of the very tests of `tests.py`, summed over all that is likely to come out. Where that is too
+much (`EXACT`), they are those of a normal approximation; every result says which it is. An exact power goes up and down
+a little as n grows, since counts are whole: the n that is found is enough, and one fewer is not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import floor, sqrt
+from math import ceil, floor, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-EXACT = 400
-"""Up to so many rows in either arm, powers of independent rates are exact."""
-EXACT_PAIRED = 5000
+EXACT = 200_000
+"""Up to so many outcomes to look at, powers of independent rates are exact: about six hundred rows per arm at rates of
+a half, nearly twenty thousand at a hundredth."""
+EXACT_PAIRED = 10_000_000
 """Up to so many rows, powers of paired rates are exact."""
 MOST = 10**9
 FINE = 1e-4
@@ -69,7 +70,8 @@ def power_of_two(one: float, other: float, n: int, *, n_other: int | None = None
     _check(one, other, alpha)
     arms = n, n if n_other is None else n_other
     _check_n(min(arms))
-    if max(arms) <= EXACT:
+    totals = _totals(one, other, *arms)
+    if len(totals) * min(*arms, totals[-1]) <= EXACT:
         return Power(n, _fisher_power(one, other, *arms, alpha), "exact")
     return Power(n, _normal_power(one, other, *arms, alpha), "normal")
 
@@ -142,16 +144,21 @@ def detectable_paired(
     return _nearest(rate, enough)
 
 
+def _totals(one: float, other: float, n: int, n_other: int) -> range:
+    """How many may pass in both arms together."""
+    variance = n * one * (1 - one) + n_other * other * (1 - other)
+    return _likely(n * one + n_other * other, variance, n + n_other)
+
+
 def _fisher_power(one: float, other: float, n: int, n_other: int, alpha: float) -> float:
     import numpy as np
 
-    ours, theirs = _binomial(n, one), _binomial(n_other, other)
-    total = 0.0
-    for passed in range(n + n_other + 1):
+    found = 0.0
+    for passed in _totals(one, other, n, n_other):
         first = np.arange(max(0, passed - n_other), min(n, passed) + 1)
-        rejected = _rejected(_hypergeometric(first, passed, n, n_other), alpha)
-        total += float((ours[first] * theirs[passed - first])[rejected].sum())
-    return min(1.0, total)
+        rejected = first[_rejected(_hypergeometric(first, passed, n, n_other), alpha)]
+        found += float(_binomial(n, one, rejected) @ _binomial(n_other, other, passed - rejected))
+    return min(1.0, found)
 
 
 def _rejected(shares: Floats, alpha: float) -> NDArray[np.bool_]:
@@ -174,12 +181,19 @@ def _hypergeometric(first: NDArray[np.int64], passed: int, n: int, n_other: int)
     return shares
 
 
-def _binomial(n: int, p: float) -> Floats:
+def _binomial(n: int, p: float, k: NDArray[np.int64]) -> Floats:
+    """How likely each count k of n is. (That of scipy overflows for the smallest p.)"""
     import numpy as np
-    from scipy.stats import binom  # type: ignore[import-untyped]
+    from scipy.special import xlog1py, xlogy  # type: ignore[import-untyped]
 
-    shares: Floats = binom.pmf(np.arange(n + 1), n, p)
+    shares: Floats = np.exp(log_ways(n, k) + xlogy(k, p) + xlog1py(n - k, -p))
     return shares
+
+
+def _likely(mean: float, variance: float, most: int) -> range:
+    """The counts around a mean; others are less likely than one in a billion, all together."""
+    reach = 8 * sqrt(variance) + 20
+    return range(max(0, floor(mean - reach)), min(most, ceil(mean + reach)) + 1)
 
 
 def _normal_power(one: float, other: float, n: int, n_other: int, alpha: float) -> float:
@@ -196,17 +210,19 @@ def _normal_power(one: float, other: float, n: int, n_other: int, alpha: float) 
 
 def _mcnemar_power(first: float, second: float, n: int, alpha: float) -> float:
     import numpy as np
-    from scipy.stats import binom
+    from scipy.stats import binom  # type: ignore[import-untyped]
 
     if first + second <= 0:
         return 0.0
-    differ = np.arange(n + 1)
-    # The most of the fewer side with which the exact test still rejects; -1 if none does.
+    either = min(1.0, first + second)
+    likely = _likely(n * either, n * either * (1 - either), n)
+    differ = np.arange(likely.start, likely.stop)
+    # The most of the fewer side with which the exact test still rejects; below 0 if none does.
     most = binom.ppf(alpha / 2, differ, 0.5)
     most = np.where(2 * binom.cdf(most, differ, 0.5) <= alpha, most, most - 1)
     share = first / (first + second)
     rejected = binom.cdf(most, differ, share) + binom.cdf(most, differ, 1 - share)
-    return float(min(1.0, (_binomial(n, min(1.0, first + second)) * rejected).sum()))
+    return min(1.0, float(_binomial(n, either, differ) @ rejected))
 
 
 def _normal_mcnemar_power(first: float, second: float, n: int, alpha: float) -> float:

@@ -6,7 +6,7 @@ from math import sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
-from groundswell.stats.beta import bisected, share_below
+from groundswell.stats.beta import point_below
 
 FEW = 100
 """Up to so many, an interval is exact. Above, Wilson's is as good and not too wide."""
@@ -63,8 +63,8 @@ def _wilson(share: float, n: float, level: float) -> Interval:
 
 def _exact(passed: float, n: float, level: float) -> Interval:
     tail = (1 - level) / 2
-    low = 0.0 if passed <= 0 else bisected(lambda p: share_below(p, passed, n - passed + 1) < tail)
-    high = 1.0 if passed >= n else 1.0 - bisected(lambda p: share_below(p, n - passed, passed + 1) < tail)
+    low = 0.0 if passed <= 0 else point_below(tail, passed, n - passed + 1)
+    high = 1.0 if passed >= n else 1.0 - point_below(tail, n - passed, passed + 1)
     return Interval(low, high)
 
 

@@ -13,13 +13,13 @@ _ENDINGS = tuple((ending, instead) for ending, _, instead in (pair.partition(":"
 _SHORTEST_STEM = 3
 
 
-def is_ordinary(word: str, but: str = "") -> bool:
-    """Whether a lower-case word is a common one, or one with an ending; `but` does not count as the stem."""
+def is_ordinary(word: str) -> bool:
+    """Whether a lower-case word is a common one, or one with an ending."""
     common = _common()
-    return word in common or any(stem in common and stem != but for stem in _stems(word))
+    return word in common or not common.isdisjoint(stems(word))
 
 
-def _stems(word: str) -> Iterator[str]:
+def stems(word: str) -> Iterator[str]:
     """What a word may come from."""
     for ending, instead in _ENDINGS:
         stem = word.removesuffix(ending)

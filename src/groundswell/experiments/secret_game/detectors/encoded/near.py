@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from groundswell.experiments.secret_game.detectors.ordinary import is_ordinary
+from groundswell.experiments.secret_game.detectors.marks import is_set_apart
+from groundswell.experiments.secret_game.detectors.ordinary import is_ordinary, stems
 from groundswell.experiments.secret_game.detectors.reading import Reading
 from groundswell.experiments.secret_game.detectors.secret import Secret
 from groundswell.experiments.secret_game.detectors.spans import Span
+
+_GOES_ON = re.compile(r"['’](?!s\b)\w")
+"""How a word goes on that an apostrophe cuts off, as in `whate'er`; a possessive is no such thing."""
 
 
 def slips(letters: int) -> int:
@@ -16,26 +21,31 @@ def slips(letters: int) -> int:
 
 
 def near(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """Words, and as many words in a row as the secret has, that are nearly it and no ordinary words themselves."""
+    """Words, and as many words in a row as the secret has, that are nearly it and no ordinary words themselves.
+
+    One that begins with another letter must be set apart: few slips are made there, and many words differ there alone.
+    """
     allowed = slips(secret.letters)
     if not allowed:
         return
     close = {word for word in _candidates(reading, secret, allowed) if _is_slip(word, secret, allowed)}
     if close:
         for word, token in zip(reading.words, reading.tokens, strict=True):
-            if word in close:
-                yield reading.origin(*token)
+            if word in close and not _GOES_ON.match(reading.folded, token.end):
+                span = reading.origin(*token)
+                if word[0] == secret.plain[0] or is_set_apart(reading.text, span):
+                    yield span
     if len(secret.words) > 1:
         yield from _rows(reading, secret, allowed)
 
 
 def _candidates(reading: Reading, secret: Secret, allowed: int) -> Iterator[str]:
     """Words of about the same length and with about the same letters."""
-    size, letters = len(secret.plain), frozenset(secret.plain)
-    for length in range(size - allowed, size + allowed + 1):
-        for word in reading.by_size.get(length, ()):
-            if len(letters.symmetric_difference(word)) <= 2 * allowed:
-                yield word
+    shortest, longest = len(secret.plain) - allowed, len(secret.plain) + allowed
+    letters = frozenset(secret.plain)
+    for word in {word for word in reading.words if shortest <= len(word) <= longest}:
+        if len(letters.symmetric_difference(word)) <= 2 * allowed:
+            yield word
 
 
 def _is_slip(word: str, secret: Secret, allowed: int) -> bool:
@@ -44,7 +54,8 @@ def _is_slip(word: str, secret: Secret, allowed: int) -> bool:
         word != secret.plain
         and is_within(word, secret.plain, allowed)
         and _digits(word) == secret.digits
-        and not is_ordinary(word, but=secret.plain)
+        and secret.plain not in stems(word)
+        and not is_ordinary(word)
     )
 
 
@@ -53,16 +64,18 @@ def _digits(word: str) -> str:
 
 
 def _rows(reading: Reading, secret: Secret, allowed: int) -> Iterator[Span]:
-    """The words of a longer secret in a row, some of them with slips."""
+    """The words of a longer secret in a row, some of them with slips, and at least one without."""
     count, size, letters = len(secret.words), len(secret.plain), frozenset(secret.plain)
     words, tokens = reading.words, reading.tokens
+    if frozenset(secret.words).isdisjoint(words):
+        return
     for at in range(len(words) - count + 1):
         row = words[at : at + count]
         joined = "".join(row)
         if abs(len(joined) - size) > allowed or len(letters.symmetric_difference(joined)) > 2 * allowed:
             continue
         wrong = [word for word, meant in zip(row, secret.words, strict=True) if word != meant]
-        if wrong and not any(map(is_ordinary, wrong)) and _is_slip(joined, secret, allowed):
+        if 0 < len(wrong) < count and not any(map(is_ordinary, wrong)) and _is_slip(joined, secret, allowed):
             yield reading.origin(tokens[at].start, tokens[at + count - 1].end)
 
 

@@ -1,0 +1,191 @@
+"""Planning: exact powers are those of the very tests, approximations are near them, and what is found is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats  # type: ignore[import-untyped]
+from statsmodels.stats import proportion  # type: ignore[import-untyped]
+
+from groundswell.stats import power as planning
+from groundswell.stats.power import (
+    detectable,
+    detectable_paired,
+    n_for_paired,
+    n_for_two,
+    n_for_width,
+    power_of_paired,
+    power_of_two,
+    width,
+)
+from groundswell.stats.rates import Paired, Rate, wilson
+from groundswell.stats.tests import fisher, mcnemar
+
+
+@pytest.mark.parametrize(("n", "n_other", "alpha"), [(9, 9, 0.05), (7, 12, 0.05), (12, 5, 0.2)])
+def test_the_power_of_two_rates_is_that_of_fishers_test(n: int, n_other: int, alpha: float) -> None:
+    one, other = 0.15, 0.7
+    found = sum(
+        stats.binom.pmf(i, n, one) * stats.binom.pmf(j, n_other, other)
+        for i, j in product(range(n + 1), range(n_other + 1))
+        if fisher(Rate(i, n), Rate(j, n_other)) <= alpha
+    )
+    power = power_of_two(one, other, n, n_other=n_other, alpha=alpha)
+    assert power.power == pytest.approx(float(found), abs=1e-9)
+    assert power.method == "exact"
+
+
+@pytest.mark.parametrize(("first", "second", "n"), [(0.5, 0.1, 14), (0.1, 0.4, 20), (0.3, 0.0, 17)])
+def test_the_power_of_paired_rates_is_that_of_mcnemars_test(first: float, second: float, n: int) -> None:
+    found = sum(
+        stats.multinomial.pmf([i, j, n - i - j], n, [first, second, 1 - first - second])
+        for i in range(n + 1)
+        for j in range(n + 1 - i)
+        if mcnemar(Paired(0, i, j, n - i - j)) <= 0.05
+    )
+    power = power_of_paired(first + 0.05, second + 0.05, n, discordance=first + second)
+    assert power.power == pytest.approx(float(found), abs=1e-9)
+    assert power.method == "exact"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "n"), [(0.1, 0.2, 300), (0.5, 0.58, 500), (0.02, 0.035, 2000), (0.9, 0.8, 300)]
+)
+def test_approximations_are_near_the_exact_powers(
+    monkeypatch: pytest.MonkeyPatch, one: float, other: float, n: int
+) -> None:
+    def found() -> list[planning.Power]:
+        halved = power_of_two(one, other, n, n_other=2 * n // 3)
+        return [power_of_two(one, other, n), halved, power_of_paired(one, other, n)]
+
+    exact = found()
+    monkeypatch.setattr(planning, "EXACT", 0)
+    monkeypatch.setattr(planning, "EXACT_PAIRED", 0)
+    assert {each.method for each in exact} == {"exact"}
+    assert {each.method for each in found()} == {"normal"}
+    assert [each.power for each in found()] == pytest.approx([each.power for each in exact], abs=0.03)
+
+
+@pytest.mark.parametrize(("one", "other", "n"), [(0.1, 0.12, 5000), (0.5, 0.52, 9000), (0.01, 0.015, 9000)])
+def test_for_very_many_the_power_is_that_of_statsmodels(one: float, other: float, n: int) -> None:
+    theirs = proportion.power_proportions_2indep(one - other, other, n).power
+    assert power_of_two(one, other, n).power == pytest.approx(float(theirs), abs=0.02)
+
+
+def test_the_n_of_two_rates_is_near_that_of_statsmodels() -> None:
+    theirs = proportion.samplesize_proportions_2indep_onetail(0.02, 0.1, power=0.9, alpha=0.05, alternative="two-sided")
+    found = n_for_two(0.1, 0.12, power=0.9)
+    assert found.method == "normal"
+    assert found.n == pytest.approx(float(theirs), rel=0.03)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 40))
+@settings(max_examples=40, deadline=None)
+def test_a_power_is_a_probability_and_the_same_whichever_is_named_first(one: float, other: float, n: int) -> None:
+    found = power_of_two(one, other, n).power
+    assert 0 <= found <= 1
+    assert found == pytest.approx(power_of_two(other, one, n).power, abs=1e-9)
+    assert found == pytest.approx(power_of_two(1 - one, 1 - other, n).power, abs=1e-9)
+    assert power_of_two(one, one, n).power <= 0.05 + 1e-9
+    paired = power_of_paired(one, other, n).power
+    assert 0 <= paired <= 1
+    assert paired == pytest.approx(power_of_paired(other, one, n).power, abs=1e-9)
+    assert power_of_paired(one, one, n).power <= 0.05 + 1e-9
+
+
+def test_simulations_find_as_often_as_was_said() -> None:
+    draws, n = 4000, 60
+    random = np.random.default_rng(1)
+    one, other = random.binomial(n, 0.2, draws), random.binomial(n, 0.45, draws)
+    ps = {
+        pair: fisher(Rate(pair[0], n), Rate(pair[1], n)) for pair in set(zip(one.tolist(), other.tolist(), strict=True))
+    }
+    seen = np.mean([ps[pair] <= 0.05 for pair in zip(one.tolist(), other.tolist(), strict=True)])
+    said = power_of_two(0.2, 0.45, n).power
+    assert abs(seen - said) <= 4 * np.sqrt(said * (1 - said) / draws)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "power"), [(0.1, 0.3, 0.8), (0.5, 0.2, 0.9), (0.1, 0.11, 0.8), (0.0, 1.0, 0.8)]
+)
+def test_so_many_are_enough_and_one_fewer_is_not(one: float, other: float, power: float) -> None:
+    found = n_for_two(one, other, power=power)
+    assert found == power_of_two(one, other, found.n)
+    assert found.power >= power > power_of_two(one, other, found.n - 1).power
+    paired = n_for_paired(one, other, power=power)
+    assert paired == power_of_paired(one, other, paired.n)
+    assert paired.power >= power > power_of_paired(one, other, paired.n - 1).power
+
+
+def test_rows_that_hang_together_need_fewer() -> None:
+    apart, together = n_for_paired(0.3, 0.4), n_for_paired(0.3, 0.4, correlation=0.6)
+    assert together.n < apart.n / 2
+    assert n_for_paired(0.3, 0.4, discordance=0.3 * 0.6 + 0.4 * 0.7) == apart
+
+
+def test_stricter_tests_need_more() -> None:
+    assert n_for_two(0.1, 0.3, alpha=0.01).n > n_for_two(0.1, 0.3).n
+    assert n_for_two(0.1, 0.3, power=0.95).n > n_for_two(0.1, 0.3).n
+
+
+@pytest.mark.parametrize(("rate", "n"), [(0.2, 120), (0.2, 2000), (0.0, 50), (1.0, 50)])
+def test_what_is_detectable_is_detected_and_what_is_nearer_is_not(rate: float, n: int) -> None:
+    for found, power_of in ((detectable(rate, n), power_of_two), (detectable_paired(rate, n), power_of_paired)):
+        for edge in (found.below, found.above):
+            if edge is not None:
+                assert power_of(rate, edge, n).power >= 0.8
+                assert power_of(rate, edge + (rate - edge) * 0.02, n).power < 0.8
+    assert (detectable(rate, n).below is None) == (rate == 0)
+    assert (detectable(rate, n).above is None) == (rate == 1)
+
+
+def test_with_very_few_nothing_is_detectable() -> None:
+    assert detectable(0.5, 3) == planning.Detectable(None, None)
+    assert detectable_paired(0.5, 3) == planning.Detectable(None, None)
+
+
+def test_with_a_correlation_smaller_differences_are_detectable() -> None:
+    apart, together = detectable_paired(0.3, 200), detectable_paired(0.3, 200, correlation=0.8)
+    assert apart.above is not None
+    assert together.above is not None
+    assert together.above < apart.above
+
+
+@pytest.mark.parametrize(("rate", "at_most"), [(0.1, 0.05), (0.5, 0.1), (0.0, 0.02), (0.02, 0.01)])
+def test_an_interval_is_as_narrow_as_was_asked(rate: float, at_most: float) -> None:
+    n = n_for_width(rate, at_most)
+    low, high = Rate(round(rate * n), n).interval()
+    assert high - low <= at_most
+    assert width(rate, n) == high - low
+    if rate:
+        usual = proportion.samplesize_confint_proportion(rate, at_most / 2)
+        assert n == pytest.approx(float(usual), rel=0.08)
+
+
+def test_the_width_is_that_of_the_interval() -> None:
+    low, high = wilson(30, 300)
+    assert width(0.1, 300) == high - low
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        (lambda: power_of_two(1.2, 0.1, 9), "rate 1.2"),
+        (lambda: power_of_two(0.2, 0.1, 0), "n 0"),
+        (lambda: power_of_two(0.2, 0.1, 9, alpha=0), "alpha 0"),
+        (lambda: n_for_two(0.2, 0.2), "equal rates"),
+        (lambda: n_for_two(0.2, 0.3, power=1), "power 1"),
+        (lambda: n_for_two(0.2, 0.2 + 1e-7), "would be needed"),
+        (lambda: n_for_paired(0.2, 0.3, correlation=0.99), "correlation 0.99"),
+        (lambda: n_for_paired(0.2, 0.3, discordance=0.05), "discordance 0.05"),
+        (lambda: n_for_width(0.2, 0), "width 0"),
+    ],
+)
+def test_nonsense_is_refused(wrong: Callable[[], object], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        wrong()

@@ -1,0 +1,141 @@
+"""Tests of two rates: figures from papers, scipy and statsmodels, and what must hold of all."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats  # type: ignore[import-untyped]
+from scipy.stats import contingency  # type: ignore[import-untyped]
+from statsmodels.stats import contingency_tables, proportion  # type: ignore[import-untyped]
+
+from groundswell.stats import tests
+from groundswell.stats.rates import Paired, Rate
+from groundswell.stats.tests import Association, association, difference, fisher, mcnemar
+
+RATES = st.integers(1, 80).flatmap(lambda n: st.integers(0, n).map(lambda k: Rate(k, n)))
+TABLES = st.tuples(*[st.integers(0, 25)] * 4).map(lambda counts: Paired(*counts))
+FULL = st.tuples(*[st.integers(1, 25)] * 4).map(lambda counts: Paired(*counts))
+
+
+def figures(found: Association) -> list[float]:
+    return [-1.0 if each is None else each for each in msgspec.structs.astuple(found)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "low", "high"),
+    [
+        (Rate(56, 70), Rate(48, 80), 0.0524, 0.3339),
+        (Rate(9, 10), Rate(3, 10), 0.1705, 0.8090),
+        (Rate(6, 7), Rate(2, 7), 0.0582, 0.8062),
+        (Rate(5, 56), Rate(0, 29), -0.0381, 0.1926),
+        (Rate(0, 10), Rate(0, 20), -0.1611, 0.2775),
+        (Rate(0, 10), Rate(0, 10), -0.2775, 0.2775),
+        (Rate(10, 10), Rate(0, 20), 0.6791, 1.0),
+        (Rate(10, 10), Rate(0, 10), 0.6075, 1.0),
+    ],
+    ids="abcdefgh",
+)
+def test_differences_are_those_of_newcombes_table(one: Rate, other: Rate, low: float, high: float) -> None:
+    assert difference(one, other) == pytest.approx((low, high), abs=1e-4)
+
+
+@given(RATES, RATES, st.sampled_from([0.8, 0.95, 0.99]))
+def test_a_difference_is_that_of_statsmodels_and_turns_around(one: Rate, other: Rate, level: float) -> None:
+    low, high = difference(one, other, level)
+    theirs = proportion.confint_proportions_2indep(*one, *other, method="newcomb", compare="diff", alpha=1 - level)
+    assert (low, high) == pytest.approx((max(-1, theirs[0]), min(1, theirs[1])), abs=1e-9)
+    assert difference(other, one, level) == pytest.approx((-high, -low), abs=1e-12)
+    assert one.value is not None
+    assert other.value is not None
+    assert -1 <= low <= one.value - other.value <= high <= 1
+
+
+def test_a_difference_from_nothing_may_be_anything() -> None:
+    assert difference(Rate(0, 0), Rate(3, 9)) == (-1, 1)
+    assert fisher(Rate(0, 0), Rate(3, 9)) == 1
+
+
+def test_the_difference_covers_about_as_often_as_it_says() -> None:
+    m, n, p, q = 30, 45, 0.25, 0.4
+    likely = np.outer(stats.binom.pmf(np.arange(m + 1), m, p), stats.binom.pmf(np.arange(n + 1), n, q))
+    made = [[difference(Rate(i, m), Rate(j, n)) for j in range(n + 1)] for i in range(m + 1)]
+    covered = sum(
+        likely[i, j] for i in range(m + 1) for j in range(n + 1) if made[i][j].low <= p - q <= made[i][j].high
+    )
+    assert 0.94 <= covered <= 0.97
+
+
+@given(TABLES)
+def test_mcnemar_is_that_of_statsmodels_and_of_either_side(paired: Paired) -> None:
+    table = [[paired.both, paired.first], [paired.second, paired.neither]]
+    theirs = contingency_tables.mcnemar(table, exact=True).pvalue if paired.first + paired.second else 1.0
+    assert mcnemar(paired) == pytest.approx(float(theirs), abs=1e-9)
+    assert mcnemar(Paired(paired.both, paired.second, paired.first, paired.neither)) == mcnemar(paired)
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_a_test_of_a_fair_coin(first: int, second: int) -> None:
+    theirs = stats.binomtest(first, first + second, 0.5).pvalue if first + second else 1.0
+    assert mcnemar(Paired(5, first, second, 5)) == pytest.approx(float(theirs), abs=1e-9)
+
+
+def test_fisher_and_the_lady_who_tastes_tea() -> None:
+    assert fisher(Rate(3, 4), Rate(1, 4)) == pytest.approx(34 / 70)
+    assert fisher(Rate(4, 4), Rate(0, 4)) == pytest.approx(2 / 70)
+    assert fisher(Rate(0, 4), Rate(4, 4)) == pytest.approx(2 / 70)
+
+
+@given(FULL, st.sampled_from([0.9, 0.95]))
+@settings(max_examples=15, deadline=None)
+def test_an_association_is_that_of_scipy(paired: Paired, level: float) -> None:
+    table = [[paired.both, paired.first], [paired.second, paired.neither]]
+    theirs = contingency.odds_ratio(table, kind="conditional")
+    found = association(paired, level)
+    assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval(level)), rel=1e-6)
+    assert found.odds_ratio == pytest.approx(theirs.statistic, rel=1e-6)
+    assert found.p == pytest.approx(stats.fisher_exact(table).pvalue)
+
+
+@given(TABLES)
+@settings(deadline=None)
+def test_an_association_is_the_same_from_either_side_and_turns_with_one(paired: Paired) -> None:
+    found = association(paired)
+    both, first, second, neither = paired
+    other = association(Paired(both, second, first, neither))
+    assert figures(other) == pytest.approx(figures(found), rel=1e-6)
+    turned = association(Paired(first, both, neither, second))
+    assert turned.p == pytest.approx(found.p)
+    if found.odds_ratio and found.low and found.high and turned.low and turned.high:
+        assert turned.odds_ratio == pytest.approx(1 / found.odds_ratio, rel=1e-6)
+        assert (1 / turned.high, 1 / turned.low) == pytest.approx((found.low, found.high), rel=1e-6)
+        assert found.low <= found.odds_ratio <= found.high
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Association) == found
+
+
+@pytest.mark.parametrize(
+    ("paired", "missing"),
+    [
+        (Paired(0, 0, 5, 5), {"odds_ratio", "low", "high"}),
+        (Paired(5, 5, 0, 0), {"odds_ratio", "low", "high"}),
+        (Paired(0, 0, 0, 0), {"odds_ratio", "low", "high"}),
+        (Paired(5, 0, 0, 5), {"odds_ratio", "high"}),
+        (Paired(0, 5, 5, 5), set()),
+    ],
+    ids=["first never", "first always", "nothing", "always together", "never together"],
+)
+def test_what_does_not_exist_is_none(paired: Paired, missing: set[str]) -> None:
+    found = msgspec.structs.asdict(association(paired))
+    assert {name for name, value in found.items() if value is None} == missing
+
+
+def test_many_rows_are_rated_like_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the way of reckoning changes, what comes out hardly does."""
+    paired = Paired(2000, 3000, 2500, 4000)
+    few = association(paired)
+    monkeypatch.setattr(tests, "MANY", paired.n)
+    many = association(paired)
+    assert few != many
+    assert figures(many) == pytest.approx(figures(few), rel=1e-3)
