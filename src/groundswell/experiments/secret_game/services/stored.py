@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.summary import summarise
 from groundswell.experiments.secret_game.services.jobs import BatchJob, TaskError, TaskStatus
-from groundswell.store.results import Results, TrialResult
+
+if TYPE_CHECKING:
+    from groundswell.store.results import Results, TrialResult
 
 
 class StoredJob(NamedTuple):
@@ -23,6 +25,7 @@ class StoredJob(NamedTuple):
 def refresh(job: BatchJob, found: StoredJob | None) -> None:
     """Bring a job and its tasks up to what the store has."""
     if found is None:
+        job.status = "pending"
         return
     job.status, job.error = found.status, found.run.error
     job.summary = summarise(found.run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -21,16 +21,20 @@ from groundswell.experiments.secret_game.services.jobs import (
     task_id,
 )
 from groundswell.experiments.secret_game.services.stored import number_of, outcome_of
-from groundswell.store.results import TrialResult
+
+if TYPE_CHECKING:
+    from groundswell.store.results import TrialResult
 
 
-class SaidMessage(msgspec.Struct, frozen=True):
-    """One message: its turn, from 0, and who said it."""
+class SaidMessage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message: its turn, from 0, and who said it; what was thought with it, and whether it was cut for length."""
 
     turn: int
     agent: str
     speaker: str
     text: str
+    thought: str = ""
+    cut: bool = False
 
 
 class SeatResult(msgspec.Struct, frozen=True):
@@ -125,7 +129,7 @@ def _task(row: TrialResult, scoring: Scoring) -> TaskResult:
     one, other = (_seat(spec, place, played, scoring) for place in (0, 1))
     said = () if played is None else played.lines
     messages = tuple(
-        SaidMessage(turn, spec.seats[line.seat].agent, spec.seats[line.seat].name, line.text)
+        SaidMessage(turn, spec.seats[line.seat].agent, spec.seats[line.seat].name, line.text, line.thought, line.cut)
         for turn, line in enumerate(said)
     )
     return TaskResult(task_id(spec.number), status, error, (one, other), messages, row.key)
