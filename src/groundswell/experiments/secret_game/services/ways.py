@@ -14,9 +14,10 @@ None of this changes what is said: only the route, the grouping and the price di
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
+from groundswell.compose import provider_of
 from groundswell.engine.run import RunOptions
 from groundswell.errors import SettingsError
 
@@ -24,6 +25,8 @@ ServiceName = Literal[
     "default", "openai", "anthropic", "openai-conversation", "anthropic-conversation", "conversation", "auto"
 ]
 SERVICES: tuple[ServiceName, ...] = get_args(ServiceName)
+ANY: tuple[ServiceName, ...] = ("default", "conversation")
+"""Those that do not care whose models they are."""
 BATCH_SIZE, MAX_CONCURRENT = 10, 5
 """Conversations of a group, and groups at once, where nothing is said."""
 
@@ -49,30 +52,37 @@ class Way(NamedTuple):
 
 def way_of(
     service: ServiceName,
-    speakers: Iterable[Speaker],
-    *,
+    models: Mapping[str, str] | Sequence[str],
     batch_size: int | None = None,
     max_concurrent: int | None = None,
+    *,
     use_batch_api: bool = False,
+    whose: Callable[[str], str] = provider_of,
 ) -> Way:
-    """How a batch service carries out a run of these speakers; raises `SettingsError` for one that cannot.
+    """How a batch service carries out a run with these models; raises `SettingsError` for one that cannot.
 
-    `batch_size` and `max_concurrent` are conversations of a group and groups at once; for the services over waves, the
-    most requests of a provider's batch and the live requests at once.
+    `models` are those of the agents, by their ids or in the order of agents 1, 2, ... `batch_size` and `max_concurrent`
+    are conversations of a group and groups at once; for the services over waves, the most requests of a provider's
+    batch and the live requests at once. `whose` says which provider a model leads to.
     """
-    _check_number("batch_size", batch_size)
-    _check_number("max_concurrent", max_concurrent)
+    check_number("batch_size", batch_size)
+    check_number("max_concurrent", max_concurrent)
     if service not in SERVICES:
         raise SettingsError(f"batch service {service!r}: there are {', '.join(SERVICES)}")
-    among = list(speakers)
-    if service == "auto":
-        chosen, why = choose(among)
-        way = way_of(chosen, among, batch_size=batch_size, max_concurrent=max_concurrent, use_batch_api=use_batch_api)
-        return way._replace(note=f"auto: {chosen}, since {why}; {way.note}")
-    _check_providers(service, among)
-    if service in ("default", "openai", "anthropic"):
-        return _in_groups(service, batch_size or BATCH_SIZE, max_concurrent or MAX_CONCURRENT)
-    return _in_waves(service, batch_size, max_concurrent, use_batch_api)
+    speakers = _speakers(models, whose) if service not in ANY else []
+    chosen, why = choose(speakers) if service == "auto" else (service, "")
+    _check_providers(chosen, speakers)
+    if chosen in ("default", "openai", "anthropic"):
+        way = _in_groups(chosen, batch_size or BATCH_SIZE, max_concurrent or MAX_CONCURRENT)
+    else:
+        way = _in_waves(chosen, batch_size, max_concurrent, use_batch_api)
+    return way._replace(note=f"auto: {chosen}, since {why}; {way.note}") if why else way
+
+
+def _speakers(models: Mapping[str, str] | Sequence[str], whose: Callable[[str], str]) -> list[Speaker]:
+    by_agent = models if isinstance(models, Mapping) else {str(n): model for n, model in enumerate(models, 1)}
+    providers = {model: whose(model) for model in dict.fromkeys(by_agent.values())}
+    return [Speaker(agent, model, providers[model]) for agent, model in by_agent.items()]
 
 
 def choose(speakers: Sequence[Speaker]) -> tuple[ServiceName, str]:
@@ -105,7 +115,8 @@ def _in_waves(service: ServiceName, size: int | None, most: int | None, use_batc
     return Way(service, options, most, f"waves over all conversations, {held}, {live} where batches do not serve")
 
 
-def _check_number(name: str, value: int | None) -> None:
+def check_number(name: str, value: int | None) -> None:
+    """Refuse a number of things below one."""
     if value is not None and value < 1:
         raise SettingsError(f"{name} {value}: must be at least 1")
 

@@ -13,14 +13,14 @@ from groundswell.accounts.config import load
 from groundswell.compose import provider_of
 from groundswell.engine.run import RunOptions
 from groundswell.errors import SettingsError
-from groundswell.experiments.secret_game.services.ways import SERVICES, ServiceName, Speaker, way_of
+from groundswell.experiments.secret_game.services.ways import SERVICES, ServiceName, way_of
 
-GPT = (Speaker("1", "gpt35", "openai"), Speaker("2", "gpt-4o", "openai"))
-CLAUDE = (Speaker("1", "claude_opus", "anthropic"), Speaker("2", "claude_sonnet", "anthropic"))
-MIXED = (GPT[0], CLAUDE[1])
-LOCAL = (Speaker("1", "local/smollm2", "local"),) * 2
+GPT = {"ann": "gpt35", "bob": "gpt-4o"}
+CLAUDE = {"ann": "claude_opus", "bob": "claude_sonnet"}
+MIXED = {"ann": "gpt35", "bob": "claude_sonnet"}
+LOCAL = {"ann": "local/smollm2", "bob": "local/smollm2"}
 WAVES = RunOptions(schedule="waves")
-CASES: dict[str, tuple[ServiceName, tuple[Speaker, ...], bool, RunOptions, int | None]] = {
+CASES: dict[str, tuple[ServiceName, dict[str, str], bool, RunOptions, int | None]] = {
     "default": ("default", MIXED, False, RunOptions(window=60), None),
     "openai": ("openai", GPT, False, RunOptions(window=60, via="batch", batch_size=20), None),
     "anthropic": ("anthropic", CLAUDE, False, RunOptions(window=60, via="batch", batch_size=20), None),
@@ -43,12 +43,21 @@ CASES: dict[str, tuple[ServiceName, tuple[Speaker, ...], bool, RunOptions, int |
 }
 
 
-@pytest.mark.parametrize(("service", "speakers", "batches", "options", "most"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("service", "models", "batches", "options", "most"), CASES.values(), ids=CASES)
 def test_a_name_stands_for_a_grouping_and_a_route(
-    service: ServiceName, speakers: tuple[Speaker, ...], batches: bool, options: RunOptions, most: int | None
+    service: ServiceName, models: dict[str, str], batches: bool, options: RunOptions, most: int | None
 ) -> None:
-    way = way_of(service, speakers, batch_size=20, max_concurrent=3, use_batch_api=batches)
+    way = way_of(service, models, 20, 3, use_batch_api=batches)
     assert way[:3] == (service, options, most)
+
+
+def test_agents_that_have_no_names_are_counted() -> None:
+    with pytest.raises(SettingsError, match="agent '2' speaks with 'claude_opus', a model at anthropic"):
+        way_of("openai", ["gpt35", "claude_opus"])
+
+
+def test_an_account_of_ones_own_goes_by_its_provider() -> None:
+    assert way_of("openai", ["work/big"], whose=lambda model: {"work/big": "openai"}[model]).service == "openai"
 
 
 def test_numbers_that_are_not_given() -> None:
@@ -59,7 +68,7 @@ def test_numbers_that_are_not_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("speakers", "chosen", "why"),
+    ("models", "chosen", "why"),
     [
         (GPT, "openai-conversation", "OpenAI's"),
         (CLAUDE, "anthropic-conversation", "Anthropic's"),
@@ -68,9 +77,9 @@ def test_numbers_that_are_not_given() -> None:
     ],
     ids=["openai", "anthropic", "mixed", "local"],
 )
-def test_auto_goes_by_the_providers_and_says_so(speakers: tuple[Speaker, ...], chosen: ServiceName, why: str) -> None:
-    auto = way_of("auto", speakers, batch_size=7, max_concurrent=2)
-    plain = way_of(chosen, speakers, batch_size=7, max_concurrent=2)
+def test_auto_goes_by_the_providers_and_says_so(models: dict[str, str], chosen: ServiceName, why: str) -> None:
+    auto = way_of("auto", models, 7, 2)
+    plain = way_of(chosen, models, 7, 2)
     assert auto[:3] == plain[:3]
     assert auto.note.startswith(f"auto: {chosen}, since ")
     assert why in auto.note
@@ -78,23 +87,21 @@ def test_auto_goes_by_the_providers_and_says_so(speakers: tuple[Speaker, ...], c
 
 
 @pytest.mark.parametrize(
-    ("service", "speakers"),
+    ("service", "models"),
     [("openai", MIXED), ("openai-conversation", MIXED), ("anthropic", GPT), ("anthropic-conversation", LOCAL)],
     ids=str,
 )
-def test_a_model_of_another_provider_is_refused_with_its_agent(
-    service: ServiceName, speakers: tuple[Speaker, ...]
-) -> None:
+def test_a_model_of_another_provider_is_refused_with_its_agent(service: ServiceName, models: dict[str, str]) -> None:
     wanted = service.partition("-")[0]
-    stray = next(each for each in speakers if each.provider != wanted)
-    with pytest.raises(SettingsError, match=f"agent '{stray.agent}' speaks with '{stray.model}'.*use 'auto'"):
-        way_of(service, speakers)
+    agent, model = next((agent, model) for agent, model in models.items() if provider_of(model) != wanted)
+    with pytest.raises(SettingsError, match=f"agent '{agent}' speaks with '{model}'.*use 'auto'"):
+        way_of(service, models)
 
 
 @pytest.mark.parametrize("name", ["batch_size", "max_concurrent"])
 def test_numbers_below_one_are_refused(name: str) -> None:
     with pytest.raises(SettingsError, match=f"{name} 0"):
-        way_of("default", GPT, batch_size=0 if name == "batch_size" else 1, max_concurrent=0)
+        way_of("default", GPT, *((0, 1) if name == "batch_size" else (1, 0)))
 
 
 def test_a_name_that_there_is_not() -> None:
@@ -111,8 +118,8 @@ def test_a_name_that_there_is_not() -> None:
 def test_every_way_is_one_that_the_engine_takes(
     service: ServiceName, size: int | None, most: int | None, batches: bool
 ) -> None:
-    speakers = CLAUDE if "anthropic" in service else GPT
-    way = way_of(service, speakers, batch_size=size, max_concurrent=most, use_batch_api=batches)
+    models = CLAUDE if "anthropic" in service else GPT
+    way = way_of(service, models, size, most, use_batch_api=batches)
     assert way.service in SERVICES
     assert way.service != "auto"
     assert way.note
