@@ -9,10 +9,11 @@ from groundswell.cli import output
 
 if TYPE_CHECKING:
     from groundswell.experiments.secret_game.analysis import Analysis, Comparison, RateFigure
+    from groundswell.experiments.secret_game.played import Tier
 
 MOST = 6
 """So many comparisons are told in the terminal."""
-TIERS = {
+TIERS: dict[Tier, str] = {
     "exact": "the word as it is",
     "normalised": "the word, whatever its case and punctuation",
     "encoded": "the word, plain, spelled, reversed or encoded",
@@ -79,7 +80,7 @@ def _stopped(reached: bool, interactions: int, width: float) -> str:
 
 def told_tiers(analysis: Analysis) -> str:
     """What each tier finds."""
-    return ", ".join(f"{tier} {share(found)}" for tier, found in analysis.tiers.items())
+    return ", ".join(f"{tier} {share(analysis.tiers[tier])}" for tier in TIERS if tier in analysis.tiers)
 
 
 def compared(found: Comparison) -> str:
