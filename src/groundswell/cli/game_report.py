@@ -88,8 +88,8 @@ def _told(summary: Summary, analysis: Analysis, held: Store, times: WaveTimes) -
 
     record = held.runs.get(summary.run_id)
     of_rounds = (record.driver or "").endswith(":tournament")
-    settings: Batch | Tournament
-    settings = msgspec.json.decode(record.settings or "", type=Tournament if of_rounds else Batch)
+    kind: type[Batch | Tournament] = Tournament if of_rounds else Batch
+    settings = msgspec.json.decode(record.settings or "", type=kind)
     return Told(
         record.title,
         record.id,

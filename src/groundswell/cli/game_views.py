@@ -10,6 +10,7 @@ from groundswell.cli import output
 if TYPE_CHECKING:
     from groundswell.experiments.secret_game.analysis import Analysis, Comparison, RateFigure
     from groundswell.experiments.secret_game.played import Tier
+    from groundswell.stats.ratings import Standing
 
 MOST = 6
 """So many comparisons are told in the terminal."""
@@ -44,12 +45,28 @@ def _print_models(analysis: Analysis) -> None:
     bluffs = any(model.bluffed.count for model in analysis.models)
     if bluffs:
         table.add_column("bluffed", justify="right")
+    ranks = _ranks(analysis)
+    for column in ("attack", "defence") if ranks else ():
+        table.add_column(f"{column} rank", justify="right")
     for model in analysis.models:
         cells = [f"{model.sides:,}", f"{model.revealed.count:,}", share(model.revealed), between(model.revealed)]
         cells += [share(model.obtained), share(model.optimal)]
         cells += [share(model.bluffed)] if bluffs else []
+        cells += ranks.get(model.model, ())
         table.add_row(escape(model.model), *cells)
     output.print_table(table)
+
+
+def _ranks(analysis: Analysis) -> dict[str, tuple[str, str]]:
+    """Where each model may rank as an attacker and as a defender, where the data can tell."""
+    found = analysis.strengths
+    if found is None or not found.apart or not found.connected or len(found.models) < 3:
+        return {}
+    return {each.model: (_rank(each.attack), _rank(each.defence)) for each in found.models}
+
+
+def _rank(standing: Standing) -> str:
+    return f"{standing.best}" if standing.best == standing.worst else f"{standing.best} to {standing.worst}"
 
 
 def _lines(analysis: Analysis) -> Iterator[str]:
