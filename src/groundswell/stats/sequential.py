@@ -11,6 +11,8 @@ alpha at most. Mixed over q by Beta(1/2, 1/2), the bets have the closed form bel
 F = n - S alone: H. Robbins, Statistical methods related to the law of the iterated logarithm, Ann. Math. Stat. 41
 (1970) 1397-1409. The p that the bet has not refuted by now are an interval.
 
+Values that vary less than yes or no, such as shares of two secrets that leak apart, are covered more often than said.
+
 The intersection of all intervals so far would be valid too and a little narrower. It is not taken: this interval
 follows from sum and number alone, whatever the order, and always holds the mean.
 """
