@@ -8,14 +8,14 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 from groundswell.cli import output
-from groundswell.cli.game_views import print_analysis
+from groundswell.cli.game_views import print_analysis, print_talk
 from groundswell.engine.events import Event, WaveEnded, WaveSent
 from groundswell.errors import SettingsError
 
 if TYPE_CHECKING:
     from groundswell.engine.summary import Summary
     from groundswell.experiments.secret_game.analysis import Analysis
-    from groundswell.experiments.secret_game.report.told import Told, WaveFigures
+    from groundswell.experiments.secret_game.report.told import Interaction, Told, WaveFigures
     from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount
 
@@ -73,11 +73,20 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
         return
     analysis = msgspec.convert(summary.analysis, Analysis)
     print_analysis(analysis)
-    with opened(store) as held, output.working("writing the report"):
-        written = write_report(folder, _told(summary, analysis, held, times))
+    with opened(store) as held:
+        told = _told(summary, analysis, held, times)
+        telling = next((each for each in told.interactions() if _leaked(each, analysis)), None)
+        if telling is not None:
+            output.line()
+            print_talk(telling, analysis.tier)
+        with output.working("writing the report"):
+            written = write_report(folder, told)
     output.line()
     output.line(f"report: {written.page}")
     output.line(f"the interactions beside it: {', '.join(_tables(written.files))}")
+    if telling is not None:
+        show = f"runs show {summary.name or summary.run_id} --trial {telling.key}"
+        output.line(f"that conversation in full: {output.command(show, store)}")
 
 
 def _told(summary: Summary, analysis: Analysis, held: Store, times: WaveTimes) -> Told:
@@ -100,6 +109,10 @@ def _told(summary: Summary, analysis: Analysis, held: Store, times: WaveTimes) -
         waves_of(held.waves.of(record)) or times.figures(),
         settings.table.points,
     )
+
+
+def _leaked(interaction: Interaction, analysis: Analysis) -> bool:
+    return interaction.played is not None and any(interaction.played.leaked(analysis.tier))
 
 
 def _tables(files: Sequence[Path]) -> list[str]:
