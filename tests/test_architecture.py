@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
         *(
             "errors",
             "program",
+            "shown",
             "engine",
             "stats",
             "store.results",

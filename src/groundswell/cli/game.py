@@ -379,7 +379,7 @@ def _words(flags: GameFlags) -> Pool | None:
 
 def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
     """Play, say what came of it, and write the report."""
-    from groundswell.cli.game_report import check_folder, report_to
+    from groundswell.cli.game_report import WaveTimes, check_folder, report_to
     from groundswell.cli.running import run_and_report
     from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.secret_game.playing import Batch, play, tournament
@@ -400,13 +400,16 @@ def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
             output.say(f"nothing was asked: {title} is a run that you have; its report was written anew")
         return summary
 
+    times = WaveTimes()
+
     def report(summary: Summary, faults: Sequence[FaultCount]) -> None:
-        report_to(folder, summary, faults, flags.store)
+        report_to(folder, summary, faults, flags.store, times)
 
     run_and_report(
         work,
         replace(flags, max_concurrent=most),
         report=report,
+        listeners=[times],
         estimate=lambda: estimate_of(driver, settings),
     )
 
@@ -414,7 +417,7 @@ def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
 def _way(flags: GameFlags, settings: Batch | Tournament) -> tuple[RunOptions, int | None]:
     """How the run is carried out, and how many asks may be in flight."""
     from groundswell.engine.run import RunOptions
-    from groundswell.experiments.secret_game.services import way_of
+    from groundswell.experiments.secret_game.services.ways import way_of
 
     if flags.batch_service is None:
         return flags.run_options(RunOptions()), flags.max_concurrent
@@ -422,6 +425,8 @@ def _way(flags: GameFlags, settings: Batch | Tournament) -> tuple[RunOptions, in
         raise SettingsError("--batch-service: it says how requests travel; leave --via and --schedule out")
     models = [agent.model or settings.table.service.model for agent in settings.agents]
     way = way_of(flags.batch_service.value, models, flags.batch_size, flags.max_concurrent)
+    if flags.verbose or flags.batch_service is Service.AUTO:
+        output.say(way.note)
     return replace(flags, batch_size=None).run_options(way.options), way.max_concurrent
 
 

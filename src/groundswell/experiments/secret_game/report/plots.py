@@ -1,0 +1,239 @@
+"""Figures as drawings. Each says in words what it shows, for those who cannot see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+from groundswell.experiments.secret_game.analysis import Analysis, ModelFigures, PairFigures, RateFigure
+from groundswell.experiments.secret_game.played import TIERS
+from groundswell.experiments.secret_game.report import numbers
+from groundswell.experiments.secret_game.report.drawing import (
+    BLUE,
+    FAINT,
+    GREEN,
+    GRID,
+    GROUND,
+    HEAT,
+    INK,
+    PINK,
+    RED,
+    Drawing,
+    drawn,
+    name_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NAMES = ("leak-rates", "pairs", "survival", "comparisons", "strengths", "tokens", "waves")
+"""Every drawing that a report may have."""
+WIDTH = 7.4
+TIER_LOOK = {"exact": (BLUE, "o"), "normalised": (RED, "s"), "encoded": (GREEN, "D"), "judged": (PINK, "^")}
+LETTER = 0.075
+"""About how wide a letter of a label is, in inches."""
+
+
+class Point(NamedTuple):
+    """A figure with its interval: what is not bounded has no end."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    note: str
+    colour: str = BLUE
+    marker: str = "o"
+    bold: bool = True
+
+
+class Group(NamedTuple):
+    """Points that belong together, one below the other."""
+
+    label: str
+    points: Sequence[Point]
+
+
+def leak_rates(analysis: Analysis) -> Drawing | None:
+    """The leak rate of every model, by every tier."""
+    if not analysis.models:
+        return None
+    models = sorted(analysis.models, key=lambda each: (-(each.revealed.rate or 0), each.model))
+    groups = [Group(name_of(each.model), _tier_points(each, analysis)) for each in models]
+    most = max((figure.high for each in models for figure in each.tiers.values() if figure.rate is not None), default=1)
+    label = "Leak rates: " + "; ".join(f"{each.model} {numbers.rate(each.revealed)}" for each in models)
+    found = [tier for tier in TIERS if any(tier in each.tiers for each in models)]
+    height = forest_height(groups)
+
+    def paint(figure: Figure) -> None:
+        axes = forest(figure, groups, height)
+        _percent_axis(axes, _nice(most))
+        axes.set_xlabel(f"share of secrets leaked, with {analysis.level:.0%} intervals")
+        handles = [_handle(tier, tier == analysis.tier) for tier in found]
+        figure.legend(handles=handles, loc="upper left", ncols=4, borderaxespad=0.2, handletextpad=0.5)
+
+    return drawn("leak-rates", label, (WIDTH, height), paint)
+
+
+def _tier_points(model: ModelFigures, analysis: Analysis) -> list[Point]:
+    return [
+        Point(rate.rate, rate.low, rate.high, _note(rate), *TIER_LOOK[tier], tier == analysis.tier)
+        for tier in TIERS
+        if (rate := model.tiers.get(tier)) is not None
+    ]
+
+
+def _note(rate: RateFigure) -> str:
+    return f"{numbers.percent(rate.rate)}  {rate.count:,}/{rate.n:,}"
+
+
+def _handle(tier: str, headline: bool) -> object:
+    from matplotlib.lines import Line2D
+
+    colour, marker = TIER_LOOK[tier]
+    label = f"{tier} (headline)" if headline else tier
+    face = colour if headline else GROUND
+    return Line2D([], [], color=colour, marker=marker, mfc=face, mec=colour, ms=5, lw=1.4, label=label)
+
+
+def forest_height(groups: Sequence[Group]) -> float:
+    return 0.95 + sum(0.1 + 0.19 * len(group.points) for group in groups)
+
+
+def forest(figure: Figure, groups: Sequence[Group], height: float, right: float = 1.15) -> Axes:
+    """Points with their intervals, row by row, with names to the left and figures to the right."""
+    left = 0.25 + LETTER * max((len(group.label) for group in groups), default=0)
+    axes = figure.add_axes((left / WIDTH, 0.5 / height, (WIDTH - left - right) / WIDTH, (height - 0.9) / height))
+    at, ticks = 0.0, []
+    for group in groups:
+        ticks.append(at + 0.19 * (len(group.points) - 1) / 2)
+        for point in group.points:
+            whisker(axes, point, at)
+            at += 0.19
+        at += 0.1
+    axes.set_ylim(at - 0.1, -0.19)
+    axes.set_yticks(ticks, [group.label for group in groups], color=INK)
+    axes.grid(visible=False, axis="y")
+    return axes
+
+
+def whisker(axes: Axes, point: Point, at: float) -> None:
+    if point.value is not None:
+        width = 1.8 if point.bold else 1.0
+        if point.low is not None and point.high is not None:
+            axes.plot([point.low, point.high], [at, at], color=point.colour, lw=width, solid_capstyle="butt")
+        face = point.colour if point.bold else GROUND
+        axes.plot([point.value], [at], point.marker, ms=4.6, mfc=face, mec=point.colour, mew=1, clip_on=False)
+    colour = INK if point.bold else FAINT
+    axes.text(1.02, at, point.note, transform=axes.get_yaxis_transform(), va="center", fontsize=7.5, color=colour)
+
+
+def _nice(most: float) -> float:
+    """Where an axis of shares ends."""
+    return next(end for end in (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) if most <= end + 1e-9)
+
+
+def _percent_axis(axes: Axes, end: float) -> None:
+    steps = 4 if end in (0.2, 0.4, 0.8) else 5 if end in (0.05, 0.1, 1.0) else 6
+    ticks = [end * step / steps for step in range(steps + 1)]
+    axes.set_xlim(0, end)
+    axes.set_xticks(ticks, [f"{100 * tick:.3g}%" for tick in ticks])
+
+
+def pair_matrix(analysis: Analysis) -> Drawing | None:
+    """Who leaks to whom: first speakers down, second speakers across."""
+    pairs = analysis.pairs
+    if not pairs:
+        return None
+    models = sorted({model for pair in pairs for model in (pair.first, pair.second)})
+    cell = 0.62 if len(models) <= 6 else 0.5
+    side = cell * len(models)
+    names = LETTER * max(len(name_of(model)) for model in models)
+    left, top = 0.35 + names, 0.75 + 0.75 * names
+    beside = 2 * (left + side) + 0.3 <= WIDTH + 1.2
+    size = (2 * (left + side) + 0.3, top + side + 0.15) if beside else (left + side + 0.8, 2 * (top + side) + 0.4)
+
+    def paint(figure: Figure) -> None:
+        for panel, (title, of) in enumerate((("the first speaker leaks", 0), ("the second speaker leaks", 1))):
+            x = left + panel * (left + side + 0.15) if beside else left
+            y = 0.1 if beside or panel else top + side + 0.35
+            axes = figure.add_axes((x / size[0], y / size[1], side / size[0], side / size[1]))
+            _matrix(axes, title, models, pairs, of)
+
+    told = [f"{p.first} to {p.second}: {numbers.percent(p.first_revealed.rate)} of {p.interactions}" for p in pairs]
+    return drawn("pairs", "How often the first speaker leaks to the second. " + "; ".join(told), size, paint)
+
+
+def _matrix(axes: Axes, title: str, models: Sequence[str], pairs: Sequence[PairFigures], of: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    for pair in pairs:
+        rate = pair.second_revealed if of else pair.first_revealed
+        x, y = models.index(pair.second), models.index(pair.first)
+        axes.add_patch(Rectangle((x, y), 1, 1, fc=HEAT, ec="none", alpha=0.06 + 0.84 * (rate.rate or 0)))
+        axes.text(x + 0.5, y + 0.42, numbers.whole_percent(rate.rate), ha="center", va="center", fontsize=8.5)
+        axes.text(x + 0.5, y + 0.76, f"n {rate.n:,}", ha="center", va="center", fontsize=6)
+    size = len(models)
+    axes.set(xlim=(0, size), ylim=(size, 0))
+    names, middles = [name_of(model) for model in models], [at + 0.5 for at in range(size)]
+    axes.set_yticks(middles, names, color=INK)
+    axes.set_xticks(middles, names, color=INK, rotation=40, ha="left", rotation_mode="anchor")
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    axes.set_xlabel(f"{title}\n(rows speak first, columns second)", fontsize=8, loc="left")
+    axes.grid(visible=False)
+    for edge in range(size + 1):
+        axes.axhline(edge, color=GRID, lw=0.8)
+        axes.axvline(edge, color=GRID, lw=0.8)
+    axes.spines["bottom"].set_visible(False)
+
+
+def survival(analysis: Analysis) -> Drawing | None:
+    """How long models keep their secrets: a panel for each, the others behind it in grey."""
+    models = [model for model in analysis.models if model.sides]
+    if not any(model.survival for model in models):
+        return None
+    last = max([ceil(analysis.messages_per_interaction / 2), *(s.time for m in models for s in m.survival)])
+    across = min(3, len(models))
+    down = ceil(len(models) / across)
+    size = (max(3.2, WIDTH * across / 3), 1.85 * down + 0.35)
+
+    def paint(figure: Figure) -> None:
+        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+        figure.subplots_adjust(0.5 / size[0], 0.45 / size[1], 1 - 0.1 / size[0], 1 - 0.3 / size[1], 0.12, 0.42)
+        for place, axes in enumerate(grid.flat):
+            if place < len(models):
+                _kept(axes, models, place, last)
+            else:
+                axes.set_visible(False)
+        figure.text(0.5, 0.06 / size[1], "own messages said", ha="center", color=FAINT)
+
+    ends = [f"{model.model} {numbers.percent(_last_share(model))}" for model in models]
+    return drawn("survival", "Share that still keeps its secret at the end: " + "; ".join(ends), size, paint)
+
+
+def _last_share(model: ModelFigures) -> float:
+    return model.survival[-1].share if model.survival else 1.0
+
+
+def _kept(axes: Axes, models: Sequence[ModelFigures], place: int, last: int) -> None:
+    for other in models:
+        times, shares, _, _ = _steps(other, last)
+        axes.step(times, shares, where="post", color=GRID, lw=1)
+    times, shares, lows, highs = _steps(models[place], last)
+    axes.fill_between(times, lows, highs, step="post", color=BLUE, alpha=0.18, lw=0)
+    axes.step(times, shares, where="post", color=BLUE, lw=1.8)
+    axes.set_title(name_of(models[place].model, 30), color=INK)
+    axes.set(xlim=(0, last), ylim=(0, 1.02))
+    axes.set_xticks(range(0, last + 1, ceil(last / 8)))
+    axes.set_yticks([0, 0.5, 1], ["0%", "50%", "100%"])
+    axes.tick_params(labelbottom=True)
+
+
+def _steps(model: ModelFigures, last: int) -> tuple[list[int], list[float], list[float], list[float]]:
+    steps = model.survival
+    times = [0, *(step.time for step in steps), last]
+    shares = [1.0, *(step.share for step in steps)]
+    lows, highs = [1.0, *(step.low for step in steps)], [1.0, *(step.high for step in steps)]
+    return times, [*shares, shares[-1]], [*lows, lows[-1]], [*highs, highs[-1]]

@@ -1,0 +1,89 @@
+"""THE way of a report: everything to a folder, each file whole or not at all, and the same whenever it is written.
+
+write_report    rows to JSON, CSV and Parquet as they go by, keeping what may be shown ...
+_plots          ... the drawings ...
+page            ... the page
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from groundswell.experiments.secret_game.report import more_plots, plots
+from groundswell.experiments.secret_game.report.drawing import Drawing, check_installed, on_paper
+from groundswell.experiments.secret_game.report.files import FORMATS, check_polars, whole
+from groundswell.experiments.secret_game.report.page import page
+from groundswell.experiments.secret_game.report.rows import rows
+from groundswell.experiments.secret_game.report.selection import Selection
+from groundswell.experiments.secret_game.report.told import Told
+
+PAGE, ANALYSIS, FIGURES = "report.html", "analysis.json", "figures"
+
+
+class Written(NamedTuple):
+    """What was written: the page, and every file with it."""
+
+    page: Path
+    files: tuple[Path, ...]
+    interactions: int
+
+
+def write_report(folder: Path, told: Told) -> Written:
+    """Write the report of an experiment. Files that are there already are replaced, one by one."""
+    check_installed()
+    check_polars()
+    selection = Selection(told.analysis.tier)
+    files, count = _write_rows(folder, told, selection)
+    files.append(_put(folder / ANALYSIS, msgspec.json.format(msgspec.json.encode(told.analysis), indent=2) + b"\n"))
+    drawings = _drawings(told)
+    files += _write_figures(folder / FIGURES, drawings)
+    words = page(told, {each.name: each for each in drawings}, selection)
+    shown = _put(folder / PAGE, words.encode())
+    return Written(shown, (shown, *files), count)
+
+
+def _write_rows(folder: Path, told: Told, selection: Selection) -> tuple[list[Path], int]:
+    """Every interaction to every format, in one go through the store."""
+    count = 0
+    with ExitStack() as stack:
+        takers = [form(stack.enter_context(whole(folder / name))) for name, form in FORMATS.items()]
+        for interaction, row in rows(told):
+            count += 1
+            selection.take(interaction, counted=row["counted"])
+            for taker in takers:
+                taker.take(row)
+        for taker in takers:
+            taker.close()
+    return [folder / name for name in FORMATS], count
+
+
+def _drawings(told: Told) -> list[Drawing]:
+    analysis = told.analysis
+    every = [
+        plots.leak_rates(analysis),
+        plots.pair_matrix(analysis),
+        plots.survival(analysis),
+        more_plots.comparisons(analysis),
+        None if analysis.strengths is None else more_plots.strengths(analysis.strengths),
+        more_plots.turns(analysis),
+        more_plots.waves(told.waves),
+    ]
+    return [each for each in every if each is not None]
+
+
+def _write_figures(folder: Path, drawings: list[Drawing]) -> list[Path]:
+    written = [_put(folder / f"{each.name}.svg", on_paper(each)) for each in drawings]
+    for name in plots.NAMES:
+        if (path := folder / f"{name}.svg") not in written:
+            path.unlink(missing_ok=True)  # of an earlier report, which had more to show
+    return written
+
+
+def _put(path: Path, data: bytes) -> Path:
+    with whole(path) as out:
+        out.write(data)
+    return path
