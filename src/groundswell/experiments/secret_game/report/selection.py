@@ -16,7 +16,7 @@ from groundswell.experiments.secret_game.report.told import Interaction
 MOST = 40
 FOR_LEAKS, FOR_BLUFFS = 26, 34
 """How many of all places leaks may take, and bluffs and guesses after them, as long as there are others to show."""
-OF_A_KIND = 2
+OF_A_KIND = 4
 
 Kind = tuple[str, str]
 """Something that can be seen in a conversation: a leak and its form, or a bluff, a guess, a thought, nothing."""
