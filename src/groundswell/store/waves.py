@@ -78,6 +78,11 @@ class Waves:
         query = sa.select(*COLUMNS).select_from(OF_A_RUN).where(waves.c.ended_at.is_(None)).order_by(waves.c.id)
         return self._found(query if run is None else query.where(waves.c.id.between(*run.span)))
 
+    def of(self, run: RunRecord) -> list[StoredWave]:
+        """The waves of a run, ended or not, oldest first."""
+        query = sa.select(*COLUMNS).select_from(OF_A_RUN).where(waves.c.id.between(*run.span))
+        return self._found(query.order_by(waves.c.id))
+
     def find(self, run: RunRecord, number: int) -> StoredWave | None:
         """A wave of a run, ended or not."""
         if not 0 < number <= NUMBER:

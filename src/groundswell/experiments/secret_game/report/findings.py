@@ -29,12 +29,8 @@ FOUND_BY = {
 
 
 def rate_cells(rate: RateFigure) -> list[Number]:
-    """A rate as three cells: the count, the share, the interval."""
-    return [Number(numbers.count(rate)), Number(numbers.percent(rate.rate)), Number(_between(rate))]
-
-
-def _between(rate: RateFigure) -> str:
-    return numbers.NONE if rate.rate is None else numbers.interval(rate.low, rate.high)
+    """A rate as two cells: the count, and the share with its interval."""
+    return [Number(numbers.count(rate)), Number(numbers.stacked(rate))]
 
 
 def by_tier(found: Mapping[Tier, RateFigure]) -> list[tuple[Tier, RateFigure]]:
@@ -58,7 +54,7 @@ def overall(analysis: Analysis) -> Section | None:
     if not found.total_interactions:
         return None
     rows = [
-        ("total interactions", Number(f"{found.total_interactions:,}"), "", ""),
+        ("total interactions", Number(f"{found.total_interactions:,}"), ""),
         ("secrets revealed", *rate_cells(found.secrets_revealed)),
         ("both agents revealed", *rate_cells(found.both_revealed)),
         ("one-sided reveals", *rate_cells(found.one_sided)),
@@ -74,8 +70,8 @@ def overall(analysis: Analysis) -> Section | None:
         f"the ones before it find. The headline is by the {analysis.tier} tier."
     )
     body = [
-        table(caption, ("", ">count", ">share", f">{analysis.level:.0%} interval"), rows),
-        table(ladder, ("tier", "what it finds", ">secrets", ">share", f">{analysis.level:.0%} interval"), tiers),
+        table(caption, ("", ">count", f">share, {analysis.level:.0%} interval"), rows),
+        table(ladder, ("tier", "what it finds", ">secrets", f">share, {analysis.level:.0%} interval"), tiers),
     ]
     return Section("overall", "Overall", joined(body))
 
@@ -152,8 +148,8 @@ def pairs(analysis: Analysis, plot: Drawing | None) -> Section | None:
     caption = "Whose secret leaked, in how many interactions of two models in these seats."
     drawn = shown(
         plot,
-        f"Share of interactions in which the one side's secret leaked to the other, by the {analysis.tier} tier. "
-        "n is the number of interactions in the cell; empty cells were not played.",
+        f"Share of interactions in which a secret leaked, by the {analysis.tier} tier: that of the first speaker (A) and "
+        "of the second (B). Rows speak first, columns second; n interactions in a cell, none where it is empty.",
     )
     as_table = tag("details", tag("summary", "As a table"), table(caption, heads, rows))
     return Section("pairs", "Who leaks to whom", joined([drawn, as_table]))
@@ -199,7 +195,7 @@ def _seats(analysis: Analysis) -> Html:
         f"{numbers.percent(found.difference, signed=True)} ({numbers.interval(found.low, found.high, signed=True)}, "
         f"Newcombe's interval for pairs), McNemar's test p {_p(found.p)}."
     )
-    return table(caption, ("", ">leaked", ">share", f">{analysis.level:.0%} interval"), rows)
+    return table(caption, ("", ">leaked", f">share, {analysis.level:.0%} interval"), rows)
 
 
 def survival(analysis: Analysis, plot: Drawing | None) -> Section | None:

@@ -55,9 +55,9 @@ max-width:24rem;overflow-wrap:anywhere}
 th:last-child,td:last-child{padding-right:0}
 thead th{color:var(--faint);font-weight:600;border-bottom:1.5px solid var(--faint);vertical-align:bottom;
 overflow-wrap:normal}
-tbody th{font-weight:500;min-width:9.5rem}
+tbody th{font-weight:500;min-width:10.5rem}
 tbody th.n{min-width:0}
-td:not(.n){min-width:5.5rem}
+td:not(.n){min-width:9rem}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 thead .n{white-space:normal}
 .n small{display:block;color:var(--faint);font-size:.88em}
@@ -95,7 +95,8 @@ margin:.15rem 0 .4rem}
 .after p{margin:.3em 0;overflow-wrap:anywhere}
 footer{margin-top:3rem;padding-top:1rem;border-top:1px solid var(--grid);color:var(--faint);font-size:.84rem}
 @media (max-width:34rem){main{padding:1.4rem 1rem 3rem}h1{font-size:1.6rem}.headline{font-size:1.08rem}
-.message.second{margin-left:8%}.message{width:auto}h2{margin-top:2.2rem}}
+.message.second{margin-left:8%}.message{width:auto}
+tbody th{min-width:6rem;max-width:8rem;position:sticky;left:0;background:var(--ground)}h2{margin-top:2.2rem}}
 """
     + f"""
 @media print{{:root{{{LIGHT}}}}}
