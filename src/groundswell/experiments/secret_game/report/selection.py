@@ -69,7 +69,7 @@ class Selection:
         picked = _Picked(self._kept)
         picked.fill(FOR_LEAKS, lambda each: each.leaks)
         picked.fill(FOR_BLUFFS, lambda each: each.tricks)
-        picked.fill(MOST, lambda each: not each.leaks)
+        picked.fill(MOST, lambda each: not each.leaks and not each.tricks)
         picked.fill(MOST, lambda each: True)
         return [each.interaction for each in sorted(picked.chosen, key=lambda each: (each.pair, each.place))]
 
