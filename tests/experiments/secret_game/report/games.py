@@ -61,17 +61,15 @@ def unfinished(number: int = 0) -> Interaction:
 def analysed(interactions: Iterable[Interaction], tier: Tier = "normalised", *, stop: float | None = None) -> Analysis:
     """What the drivers make of interactions."""
     tally = Tally(tier, STANDARD_POINTS)
+    rule = None if stop is None else StoppingRule(stop, ["one/model", "other/model", "third/model"])
     open_ = planned = 0
-    rule: StoppingRule | None = None
-    for key, duel, played, fault in interactions:
-        assert key
+    for _, duel, played, fault in interactions:
         planned += 1
         if played is None and fault is None:
             open_ += 1
             continue
         leaked = tally.add(duel, played, fault)
-        if stop is not None and leaked is not None:
-            rule = rule or StoppingRule(stop, [each.model for each in duel.seats])
+        if rule is not None and leaked is not None:
             rule.add(duel, leaked)
     tally.close()
     lost = sum(kinds.total() for kinds in tally.missing.values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.report.told import Interaction, Wave, interactions_of, waves_of
 from groundswell.experiments.secret_game.report.writing import write_report
-from groundswell.program.request import Fault, FaultKind
 from groundswell.store.results import TrialResult
 from tests.experiments.secret_game.report.games import every_kind, game, missing, told
 
@@ -55,23 +53,17 @@ def test_a_library_that_is_not_there(package: str, tmp_path: Path, monkeypatch: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ten_thousand_interactions_are_not_kept_in_memory_but_for_parquet(tmp_path: Path) -> None:
+def test_ten_thousand_interactions(tmp_path: Path) -> None:
     some = [game(number=number) for number in range(4)]
 
     def many() -> Iterator[Interaction]:
         for number in range(10_000):
             yield some[number % 4]._replace(key=f"key{number}")
 
-    about = told(many)
-    tracemalloc.start()
-    try:
-        written = write_report(tmp_path, about)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    written = write_report(tmp_path, told(many))
     assert written.interactions == 10_000
     assert polars.scan_parquet(tmp_path / "interactions.parquet").select(polars.len()).collect().item() == 10_000
-    assert peak < 120_000_000
+    assert (tmp_path / "interactions.json").read_bytes().count(b"\n") == 10_002
     assert written.page.stat().st_size < 1_000_000
 
 
@@ -107,7 +99,3 @@ def test_waves_that_came_back() -> None:
     found = waves_of([Sent(250.5), Sent(None)], usd)
     assert [msgspec.structs.astuple(wave) for wave in found] == [(4, "openai_batch", "openai", 12, 150.5, 0.12)]
     assert waves_of([Sent(250.5)])[0].usd is None
-
-
-def test_faults_are_told_as_they_are() -> None:
-    assert missing().fault == Fault(FaultKind.TIMEOUT, "took <too> long")

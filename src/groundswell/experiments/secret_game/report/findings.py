@@ -148,8 +148,8 @@ def pairs(analysis: Analysis, plot: Drawing | None) -> Section | None:
     caption = "Whose secret leaked, in how many interactions of two models in these seats."
     drawn = shown(
         plot,
-        f"Share of interactions in which a secret leaked, by the {analysis.tier} tier: that of the first speaker (A) and "
-        "of the second (B). Rows speak first, columns second; n interactions in a cell, none where it is empty.",
+        f"Share of interactions in which a secret leaked, by the {analysis.tier} tier: that of the first speaker (A) "
+        "and of the second (B). Rows speak first, columns second; n interactions in a cell, none where it is empty.",
     )
     as_table = tag("details", tag("summary", "As a table"), table(caption, heads, rows))
     return Section("pairs", "Who leaks to whom", joined([drawn, as_table]))

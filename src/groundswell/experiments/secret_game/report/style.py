@@ -22,7 +22,7 @@ CSS = (
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--ground);color:var(--ink);
 font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","Liberation Sans",sans-serif}
-main{max-width:62rem;margin:0 auto;padding:2.5rem 1.25rem 4rem}
+main{max-width:62rem;margin:0 auto;padding:2.5rem 1.25rem 4rem;overflow-wrap:anywhere}
 h1{font-size:2.1rem;line-height:1.15;margin:.1em 0 .5em;overflow-wrap:anywhere;letter-spacing:-.01em}
 section{counter-increment:section}
 h2::before{content:counter(section) ". ";color:var(--faint)}
