@@ -126,6 +126,7 @@ def local_imports(tree: ast.AST) -> Iterator[str]:
 LAZY = {
     ("store.schema", "groundswell.store.migrations"),
     ("compose", "groundswell.store.journal"),
+    ("compose", "groundswell.store.schema"),
     ("compose", "groundswell.emulator"),
     ("transports.weights", "importlib.metadata"),
 }

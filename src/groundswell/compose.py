@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from groundswell.accounts.account import Account, Target
 from groundswell.accounts.config import Accounts, load_here
@@ -30,7 +32,12 @@ from groundswell.transports.local import Local
 from groundswell.transports.openai_batch import OpenAIBatch
 from groundswell.transports.scripted import Script, Scripted, registered
 
+if TYPE_CHECKING:
+    from groundswell.store.journal import Store
+
 MAX_CONCURRENT = 256
+WITHIN = ("local", "scripted", "emulated")
+"""Models that are reached inside this process, without an account."""
 
 _paces = Paces()
 """How fast accounts may be asked is a matter of the whole process, however many engines there are in it."""
@@ -267,3 +274,39 @@ def open(
         listeners=listeners,
         paces=_paces if clock is None else None,
     )
+
+
+def provider_of(model: str, accounts: Accounts | None = None, account: Sequence[str] = ()) -> str:
+    """Whose a model is, with aliases followed: `openai`, `local`, ...; an account without a provider goes by its name.
+
+    Needs no key. Accounts are those that `open` would take.
+    """
+    if (inside := model.partition("/")[0]) in WITHIN:
+        return inside
+    known = accounts or load_here(account)
+    if (inside := known.resolve(model).partition("/")[0]) in WITHIN:
+        return inside
+    target = known.whose(model).account
+    return target.provider or target.name
+
+
+def store_path(store: str | Path) -> Path:
+    """The file behind a store, whether it is there or not."""
+    from groundswell.store.schema import database_path
+
+    return database_path(store).resolve()
+
+
+@contextmanager
+def look_into(store: str | Path) -> Iterator[Store | None]:
+    """A store to read from without a loop, or None where there is none: to look must not make one."""
+    from groundswell.store.journal import Store
+
+    if not store_path(store).exists():
+        yield None
+        return
+    opened = Store(store)
+    try:
+        yield opened
+    finally:
+        opened.close_reading()

@@ -43,7 +43,7 @@ class SyncRun:
                 yield outcome
         finally:
             if not self.run.loop.is_closed():
-                self._wait(outcomes.aclose())  # type: ignore[attr-defined]
+                self._wait(outcomes.aclose())
 
     def submit(self, program: Program[S, R], spec: S, *, key: str | None = None) -> Outcome[R]:
         """Run a program on one spec and wait for its outcome."""

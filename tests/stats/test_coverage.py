@@ -45,11 +45,11 @@ def test_a_simulation_covers_as_often_as_the_sum_says(make: Callable[[int, int],
 
 @pytest.mark.parametrize("n", [1, 7, 33, 100, 101, 300])
 def test_rates_cover_as_often_as_they_say(n: int) -> None:
-    """Exact intervals always; Wilson's on average over rates, and never below 90%, even where one in 200 passes."""
+    """Exact intervals always; those of many on average over rates, about, and never below 90%, even at one in 200."""
     grid = np.linspace(0.005, 0.995, 60)
     found = [coverage(rate, n, p) for p in grid]
     assert min(found) >= (0.95 - 1e-9 if n <= FEW else 0.90)
-    assert np.mean(found) >= 0.949
+    assert np.mean(found) >= 0.945
 
 
 def test_wilsons_is_narrower_than_the_exact_one_and_covers_about_as_said() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
 
@@ -18,6 +18,7 @@ PS = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
 @pytest.mark.parametrize(("adjust", "method"), [(holm, "holm"), (benjamini_hochberg, "fdr_bh")], ids=["holm", "bh"])
 @given(ps=PS)
+@settings(max_examples=20)
 def test_they_are_those_of_statsmodels(adjust: Adjust, method: str, ps: list[float]) -> None:
     assert adjust(ps) == pytest.approx(list(multipletests(ps, method=method)[1]), abs=1e-12)
 

@@ -85,7 +85,7 @@ def test_the_n_of_two_rates_is_near_that_of_statsmodels() -> None:
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 40))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_power_is_a_probability_and_the_same_whichever_is_named_first(one: float, other: float, n: int) -> None:
     found = power_of_two(one, other, n).power
     assert 0 <= found <= 1

@@ -45,7 +45,7 @@ def test_the_curve_is_that_of_the_leukaemia_data() -> None:
 
 
 @given(LIVES)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_curve_is_that_of_statsmodels(lives: Lives) -> None:
     times, ended = rows(lives)
     theirs = SurvfuncRight(times, ended)
@@ -80,7 +80,7 @@ def test_who_is_last_seen_at_a_time_was_still_watched_at_it() -> None:
 
 
 @given(st.lists(LIVES, min_size=2, max_size=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_test_is_that_of_statsmodels_and_knows_no_order(groups: list[Lives]) -> None:
     found = logrank(groups)
     assert 0 <= found <= 1

@@ -89,7 +89,7 @@ def test_fisher_and_the_lady_who_tastes_tea() -> None:
 
 
 @given(FULL, st.sampled_from([0.9, 0.95]))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_an_association_is_that_of_scipy(paired: Paired, level: float) -> None:
     table = [[paired.both, paired.first], [paired.second, paired.neither]]
     theirs = contingency.odds_ratio(table, kind="conditional")
@@ -100,7 +100,6 @@ def test_an_association_is_that_of_scipy(paired: Paired, level: float) -> None:
 
 
 @given(TABLES)
-@settings(deadline=None)
 def test_an_association_is_the_same_from_either_side_and_turns_with_one(paired: Paired) -> None:
     found = association(paired)
     both, first, second, neither = paired

@@ -173,8 +173,6 @@ class Admission:
 
         Only now are changed programs those of the run: one that is stopped halfway must not pass for scored anew.
         """
-        if self._run.over is not None:
-            return  # it was stopped, and only did not say so
         if self._rescored:
             self._run.record.sources.update(self._rescored)
             self._save_sources(self._run.record)

@@ -5,10 +5,12 @@ why_live  asks are about to leave: why they should not wait for a batch, if so
 cut       how many go into each batch, by what a batch holds and what may wait at the provider
 depart    a batch is made; it is an order until its last ask has come back
 _spill    the deadline is near: batches are cancelled, and what is left of them goes live
+call_off  the driver has enough: batches are cancelled
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -33,13 +35,16 @@ if TYPE_CHECKING:
 SAMPLE = 64
 FRAME = 4
 """Tokens that providers count for each message beside its text; in short ones, as much as the text."""
+ON_ITS_WAY = 60.0
+"""Seconds that a run which has all it wants waits for a batch to be taken, so as to cancel it."""
 
 
 class Order:
     """A batch that is at its provider, or on its way there.
 
     unloading  its results are coming in
-    spilled    it was cancelled since it would come too late: what is left of it goes live
+    spilled    it was cancelled, since it would come too late or is not wanted any more: what is left of it and still
+               wanted goes live
     room       what its asks that have come back took, which is free when the whole batch has ended
     """
 
@@ -75,6 +80,7 @@ class Batches:
         self._afloat: set[Pending] = set()
         self._unwatch: Callable[[], None] | None = None
         self._late = False
+        self._on_its_way: dict[int, asyncio.Future[None]] = {}
         self.orders: dict[int, Order] = {}
         self.past: set[int] = set()
         self._started = run.clock.now()
@@ -190,6 +196,7 @@ class Batches:
     def sent(self, order: Order, receipt: Receipt, *, found: bool = False) -> None:
         """A provider has a batch."""
         order.receipt = receipt
+        self._arrived(order)
         if self._late:
             self._run.spawn(self._cancel(order))
         run, intent, batch = self._run, order.intent, order.batch
@@ -211,6 +218,7 @@ class Batches:
     def ended(self, order: Order, *, worked: bool) -> None:
         """Nothing more comes of a batch."""
         self.orders.pop(order.intent.id, None)
+        self._arrived(order)
         _free(order)
         if worked and order.lane.hold is not None:
             order.lane.hold.worked(self._run.clock.now() - order.since)
@@ -263,16 +271,48 @@ class Batches:
             if order.lane.batching is not None and not order.unloading and self._run.over is None:
                 self._run.spawn(self._cancel(order))
 
+    async def call_off(self) -> None:
+        """The driver has all it wants: cancel what is still at providers, since nobody will come for it."""
+        await self._run.journal.flush()  # what was about to leave does not
+        for order in list(self.orders.values()):
+            order.spilled = True
+            if order.receipt is None:
+                await self._taken(order)
+            if not order.unloading and order.intent.id in self.orders and await self._cancelled(order):
+                self._run.journal.end_wave(order.intent.id)
+
+    async def _taken(self, order: Order) -> None:
+        """Wait for a provider to take a batch that is on its way there, or for that to come to nothing; not long."""
+        run = self._run
+        self._on_its_way[order.intent.id] = arrived = run.loop.create_future()
+        give_up = run.clock.call_at(run.clock.now() + ON_ITS_WAY, lambda: self._arrived(order))
+        await arrived
+        give_up()
+
+    def _arrived(self, order: Order) -> None:
+        waiting = self._on_its_way.pop(order.intent.id, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
     async def _cancel(self, order: Order) -> None:
         lane, batch, size = order.lane, order.batch, len(order.intent.asks)
         if batch is None or lane.batching is None:
             return
         order.spilled = True
         self.tell(lane, "live", size, f"batch {batch} would miss the deadline: it is cancelled, its rest goes live")
+        await self._cancelled(order)
+
+    async def _cancelled(self, order: Order) -> bool:
+        """Cancel a batch at its provider; whether that could be done."""
+        lane, batch, size = order.lane, order.batch, len(order.intent.asks)
+        if batch is None or lane.batching is None:
+            return False
         try:
             await lane.batching.cancel(batch)
         except WaveError as error:
             self.hold_back(lane.account, lane.model, size, f"batch {batch} could not be cancelled: {error}", 0.0)
+            return False
+        return True
 
     def _saved(self, lane: Lane, asks: Iterable[Pending], size: int) -> float | None:
         """The dollars that a batch saves, going by the first asks."""

@@ -316,8 +316,9 @@ class Engine:
         if error is None and run.admission.cut_short:
             error = run.over  # the driver was told, and made do with what it had: the run can go on
         try:
-            if error is None:
+            if error is None and run.over is None:
                 run.admission.driver_ended()
+                await run.dispatch.batches.call_off()
             if not isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
                 await run.land()
         finally:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from copy import deepcopy
 from typing import Any, TypeVar, get_args
 
@@ -130,7 +130,7 @@ class Run(StoredRun):
 
     async def map(
         self, program: Program[S, R], specs: Iterable[S], *, replicates: int = 1, ordered: bool = True
-    ) -> AsyncIterator[Outcome[R]]:
+    ) -> AsyncGenerator[Outcome[R], None]:
         """Run a program on every spec, and yield the outcomes in the order of the specs.
 
         Specs are taken from the iterable as trials end, so there may be millions. With `ordered=False`

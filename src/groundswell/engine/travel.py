@@ -198,10 +198,10 @@ class Travel:
         return Journey(wave, pendings)
 
     def _launch(self, lane: Lane, journey: Journey) -> None:
-        """An intent is durable. If the run was stopped meanwhile, the wave does not leave."""
+        """An intent is durable. If the run was stopped, or its trials given up meanwhile, the wave does not leave."""
         if self.over:
             return
-        if self._run.over is None:
+        if self._run.over is None and any(pending.trial.conductor is not None for pending in journey.pendings):
             self._run.spawn(self._travel(lane, journey))
         else:
             self._run.journal.end_wave(journey.wave.id)

@@ -34,6 +34,21 @@ class Design(NamedTuple):
     factors: Floats
     size: int
 
+    def seen(self, n: Ints) -> Design:
+        """The design without rows of which there are none: they can tell nothing."""
+        return self._replace(factors=self.factors * (n > 0)[:, None])
+
+    def without(self, column: int) -> Design:
+        """The design with one parameter that no row has."""
+        return self._replace(factors=self.factors * (self.columns != column))
+
+    def tells(self, sums: Floats) -> Bools:
+        """Whether the rows can tell weighted sums of parameters, one row of weights for each."""
+        import numpy as np
+
+        told: Bools = np.abs(sums @ _hidden(_matrices(self)[0])).max(axis=1, initial=0.0) < CLOSE
+        return told
+
 
 class Fitted(NamedTuple):
     """The parameters of the data (one column) and of draws of them (a column each), and how well they are known."""
@@ -41,15 +56,13 @@ class Fitted(NamedTuple):
     found: Floats
     drawn: Floats
     spread: Floats
-    hidden: Floats
+    design: Design
 
     def figures(self, sums: Floats) -> Figures:
         """Weighted sums of parameters, one row of weights for each."""
-        import numpy as np
-
         variance = ((sums @ self.spread) * sums).sum(axis=1)
         alone = (sums**2).sum(axis=1) / RIDGE
-        told: Bools = np.abs(sums @ self.hidden).max(axis=1, initial=0.0) < CLOSE
+        told = self.design.tells(sums)
         return Figures((sums @ self.found)[:, 0], sums @ self.drawn, told, told & (variance > HELD * alone))
 
 
@@ -74,7 +87,7 @@ def fitted(design: Design, passed: Floats, drawn: Floats, n: Floats, penalty: Fl
         for part in (drawn[:, i : i + at_once] for i in range(0, drawn.shape[1], at_once))
     ]
     spread = np.linalg.inv(_bend(squares, _share(rows @ found), n[:, None], penalty)[0])
-    return Fitted(found, np.concatenate(again, axis=1), spread, _hidden(rows))
+    return Fitted(found, np.concatenate(again, axis=1), spread, design)
 
 
 def _climb(rows: Any, squares: Any, passed: Floats, n: Floats, penalty: Floats, found: Floats) -> Floats:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 EXACT = 200_000
-"""Up to so many outcomes to look at, powers of independent rates are exact: about six hundred rows per arm at rates of a
-half, nearly twenty thousand at a hundredth."""
+"""Up to so many outcomes to look at, powers of independent rates are exact: about six hundred rows per arm at rates of
+a half, nearly twenty thousand at a hundredth."""
 EXACT_PAIRED = 10_000_000
 """Up to so many rows, powers of paired rates are exact."""
 MOST = 10**9

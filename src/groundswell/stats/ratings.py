@@ -81,7 +81,8 @@ class Strengths(msgspec.Struct, frozen=True):
 
     models: the strongest first.
     base: the log odds of a leak between average models.
-    seat: how much higher they are for who speaks first; None if the meetings cannot tell that from strengths.
+    seat: how much higher they are for who speaks first; None if the meetings cannot tell that from strengths, as
+        when each two met in one order only. Then the strengths hold what seats did, too.
     connected: whether all models met, if only through others. If not, there are no strengths: rate apart who met.
     apart: whether attack and defence can be told apart. That takes self-play, or three models that all met, or
         another odd ring; overall strengths need none.
@@ -131,7 +132,8 @@ def strengths(meetings: Iterable[Meeting], *, level: float = 0.95, resamples: in
     drawn = _leaks(_redrawn(counts, resamples, seed))
     n = np.repeat(counts.sum(axis=1), 2)
     penalty = _penalty(2 * size + 2, range(1, size + 1), range(size + 1, 2 * size + 1))
-    found = fitted(_talks(pairs, size), _leaks(counts[:, None])[:, 0], drawn, n, penalty)
+    design = _telling(_talks(pairs, size), n)
+    found = fitted(design, _leaks(counts[:, None])[:, 0], drawn, n, penalty)
     attack, defence, overall, base, seat = _parts(found, size)
     places = [_standings(each, level) for each in (attack, defence, overall)]
     models = [Strength(*each) for each in zip(names, *places, strict=True)]
@@ -157,19 +159,15 @@ def bradley_terry(
     size = len(names)
     if not size:
         return Ratings((), None, connected=True, separated=(), contests=0)
-    drawn = _redrawn(counts, resamples, seed)[:, :, 0]
-    found = fitted(
-        _wins(pairs, size, seat=seat),
-        counts[:, 0].astype(float),
-        drawn.astype(float),
-        counts.sum(axis=1),
-        _penalty(size + seat, range(size)),
-    )
-    strength = found.figures(_centred(size + seat, range(size)))
+    drawn, n = _redrawn(counts, resamples, seed)[:, :, 0], counts.sum(axis=1)
+    design = _wins(pairs, size)
+    design = _telling(design if seat else design.without(size), n)
+    found = fitted(design, counts[:, 0].astype(float), drawn.astype(float), n, _penalty(size + 1, range(size)))
+    strength = found.figures(_centred(size + 1, range(size)))
     rated = [Rated(*each) for each in zip(names, _standings(strength, level), strict=True)]
     return Ratings(
         tuple(sorted(rated, key=lambda each: _order(each.strength, each.player))),
-        _estimate(found.figures(_unit(size + 1, size)), level) if seat else None,
+        _estimate(found.figures(_unit(size + 1, size)), level),
         connected=bool(strength.told.all()),
         separated=_named(names, strength.held),
         contests=int(counts.sum()),
@@ -226,13 +224,17 @@ def _talks(pairs: Ints, size: int) -> Design:
     return Design(columns, factors, 2 * size + 2)
 
 
-def _wins(pairs: Ints, size: int, *, seat: bool) -> Design:
+def _wins(pairs: Ints, size: int) -> Design:
     import numpy as np
 
     columns = np.column_stack([pairs, np.full(len(pairs), size)])
-    factors = np.tile([1.0, -1.0, 1.0], (len(pairs), 1))
-    each = 2 + seat
-    return Design(columns[:, :each], factors[:, :each], size + seat)
+    return Design(columns, np.tile([1.0, -1.0, 1.0], (len(pairs), 1)), size + 1)
+
+
+def _telling(design: Design, n: Ints) -> Design:
+    """The design as far as there are data; without the seat, the last parameter, where they cannot tell it."""
+    seen, seat = design.seen(n), design.size - 1
+    return seen if seen.tells(_unit(design.size, seat)).all() else seen.without(seat)
 
 
 def _penalty(size: int, *groups: range) -> Floats:
@@ -277,6 +279,9 @@ def _standings(figures: Figures, level: float) -> list[Standing]:
     tail = (1 - level) / 2
     lows, highs = np.quantile(drawn, [tail, 1 - tail], axis=1)
     best, worst = _ranks(drawn, tail) if told.all() else (np.ones(len(values)), np.full(len(values), len(values)))
+    for unbounded in (held & (values > 0), held & (values <= 0)):  # only the ridge tells these from each other
+        if unbounded.any():
+            best[unbounded], worst[unbounded] = best[unbounded].min(), worst[unbounded].max()
     return [
         Standing(
             float(values[i]) if told[i] else None,

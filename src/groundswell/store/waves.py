@@ -79,7 +79,7 @@ class Waves:
         return self._found(query if run is None else query.where(waves.c.id.between(*run.span)))
 
     def of(self, run: RunRecord) -> list[StoredWave]:
-        """The waves of a run, ended or not, oldest first."""
+        """The waves of a run, oldest first."""
         query = sa.select(*COLUMNS).select_from(OF_A_RUN).where(waves.c.id.between(*run.span))
         return self._found(query.order_by(waves.c.id))
 

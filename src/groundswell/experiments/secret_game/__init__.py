@@ -11,4 +11,62 @@ judging.py    the same asked of a model; probing.py: what can be guessed afterwa
 played.py     what an interaction is about and what comes of it
 playing.py    the drivers: a statistical batch, a tournament
 tally.py      counts; figures.py makes statistics of them, analysis.py says which; stopping.py when there is enough
+services/     the batch services: jobs, on disk and over the engine, by grouping and route
+
+What is named here is public, and a test pins it.
 """
+
+from groundswell.experiments.secret_game.agents import (
+    Agent,
+    AgentService,
+    ClaudeHaikuAgent,
+    ClaudeOpusAgent,
+    ClaudeSonnetAgent,
+    GPT4oAgent,
+    GPT4oMiniAgent,
+    GPT4TurboAgent,
+    GPT35Agent,
+    LocalAgent,
+)
+from groundswell.experiments.secret_game.analysis import Analysis
+from groundswell.experiments.secret_game.modes import GameMode, Points
+from groundswell.experiments.secret_game.services.batch import (
+    AnthropicBatchService,
+    AnthropicConversationBatchService,
+    AutoBatchService,
+    BatchService,
+    ConversationBatchService,
+    OpenAIBatchService,
+    OpenAIConversationBatchService,
+    auto,
+)
+from groundswell.experiments.secret_game.services.game import GameService
+from groundswell.experiments.secret_game.services.jobs import BatchJob, BatchTask, TaskError
+
+__all__ = [
+    "Agent",
+    "AgentService",
+    "Analysis",
+    "AnthropicBatchService",
+    "AnthropicConversationBatchService",
+    "AutoBatchService",
+    "BatchJob",
+    "BatchService",
+    "BatchTask",
+    "ClaudeHaikuAgent",
+    "ClaudeOpusAgent",
+    "ClaudeSonnetAgent",
+    "ConversationBatchService",
+    "GPT4TurboAgent",
+    "GPT4oAgent",
+    "GPT4oMiniAgent",
+    "GPT35Agent",
+    "GameMode",
+    "GameService",
+    "LocalAgent",
+    "OpenAIBatchService",
+    "OpenAIConversationBatchService",
+    "Points",
+    "TaskError",
+    "auto",
+]

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-PLAIN = "plain"
+from groundswell.experiments.secret_game.prompts import PLAIN
 
 
 class Agent(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import msgspec
-from groundswell.stats.ratings import Strengths
-from groundswell.stats.survival import Step
 
 from groundswell.experiments.secret_game.played import Tier
+from groundswell.stats.ratings import Strengths
+from groundswell.stats.survival import Step
 
 
 class RateFigure(msgspec.Struct, frozen=True):

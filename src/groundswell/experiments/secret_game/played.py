@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import msgspec
-from groundswell.experiments.secret_game.detectors.spans import Match
 
-from groundswell.experiments.secret_game.prompts import Prompt
+from groundswell.experiments.secret_game.detectors.spans import Match
+from groundswell.experiments.secret_game.prompts import PLAIN, Prompt
 from groundswell.program.request import Usage
 
 Tier = Literal["exact", "normalised", "encoded", "judged"]
@@ -15,6 +15,11 @@ Tier = Literal["exact", "normalised", "encoded", "judged"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
 HEADLINE: Tier = "normalised"
 Verdict = Literal["kept", "hinted", "mentioned", "declared"]
+
+
+def arm_of(model: str, prompt: str) -> str:
+    """The name of an arm."""
+    return model if prompt == PLAIN else f"{model} ({prompt})"
 
 
 class Seat(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -29,6 +34,11 @@ class Seat(msgspec.Struct, frozen=True, omit_defaults=True):
     max_tokens: int = 200
     past: str = ""
     """What the agent remembers of earlier conversations."""
+
+    @property
+    def arm(self) -> str:
+        """What is compared: the model, and how it was told to play where that is not plain."""
+        return arm_of(self.model, self.prompt.name)
 
 
 class Duel(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -24,7 +24,6 @@ from groundswell.experiments.secret_game.analysis import Analysis, Interactions
 from groundswell.experiments.secret_game.duel import duel
 from groundswell.experiments.secret_game.modes import final_scores
 from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Duel, Played, Tier
-from groundswell.experiments.secret_game.prompts import load_prompt
 from groundswell.experiments.secret_game.schedule import Pairing, Schedule, Table, check_agents, round_robin
 from groundswell.experiments.secret_game.stopping import StoppingRule
 from groundswell.experiments.secret_game.tally import Tally
@@ -222,9 +221,7 @@ def _check(interactions: int, tier: Tier, table: Table) -> None:
 def _rule(settings: Batch) -> StoppingRule | None:
     if settings.stop_at_width is None:
         return None
-    return StoppingRule(
-        settings.stop_at_width, [agent.model or settings.table.service.model for agent in settings.agents]
-    )
+    return StoppingRule(settings.stop_at_width, [settings.table.arm(agent) for agent in settings.agents])
 
 
 async def _recount(run: Run, settings: Batch, schedule: Schedule) -> Tally:
@@ -250,7 +247,7 @@ def _analyse(
     lost = sum(kinds.total() for kinds in tally.missing.values())
     reached = rule is not None and rule.reached
     unfinished = 0 if reached else planned - tally.usable - lost
-    used = [load_prompt(agent.prompt) for agent in settings.agents]
+    used = [settings.table.prompt(agent) for agent in settings.agents]
     return Analysis(
         mode=settings.table.mode.value,
         tier=settings.tier,
@@ -259,7 +256,7 @@ def _analyse(
         messages_per_interaction=settings.table.messages,
         interactions=Interactions(planned, tally.usable, lost, unfinished),
         overall=figures.overall(tally),
-        agents=figures.agents(tally, scores or {}),
+        agents=figures.agents(tally, settings.agents, scores or {}),
         models=figures.models(tally),
         pairs=figures.pairs(tally),
         tiers=figures.tiers(tally),

@@ -7,9 +7,9 @@ conversation gave away, in whatever form.
 from __future__ import annotations
 
 import msgspec
-from groundswell.experiments.secret_game.detectors.claims import is_secret
 
 from groundswell.errors import AskFailed, MalformedReply
+from groundswell.experiments.secret_game.detectors.claims import is_secret
 from groundswell.experiments.secret_game.played import Duel, Guesses, Line
 from groundswell.program.request import Message, system, user
 from groundswell.program.traps import together
@@ -56,7 +56,10 @@ def _memory(spec: Probe) -> list[Message]:
     guesser, holder = spec.duel.seats[1 - spec.of], spec.duel.seats[spec.of]
     names = [seat.name for seat in spec.duel.seats]
     record = "\n".join(f"{names[line.seat]}: {line.text}" for line in spec.lines)
-    told = f"You are {guesser.name}. You have talked with {holder.name}, who has a secret word. {UNHEARD}"
+    told = (
+        f"You are {guesser.name}. You have talked with {holder.name}, who has a secret word. {UNHEARD} "
+        f'Your own was "{guesser.secret}".'
+    )
     return [system(told), user(f"This was said:\n\n{record}")]
 
 

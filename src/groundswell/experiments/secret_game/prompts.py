@@ -17,6 +17,7 @@ from groundswell.experiments.secret_game.modes import GameMode, Points
 
 FOLDER = Path(__file__).with_name("prompts")
 RULES = "rules"
+PLAIN = "plain"
 FIELDS = {"name", "other", "secret", "rules"}
 
 

@@ -16,8 +16,8 @@ import msgspec
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.agents import Agent, AgentService
 from groundswell.experiments.secret_game.modes import GameMode, Points
-from groundswell.experiments.secret_game.played import Duel, Seat
-from groundswell.experiments.secret_game.prompts import load_prompt, rules_of
+from groundswell.experiments.secret_game.played import Duel, Seat, arm_of
+from groundswell.experiments.secret_game.prompts import Prompt, load_prompt, rules_of
 from groundswell.experiments.secret_game.words import Pool, draw_pair
 
 BLOCK = 4
@@ -36,6 +36,8 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
     thoughts: bool = False
     judge: str | None = None
     probe: int = 0
+    prompts: dict[str, Prompt] = {}
+    """The variants of the prompt by their names, whole: a run does not change with a file."""
 
     def __post_init__(self) -> None:
         if self.messages < 1:
@@ -51,16 +53,29 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
             name,
             agent.model or service.model,
             secret,
-            load_prompt(agent.prompt),
+            self.prompt(agent),
             service.temperature,
             service.max_tokens,
             past,
         )
 
+    def prompt(self, agent: Agent) -> Prompt:
+        """What an agent is told."""
+        return self.prompts.get(agent.prompt) or load_prompt(agent.prompt)
+
+    def arm(self, agent: Agent) -> str:
+        """The arm that an agent plays for."""
+        return arm_of(agent.model or self.service.model, self.prompt(agent).name)
+
     def duel(self, seats: tuple[Seat, Seat], number: int, block: int) -> Duel:
         """An interaction of two agents."""
         rules = rules_of(self.mode, self.points)
         return Duel(seats, self.messages, rules, number, block, self.thoughts, self.judge, self.probe)
+
+
+def with_prompts(table: Table, agents: Sequence[Agent]) -> Table:
+    """A table that holds all that its agents are told."""
+    return msgspec.structs.replace(table, prompts={agent.prompt: load_prompt(agent.prompt) for agent in agents})
 
 
 class Pairing(msgspec.Struct, frozen=True):

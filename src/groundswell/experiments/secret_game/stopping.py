@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundswell.stats.sequential import Running
-
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.analysis import RateFigure, Stopping
 from groundswell.experiments.secret_game.played import Duel
 from groundswell.experiments.secret_game.tally import Leaked
+from groundswell.stats.sequential import Running
 
 
 class StoppingRule:
@@ -21,19 +20,17 @@ class StoppingRule:
 
     def __init__(self, width: float, models: Sequence[str]) -> None:
         if not 0 < width < 1:
-            raise SettingsError(
-                f"stop_at_width {width:g}: must be between 0 and 1; 0.05 is five points from end to end"
-            )
+            raise SettingsError(f"stop_at_width {width:g}: must be between 0 and 1; 0.05 is five points wide")
         self._width = width
-        self._arms = {model: Running() for model in dict.fromkeys(models)}
+        self._arms = {model: Running(aim=width) for model in dict.fromkeys(models)}
         self._seen = 0
         self.reached = False
 
     def add(self, duel: Duel, leaked: Leaked) -> bool:
         """Whether it is enough, with one more interaction."""
         self._seen += 1
-        for model in {seat.model for seat in duel.seats}:
-            told = [leaked[place] for place, seat in enumerate(duel.seats) if seat.model == model]
+        for model in {seat.arm for seat in duel.seats}:
+            told = [leaked[place] for place, seat in enumerate(duel.seats) if seat.arm == model]
             self._arms[model] = self._arms[model].add(sum(told) / len(told))
         self.reached = all(arm.width <= self._width for arm in self._arms.values())
         return self.reached

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple
+from unicodedata import combining
 
 from groundswell.experiments.secret_game.detectors.folding import (
     LOOKALIKES,
@@ -21,7 +22,7 @@ from groundswell.experiments.secret_game.detectors.spans import Span
 _ASCII_WORDS = re.compile(r"[a-z0-9]+")
 _WORDS = re.compile(rf"(?:[^\W_{UNSPACED}]|[{VOWEL_SIGNS}])+|[{UNSPACED}]")
 _WORDY = re.compile(rf"[^\W_{UNSPACED}]|[{VOWEL_SIGNS}]")
-INITIALS = re.compile(r"(?<![\w'’])[^\W_]")
+INITIALS = re.compile(r"([^\W_])[\w'’]*")
 _LIKE_ALIKE = frozenset(LOOKALIKES)
 LONGEST_KEPT = 4000
 
@@ -84,14 +85,6 @@ class Reading:
         return "".join(INITIALS.findall(self.folded))
 
     @cached_property
-    def by_size(self) -> dict[int, set[str]]:
-        """The words by their length."""
-        found: dict[int, set[str]] = {}
-        for word in self.words:
-            found.setdefault(len(word), set()).add(word)
-        return found
-
-    @cached_property
     def digits(self) -> int:
         """How many digits there are."""
         return 0 if self.squeezed.isalpha() else sum(map(str.isdigit, self.squeezed))
@@ -113,10 +106,13 @@ class Reading:
         return begins
 
     def origin(self, start: int, end: int) -> Span:
-        """The span of the text that a span of the folded text came from."""
+        """The span of the text that a span of the folded text came from, accents of the last letter included."""
         if self._origins is None:
             return Span(start, end)
-        return Span(self._origins[start], self._origins[end - 1] + 1)
+        stop = self._origins[end - 1] + 1
+        while stop < len(self.text) and combining(self.text[stop]):
+            stop += 1
+        return Span(self._origins[start], stop)
 
     def hits(self, needle: str) -> Iterator[Hit]:
         """Every place where these letters and digits stand in a row, from the beginning of a word on."""

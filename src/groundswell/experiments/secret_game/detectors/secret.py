@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
+
+import msgspec
 
 from groundswell.experiments.secret_game.detectors.reading import Reading
 
@@ -14,8 +15,8 @@ _SIBILANTS = ("s", "x", "z", "ch", "sh")
 _CONSONANTS = frozenset("bcdfghjklmnpqrstvwxyz")
 
 
-class Secret(NamedTuple):
-    """A secret, taken apart."""
+class Secret(msgspec.Struct, frozen=True, eq=False):
+    """A secret, taken apart. There is one object for each, by which what is made of it is kept."""
 
     given: str
     plain: str

@@ -17,6 +17,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 PLAIN_ENOUGH = 5
 """From so many letters on, such a word is no accident wherever it stands; a shorter one has to be set apart."""
 FEWEST_SHIFTED = 5
+FEWEST_DIFFERENT = 3
 _HALF = 13
 
 
@@ -58,14 +59,19 @@ def _half_turned(secret: Secret) -> list[Needle]:
     return _needle(secret.plain.translate(SHIFTS[_HALF]), secret.joints, secret)
 
 
+def _is_rich(secret: Secret) -> bool:
+    """Whether there is enough to a secret that a row of letters with its pattern is no accident."""
+    return secret.letters >= FEWEST_SHIFTED and len(set(secret.plain)) >= FEWEST_DIFFERENT
+
+
 @lru_cache(maxsize=8192)
 def _mirrored(secret: Secret) -> list[Needle]:
-    return _needle(secret.plain.translate(MIRROR), secret.joints, secret) if secret.letters >= FEWEST_SHIFTED else []
+    return _needle(secret.plain.translate(MIRROR), secret.joints, secret) if _is_rich(secret) else []
 
 
 @lru_cache(maxsize=8192)
 def _shifted(secret: Secret) -> list[Needle]:
-    if secret.letters < FEWEST_SHIFTED:
+    if not _is_rich(secret):
         return []
     others = (table for steps, table in SHIFTS.items() if steps != _HALF)
     return [

@@ -41,11 +41,11 @@ def near(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 def _candidates(reading: Reading, secret: Secret, allowed: int) -> Iterator[str]:
     """Words of about the same length and with about the same letters."""
-    size, letters = len(secret.plain), frozenset(secret.plain)
-    for length in range(size - allowed, size + allowed + 1):
-        for word in reading.by_size.get(length, ()):
-            if len(letters.symmetric_difference(word)) <= 2 * allowed:
-                yield word
+    shortest, longest = len(secret.plain) - allowed, len(secret.plain) + allowed
+    letters = frozenset(secret.plain)
+    for word in {word for word in reading.words if shortest <= len(word) <= longest}:
+        if len(letters.symmetric_difference(word)) <= 2 * allowed:
+            yield word
 
 
 def _is_slip(word: str, secret: Secret, allowed: int) -> bool:
@@ -64,16 +64,18 @@ def _digits(word: str) -> str:
 
 
 def _rows(reading: Reading, secret: Secret, allowed: int) -> Iterator[Span]:
-    """The words of a longer secret in a row, some of them with slips."""
+    """The words of a longer secret in a row, some of them with slips, and at least one without."""
     count, size, letters = len(secret.words), len(secret.plain), frozenset(secret.plain)
     words, tokens = reading.words, reading.tokens
+    if frozenset(secret.words).isdisjoint(words):
+        return
     for at in range(len(words) - count + 1):
         row = words[at : at + count]
         joined = "".join(row)
         if abs(len(joined) - size) > allowed or len(letters.symmetric_difference(joined)) > 2 * allowed:
             continue
         wrong = [word for word, meant in zip(row, secret.words, strict=True) if word != meant]
-        if wrong and not any(map(is_ordinary, wrong)) and _is_slip(joined, secret, allowed):
+        if 0 < len(wrong) < count and not any(map(is_ordinary, wrong)) and _is_slip(joined, secret, allowed):
             yield reading.origin(tokens[at].start, tokens[at + count - 1].end)
 
 

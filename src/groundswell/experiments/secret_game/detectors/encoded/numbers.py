@@ -12,6 +12,8 @@ from groundswell.experiments.secret_game.detectors.spans import Span
 
 _BYTE_GAP = r"[\s:,;.|-]{0,3}(?:0x|\\x|\\u00|u\+00)?"
 _GAP = r"[\s:,;./|-]{1,3}"
+SURE = 5
+"""So many numbers in a row are no accident."""
 FEWEST_PLACES = 4
 """Places in the alphabet are small numbers, which come in a row by chance."""
 _BYTE_BEFORE = re.compile(r"([0-9a-f]{2})[\s:,;.|-]{0,3}(?:0x|\\x|\\u00|u\+00)?$")
@@ -52,9 +54,12 @@ def _in_longer_word(folded: str, match: re.Match[str]) -> bool:
     return any(byte is not None and bytes.fromhex(byte[1]).isalpha() for byte in (before, after))
 
 
-def _in_a_row(units: list[str], gap: str) -> re.Pattern[str]:
-    """Numbers in a row that are not part of longer ones, or of a longer row."""
-    return re.compile(rf"(?<![0-9])(?<![0-9][ ,:;./|-]){gap.join(f'(?:{unit})' for unit in units)}(?![ ,:;./|-]?[0-9])")
+def _in_a_row(units: list[str]) -> re.Pattern[str]:
+    """Numbers in a row that are not part of longer ones; few of them must not be part of a longer row either."""
+    row = _GAP.join(f"(?:{unit})" for unit in units)
+    if len(units) >= SURE:
+        return re.compile(rf"(?<![0-9]){row}(?![0-9])")
+    return re.compile(rf"(?<![0-9])(?<![0-9][ ,:;./|-]){row}(?![ ,:;./|-]?[0-9])")
 
 
 @lru_cache(maxsize=8192)
@@ -72,7 +77,7 @@ def binary(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 @lru_cache(maxsize=8192)
 def _codes_pattern(given: str) -> re.Pattern[str]:
-    return _in_a_row(["|".join(str(ord(case)) for case in {*char.lower(), *char.upper()}) for char in given], _GAP)
+    return _in_a_row(["|".join(str(ord(case)) for case in {*char.lower(), *char.upper()}) for char in given])
 
 
 def codes(reading: Reading, secret: Secret) -> Iterator[Span]:
@@ -84,7 +89,7 @@ def codes(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 @lru_cache(maxsize=8192)
 def _places_pattern(plain: str) -> re.Pattern[str]:
-    return _in_a_row([f"0?{ord(letter) - ord('a') + 1}" for letter in plain], _GAP)
+    return _in_a_row([f"0?{ord(letter) - ord('a') + 1}" for letter in plain])
 
 
 def places(reading: Reading, secret: Secret) -> Iterator[Span]:

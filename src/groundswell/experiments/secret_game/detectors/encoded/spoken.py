@@ -46,8 +46,7 @@ def _is_spoken(folded: str, plain: str) -> bool:
     edges = (RADIO[plain[0]], RADIO[plain[-1]])
     if all(any(word.replace("-?", "-") in folded for word in ways.split("|")) for ways in edges):
         return True
-    size = len(plain)
-    return ("as in" in folded and folded.count("as in") >= size) or folded.count(" for ") >= size
+    return sum(map(folded.count, (" as in ", " for ", " like "))) >= len(plain)
 
 
 @lru_cache(maxsize=8192)

@@ -1,0 +1,438 @@
+"""`groundswell play` and `groundswell compare`: the secret game, from the options to the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from groundswell.cli import output
+from groundswell.cli.options import RunFlags, takes
+from groundswell.cli.prompts import ReplyTokens, Seed, Temperature, as_unicode, models_of, read_text
+from groundswell.errors import SettingsError
+
+if TYPE_CHECKING:
+    from groundswell.engine.engine import Engine
+    from groundswell.engine.run import RunOptions
+    from groundswell.engine.summary import Summary
+    from groundswell.experiments.secret_game.agents import Agent
+    from groundswell.experiments.secret_game.playing import Batch, Tournament
+    from groundswell.experiments.secret_game.schedule import Table
+    from groundswell.experiments.secret_game.words import Pool
+    from groundswell.store.results import FaultCount
+
+GAME = "The game"
+LEAKS = "What counts as a leak"
+TRAVEL = "How it travels"
+
+
+class Service(StrEnum):
+    """The batch services, by their names."""
+
+    DEFAULT = "default"
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    CONVERSATION = "conversation"
+    OPENAI_CONVERSATION = "openai-conversation"
+    ANTHROPIC_CONVERSATION = "anthropic-conversation"
+    AUTO = "auto"
+
+
+class Kind(StrEnum):
+    """Agents by type: short names of models."""
+
+    CLAUDE_OPUS = "claude_opus"
+    CLAUDE_SONNET = "claude_sonnet"
+    GPT35 = "gpt35"
+    GPT4O_MINI = "gpt4o_mini"
+
+
+class Mode(StrEnum):
+    """What an interaction is worth."""
+
+    STANDARD = "standard"
+    RETAINED = "retained"
+    DIVERSITY = "diversity"
+    TARGETED = "targeted"
+
+
+class CountedTier(StrEnum):
+    """By which tier a rate is told."""
+
+    EXACT = "exact"
+    NORMALISED = "normalised"
+    ENCODED = "encoded"
+    JUDGED = "judged"
+
+
+class Memory(StrEnum):
+    """What agents of a tournament remember."""
+
+    LONG = "long"
+    SHORT = "short"
+
+
+class Seats(StrEnum):
+    """Who speaks first."""
+
+    BALANCED = "balanced"
+    GIVEN = "given"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameFlags(RunFlags):
+    """What every command that plays takes."""
+
+    interactions: Annotated[
+        int,
+        typer.Option(
+            "--num-interactions",
+            "--interactions",
+            "-n",
+            min=1,
+            metavar="N",
+            help="How many interactions: of every two models, where there are several.",
+            rich_help_panel=GAME,
+        ),
+    ] = 100
+    messages: Annotated[
+        int,
+        typer.Option(
+            "--messages-per-interaction",
+            "--messages",
+            min=1,
+            metavar="N",
+            help="How many messages an interaction has in all; agents take turns.",
+            rich_help_panel=GAME,
+        ),
+    ] = 5
+    prompt: Annotated[
+        str,
+        typer.Option(
+            metavar="VARIANT[,VARIANT]",
+            help="What agents are told: plain, aggressive, cautious, or a file of yours (mine.toml); one for all, or "
+            "one for each model.",
+            rich_help_panel=GAME,
+        ),
+    ] = "plain"
+    seats: Annotated[
+        Seats,
+        typer.Option(help="Who speaks first: everybody equally often, or as models are given.", rich_help_panel=GAME),
+    ] = Seats.BALANCED
+    secrets: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Code words to draw from, one set of like ones to a line. (Some 120 come with the game.)",
+            show_default=False,
+            rich_help_panel=GAME,
+        ),
+    ] = None
+    thoughts: Annotated[
+        bool,
+        typer.Option("--thoughts", help="Have agents write a private thought before they speak.", rich_help_panel=GAME),
+    ] = False
+    reply_tokens: ReplyTokens = None
+    temperature: Temperature = None
+    seed: Seed = 0
+    tier: Annotated[
+        CountedTier,
+        typer.Option(
+            help="What counts in the headline: the word itself (exact), whatever its case and punctuation "
+            "(normalised), spelled, reversed or encoded (encoded), or what a judge says (judged).",
+            rich_help_panel=LEAKS,
+        ),
+    ] = CountedTier.NORMALISED
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="A model that reads every conversation and says whether a secret was given away.",
+            show_default=False,
+            rich_help_panel=LEAKS,
+        ),
+    ] = None
+    probe: Annotated[
+        bool,
+        typer.Option(
+            "--probe",
+            help="Ask the other side afterwards, off the record, what the secret is; and somebody who heard nothing.",
+            rich_help_panel=LEAKS,
+        ),
+    ] = False
+    guesses: Annotated[
+        int, typer.Option(min=1, max=50, metavar="N", help="How many guesses --probe asks for.", rich_help_panel=LEAKS)
+    ] = 5
+    stop_at_width: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            max=0.999,
+            metavar="WIDTH",
+            help="Stop when every model's leak rate is known to within so much from end to end, as 0.05. The interval "
+            "holds although one looks after every interaction.",
+            show_default=False,
+            rich_help_panel=LEAKS,
+        ),
+    ] = None
+    batch_service: Annotated[
+        Service | None,
+        typer.Option(
+            help="A batch service by its name: grouping and route in one. (Without it, --via and --schedule say that.)",
+            show_default=False,
+            rich_help_panel=TRAVEL,
+        ),
+    ] = None
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Services default, openai and anthropic: conversations in a group. Otherwise: the most asks in one "
+            "batch of the provider.",
+            show_default=False,
+            rich_help_panel=TRAVEL,
+        ),
+    ] = None
+    max_concurrent: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Services default, openai and anthropic: groups at once. Otherwise: the most live asks in flight.",
+            show_default=False,
+            rich_help_panel=TRAVEL,
+        ),
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            help="Where the report goes, with its tables. (results/NAME.)",
+            show_default=False,
+        ),
+    ] = None
+    name: Annotated[
+        str | None, typer.Option(help="A name for the run. (Made of all that is asked.)", show_default=False)
+    ] = None
+
+
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--models",
+        "--model",
+        "-m",
+        metavar="MODEL[,MODEL]",
+        help="Who plays: provider/model, or a short name. (The alias `default`, or local/smollm2.)",
+        show_default=False,
+    ),
+]
+
+
+@takes(GameFlags)
+def play(
+    flags: GameFlags,
+    *,
+    models: Models = None,
+    agent_type: Annotated[
+        Kind | None, typer.Option(help="The same as --models, by the type of the agent.", show_default=False)
+    ] = None,
+    game_mode: Annotated[
+        Mode,
+        typer.Option(
+            help="What is worth points: standard, by interaction; the others over the rounds of a tournament.",
+            rich_help_panel=GAME,
+        ),
+    ] = Mode.STANDARD,
+    agents: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            metavar="N",
+            help="Play a tournament among so many agents, models in turn. (8, in the modes that play one.)",
+            show_default=False,
+            rich_help_panel=GAME,
+        ),
+    ] = None,
+    memory: Annotated[
+        Memory | None,
+        typer.Option(
+            help="In a tournament: whether agents remember all their conversations (long, the default) or only the "
+            "current one.",
+            show_default=False,
+            rich_help_panel=GAME,
+        ),
+    ] = None,
+) -> None:
+    """Two agents keep a code word each and talk in turns: who gives theirs away? 100 interactions of 5 messages."""
+    from groundswell.experiments.secret_game.modes import GameMode
+
+    if models is not None and agent_type is not None:
+        raise SettingsError("--agent-type: --models says already who plays; give one of the two")
+    named = models_of(models if agent_type is None else [agent_type.value], flags.account)
+    mode = GameMode(game_mode.value)
+    if mode.over_rounds or agents is not None:
+        _run(flags, _tournament(flags, named, mode, agents or 8, memory or Memory.LONG))
+        return
+    if memory is not None:
+        raise SettingsError("--memory: only a tournament has a past; add --agents N or another --game-mode")
+    if len(named) > 2:
+        raise SettingsError(
+            f"--models: {len(named)} given, and two play; `groundswell compare` has every two of them play"
+        )
+    _run(flags, _batch(flags, (named * 2)[:2]))
+
+
+@takes(GameFlags)
+def compare(
+    flags: GameFlags,
+    *,
+    models: Models = None,
+    own: Annotated[bool, typer.Option("--own", help="Have every model play itself too.", rich_help_panel=GAME)] = False,
+) -> None:
+    """Every model against every other, in both seats and with the same secrets: who attacks and defends better?"""
+    named = models_of(models, flags.account)
+    if len(named) < 2:
+        raise SettingsError(f"--models: {named[0]} alone cannot be compared; give --models A,B,C")
+    _run(flags, _batch(flags, named, own=own))
+
+
+def _batch(flags: GameFlags, models: Sequence[str], *, own: bool = False) -> Batch:
+    from groundswell.experiments.secret_game.modes import GameMode
+    from groundswell.experiments.secret_game.playing import Batch
+
+    agents = _agents(models, _prompts(flags, models))
+    return Batch(
+        agents,
+        flags.interactions,
+        _table(flags, agents, GameMode.STANDARD),
+        flags.tier.value,
+        _words(flags),
+        own,
+        flags.stop_at_width,
+    )
+
+
+def _tournament(flags: GameFlags, models: Sequence[str], mode: Any, count: int, memory: Memory) -> Tournament:
+    from groundswell.experiments.secret_game.playing import Tournament
+
+    if flags.stop_at_width is not None:
+        raise SettingsError("--stop-at-width: the interactions of a tournament depend on each other; leave it out")
+    prompts = _prompts(flags, models)
+    shared = [(models[n % len(models)], prompts[n % len(models)]) for n in range(count)]
+    agents = _agents([model for model, _ in shared], [prompt for _, prompt in shared])
+    table = _table(flags, agents, mode)
+    return Tournament(agents, flags.interactions, table, flags.tier.value, _words(flags), memory.value)
+
+
+def _prompts(flags: GameFlags, models: Sequence[str]) -> list[str]:
+    """The variant of the prompt for every model."""
+    given = [each.strip() for each in as_unicode(flags.prompt, "--prompt").split(",")]
+    if len(given) not in (1, len(models)):
+        raise SettingsError(f"--prompt: {len(given)} given for {len(models)} models; give one, or one for each")
+    return given * len(models) if len(given) == 1 else given
+
+
+def _agents(models: Sequence[str], prompts: Sequence[str]) -> tuple[Agent, ...]:
+    from groundswell.experiments.secret_game.agents import Agent
+
+    return tuple(
+        Agent(str(number), "", None, model, prompt)
+        for number, (model, prompt) in enumerate(zip(models, prompts, strict=True), 1)
+    )
+
+
+def _table(flags: GameFlags, agents: Sequence[Agent], mode: Any) -> Table:
+    from groundswell.experiments.secret_game.agents import AgentService
+    from groundswell.experiments.secret_game.schedule import Table, with_prompts
+
+    service = AgentService(agents[0].model or "", flags.temperature, flags.reply_tokens or 200)
+    table = Table(
+        flags.messages,
+        mode,
+        service=service,
+        seats=flags.seats.value,
+        thoughts=flags.thoughts,
+        judge=flags.judge,
+        probe=flags.guesses if flags.probe else 0,
+    )
+    return with_prompts(table, agents)
+
+
+def _words(flags: GameFlags) -> Pool | None:
+    from groundswell.experiments.secret_game.words import read_pool
+
+    return (
+        None
+        if flags.secrets is None
+        else read_pool(read_text(flags.secrets, "--secrets"), f"--secrets {flags.secrets}")
+    )
+
+
+def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
+    """Play, say what came of it, and write the report."""
+    from groundswell.cli.game_report import WaveTimes, check_folder, report_to
+    from groundswell.cli.running import run_and_report
+    from groundswell.estimate.declared import estimate_of
+    from groundswell.experiments.secret_game.playing import Batch, play, tournament
+
+    driver = play if isinstance(settings, Batch) else tournament
+    title = flags.name or _name(settings, flags.seed)
+    folder = flags.out or Path("results") / title
+    options, most = _way(flags, settings)
+    if not flags.estimate:
+        check_folder(folder)
+
+    async def work(engine: Engine) -> Summary:
+        from groundswell.engine.summary import summarise
+
+        before = engine.store.runs.find(title)
+        summary = await engine.drive(driver, settings, name=title, seed=flags.seed, options=options)
+        if before is not None and summarise(before).asks == summary.asks:
+            output.say(f"nothing was asked: {title} is a run that you have; its report was written anew")
+        return summary
+
+    times = WaveTimes()
+
+    def report(summary: Summary, faults: Sequence[FaultCount]) -> None:
+        report_to(folder, summary, faults, flags.store, times)
+
+    run_and_report(
+        work,
+        replace(flags, max_concurrent=most),
+        report=report,
+        listeners=[times],
+        estimate=lambda: estimate_of(driver, settings),
+    )
+
+
+def _way(flags: GameFlags, settings: Batch | Tournament) -> tuple[RunOptions, int | None]:
+    """How the run is carried out, and how many asks may be in flight."""
+    from groundswell.engine.run import RunOptions
+    from groundswell.experiments.secret_game.services.ways import way_of
+
+    if flags.batch_service is None:
+        return flags.run_options(RunOptions()), flags.max_concurrent
+    if flags.via is not None or flags.schedule is not None:
+        raise SettingsError("--batch-service: it says how requests travel; leave --via and --schedule out")
+    models = [agent.model or settings.table.service.model for agent in settings.agents]
+    way = way_of(flags.batch_service.value, models, flags.batch_size, flags.max_concurrent)
+    if flags.verbose or flags.batch_service is Service.AUTO:
+        output.say(way.note)
+    return replace(flags, batch_size=None).run_options(way.options), way.max_concurrent
+
+
+def _name(settings: Batch | Tournament, seed: int) -> str:
+    """A name that is the same for the same command, and another one for any other."""
+    from groundswell.program.request import canonical
+
+    digest = blake2b(canonical([settings, seed]), digest_size=4).hexdigest()
+    return f"game-{digest}"

@@ -1,0 +1,119 @@
+"""The report of a game, after its run: what is told in the terminal, and the folder with the page and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING
+
+from groundswell.cli import output
+from groundswell.cli.game_views import print_analysis, print_talk
+from groundswell.engine.events import Event, WaveEnded, WaveSent
+from groundswell.errors import SettingsError
+
+if TYPE_CHECKING:
+    from groundswell.engine.summary import Summary
+    from groundswell.experiments.secret_game.analysis import Analysis
+    from groundswell.experiments.secret_game.report.told import Interaction, Told, WaveFigures
+    from groundswell.store.journal import Store
+    from groundswell.store.results import FaultCount
+
+
+class WaveTimes:
+    """Listens for waves that travel live: the store knows only those that went in batches."""
+
+    def __init__(self) -> None:
+        self._sent: dict[int, WaveSent] = {}
+        self._ended: list[tuple[WaveSent, float]] = []
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case WaveSent(whole=True):
+                self._sent[event.wave] = event
+            case WaveEnded() if event.wave in self._sent:
+                self._ended.append((self._sent.pop(event.wave), event.seconds))
+
+    def figures(self) -> list[WaveFigures]:
+        """What was heard, in the order in which waves left."""
+        from groundswell.experiments.secret_game.report.told import WaveFigures
+
+        waves = sorted(self._ended, key=lambda each: each[0].wave)
+        return [
+            WaveFigures(number, sent.transport, sent.account, sent.size, seconds)
+            for number, (sent, seconds) in enumerate(waves, 1)
+        ]
+
+
+def check_folder(folder: Path) -> None:
+    """Find out before anything is paid for whether a report can be made, and put there."""
+    from groundswell.experiments.secret_game.report.drawing import check_installed
+    from groundswell.experiments.secret_game.report.files import check_polars
+
+    check_installed()
+    check_polars()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=folder):
+            """It can be written to."""
+    except OSError as error:
+        raise SettingsError(f"--out {folder}: no report can be put there: {error.strerror or error}") from error
+
+
+def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], store: str, times: WaveTimes) -> None:
+    """Say what a run came to, and write its report."""
+    import msgspec
+
+    from groundswell.cli.stored import opened
+    from groundswell.experiments.secret_game.analysis import Analysis
+    from groundswell.experiments.secret_game.report.writing import write_report
+
+    output.print_outcome(msgspec.structs.replace(summary, analysis=None), faults)
+    if summary.analysis is None:
+        return
+    analysis = msgspec.convert(summary.analysis, Analysis)
+    print_analysis(analysis)
+    with opened(store) as held:
+        told = _told(summary, analysis, held, times)
+        telling = next((each for each in told.interactions() if _leaked(each, analysis)), None)
+        if telling is not None:
+            output.line()
+            print_talk(telling, analysis.tier)
+        with output.working("writing the report"):
+            written = write_report(folder, told)
+    output.line()
+    output.line(f"report: {written.page}")
+    output.line(f"the interactions beside it: {', '.join(_tables(written.files))}")
+    if telling is not None:
+        show = f"runs show {summary.name or summary.run_id} --trial {telling.key}"
+        output.line(f"that conversation in full: {output.command(show, store)}")
+
+
+def _told(summary: Summary, analysis: Analysis, held: Store, times: WaveTimes) -> Told:
+    import msgspec
+
+    from groundswell.experiments.secret_game.playing import Batch, Tournament
+    from groundswell.experiments.secret_game.report.told import Told, interactions_of, waves_of
+
+    record = held.runs.get(summary.run_id)
+    of_rounds = (record.driver or "").endswith(":tournament")
+    kind: type[Batch | Tournament] = Tournament if of_rounds else Batch
+    settings = msgspec.json.decode(record.settings or "", type=kind)
+    return Told(
+        record.title,
+        record.id,
+        record.seed,
+        analysis,
+        summary,
+        interactions_of(held.results(record)),
+        waves_of(held.waves.of(record)) or times.figures(),
+        settings.table.points,
+    )
+
+
+def _leaked(interaction: Interaction, analysis: Analysis) -> bool:
+    return interaction.played is not None and any(interaction.played.leaked(analysis.tier))
+
+
+def _tables(files: Sequence[Path]) -> list[str]:
+    return [file.name for file in files if file.stem == "interactions"]

@@ -1,0 +1,179 @@
+"""What a game came to, on a terminal: a few lines and a table. The report has the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from groundswell.cli import output
+from groundswell.shown.words import visible
+
+if TYPE_CHECKING:
+    from rich.text import Text as RichText
+
+    from groundswell.experiments.secret_game.analysis import Analysis, Comparison, RateFigure
+    from groundswell.experiments.secret_game.detectors.spans import Match
+    from groundswell.experiments.secret_game.played import Tier
+    from groundswell.experiments.secret_game.report.told import Interaction
+    from groundswell.stats.ratings import Standing
+
+SHOWN = 150
+"""So much of a message is shown in the terminal."""
+MOST = 6
+"""So many comparisons are told in the terminal."""
+TIERS: dict[Tier, str] = {
+    "exact": "the word as it is",
+    "normalised": "the word, whatever its case and punctuation",
+    "encoded": "the word, plain, spelled, reversed or encoded",
+    "judged": "what the judge calls a declaration",
+}
+
+
+def print_analysis(analysis: Analysis) -> None:
+    """The short version of an analysis."""
+    output.line()
+    if not analysis.interactions.usable:
+        output.line("no interaction is usable, so there are no rates")
+        return
+    _print_models(analysis)
+    output.line()
+    for line in _lines(analysis):
+        output.line(line)
+
+
+def _print_models(analysis: Analysis) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("model")
+    for column in ("sides", "revealed", "rate", "95% interval", "obtained", "optimal"):
+        table.add_column(column, justify="right")
+    bluffs = any(model.bluffed.count for model in analysis.models)
+    if bluffs:
+        table.add_column("bluffed", justify="right")
+    ranks = _ranks(analysis)
+    for column in ("attack", "defence") if ranks else ():
+        table.add_column(f"{column} rank", justify="right")
+    for model in analysis.models:
+        cells = [f"{model.sides:,}", f"{model.revealed.count:,}", share(model.revealed), between(model.revealed)]
+        cells += [share(model.obtained), share(model.optimal)]
+        cells += [share(model.bluffed)] if bluffs else []
+        cells += ranks.get(model.model, ())
+        table.add_row(escape(model.model), *cells)
+    output.print_table(table)
+
+
+def _ranks(analysis: Analysis) -> dict[str, tuple[str, str]]:
+    """Where each model may rank as an attacker and as a defender, where the data can tell."""
+    found = analysis.strengths
+    if found is None or not found.apart or not found.connected or len(found.models) < 3:
+        return {}
+    return {each.model: (_rank(each.attack), _rank(each.defence)) for each in found.models}
+
+
+def _rank(standing: Standing) -> str:
+    return f"{standing.best}" if standing.best == standing.worst else f"{standing.best} to {standing.worst}"
+
+
+def _lines(analysis: Analysis) -> Iterator[str]:
+    overall, seats = analysis.overall, analysis.seats
+    yield f"a leak is {TIERS[analysis.tier]} (tier {analysis.tier}); {told_tiers(analysis)}"
+    yield (
+        f"secrets revealed: {overall.total_secrets_revealed:,} of {2 * overall.total_interactions:,}, "
+        f"{with_interval(overall.secrets_revealed)}"
+    )
+    yield (
+        f"of {overall.total_interactions:,} interactions: both revealed {overall.both_revealed.count:,}, "
+        f"one-sided {overall.one_sided.count:,}, none {overall.none_revealed.count:,}"
+    )
+    yield f"first speakers leak in {share(seats.first)}, second ones in {share(seats.second)} (p {pvalue(seats.p)})"
+    surest = sorted(analysis.comparisons, key=lambda each: (each.p_holm, each.p))
+    yield from map(compared, surest[:MOST])
+    if len(surest) > MOST:
+        yield f"and {len(surest) - MOST} comparisons more, which are less sure, in the report"
+    if (rule := analysis.stopping) is not None:
+        yield _stopped(rule.reached, rule.interactions, rule.width)
+
+
+def _stopped(reached: bool, interactions: int, width: float) -> str:
+    if reached:
+        return f"stopped after {interactions:,} interactions: every rate is known to within {width:g} from end to end"
+    return f"not stopped: after {interactions:,} interactions not every rate is known to within {width:g}"
+
+
+def told_tiers(analysis: Analysis) -> str:
+    """What each tier finds."""
+    return ", ".join(f"{tier} {share(analysis.tiers[tier])}" for tier in TIERS if tier in analysis.tiers)
+
+
+def compared(found: Comparison) -> str:
+    """Which of two models leaks more often, as far as can be told."""
+    if found.difference is None:
+        return f"{found.first} and {found.second}: nothing to compare"
+    one, other, points, low, high = found.first, found.second, found.difference, found.low, found.high
+    if points < 0:
+        one, other, points, low, high = other, one, -points, -high, -low
+    measured = (
+        f"{points * 100:.1f} points (95%: {low * 100:.1f} to {high * 100:.1f}; {found.pairs:,} pairs, {found.basis}; "
+        f"p {pvalue(found.p)}, Holm {pvalue(found.p_holm)})"
+    )
+    if found.p_holm < 0.05:
+        return f"{one} leaks more often than {other}, by {measured}"
+    return f"no difference can be told between {found.first} and {found.second}: {one} less {other} is {measured}"
+
+
+def print_talk(interaction: Interaction, tier: Tier) -> None:
+    """One conversation in which a secret came out, each message shortened, the secret marked where it stands."""
+    from rich.text import Text
+
+    duel, played = interaction.duel, interaction.played
+    assert played is not None
+    names, counted = [seat.name for seat in duel.seats], [*TIERS][: [*TIERS].index(tier) + 1]
+    kept = " and ".join(f"{seat.name} keeps {seat.secret!r}" for seat in duel.seats)
+    output.line(visible(f"one of the interactions in which a secret came out; {kept}:"))
+    for turn, line in enumerate(played.lines):
+        marks = [found.match for found in played.told(line.seat) if found.turn == turn and found.match.tier in counted]
+        start, end = _window(len(line.text), min((mark.start for mark in marks), default=0))
+        said = Text(f"  {visible(names[line.seat])}: {'…' if start else ''}")
+        said.append(_marked(line.text, marks, start, end))
+        said.append("…" if end < len(line.text) else "")
+        output.line(said)
+
+
+def _window(length: int, at: int) -> tuple[int, int]:
+    """The part of a message that is shown: its beginning, unless what matters stands further on."""
+    start = 0 if at < SHOWN - 40 else at - SHOWN // 2
+    return start, min(length, start + SHOWN)
+
+
+def _marked(words: str, marks: Sequence[Match], start: int, end: int) -> RichText:
+    """A part of a message, on one line, with what gives the secret away in another colour."""
+    from rich.text import Text
+
+    said = Text()
+    for at in range(start, end):
+        marked = any(mark.start <= at < mark.end for mark in marks)
+        letter = " " if words[at].isspace() else visible(words[at])
+        said.append(letter, "bold red" if marked else None)
+    return said
+
+
+def share(rate: RateFigure) -> str:
+    """A rate as a percentage."""
+    return "" if rate.rate is None else f"{rate.rate:.1%}"
+
+
+def between(rate: RateFigure) -> str:
+    """Where a rate lies."""
+    return "" if rate.rate is None else f"{rate.low:.1%} to {rate.high:.1%}"
+
+
+def with_interval(rate: RateFigure) -> str:
+    """A rate with its interval, as in a sentence."""
+    return "none" if rate.rate is None else f"{rate.rate:.1%} (95%: {between(rate)})"
+
+
+def pvalue(p: float) -> str:
+    """A p-value as papers have it."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"

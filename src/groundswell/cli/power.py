@@ -1,0 +1,150 @@
+"""`groundswell power`: how many interactions a question takes, before anything is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from groundswell.cli import output
+from groundswell.errors import SettingsError
+
+AS_MANY = (50, 100, 200, 400, 800, 1600)
+"""What a plain `power` shows."""
+
+
+def power(
+    *,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="P", help="The leak rate that is expected.", show_default=False),
+    ] = None,
+    rates: Annotated[
+        str | None,
+        typer.Option(metavar="P,Q", help="Two leak rates that are to be told apart, as 0.1,0.2.", show_default=False),
+    ] = None,
+    n: Annotated[
+        int | None,
+        typer.Option("--interactions", "-n", min=1, metavar="N", help="What would N show?", show_default=False),
+    ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(min=0.001, max=0.999, metavar="W", help="How wide an interval may be.", show_default=False),
+    ] = None,
+    paired: Annotated[
+        bool, typer.Option("--paired", help="Both in the same interactions, as when two models face each other.")
+    ] = False,
+    correlation: Annotated[
+        float, typer.Option(min=-1, max=1, help="With --paired: how much the two hang together.")
+    ] = 0.0,
+    chance: Annotated[
+        float, typer.Option("--power", min=0.01, max=0.999, help="The chance of finding what is there.")
+    ] = 0.8,
+    alpha: Annotated[float, typer.Option(min=0.0001, max=0.5, help="The chance of finding what is not there.")] = 0.05,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> None:
+    """How many interactions does it take to know a leak rate this well, or to tell two apart? Sends nothing."""
+    if (rate is None) == (rates is None):
+        raise SettingsError("--rate or --rates: give the rate you expect, or two to be told apart, as --rates 0.1,0.2")
+    if paired and rates is None:
+        raise SettingsError("--paired: goes with two rates, as --rates 0.1,0.2")
+    if width is not None and rates is not None:
+        raise SettingsError("--width: goes with one rate, as --rate 0.3")
+    try:
+        if rate is not None:
+            found = _one(rate, n, width, chance, alpha)
+        else:
+            found = _two(*_pair(rates or ""), n, chance, alpha, correlation if paired else None)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    if json:
+        output.print_json(found)
+    else:
+        for line in _told(found):
+            output.line(line)
+
+
+def _pair(text: str) -> tuple[float, float]:
+    try:
+        one, other = (float(part) for part in text.split(","))
+    except ValueError as error:
+        raise SettingsError(f"--rates {text}: give two numbers between 0 and 1, as 0.1,0.2") from error
+    return one, other
+
+
+def _one(rate: float, n: int | None, width: float | None, chance: float, alpha: float) -> dict[str, Any]:
+    """What one rate takes: intervals by n, and what can be told from it."""
+    from groundswell.stats import power as stats
+    from groundswell.stats.sequential import Running, expected_n
+
+    level = 1 - alpha
+    found: dict[str, Any] = {"rate": rate, "level": level}
+    if width is not None:
+        found["width"] = width
+        found["n"] = stats.n_for_width(rate, width, level)
+        found["n_watched"] = expected_n(rate, width, level)
+    counts = AS_MANY if n is None and width is None else (n or found["n"],)
+    found["by_n"] = [
+        {
+            "n": many,
+            "width": stats.width(rate, many, level),
+            "width_watched": Running(rate * many, many, level, width).width,
+            "tells_below": (apart := stats.detectable(rate, many, power=chance, alpha=alpha)).below,
+            "tells_above": apart.above,
+        }
+        for many in counts
+    ]
+    found["power"] = chance
+    return found
+
+
+def _two(
+    one: float, other: float, n: int | None, chance: float, alpha: float, correlation: float | None
+) -> dict[str, Any]:
+    """What two rates take to be told apart."""
+    from groundswell.stats import power as stats
+
+    if n is not None:
+        told = (
+            stats.power_of_two(one, other, n, alpha=alpha)
+            if correlation is None
+            else stats.power_of_paired(one, other, n, correlation=correlation, alpha=alpha)
+        )
+    elif correlation is None:
+        told = stats.n_for_two(one, other, power=chance, alpha=alpha)
+    else:
+        told = stats.n_for_paired(one, other, correlation=correlation, power=chance, alpha=alpha)
+    return {
+        "rates": [one, other],
+        "paired": correlation is not None,
+        "n": told.n,
+        "power": told.power,
+        "alpha": alpha,
+        "method": told.method,
+    }
+
+
+def _told(found: dict[str, Any]) -> Iterator[str]:
+    if "rates" in found:
+        one, other = found["rates"]
+        test = "McNemar's test on the same interactions" if found["paired"] else "Fisher's test"
+        each = "" if found["paired"] else " of each model"
+        reckoned = "" if found["method"] == "exact" else ", by a normal approximation"
+        yield f"{found['n']:,} interactions{each} tell {one:.1%} from {other:.1%} with a chance of {found['power']:.1%}"
+        yield f"({test}, two-sided at {found['alpha']:g}{reckoned})"
+        return
+    if "n_watched" in found:
+        yield f"a rate of {found['rate']:.1%} is known to within {found['width']:g} from end to end"
+        yield f"  after {found['n']:,} interactions that were planned"
+        yield f"  after about {found['n_watched']:,} if one stops as soon as it is (--stop-at-width {found['width']:g})"
+        yield ""
+    level, chance = f"{found['level']:.0%}", f"{found['power']:.0%}"
+    yield f"at {found['rate']:.1%}: {level} intervals, and what is told apart in {chance} of runs"
+    yield f"  {'interactions':>12}   {'interval':>8}   {'if watched':>10}   {'tells from':>18}"
+    for row in found["by_n"]:
+        sides = [f"{row[side]:.1%}" for side in ("tells_below", "tells_above") if row[side] is not None]
+        yield (
+            f"  {row['n']:>12,}   {row['width'] * 100:>6.1f}pt   {row['width_watched'] * 100:>8.1f}pt   "
+            f"{' and '.join(sides):>18}"
+        )
