@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -379,7 +380,7 @@ def _words(flags: GameFlags) -> Pool | None:
 
 def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
     """Play, say what came of it, and write the report."""
-    from groundswell.cli.game_report import WaveTimes, check_folder, report_to
+    from groundswell.cli.game_report import WaveTimes, check_folder, report_to, write_to
     from groundswell.cli.running import run_and_report
     from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.secret_game.playing import Batch, play, tournament
@@ -397,7 +398,9 @@ def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
         before = engine.store.runs.find(title)
         summary = await engine.drive(driver, settings, name=title, seed=flags.seed, options=options)
         if before is not None and summarise(before).asks == summary.asks:
-            output.say(f"nothing was asked: {title} is a run that you have; its report was written anew")
+            output.say(f"nothing was asked: {title} is a run that you have; its report is written anew")
+        if flags.json and summary.analysis is not None:  # else it is written once its figures are told
+            await asyncio.to_thread(write_to, folder, summary, flags.store, times)
         return summary
 
     times = WaveTimes()

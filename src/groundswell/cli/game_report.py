@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from groundswell.engine.summary import Summary
     from groundswell.experiments.secret_game.analysis import Analysis
     from groundswell.experiments.secret_game.report.told import Told, WaveFigures
+    from groundswell.experiments.secret_game.report.writing import Written
     from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount
 
@@ -52,9 +53,10 @@ def check_folder(folder: Path) -> None:
 
     check_installed()
     check_polars()
+    place = folder.absolute()
+    nearest = next(each for each in (place, *place.parents) if each.exists())  # the rest is made with the report
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=folder):
+        with NamedTemporaryFile(dir=nearest):
             """It can be written to."""
     except OSError as error:
         raise SettingsError(f"--out {folder}: no report can be put there: {error.strerror or error}") from error
@@ -64,20 +66,29 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
     """Say what a run came to, and write its report."""
     import msgspec
 
-    from groundswell.cli.stored import opened
     from groundswell.experiments.secret_game.analysis import Analysis
-    from groundswell.experiments.secret_game.report.writing import write_report
 
     output.print_outcome(msgspec.structs.replace(summary, analysis=None), faults)
     if summary.analysis is None:
         return
-    analysis = msgspec.convert(summary.analysis, Analysis)
-    print_analysis(analysis)
-    with opened(store) as held, output.working("writing the report"):
-        written = write_report(folder, _told(summary, analysis, held, times))
+    print_analysis(msgspec.convert(summary.analysis, Analysis))
+    with output.working("writing the report"):
+        written = write_to(folder, summary, store, times)
     output.line()
     output.line(f"report: {written.page}")
     output.line(f"the interactions beside it: {', '.join(_tables(written.files))}")
+
+
+def write_to(folder: Path, summary: Summary, store: str, times: WaveTimes) -> Written:
+    """Write the report of a run that has figures."""
+    import msgspec
+
+    from groundswell.cli.stored import opened
+    from groundswell.experiments.secret_game.analysis import Analysis
+    from groundswell.experiments.secret_game.report.writing import write_report
+
+    with opened(store) as held:
+        return write_report(folder, _told(summary, msgspec.convert(summary.analysis, Analysis), held, times))
 
 
 def _told(summary: Summary, analysis: Analysis, held: Store, times: WaveTimes) -> Told:
