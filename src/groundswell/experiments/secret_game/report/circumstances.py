@@ -96,7 +96,12 @@ def stopping(analysis: Analysis) -> Section | None:
     if found is None:
         return None
     rows = [
-        (model, Number(f"{arm.n:,}"), Number(numbers.percent(arm.rate)), Number(numbers.interval(arm.low, arm.high)))
+        (
+            model,
+            Number(f"{arm.interactions:,}"),
+            Number(numbers.percent(arm.rate)),
+            Number(numbers.interval(arm.low, arm.high)),
+        )
         for model, arm in found.arms.items()
     ]
     state = "was reached" if found.reached else "was not reached"
