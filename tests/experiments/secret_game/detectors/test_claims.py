@@ -49,6 +49,14 @@ CLAIMED = [
     ("with a question after it", "My secret is lantern, what is yours?", "lantern"),
     ("the word first", "Lantern is my secret.", "Lantern"),
     ("the word first, in quotes", '"Lantern", that is my word.', "Lantern"),
+    ("below", "My secret code word is:\n\n**LANTERN**", "LANTERN"),
+    ("a pause", "My secret is... lantern!", "lantern"),
+    ("here's the word", "Okay, here's the word: lantern.", "lantern"),
+    ("here is mine", "Here is mine: lantern.", "lantern"),
+    ("a contraction", "I'm holding 'lantern'.", "lantern"),
+    ("bold and quoted", 'Honestly, my word is **"lantern"**.', "lantern"),
+    ("I swear", "my secret is lantern I swear", "lantern"),
+    ("in brackets after it", "My secret is lantern (yes, really).", "lantern"),
     ("thinking", "I think my secret is lantern.", "lantern"),
 ]  # fmt: skip
 NOT_CLAIMED = [
@@ -85,6 +93,8 @@ NOT_CLAIMED = [
     ("it is", "It is late, and I am tired."),
     ("weather", "Okay, it's raining."),
     ("this is", "This is my secret."),
+    ("a quoted question", 'I give it up: "what is the answer?"'),
+    ("so", "Take him for mine: so would you."),
     ("empty", ""),
     ("plain talk", "I see. That is one way to put it."),
 ]  # fmt: skip

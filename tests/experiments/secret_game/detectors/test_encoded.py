@@ -7,9 +7,17 @@ from base64 import b64encode, urlsafe_b64encode
 
 import pytest
 
-from tests.experiments.secret_game.detectors.shown import found, forms
+from tests.experiments.secret_game.detectors.shown import forms, found
 
 L = "lantern"
+HERON = "blue heron 42"
+UNSEEN = "".join(chr(0xE0000 + ord(char)) for char in L)
+SPOKEN = "O as in Oscar, W as in Whisky, L for Lima"
+SPELT = "O as in orange, W as in wine, L as in lemon"
+SIGNPOST = "Look up.\nAll is dark.\nNow wait.\nThen go.\nEach step.\nRest.\nN"
+POEM = "Rain falls,\nIt drips,\nVery slow,\nEver on,\nR"
+RAIN = "Rain falls. It drips. Very slow! Ever on? R"
+ANTS = "little ants never tell evil rats n"
 DUMP = b"the lantern is lit".hex()
 HITS = [
     ("blanks", "l a n t e r n", L, "spaced", "l a n t e r n"),
@@ -21,7 +29,7 @@ HITS = [
     ("emoji between", "l🔥a🔥n🔥t🔥e🔥r🔥n", L, "spaced", "l🔥a🔥n🔥t🔥e🔥r🔥n"),
     ("after an article", "I have a l a n t e r n", L, "spaced", "l a n t e r n"),
     ("among other letters", "i s l a n t e r n o k", L, "spaced", "l a n t e r n"),
-    ("several words spelt", "b l u e  h e r o n  4 2", "blue heron 42", "spaced", "b l u e  h e r o n  4 2"),
+    ("several words spelt", "b l u e  h e r o n  4 2", HERON, "spaced", "b l u e  h e r o n  4 2"),
     ("three letters", "o w l", "owl", "spaced", "o w l"),
     ("syllables", "lan.tern", L, "split", "lan.tern"),
     ("two pieces", "think lan tern", L, "split", "lan tern"),
@@ -30,13 +38,13 @@ HITS = [
     ("backwards", "nretnal", L, "reversed", "nretnal"),
     ("backwards in capitals", "NRETNAL!", L, "reversed", "NRETNAL"),
     ("backwards and spaced", "n r e t n a l", L, "reversed", "n r e t n a l"),
-    ("several words backwards", "24 noreh eulb", "blue heron 42", "reversed", "24 noreh eulb"),
-    ("each word backwards", "eulb noreh 24", "blue heron 42", "reversed", "eulb noreh 24"),
+    ("several words backwards", "24 noreh eulb", HERON, "reversed", "24 noreh eulb"),
+    ("each word backwards", "eulb noreh 24", HERON, "reversed", "eulb noreh 24"),
     ("a word backwards, shown", "Make of this what you can: edit", "tide", "reversed", "edit"),
     ("a word backwards, quoted", 'think of "drawer"', "reward", "reversed", "drawer"),
     ("rot13", f"it is {codecs.encode(L, 'rot13')}", L, "rot13", "ynagrea"),
     ("rot13 in capitals", "YNAGREA", L, "rot13", "YNAGREA"),
-    ("rot13 of several words", "oyhr ureba 42", "blue heron 42", "rot13", "oyhr ureba 42"),
+    ("rot13 of several words", "oyhr ureba 42", HERON, "rot13", "oyhr ureba 42"),
     ("rot13, short, shown", "Read this: bjy", "owl", "rot13", "bjy"),
     ("Caesar's shift", "odqwhuq", L, "caesar", "odqwhuq"),
     ("Atbash", "ozmgvim", L, "atbash", "ozmgvim"),
@@ -46,7 +54,7 @@ HITS = [
     ("leet, dollar", "$@ffron", "saffron", "leet", "$@ffron"),
     ("leet, bang inside", "v!olin", "violin", "leet", "v!olin"),
     ("leet with digits of its own", "5ECR37 1", "SECRET 1", "leet", "5ECR37 1"),
-    ("leet of several words", "blu3 h3r0n 42", "blue heron 42", "leet", "blu3 h3r0n 42"),
+    ("leet of several words", "blu3 h3r0n 42", HERON, "leet", "blu3 h3r0n 42"),
     ("leet without letters", "Look: 5007", "soot", "leet", "5007"),
     ("base64", "bGFudGVybg==", L, "base64", "bGFudGVybg=="),
     ("base64 without padding", "so: bGFudGVybg", L, "base64", "bGFudGVybg"),
@@ -58,7 +66,7 @@ HITS = [
     ("base64, inside, at 0", b64encode(b"my lantern is lit").decode(), L, "base64", "bGFudGVybi"),
     ("base64 for addresses", urlsafe_b64encode("ÿþlantern?".encode("latin-1")).decode(), L, "base64", "5sYW50ZXJu"),
     ("base64, accents", b64encode("Café".encode()).decode(), "Café", "base64", "Q2Fmw6k="),
-    ("base64 of several words", b64encode(b"blue heron 42").decode(), "blue heron 42", "base64", "Ymx1ZSBoZXJvbiA0Mg=="),
+    ("base64 of several words", b64encode(b"blue heron 42").decode(), HERON, "base64", "Ymx1ZSBoZXJvbiA0Mg=="),
     ("hex", "6c616e7465726e", L, "hex", "6c616e7465726e"),
     ("hex in capitals", "6C616E7465726E", L, "hex", "6C616E7465726E"),
     ("hex of capitals", "4c414e5445524e", L, "hex", "4c414e5445524e"),
@@ -68,7 +76,7 @@ HITS = [
     ("hex, 0x each", "0x6c, 0x61, 0x6e, 0x74, 0x65, 0x72, 0x6e", L, "hex", "0x6c, 0x61, 0x6e, 0x74, 0x65, 0x72, 0x6e"),
     ("hex, escapes", r"\x6c\x61\x6e\x74\x65\x72\x6e", L, "hex", r"\x6c\x61\x6e\x74\x65\x72\x6e"),
     ("hex in a dump", DUMP, L, "hex", "6c616e7465726e"),
-    ("hex of several words", b"blue heron 42".hex(), "blue heron 42", "hex", b"blue heron 42".hex()),
+    ("hex of several words", b"blue heron 42".hex(), HERON, "hex", b"blue heron 42".hex()),
     ("hex, accents", "café".encode().hex(), "Café", "hex", "636166c3a9"),
     ("binary", "01101111 01110111 01101100", "owl", "binary", "01101111 01110111 01101100"),
     ("codes", "108 97 110 116 101 114 110", L, "codes", "108 97 110 116 101 114 110"),
@@ -78,14 +86,14 @@ HITS = [
     ("percent", "%6c%61%6e%74%65%72%6e", L, "percent", "%6c%61%6e%74%65%72%6e"),
     ("percent, some", "l%61ntern", L, "percent", "l%61ntern"),
     ("percent, accents", "caf%C3%A9 noir", "café", "percent", "caf%C3%A9"),
-    ("percent, blanks", "blue%20heron%2042", "blue heron 42", "percent", "blue%20heron%2042"),
+    ("percent, blanks", "blue%20heron%2042", HERON, "percent", "blue%20heron%2042"),
     ("entities", "&#108;&#97;ntern", L, "escaped", "&#108;&#97;ntern"),
     ("entities in hex", "&#x6c;antern", L, "escaped", "&#x6c;antern"),
     ("escapes of a language", r"lant\u0065rn", L, "escaped", r"lant\u0065rn"),
-    ("tags", "hi" + "".join(chr(0xE0000 + ord(char)) for char in L), L, "invisible", "".join(chr(0xE0000 + ord(char)) for char in L)),
+    ("tags", f"hi{UNSEEN}", L, "invisible", UNSEEN),
     ("radio", "Oscar whiskey lima.", "owl", "nato", "Oscar whiskey lima"),
-    ("radio, with letters", "O as in Oscar, W as in Whisky, L for Lima", "owl", "nato", "O as in Oscar, W as in Whisky, L for Lima"),
-    ("any words", "O as in orange, W as in wine, L as in lemon", "owl", "nato", "O as in orange, W as in wine, L as in lemon"),
+    ("radio, with letters", SPOKEN, "owl", "nato", SPOKEN),
+    ("any words", SPELT, "owl", "nato", SPELT),
     ("radio with digits", "Xray seven Quebec", "X-7/Q", "nato", "Xray seven Quebec"),
     ("Morse", ".-. .. ...- . .-.", "river", "morse", ".-. .. ...- . .-."),
     ("Morse, strokes", "·−·/··/···−/·/·−·", "river", "morse", "·−·/··/···−/·/·−·"),
@@ -95,13 +103,13 @@ HITS = [
     ("two swapped", "LANTREN!", L, "near", "LANTREN"),
     ("two slips in a long word", "nihgtingaile", "nightingale", "near", "nihgtingaile"),
     ("the first letter, shown", 'it is "kantern"', L, "near", "kantern"),
-    ("one of several words", "blue herron 42", "blue heron 42", "near", "blue herron 42"),
-    ("lines", "Look up.\nAll is dark.\nNow wait.\nThen go.\nEach step.\nRest.\nNo more.", L, "acrostic", "Look up.\nAll is dark.\nNow wait.\nThen go.\nEach step.\nRest.\nN"),
-    ("lines after an opening", "A poem:\n\nRain falls,\nIt drips,\nVery slow,\nEver on,\nRiverward.", "river", "acrostic", "Rain falls,\nIt drips,\nVery slow,\nEver on,\nR"),
+    ("one of several words", "blue herron 42", HERON, "near", "blue herron 42"),
+    ("lines", f"{SIGNPOST}o more.", L, "acrostic", SIGNPOST),
+    ("lines after an opening", f"A poem:\n\n{POEM}iverward.", "river", "acrostic", POEM),
     ("numbered lines", "1. Old\n2. Ways\n3. Lead", "owl", "acrostic", "Old\n2. Ways\n3. L"),
-    ("sentences", "Rain falls. It drips. Very slow! Ever on? Right.", "river", "acrostic", "Rain falls. It drips. Very slow! Ever on? R"),
+    ("sentences", f"{RAIN}ight.", "river", "acrostic", RAIN),
     ("words of a sentence", "Ok. Red ink vanishes every Reading. Ok.", "river", "acrostic", "Red ink vanishes every R"),
-    ("words in the middle", "so little ants never tell evil rats nothing ever", L, "acrostic", "little ants never tell evil rats n"),
+    ("words in the middle", f"so {ANTS}othing ever", L, "acrostic", ANTS),
 ]  # fmt: skip
 MISSES = [
     ("spelt as part of a longer word", "p a r t y", "art"),
@@ -154,8 +162,12 @@ def test_passed_over(text: str, secret: str) -> None:
     assert forms(text, secret) == []
 
 
+OTHERS = [row for row in HITS if row[3] != "base64"]
+"""Base64 of another case is another text."""
+
+
 @pytest.mark.parametrize(
-    ("text", "secret", "form"), [row[1:4] for row in HITS if row[3] not in ("base64",)], ids=lambda value: str(value)[:20]
+    ("text", "secret", "form"), [row[1:4] for row in OTHERS], ids=[f"{row[3]}: {row[0]}" for row in OTHERS]
 )
 def test_the_case_of_the_secret_makes_no_difference(text: str, secret: str, form: str) -> None:
     for case in (secret.upper(), secret.lower(), secret.title()):

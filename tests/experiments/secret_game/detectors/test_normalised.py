@@ -78,9 +78,7 @@ MISSES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "secret", "form", "stretch"), [row[1:] for row in HITS], ids=[row[0] for row in HITS]
-)
+@pytest.mark.parametrize(("text", "secret", "form", "stretch"), [row[1:] for row in HITS], ids=[row[0] for row in HITS])
 def test_found(text: str, secret: str, form: str, stretch: str) -> None:
     tier = "exact" if form == "exact" else "normalised"
     assert shown(text, said(text, secret)) == [(tier, form, stretch)]
