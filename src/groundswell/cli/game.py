@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -379,7 +380,7 @@ def _words(flags: GameFlags) -> Pool | None:
 
 def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
     """Play, say what came of it, and write the report."""
-    from groundswell.cli.game_report import WaveTimes, check_folder, report_to
+    from groundswell.cli.game_report import WaveTimes, check_folder, report_to, write_to
     from groundswell.cli.running import run_and_report
     from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.secret_game.playing import Batch, play, tournament
@@ -397,7 +398,9 @@ def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
         before = engine.store.runs.find(title)
         summary = await engine.drive(driver, settings, name=title, seed=flags.seed, options=options)
         if before is not None and summarise(before).asks == summary.asks:
-            output.say(f"nothing was asked: {title} is a run that you have; its report was written anew")
+            output.say(f"nothing was asked: {title} is a run that you have; its report is written anew")
+        if flags.json and summary.analysis is not None:  # else it is written once its figures are told
+            await asyncio.to_thread(write_to, folder, summary, flags.store, times)
         return summary
 
     times = WaveTimes()
@@ -416,6 +419,7 @@ def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
 
 def _way(flags: GameFlags, settings: Batch | Tournament) -> tuple[RunOptions, int | None]:
     """How the run is carried out, and how many asks may be in flight."""
+    from groundswell.compose import provider_of
     from groundswell.engine.run import RunOptions
     from groundswell.experiments.secret_game.services.ways import way_of
 
@@ -424,7 +428,13 @@ def _way(flags: GameFlags, settings: Batch | Tournament) -> tuple[RunOptions, in
     if flags.via is not None or flags.schedule is not None:
         raise SettingsError("--batch-service: it says how requests travel; leave --via and --schedule out")
     models = [agent.model or settings.table.service.model for agent in settings.agents]
-    way = way_of(flags.batch_service.value, models, flags.batch_size, flags.max_concurrent)
+    way = way_of(
+        flags.batch_service.value,
+        models,
+        flags.batch_size,
+        flags.max_concurrent,
+        whose=lambda model: provider_of(model, None, flags.account or ()),
+    )
     if flags.verbose or flags.batch_service is Service.AUTO:
         output.say(way.note)
     return replace(flags, batch_size=None).run_options(way.options), way.max_concurrent

@@ -8,14 +8,15 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 from groundswell.cli import output
-from groundswell.cli.game_views import print_analysis
+from groundswell.cli.game_views import print_analysis, print_talk
 from groundswell.engine.events import Event, WaveEnded, WaveSent
 from groundswell.errors import SettingsError
 
 if TYPE_CHECKING:
     from groundswell.engine.summary import Summary
     from groundswell.experiments.secret_game.analysis import Analysis
-    from groundswell.experiments.secret_game.report.told import Told, WaveFigures
+    from groundswell.experiments.secret_game.report.told import Interaction, Told, WaveFigures
+    from groundswell.experiments.secret_game.report.writing import Written
     from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount
 
@@ -52,9 +53,10 @@ def check_folder(folder: Path) -> None:
 
     check_installed()
     check_polars()
+    place = folder.absolute()
+    nearest = next(each for each in (place, *place.parents) if each.exists())  # the rest is made with the report
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=folder):
+        with NamedTemporaryFile(dir=nearest):
             """It can be written to."""
     except OSError as error:
         raise SettingsError(f"--out {folder}: no report can be put there: {error.strerror or error}") from error
@@ -65,24 +67,42 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
     import msgspec
 
     from groundswell.cli.stored import opened
-    from groundswell.experiments.secret_game.analysis import Analysis
     from groundswell.experiments.secret_game.report.writing import write_report
 
     output.print_outcome(msgspec.structs.replace(summary, analysis=None), faults)
     if summary.analysis is None:
         return
-    analysis = msgspec.convert(summary.analysis, Analysis)
-    print_analysis(analysis)
-    with opened(store) as held, output.working("writing the report"):
-        written = write_report(folder, _told(summary, analysis, held, times))
+    with opened(store) as held:
+        told = _told(summary, held, times)
+        print_analysis(told.analysis)
+        telling = next((each for each in told.interactions() if _leaked(each, told.analysis)), None)
+        if telling is not None:
+            output.line()
+            print_talk(telling, told.analysis.tier)
+        with output.working("writing the report"):
+            written = write_report(folder, told)
     output.line()
     output.line(f"report: {written.page}")
     output.line(f"the interactions beside it: {', '.join(_tables(written.files))}")
+    if telling is not None:
+        show = f"runs show {summary.name or summary.run_id} --trial {telling.key}"
+        output.line(f"that conversation in full: {output.command(show, store)}")
 
 
-def _told(summary: Summary, analysis: Analysis, held: Store, times: WaveTimes) -> Told:
+def write_to(folder: Path, summary: Summary, store: str, times: WaveTimes) -> Written:
+    """Write the report of a run that has figures, and say nothing."""
+    from groundswell.cli.stored import opened
+    from groundswell.experiments.secret_game.report.writing import write_report
+
+    with opened(store) as held:
+        return write_report(folder, _told(summary, held, times))
+
+
+def _told(summary: Summary, held: Store, times: WaveTimes) -> Told:
+    """What the report of a run tells."""
     import msgspec
 
+    from groundswell.experiments.secret_game.analysis import Analysis
     from groundswell.experiments.secret_game.playing import Batch, Tournament
     from groundswell.experiments.secret_game.report.told import Told, interactions_of, waves_of
 
@@ -94,12 +114,16 @@ def _told(summary: Summary, analysis: Analysis, held: Store, times: WaveTimes) -
         record.title,
         record.id,
         record.seed,
-        analysis,
+        msgspec.convert(summary.analysis, Analysis),
         summary,
         interactions_of(held.results(record)),
         waves_of(held.waves.of(record)) or times.figures(),
         settings.table.points,
     )
+
+
+def _leaked(interaction: Interaction, analysis: Analysis) -> bool:
+    return interaction.played is not None and any(interaction.played.leaked(analysis.tier))
 
 
 def _tables(files: Sequence[Path]) -> list[str]:

@@ -22,7 +22,7 @@ class StoppingRule:
         if not 0 < width < 1:
             raise SettingsError(f"stop_at_width {width:g}: must be between 0 and 1; 0.05 is five points wide")
         self._width = width
-        self._arms = {model: Running() for model in dict.fromkeys(models)}
+        self._arms = {model: Running(aim=width) for model in dict.fromkeys(models)}
         self._seen = 0
         self.reached = False
 

@@ -19,7 +19,6 @@ class Side(NamedTuple):
     """One agent in one interaction."""
 
     agent: str
-    name: str
     model: str
     seat: int
     other: str
@@ -69,7 +68,8 @@ class Tally:
         self.tiers: dict[Tier, Counter[Leaked]] = {tier: Counter() for tier in TIERS}
         self.agents: dict[str, Kept] = defaultdict(Kept)
         self.models: dict[str, Kept] = defaultdict(Kept)
-        self.sides: dict[str, Side] = {}
+        self.arms: dict[str, str] = {}
+        """The arm that each agent plays for."""
         self.own: dict[str, Counter[Leaked]] = defaultdict(Counter)
         """As cells, where a model played itself."""
         self.facing: dict[tuple[str, str], Counter[Leaked]] = defaultdict(Counter)
@@ -105,7 +105,7 @@ class Tally:
                 self.tiers[tier][played.leaked(tier)] += 1
         for side in _sides(duel):
             self._rows[side.seat, duel.seats[side.seat].secret, side.other][side.model] = leaked[side.seat]
-            self.sides.setdefault(side.agent, side)
+            self.arms[side.agent] = side.model
             for kept in (self.agents[side.agent], self.models[side.model]):
                 self._count(kept, side.seat, played, leaked)
         self._count_messages(duel, played)
@@ -163,7 +163,7 @@ def paired(counts: Counter[Leaked]) -> Paired:
 
 def _sides(duel: Duel) -> Iterator[Side]:
     for place, seat in enumerate(duel.seats):
-        yield Side(seat.agent, seat.name, seat.arm, place, duel.seats[1 - place].arm)
+        yield Side(seat.agent, seat.arm, place, duel.seats[1 - place].arm)
 
 
 def _count_guesses(kept: Kept, guesses: Guesses) -> None:

@@ -27,7 +27,7 @@ ODD = st.text(st.sampled_from("lantern LANTERNаеñ\u0301\u200b-*_'’.:%&#;\\x
 def test_a_planted_secret_is_found_where_it_is(form: str, secret: str, before: list[str], after: list[str]) -> None:
     written = PLANTED[form](secret)
     assume(written != secret or form == "exact")
-    assume(form != "near" or not is_ordinary(written))
+    assume(form != "near" or (len(secret) >= 7 and not is_ordinary(written)))
     assume(form != "inflected" or not secret.endswith(("s", "x", "z", "h", "y", "2")))
     text = ("\n" if form == "acrostic" else " ").join([*before, written, *after])
     start = text.index(written)

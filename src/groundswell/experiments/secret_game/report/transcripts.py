@@ -72,7 +72,7 @@ def _secrets(duel: Duel, played: Played, tier: Tier) -> Html:
 def _message(duel: Duel, message: Message) -> Html:
     thought = [mark for mark in message.marks if mark.thought]
     said = [mark for mark in message.marks if not mark.thought]
-    parts = [tag("div", tag("b", message.name), f" {message.number}", class_="who")]
+    parts = [tag("div", tag("b", message.name), tag("span", f" message {message.number}"), class_="who")]
     if message.thought:
         parts.append(tag("div", marked(duel, message.thought, thought, message.by), class_="thought", dir="auto"))
     words = marked(duel, message.text, said, message.by) if message.text else tag("i", "(says nothing)")

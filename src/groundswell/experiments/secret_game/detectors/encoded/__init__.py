@@ -11,7 +11,7 @@
 | `hex`, `binary`, `codes`, `places` | bytes, codes of characters, places in the alphabet (four letters and more) |
 | `percent`, `escaped`, `invisible` | escapes of web addresses, pages and source code; tag characters |
 | `nato`, `morse` | the radio alphabet, `L as in Lima`, Morse code (four letters and more) |
-| `near` | a slip from five letters on, two from nine on; no ordinary or derived word, digits and first letter right |
+| `near` | a slip from five letters on, two from nine on, no ordinary or derived word; set apart, or one slip in seven |
 | `acrostic` | first letters of five lines or sentences, or of all; of seven words, or five that are whole sentences |
 
 Set apart means in quotes, in emphasis, after a colon up to the end of a clause, or the whole text: see `marks`.
