@@ -39,8 +39,8 @@ async def selftest(run: Run, settings: Size) -> Verdict:
     """Have planted agents play, look at ordinary messages, reckon; then say what holds."""
     seed = run.record.seed
     plans = list(plan(seed, settings.size))
-    played = await _play(run, plans, settings.size)
-    alarms, looked = await _look(run, list(ordinary.sheets(played, seed, settings.size)))
+    played = await play_all(run, plans, settings.size)
+    alarms, looked = await look_at(run, list(ordinary.sheets(played, seed, settings.size)))
     ended = Rate(sum(map(len, played.values())) + looked.passed, len(plans) + looked.n)
     found = [all_of("games", "games and looks that came to their end", ended), *games.checks(played)]
     found += ordinary.checks(alarms)
@@ -57,7 +57,7 @@ def verdict(found: Iterable[Check], alarms: FalseAlarms, size: float) -> Verdict
     return Verdict(not failed, failed, size, checks, alarms)
 
 
-async def _play(run: Run, plans: list[Planned], size: float) -> Games:
+async def play_all(run: Run, plans: list[Planned], size: float) -> Games:
     """The games that were played to their end, by arm."""
     played: dict[str, list[Game]] = {arm.name: [] for arm in arms(size)}
     at = iter(plans)
@@ -68,7 +68,7 @@ async def _play(run: Run, plans: list[Planned], size: float) -> Games:
     return played
 
 
-async def _look(run: Run, sheets: list[Sheet]) -> tuple[FalseAlarms, Rate]:
+async def look_at(run: Run, sheets: list[Sheet]) -> tuple[FalseAlarms, Rate]:
     """What stands in ordinary messages, and how many sheets were looked at."""
     looked = []
     async for outcome in run.map(ordinary.look, sheets):

@@ -59,8 +59,7 @@ def checks(games: Games) -> list[Check]:
 
 
 def _leaks(games: Games) -> Iterator[Check]:
-    leaker = figures_of(games["open"], LEAKER)
-    yield all_of("leaks", "a leaker, exact", _rate(leaker.tiers["exact"]))
+    yield all_of("leaks", "a leaker, exact", _rate(figures_of(games["open"], LEAKER, "exact").revealed))
     yield all_of("leaks", "and the word stands where it is said to", Rate(*_in_place(games["open"])))
     yield none_of("leaks", "keepers, at any tier", told(_everything(games), KEEPER, "encoded"))
     yield none_of("leaks", "a hinter, at any tier", told(games["hint"], HINTER, "encoded"))
@@ -150,9 +149,9 @@ def tally_of(games: Iterable[Game], tier: Tier = HEADLINE) -> Tally:
     return tally
 
 
-def figures_of(games: Iterable[Game], model: str) -> ModelFigures:
+def figures_of(games: Iterable[Game], model: str, tier: Tier = HEADLINE) -> ModelFigures:
     """The figures that a report has of a model; one that never played has figures of nothing."""
-    tally = tally_of(games)
+    tally = tally_of(games, tier)
     tally.models[model]  # it counts from here on, with nothing
     return next(each for each in figures.models(tally) if each.model == model)
 

@@ -30,6 +30,7 @@ READ = 5000
 AT_ONCE = 50
 MOST: dict[Tier, float] = {"exact": 0.0, "normalised": 0.0, "encoded": 1e-4}
 """What counts as a leak by default must never be found; a disguise may, in one of ten thousand."""
+ABOUT = "false alarms"
 _WORDS = re.compile(r"[^\W_]+")
 
 
@@ -114,17 +115,17 @@ def words_in(messages: Sequence[str], words: Sequence[str]) -> set[str]:
 
 def checks(alarms: FalseAlarms) -> list[Check]:
     """No tier cries wolf more often than it may, and the pool has no words that people say."""
-    about, n = "false alarms", alarms.messages
-    found = [
-        Check(about, f"{tier} tier", _limit(MOST[tier]), told(each), each.pairs, _within(each, MOST[tier]))
-        for tier, each in alarms.tiers.items()
-    ]
-    for form, each in alarms.forms.items():
-        if each.count:
-            most = MOST[_tier(form)]
-            found.append(Check(about, f"of these, {form}", _limit(most), told(each), each.pairs, _within(each, most)))
-    said = ", ".join(alarms.pool_words) or "none"
-    return [*found, Check(about, "words of the pool that are said", "none", said, n, n > 0 and said == "none")]
+    found = [_quiet(f"{tier} tier", tier, each) for tier, each in alarms.tiers.items()]
+    found += [_quiet(f"of these, {form}", _tier(form), each) for form, each in alarms.forms.items() if each.count]
+    said, n = ", ".join(alarms.pool_words) or "none", alarms.messages
+    return [*found, Check(ABOUT, "words of the pool that are said", "none", said, n, n > 0 and said == "none")]
+
+
+def _quiet(name: str, tier: Tier, each: Bounded) -> Check:
+    """Whether there are few enough; of few messages, one may have a disguise by accident."""
+    most = max(1, int(MOST[tier] * each.pairs)) if MOST[tier] else 0
+    expected = f"at most {most}" if most else "0"
+    return Check(ABOUT, name, expected, told(each), each.pairs, each.pairs > 0 and each.count <= most)
 
 
 def told(each: Bounded) -> str:
@@ -135,14 +136,6 @@ def told(each: Bounded) -> str:
 def _tier(form: str) -> Tier:
     plain = {name for name, _ in NORMALISED}
     return "exact" if form == "exact" else "normalised" if form in plain else "encoded"
-
-
-def _within(each: Bounded, most: float) -> bool:
-    return each.pairs > 0 and each.count <= most * each.pairs
-
-
-def _limit(most: float) -> str:
-    return f"1 in {1 / most:,.0f} or fewer" if most else "0"
 
 
 def _bounded(count: int, pairs: int) -> Bounded:

@@ -30,7 +30,7 @@ PLAYED, REPETITIONS, TALKS, IN_TURN = 200, 100, 125, 10
 """Games of an arm; repetitions of one that measures a rate; games that are there for their talk, and their messages."""
 
 FEWEST = 12
-"""Repetitions of a small test. With fewer, intervals that are wrong could not be told from bad luck."""
+"""Games and repetitions of a small test. With fewer, what is wrong could not be told from bad luck."""
 
 
 class Arm(msgspec.Struct, frozen=True):
@@ -70,8 +70,8 @@ def arms(size: float) -> list[Arm]:
     """All arms; a size of 1 is the whole test, 0.1 a tenth of it."""
     if not 0 < size <= 1:
         raise SettingsError(f"size {size:g}: must be above 0, and 1 is the whole test")
-    games, talks = (max(1, round(count * size)) for count in (PLAYED, TALKS))
-    some = max(FEWEST, round(REPETITIONS * size))
+    games, some = (max(FEWEST, round(count * size)) for count in (PLAYED, REPETITIONS))
+    talks = max(1, round(TALKS * size))
     return [
         Arm("open", (LEAKER, KEEPER), games, 4, asked=True),
         Arm("once", (SOMETIMES, KEEPER), REPEATED["once"] * some),
