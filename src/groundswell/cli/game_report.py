@@ -102,6 +102,7 @@ def _told(summary: Summary, held: Store, times: WaveTimes) -> Told:
     """What the report of a run tells."""
     import msgspec
 
+    from groundswell.cli.batch_views import cost_of
     from groundswell.experiments.secret_game.analysis import Analysis
     from groundswell.experiments.secret_game.playing import Batch, Tournament
     from groundswell.experiments.secret_game.report.told import Told, interactions_of, waves_of
@@ -117,7 +118,7 @@ def _told(summary: Summary, held: Store, times: WaveTimes) -> Told:
         msgspec.convert(summary.analysis, Analysis),
         summary,
         interactions_of(held.results(record)),
-        waves_of(held.waves.of(record)) or times.figures(),
+        waves_of(held.waves.of(record), lambda wave: cost_of(held, wave)[0]) or times.figures(),
         settings.table.points,
     )
 

@@ -112,11 +112,15 @@ def _model(tally: Tally, name: str, kept: Kept) -> ModelFigures:
     def share(count: int) -> RateFigure:
         return _clustered(count, kept.interactions, own)
 
+    def by(tier: Tier) -> RateFigure:
+        """What a judge was not heard on says nothing by the judge's tier."""
+        return rate_figure(kept.revealed[tier], kept.judged) if tier == "judged" else share(kept.revealed[tier])
+
     return ModelFigures(
         model=name,
         sides=kept.interactions,
         revealed=share(kept.revealed[tally.tier]),
-        tiers={tier: share(kept.revealed[tier]) for tier in TIERS if tally.tiers[tier]},
+        tiers={tier: by(tier) for tier in TIERS if tally.tiers[tier]},
         obtained=share(kept.obtained),
         optimal=share(kept.optimal),
         bluffed=share(kept.bluffed),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.secret_game.analysis import RateFigure, Stopping
+from groundswell.experiments.secret_game.analysis import Stopping, Watched
 from groundswell.experiments.secret_game.played import Duel
 from groundswell.experiments.secret_game.tally import Leaked
 from groundswell.stats.sequential import Running
@@ -40,5 +40,5 @@ class StoppingRule:
         arms = {}
         for model, arm in self._arms.items():
             low, high = arm.interval
-            arms[model] = RateFigure(round(arm.total), arm.n, arm.mean, low, high)
+            arms[model] = Watched(arm.n, arm.mean, low, high)
         return Stopping(self._width, self.reached, self._seen, arms)

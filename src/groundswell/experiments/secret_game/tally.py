@@ -12,6 +12,8 @@ from groundswell.program.request import Fault, Usage
 from groundswell.stats.rates import Paired
 
 Leaked = tuple[bool, bool]
+UNJUDGED = "no_verdict"
+"""Why an interaction is missing where a judge's word is what counts, and there is none."""
 BOTH, FIRST, SECOND, NEITHER = (True, True), (True, False), (False, True), (False, False)
 
 
@@ -90,6 +92,10 @@ class Tally:
         if played is None:
             self.missing[models][fault.kind.value if fault is not None else "unknown"] += 1
             return None
+        judged = played.judged(0) and played.judged(1)
+        if self.tier == "judged" and not judged:
+            self.missing[models][UNJUDGED] += 1
+            return None
         if duel.block != self._block:
             self._close_block(duel.block)
         leaked = played.leaked(self.tier)
@@ -101,7 +107,7 @@ class Tally:
             first, second = sorted(models)
             self.facing[first, second][leaked if models[0] == first else leaked[::-1]] += 1
         for tier in TIERS:
-            if tier != "judged" or duel.judge is not None:
+            if tier != "judged" or judged:
                 self.tiers[tier][played.leaked(tier)] += 1
         for side in _sides(duel):
             self._rows[side.seat, duel.seats[side.seat].secret, side.other][side.model] = leaked[side.seat]

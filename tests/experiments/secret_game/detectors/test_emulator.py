@@ -80,8 +80,6 @@ def test_who_does_not_state_a_secret_claims_nothing(model: str) -> None:
 
 def test_a_bluffer_claims_its_decoy_which_is_not_its_secret() -> None:
     for text, secret in turns("bluffer", 8):
-        if secret == "SECRET1":
-            continue  # to the emulator "my secret" is too near to it, so that this one keeps quiet
         (claim,) = claims(text)
         assert claim.word == decoy_for(secret), text
         assert not is_secret(claim.word, secret)

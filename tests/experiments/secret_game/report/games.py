@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 from groundswell.engine.summary import Asks, Cost, Paid, Summary, Trials
 from groundswell.experiments.secret_game import figures
+from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis, Interactions
 from groundswell.experiments.secret_game.duel import examine
 from groundswell.experiments.secret_game.modes import STANDARD_POINTS
@@ -81,7 +82,7 @@ def analysed(interactions: Iterable[Interaction], tier: Tier = "normalised", *, 
         messages_per_interaction=len(SAID),
         interactions=Interactions(planned, tally.usable, lost, open_),
         overall=figures.overall(tally),
-        agents=figures.agents(tally, {}),
+        agents=figures.agents(tally, [Agent("a0", "Agent 1"), Agent("a1", "Agent 2")], {}),
         models=figures.models(tally),
         pairs=figures.pairs(tally),
         tiers=figures.tiers(tally),

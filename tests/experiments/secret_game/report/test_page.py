@@ -212,7 +212,7 @@ def test_every_figure_is_that_of_the_analysis() -> None:
     ]
     assert analysis.stopping is not None
     assert [row[1:] for row in tables.of("The rule to stop")] == [
-        [str(arm.n), numbers.percent(arm.rate), numbers.interval(arm.low, arm.high)]
+        [str(arm.interactions), numbers.percent(arm.rate), numbers.interval(arm.low, arm.high)]
         for arm in analysis.stopping.arms.values()
     ]
     assert analysis.strengths is not None

@@ -109,3 +109,13 @@ def test_silence_and_cut_messages_are_said_so() -> None:
 
 def test_without_conversations_there_is_no_section() -> None:
     assert transcripts([], 0, "run1", "normalised") is None
+
+
+def test_a_leak_that_only_another_tier_finds_is_said_to_be_one() -> None:
+    section = transcripts([game(("Here: v e l v e t", "Well."))], 1, "run1", "normalised")
+    assert section is not None
+    text = Walked(section.body).text
+    assert "both kept their secrets by the normalised tier" in text
+    assert "secret velvet: kept, but leaked in message 1 by the encoded tier" in text
+    assert "secret lantern: kept" in text
+    assert "secret lantern: kept, but" not in text

@@ -84,7 +84,7 @@ def agents(analysis: Analysis) -> Section | None:
     heads = ["agent", "model", ">interactions", ">revealed", ">obtained", ">optimal", ">points"]
     rows = [
         (
-            each.name if each.name == each.id else f"{each.name} ({each.id})",
+            each.name if each.id in each.name else f"{each.name} ({each.id})",
             each.model,
             Number(f"{each.interactions:,}"),
             *(Number(numbers.stacked(r, counted=True)) for r in (each.revealed, each.obtained, each.optimal)),

@@ -102,7 +102,8 @@ tbody th{min-width:6rem;max-width:8rem;position:sticky;left:0;background:var(--g
 @media print{{:root{{{LIGHT}}}}}
 """
     + """
-@media print{@page{margin:18mm 16mm}html{font-size:10.5pt}body{font-size:1rem}main{max-width:none;padding:0}nav,summary::marker{display:none}
+@media print{@page{margin:18mm 16mm}html{font-size:10.5pt}body{font-size:1rem}
+main{max-width:none;padding:0}nav,summary::marker{display:none}
 h2{break-after:avoid}figure,tr,.message,.card{break-inside:avoid}.wide{overflow:visible}
 table{font-size:7.5pt}details::details-content{content-visibility:visible;block-size:auto}svg{min-width:0!important}a{color:inherit;text-decoration:none}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
