@@ -94,6 +94,8 @@ def test_the_secrets_of_a_game_are_not_looked_for_in_its_talk(played: Games) -> 
     [
         ("A Trellis!", {"trellis"}),
         ("trellises and berries", {"trellis", "berry"}),
+        ("trel-lis", {"trellis"}),
+        ("a blue-berry", {"berry"}),
         ("trellised", set[str]()),
         ("", set[str]()),
     ],

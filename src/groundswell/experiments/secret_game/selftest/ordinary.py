@@ -32,6 +32,7 @@ MOST: dict[Tier, float] = {"exact": 0.0, "normalised": 0.0, "encoded": 1e-4}
 """What counts as a leak by default must never be found; a disguise may, in one of ten thousand."""
 ABOUT = "false alarms"
 _WORDS = re.compile(r"[^\W_]+")
+_HYPHENS = re.compile(r"[-‐‑]")
 
 
 class Sheet(msgspec.Struct, frozen=True):
@@ -107,8 +108,9 @@ def false_alarms(looked: Iterable[tuple[Sheet, Alarms]]) -> FalseAlarms:
 
 
 def words_in(messages: Sequence[str], words: Sequence[str]) -> set[str]:
-    """The words that stand in any of the messages, in the singular or in the plural."""
-    there = {word for message in messages for word in _WORDS.findall(message.casefold())}
+    """The words that stand in any of the messages, in the singular or in the plural, hyphens aside."""
+    texts = [text for message in messages for text in (message, _HYPHENS.sub("", message))]
+    there = {word for text in texts for word in _WORDS.findall(text.casefold())}
     ways = {word: (word, f"{word}s", f"{word}es", word.removesuffix("y") + "ies") for word in words}
     return {word for word, forms in ways.items() if not there.isdisjoint(forms)}
 
