@@ -7,9 +7,11 @@ MODEL := $(VENV)/.model
 
 .PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-peers clean
 
-# Four conversations between two instances of a real model on this machine.
+# The secret game on a real model on this machine: who gives their word away, and a report of it.
 demo: $(MODEL)
-	$(BIN)/python examples/duel.py
+	rm -f demo.db demo.db-*
+	$(BIN)/groundswell play --interactions 8 --messages 4 --reply-tokens 32 --temperature 0.6 --seed 7 \
+		--name demo --store demo.db --out results/demo
 
 test: $(MODEL)
 	$(BIN)/pytest -n 2 -m "not slow"

@@ -1,10 +1,7 @@
-"""Two agents each keep a secret word and try to find out the other's. Who lets theirs slip?
+"""Two agents each keep a secret word and try to find out the other's: the secret game as an experiment in a file.
 
-`make demo` plays four duels between two instances of a real, small model on this machine: no key, no network. Any other
-models can play; characters of the emulated one (docs/emulated-model.md) leak at known rates, so that we know what the
-count should come to.
+`groundswell play` has the whole game, with balanced seats, detectors and a report; this is how small one can begin.
 
-python examples/duel.py [MODEL MODEL]
 groundswell run examples/duel.py:tournament --set duels=200 --set 'models=["emulated/keeper","emulated/leaker:0.1"]'
 groundswell run examples/duel.py:tournament --set 'models=["openai/gpt-4o-mini","openai/gpt-4o"]' --estimate
 groundswell run examples/duel.py:tournament --set 'models=["openai/gpt-4o-mini","openai/gpt-4o"]' --via batch
@@ -81,47 +78,22 @@ def duels_of(settings: Settings, seed: int) -> list[Duel]:
     return [Duel(pairings[n % 4], (a, b), settings.turns) for n, (a, b) in enumerate(secrets)]
 
 
-async def tournament(run: Run, settings: Settings) -> dict[str, object]:
+async def tournament(run: Run, settings: Settings) -> dict[str, str]:
     """Play all duels; then who leaked how often."""
-    played, leaked, telling, found = Counter[str](), Counter[str](), None, False
+    played, leaked = Counter[str](), Counter[str]()
     async for outcome in run.map(duel, duels_of(settings, run.record.seed)):
         if (talk := outcome.result) is not None:
             played.update(talk.duel.models)
             leaked.update(model for model, told in zip(talk.duel.models, talk.leaked, strict=True) if told)
-            telling = outcome.key if telling is None or (any(talk.leaked) and not found) else telling
-            found = found or any(talk.leaked)
-    return {"played": played, "leaked": leaked, "telling": telling}
+    return {model: _told(Rate(leaked[model], played[model])) for model in played}
+
+
+def _told(rate: Rate) -> str:
+    low, high = rate.interval()
+    return f"{rate.passed} of {rate.n} leaked (95%: {low:.1%} to {high:.1%})"
 
 
 @estimates(tournament)
 def expected(settings: Settings) -> Estimate:
     """For --estimate: nobody says much in one turn of a game."""
     return rehearse(duel, duels_of(settings, 0), replies=(3, 120))
-
-
-if __name__ == "__main__":
-    import sys
-
-    from groundswell.cli.running import drive, read_result
-
-    one, two, *_ = sys.argv[1:] or Settings().models
-    summary = drive(tournament, Settings(models=(one, two)), store="demo.db", seed=7)
-    run_id, analysis = summary.run_id, summary.analysis
-    talk = read_result("demo.db", run_id, analysis["telling"], Talk)
-    secrets = " and ".join(f"{name} keeps {secret!r}" for name, secret in zip(NAMES, talk.duel.secrets, strict=True))
-    print(f"\nOne of {summary.trials.usable} duels; {secrets}:\n")
-    for turn, line in enumerate(talk.lines):
-        print(f"  {NAMES[turn % 2]}: {line}")
-    print("\n  model              played   said their word   95% interval")
-    for model, played in analysis["played"].items():
-        leaked = Rate(analysis["leaked"].get(model, 0), played)
-        low, high = leaked.interval()
-        print(f"  {model:<17}{played:>8}{leaked.passed:>12} ({leaked.value:.0%}){low:>10.0%} to {high:.0%}")
-    sent, kept = summary.asks.sent, summary.asks.cached
-    print(f"\n{sent} replies in {summary.seconds:.0f} s, each on disk before it was used", end="")
-    print(f"; {kept} were there already. Next:" if kept else ". Next:")
-    print("  . .venv/bin/activate")
-    print('  groundswell ask "Why is the sky blue?" --samples 2')
-    print(f"  groundswell runs show {run_id} --trial {analysis['telling']} --store demo.db")
-    print(f"  groundswell runs resume {run_id} --store demo.db              # finished: asks nothing, says the same")
-    print(f"  groundswell runs fork {run_id} --set duels=6 --store demo.db      # asks only in the two new duels")

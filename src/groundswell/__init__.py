@@ -14,8 +14,8 @@ General layout, from the inside out; imports point only this way:
     estimate/     what a run would use and cost, before anything is sent
     compose.py    builds an engine from settings; `groundswell.open` is here
     loop.py       the event loop that everything runs on
-    stats/        rates with intervals (pure)
-    experiments/  programs with their drivers; prompting/ is what `groundswell ask` and `map` run
+    stats/        statistics that every experiment uses (pure)
+    experiments/  programs with their drivers; prompting/ is what `groundswell ask` and `map` run, secret_game/ `play`
     portal.py     the same for scripts and notebooks that are not async
     testing/      fakes, crash harness, and conformance suites for your own parts
     cli/          the command line

@@ -1,8 +1,9 @@
-"""The demo: the same for everyone, and the commands that it prints work."""
+"""The demo: what `make demo` runs, as it stands in the Makefile."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -11,16 +12,23 @@ from pathlib import Path
 import pytest
 
 import groundswell
-from tests.cli.conftest import CommandLine
 from tests.local_model import needs_model
 
-DEMO = Path(__file__).parents[2] / "examples" / "duel.py"
+ROOT = Path(__file__).parents[2]
 
 
-def demo(folder: Path, *models: str) -> str:
+def recipe() -> list[str]:
+    """The command of the demo, without the program."""
+    made = re.search(r"^demo:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert made is not None
+    lines = made[1].replace("\\\n", " ").splitlines()
+    return shlex.split(lines[-1])[1:]
+
+
+def demo(folder: Path, *more: str) -> str:
     source = str(Path(groundswell.__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, str(DEMO), *models],
+        [sys.executable, "-m", "groundswell", *recipe(), *more],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -30,37 +38,23 @@ def demo(folder: Path, *models: str) -> str:
     return done.stdout
 
 
-def test_the_demo_is_deterministic_and_its_commands_work(cli: CommandLine, tmp_path: Path) -> None:
-    folders = [tmp_path / "one", tmp_path / "two"]
-    for folder in folders:
-        folder.mkdir()
-    first, second = [demo(folder, "emulated/keeper", "emulated/leaker:0.1") for folder in folders]
-    assert first.partition("replies in")[0] == second.partition("replies in")[0]
-    assert "One of 4 duels; Ada keeps" in first
-    assert "emulated/keeper         4           0 (0%)" in first
+def checked(told: str, folder: Path, model: str) -> None:
+    """The demo tells a rate with its interval, and writes a page."""
+    assert "8 usable of 8 planned" in told
+    assert re.search(rf"^{model} +16 +\d+ +[\d.]+% +[\d.]+% to [\d.]+%", told, re.MULTILINE)
+    page = (folder / "results" / "demo" / "report.html").read_text()
+    assert page.count("<svg") >= 3
+    assert model in page
 
-    commands = [
-        line.strip().partition("#")[0] for line in first.splitlines() if line.endswith("demo.db") or "#" in line
-    ]
-    cli.store = folders[0] / "demo.db"
-    outputs = [cli(*_words(command)).stdout for command in commands]
-    assert "[0] Ada (emulated/" in outputs[0]
-    assert "24 sent\n" in outputs[1]
-    assert "12 sent, 24 cached" in outputs[2]
+
+def test_the_demo_with_another_model(tmp_path: Path) -> None:
+    told = demo(tmp_path, "--models", "emulated/leaker:0.3")
+    checked(told, tmp_path, "emulated/leaker:0.3")
+    assert "one of the interactions in which a secret came out" in told
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @needs_model
 def test_the_demo_plays_a_real_model(tmp_path: Path) -> None:
-    told = demo(tmp_path)
-    assert "One of 4 duels; Ada keeps" in told
-    assert "24 replies in" in told
-    assert "local/smollm2" in told
-
-
-def _words(command: str) -> list[str]:
-    """The words of a printed command, with the store left to the environment."""
-    words = shlex.split(command)[1:]
-    at = words.index("--store")
-    return words[:at] + words[at + 2 :]
+    checked(demo(tmp_path), tmp_path, "local/smollm2")

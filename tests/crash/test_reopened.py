@@ -74,7 +74,7 @@ def test_trials_that_ended_are_not_asked_for_again_after_a_map_was_left(tmp_path
                 taken.append(outcome)
                 if len(taken) == take:
                     break
-            await outcomes.aclose()  # type: ignore[attr-defined]
+            await outcomes.aclose()
             left.set()
         return taken
 

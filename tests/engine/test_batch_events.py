@@ -87,7 +87,7 @@ async def leave_early(run: Run, some: list[Talk]) -> list[Outcome[Any]]:
     """A driver that has seen enough after one outcome, and goes on with others."""
     outcomes = run.map(talk, some)
     first = [await anext(outcomes)]
-    await outcomes.aclose()  # type: ignore[attr-defined]
+    await outcomes.aclose()
     return [*first, *[outcome async for outcome in run.map(talk, talks(3, "m", "m"))]]
 
 

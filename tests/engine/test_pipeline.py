@@ -202,7 +202,7 @@ def test_nothing_is_stuck_when_the_first_ask_of_a_wave_is_dropped(store: Path) -
             run = engine.run("story", options=RunOptions(window=50))
 
             outcomes = run.map(embed, ["first"])
-            asked: asyncio.Task[Any] = asyncio.create_task(anext(outcomes))  # type: ignore[arg-type]
+            asked: asyncio.Task[Any] = asyncio.create_task(anext(outcomes))
             await in_time(lambda: len(run.open) == 1)
             tasks = submitted(run, 3, embed)
             await in_time(lambda: len(run.open) == 4)

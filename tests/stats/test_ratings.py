@@ -323,3 +323,16 @@ def test_what_the_contests_cannot_tell_is_said(
 def test_nonsense_is_refused(wrong: Callable[[], object], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         wrong()
+
+
+def test_models_that_never_leaked_share_their_ranks() -> None:
+    """Nothing in the data says which of two that never leaked keeps better, however often one draws anew."""
+    meetings = [
+        Meeting(one, other, 0, 12 if one == "leaker" else 0, 12 if other == "leaker" else 0, 28)
+        for one in ("keeper", "bluffer", "leaker", "other")
+        for other in ("keeper", "bluffer", "leaker", "other")
+        if one != other
+    ]
+    found = {each.model: each.defence for each in strengths(meetings, resamples=200).models}
+    assert {(found[name].best, found[name].worst) for name in ("keeper", "bluffer", "other")} == {(1, 3)}
+    assert (found["leaker"].best, found["leaker"].worst) == (4, 4)

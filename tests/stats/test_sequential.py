@@ -68,6 +68,30 @@ def test_it_holds_for_the_means_of_pairs_however_they_hang_together(p: float, to
     assert ever_wrong(anytime, pair_means(p, together), p, grain=0.5) <= 0.05
 
 
+@pytest.mark.parametrize("aim", [0.05, 0.2])
+@pytest.mark.parametrize("p", [0.02, 0.3, 0.5])
+def test_whoever_aims_at_a_width_is_not_wrong_more_often(p: float, aim: float) -> None:
+    look = partial(anytime, aim=aim)
+    assert 0 < ever_wrong(look, coins(p, seed=3), p) <= 0.05
+    assert ever_wrong(look, pair_means(p, 0.6, seed=4), p, grain=0.5) <= 0.05
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.3, 0.5])
+@pytest.mark.parametrize("width", [0.05, 0.1])
+def test_aiming_saves_a_good_deal_of_what_not_aiming_takes(rate: float, width: float) -> None:
+    n = expected_n(rate, width)
+    assert Running(rate * n, n).width > width
+    assert Running(rate * 1.6 * n, round(1.6 * n)).width > width or rate < 0.1
+
+
+@given(SUMS, st.floats(0.01, 1.0))
+def test_one_that_aims_holds_the_mean_and_is_mirrored(sums: tuple[float, int], aim: float) -> None:
+    total, n = sums
+    low, high = anytime(total, n, aim=aim)
+    assert 0 <= low <= total / n <= high <= 1
+    assert anytime(n - total, n, aim=aim) == pytest.approx((1 - high, 1 - low), abs=1e-9)
+
+
 @pytest.mark.parametrize("p", [0.2, 0.5])
 def test_wilsons_interval_is_wrong_far_more_often_if_it_is_looked_at_every_time(p: float) -> None:
     assert ever_wrong(lambda total, n: wilson(int(total), n), coins(p), p) > 0.3
@@ -151,14 +175,14 @@ def test_sums_of_fractions_may_be_off_by_rounding() -> None:
 )
 def test_so_many_are_enough_and_one_fewer_is_not(rate: float, width: float, level: float) -> None:
     n = expected_n(rate, width, level)
-    assert Running(rate * n, n, level).width <= width
-    assert n == 1 or Running(rate * (n - 1), n - 1, level).width > width
+    assert Running(rate * n, n, level, width).width <= width
+    assert n == 1 or Running(rate * (n - 1), n - 1, level, width).width > width
 
 
 def test_runs_that_stop_when_it_is_narrow_take_about_as_long_as_was_said() -> None:
     random, lengths = Random(5), []
     for _ in range(30):
-        running = Running()
+        running = Running(aim=0.25)
         while running.width > 0.25:
             running = running.add(float(random.random() < 0.3))
         lengths.append(running.n)
@@ -176,6 +200,7 @@ def test_runs_that_stop_when_it_is_narrow_take_about_as_long_as_was_said() -> No
         lambda: Running().add(float("nan")),
         lambda: expected_n(1.2, 0.1),
         lambda: expected_n(0.2, 0),
+        lambda: anytime(1, 3, aim=0),
         lambda: expected_n(0.2, 1e-9),
     ],
 )

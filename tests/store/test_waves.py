@@ -51,6 +51,16 @@ def test_open_waves_of_all_runs_or_of_one(store: Store, planted: Planted) -> Non
     assert store.waves.open(duels)[0].number == 4
 
 
+def test_all_waves_of_a_run(store: Store, planted: Planted) -> None:
+    duels, other = store.runs.create("duels", 0), store.runs.create(None, 0)
+    planted.send(duels, 1, 3, "batch_1")
+    planted.send(duels, 4, 2)
+    planted.send(other, 2, 2)
+    planted.end(duels, 1)
+    found = [(wave.number, wave.size, wave.ended_at is None) for wave in store.waves.of(duels)]
+    assert found == [(1, 3, False), (4, 2, True)]
+
+
 def test_a_wave_that_said_nothing_of_itself(store: Store, planted: Planted) -> None:
     record = store.runs.create("r", 0)
     planted.send(record, 1, 1, about=About())

@@ -140,13 +140,9 @@ def _until(sight: Sight, now: float) -> str:
 def more(store: Store, wave: StoredWave) -> dict[str, Any]:
     """What the store can tell of a wave beside what is in the list."""
     kinds: Counter[str] = Counter()
-    spent, unknown = 0.0, 0
-    prices = ModelPrices(load_here)
     for settlement in store.waves.settled(wave):
         kinds[settlement.kind.value if isinstance(settlement, Fault) else "reply"] += 1
-        if isinstance(settlement, Reply | Embedding):
-            price = _price(prices, wave, settlement.usage)
-            spent, unknown = spent + (price or 0.0), unknown + (price is None)
+    usd, unknown = cost_of(store, wave)
     return {
         "status": store.runs.state(store.runs.get(wave.run)),
         "trials": store.waves.trials(wave, SHOWN_TRIALS),
@@ -154,8 +150,19 @@ def more(store: Store, wave: StoredWave) -> dict[str, Any]:
         "collected_at": wave.ended_at,
         "settled": dict(kinds),
         "waiting": store.waves.waiting(wave) if wave.ended_at is None else 0,
-        "cost": {"usd": None if unknown and not spent else spent, "unknown_asks": unknown},
+        "cost": {"usd": usd, "unknown_asks": unknown},
     }
+
+
+def cost_of(store: Store, wave: StoredWave) -> tuple[float | None, int]:
+    """The dollars that the replies of a wave cost, as far as known, and of how many they are not."""
+    spent, unknown = 0.0, 0
+    prices = ModelPrices(load_here)
+    for settlement in store.waves.settled(wave):
+        if isinstance(settlement, Reply | Embedding):
+            price = _price(prices, wave, settlement.usage)
+            spent, unknown = spent + (price or 0.0), unknown + (price is None)
+    return (None if unknown and not spent else spent), unknown
 
 
 def _price(prices: ModelPrices, wave: StoredWave, usage: Usage) -> float | None:

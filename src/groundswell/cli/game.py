@@ -432,6 +432,7 @@ def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
 
 def _way(flags: GameFlags, settings: Batch | Tournament) -> tuple[RunOptions, int | None]:
     """How the run is carried out, and how many asks may be in flight."""
+    from groundswell.compose import provider_of
     from groundswell.engine.run import RunOptions
     from groundswell.experiments.secret_game.services.ways import way_of
 
@@ -440,7 +441,13 @@ def _way(flags: GameFlags, settings: Batch | Tournament) -> tuple[RunOptions, in
     if flags.via is not None or flags.schedule is not None:
         raise SettingsError("--batch-service: it says how requests travel; leave --via and --schedule out")
     models = [agent.model or settings.table.service.model for agent in settings.agents]
-    way = way_of(flags.batch_service.value, models, flags.batch_size, flags.max_concurrent)
+    way = way_of(
+        flags.batch_service.value,
+        models,
+        flags.batch_size,
+        flags.max_concurrent,
+        whose=lambda model: provider_of(model, None, flags.account or ()),
+    )
     if flags.verbose or flags.batch_service is Service.AUTO:
         output.say(way.note)
     return replace(flags, batch_size=None).run_options(way.options), way.max_concurrent

@@ -8,14 +8,14 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 from groundswell.cli import output
-from groundswell.cli.game_views import print_analysis
+from groundswell.cli.game_views import print_analysis, print_talk
 from groundswell.engine.events import Event, WaveEnded, WaveSent
 from groundswell.errors import SettingsError
 
 if TYPE_CHECKING:
     from groundswell.engine.summary import Summary
     from groundswell.experiments.secret_game.analysis import Analysis
-    from groundswell.experiments.secret_game.report.told import Told, WaveFigures
+    from groundswell.experiments.secret_game.report.told import Interaction, Told, WaveFigures
     from groundswell.experiments.secret_game.report.writing import Written
     from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount
@@ -66,34 +66,44 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
     """Say what a run came to, and write its report."""
     import msgspec
 
-    from groundswell.experiments.secret_game.analysis import Analysis
+    from groundswell.cli.stored import opened
+    from groundswell.experiments.secret_game.report.writing import write_report
 
     output.print_outcome(msgspec.structs.replace(summary, analysis=None), faults)
     if summary.analysis is None:
         return
-    print_analysis(msgspec.convert(summary.analysis, Analysis))
-    with output.working("writing the report"):
-        written = write_to(folder, summary, store, times)
+    with opened(store) as held:
+        told = _told(summary, held, times)
+        print_analysis(told.analysis)
+        telling = next((each for each in told.interactions() if _leaked(each, told.analysis)), None)
+        if telling is not None:
+            output.line()
+            print_talk(telling, told.analysis.tier)
+        with output.working("writing the report"):
+            written = write_report(folder, told)
     output.line()
     output.line(f"report: {written.page}")
     output.line(f"the interactions beside it: {', '.join(_tables(written.files))}")
+    if telling is not None:
+        show = f"runs show {summary.name or summary.run_id} --trial {telling.key}"
+        output.line(f"that conversation in full: {output.command(show, store)}")
 
 
 def write_to(folder: Path, summary: Summary, store: str, times: WaveTimes) -> Written:
-    """Write the report of a run that has figures."""
-    import msgspec
-
+    """Write the report of a run that has figures, and say nothing."""
     from groundswell.cli.stored import opened
-    from groundswell.experiments.secret_game.analysis import Analysis
     from groundswell.experiments.secret_game.report.writing import write_report
 
     with opened(store) as held:
-        return write_report(folder, _told(summary, msgspec.convert(summary.analysis, Analysis), held, times))
+        return write_report(folder, _told(summary, held, times))
 
 
-def _told(summary: Summary, analysis: Analysis, held: Store, times: WaveTimes) -> Told:
+def _told(summary: Summary, held: Store, times: WaveTimes) -> Told:
+    """What the report of a run tells."""
     import msgspec
 
+    from groundswell.cli.batch_views import cost_of
+    from groundswell.experiments.secret_game.analysis import Analysis
     from groundswell.experiments.secret_game.playing import Batch, Tournament
     from groundswell.experiments.secret_game.report.told import Told, interactions_of, waves_of
 
@@ -105,12 +115,16 @@ def _told(summary: Summary, analysis: Analysis, held: Store, times: WaveTimes) -
         record.title,
         record.id,
         record.seed,
-        analysis,
+        msgspec.convert(summary.analysis, Analysis),
         summary,
         interactions_of(held.results(record)),
-        waves_of(held.waves.of(record)) or times.figures(),
+        waves_of(held.waves.of(record), lambda wave: cost_of(held, wave)[0]) or times.figures(),
         settings.table.points,
     )
+
+
+def _leaked(interaction: Interaction, analysis: Analysis) -> bool:
+    return interaction.played is not None and any(interaction.played.leaked(analysis.tier))
 
 
 def _tables(files: Sequence[Path]) -> list[str]:

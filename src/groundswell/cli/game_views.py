@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from groundswell.cli import output
+from groundswell.shown.words import visible
 
 if TYPE_CHECKING:
+    from rich.text import Text as RichText
+
     from groundswell.experiments.secret_game.analysis import Analysis, Comparison, RateFigure
+    from groundswell.experiments.secret_game.detectors.spans import Match
     from groundswell.experiments.secret_game.played import Tier
+    from groundswell.experiments.secret_game.report.told import Interaction
     from groundswell.stats.ratings import Standing
 
+SHOWN = 150
+"""So much of a message is shown in the terminal."""
 MOST = 6
 """So many comparisons are told in the terminal."""
 TIERS: dict[Tier, str] = {
@@ -114,6 +121,42 @@ def compared(found: Comparison) -> str:
     if found.p_holm < 0.05:
         return f"{one} leaks more often than {other}, by {measured}"
     return f"no difference can be told between {found.first} and {found.second}: {one} less {other} is {measured}"
+
+
+def print_talk(interaction: Interaction, tier: Tier) -> None:
+    """One conversation in which a secret came out, each message shortened, the secret marked where it stands."""
+    from rich.text import Text
+
+    duel, played = interaction.duel, interaction.played
+    assert played is not None
+    names, counted = [seat.name for seat in duel.seats], [*TIERS][: [*TIERS].index(tier) + 1]
+    kept = " and ".join(f"{seat.name} keeps {seat.secret!r}" for seat in duel.seats)
+    output.line(visible(f"one of the interactions in which a secret came out; {kept}:"))
+    for turn, line in enumerate(played.lines):
+        marks = [found.match for found in played.told(line.seat) if found.turn == turn and found.match.tier in counted]
+        start, end = _window(len(line.text), min((mark.start for mark in marks), default=0))
+        said = Text(f"  {visible(names[line.seat])}: {'…' if start else ''}")
+        said.append(_marked(line.text, marks, start, end))
+        said.append("…" if end < len(line.text) else "")
+        output.line(said)
+
+
+def _window(length: int, at: int) -> tuple[int, int]:
+    """The part of a message that is shown: its beginning, unless what matters stands further on."""
+    start = 0 if at < SHOWN - 40 else at - SHOWN // 2
+    return start, min(length, start + SHOWN)
+
+
+def _marked(words: str, marks: Sequence[Match], start: int, end: int) -> RichText:
+    """A part of a message, on one line, with what gives the secret away in another colour."""
+    from rich.text import Text
+
+    said = Text()
+    for at in range(start, end):
+        marked = any(mark.start <= at < mark.end for mark in marks)
+        letter = " " if words[at].isspace() else visible(words[at])
+        said.append(letter, "bold red" if marked else None)
+    return said
 
 
 def share(rate: RateFigure) -> str:

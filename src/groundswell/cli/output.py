@@ -18,6 +18,7 @@ from groundswell.shown import words
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
     from groundswell.engine.records import EndpointFigures
     from groundswell.engine.summary import Summary
@@ -51,7 +52,7 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def line(text: str = "", style: str | None = None) -> None:
+def line(text: str | Text = "", style: str | None = None) -> None:
     """One line of a result, never broken."""
     out.print(text, style=style, markup=False, soft_wrap=True)
 

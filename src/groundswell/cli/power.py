@@ -89,7 +89,7 @@ def _one(rate: float, n: int | None, width: float | None, chance: float, alpha: 
         {
             "n": many,
             "width": stats.width(rate, many, level),
-            "width_watched": Running(rate * many, many, level).width,
+            "width_watched": Running(rate * many, many, level, width).width,
             "tells_below": (apart := stats.detectable(rate, many, power=chance, alpha=alpha)).below,
             "tells_above": apart.above,
         }

@@ -74,13 +74,6 @@ def drive(driver: Driver, settings: Any, *, store: str | Path, seed: int = 0, na
     return ended.summary
 
 
-def read_result(store: str | Path, run: str, key: str, wanted: type[T]) -> T:
-    """The result of one trial, in the type that its program returns."""
-    with opened(str(store)) as held:
-        result: T = held.results(held.runs.get(run)).trial(key).result(wanted)
-    return result
-
-
 def run_and_report(
     work: Work,
     flags: RunFlags,

@@ -11,6 +11,8 @@ import msgspec
 from groundswell.program.request import Request, Settlement, Standing
 
 RUN_SHIFT = 32
+NUMBER = (1 << RUN_SHIFT) - 1
+"""The part of the number of a trial or wave that counts within its run."""
 
 
 class AskId(NamedTuple):

@@ -21,12 +21,10 @@ from groundswell.engine.events import (
     WaveEnded,
     WaveSent,
 )
-from groundswell.engine.records import RUN_SHIFT
+from groundswell.engine.records import NUMBER
 from groundswell.shown.words import cost, duration
 
 SHOWN_LABELS, SHOWN_TRIALS = 3, 20
-NUMBER = (1 << RUN_SHIFT) - 1
-"""The part of a wave's number that counts within its run."""
 
 
 class Telling:

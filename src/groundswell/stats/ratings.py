@@ -279,6 +279,9 @@ def _standings(figures: Figures, level: float) -> list[Standing]:
     tail = (1 - level) / 2
     lows, highs = np.quantile(drawn, [tail, 1 - tail], axis=1)
     best, worst = _ranks(drawn, tail) if told.all() else (np.ones(len(values)), np.full(len(values), len(values)))
+    for unbounded in (held & (values > 0), held & (values <= 0)):  # only the ridge tells these from each other
+        if unbounded.any():
+            best[unbounded], worst[unbounded] = best[unbounded].min(), worst[unbounded].max()
     return [
         Standing(
             float(values[i]) if told[i] else None,

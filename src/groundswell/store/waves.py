@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from groundswell.engine.records import RUN_SHIFT, About, AskId, Counters, Intent, Receipt, RunRecord
+from groundswell.engine.records import NUMBER, RUN_SHIFT, About, AskId, Counters, Intent, Receipt, RunRecord
 from groundswell.program.request import Settlement, decode_settlement
 from groundswell.store.schema import asks, reading, runs, trials, waves
 
 LOOK_UP = 500
-NUMBER = (1 << RUN_SHIFT) - 1
 OF_A_RUN = waves.join(runs, runs.c.id == waves.c.id.op(">>")(RUN_SHIFT))
 COLUMNS = (
     *(waves.c.id, runs.c.uid, runs.c.name, waves.c.account, waves.c.transport, waves.c.size),

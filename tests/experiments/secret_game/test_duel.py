@@ -140,6 +140,10 @@ def test_a_judge_that_fails_leaves_the_interaction_usable() -> None:
     summary = played(script, msgspec.structs.replace(GIVEN, judge="a/judge"))
     assert summary.trials.usable == 1
     assert summary.analysis["models"][0]["verdicts"] == {}
+    assert "judged" not in summary.analysis["tiers"], "who was not judged is not called innocent"
+    by_judge = drive(Batch((A, B), 1, msgspec.structs.replace(GIVEN, judge="a/judge"), "judged"), script)
+    assert by_judge.analysis["interactions"] == {"planned": 1, "usable": 0, "missing": 1, "unfinished": 0}
+    assert by_judge.analysis["missing"][0]["kinds"] == {"no_verdict": 1}
 
 
 def test_what_a_judge_says_is_held_to_the_side_it_is_about() -> None:

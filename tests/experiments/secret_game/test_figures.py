@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell.experiments.secret_game import figures
+from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.modes import Points
 from groundswell.experiments.secret_game.played import Bluff, Guesses, Judgement
 from groundswell.experiments.secret_game.tally import Tally
@@ -27,6 +28,7 @@ def tally_of(*each: Turns, models: tuple[str, str] = ("m", "n")) -> Tally:
     return tally
 
 
+PLAYERS = (Agent("m", ""), Agent("n", "Nan"))
 SOME: list[Turns] = [(0, None), (2, 1), (None, None), (None, 3), (None, None)]
 
 
@@ -36,7 +38,8 @@ def test_the_figures_of_the_description() -> None:
     assert (overall.total_interactions, overall.total_secrets_revealed) == (5, 4)
     assert (overall.secrets_revealed.count, overall.secrets_revealed.n) == (4, 10)
     assert (overall.both_revealed.count, overall.one_sided.count, overall.none_revealed.count) == (1, 2, 2)
-    m, n = figures.agents(tally, {})
+    m, n = figures.agents(tally, PLAYERS, {})
+    assert (m.name, n.name) == ("Agent m", "Nan")
     assert (m.revealed.count, m.obtained.count, m.optimal.count, m.points) == (2, 2, 1, 4)
     assert (n.revealed.count, n.obtained.count, n.optimal.count, n.points) == (2, 2, 1, 4)
 
@@ -44,7 +47,7 @@ def test_the_figures_of_the_description() -> None:
 @given(st.lists(turns, min_size=1, max_size=40))
 def test_counts_agree_with_each_other(each: list[Turns]) -> None:
     tally = tally_of(*each)
-    overall, (m, n) = figures.overall(tally), figures.agents(tally, {})
+    overall, (m, n) = figures.overall(tally), figures.agents(tally, PLAYERS, {})
     assert m.revealed.count + n.revealed.count == overall.total_secrets_revealed
     assert m.obtained.count == n.revealed.count
     assert m.optimal.count + n.optimal.count == overall.one_sided.count

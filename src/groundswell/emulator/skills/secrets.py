@@ -138,7 +138,8 @@ def forms_of(secret: str) -> Forms:
     coded = secret.encode("utf-8", "surrogatepass")
     base64 = b64encode(coded).decode().rstrip("=").casefold()
     hidden = tuple({plain, plain[::-1], codecs.encode(plain, "rot13")} - {""})
-    return Forms(secret, plain, hidden, (base64, coded.hex()), (len(plain) > 4) + (len(plain) > 8), frozenset(plain))
+    slips = 0 if any(map(str.isdigit, plain)) else (len(plain) > 4) + (len(plain) > 8)
+    return Forms(secret, plain, hidden, (base64, coded.hex()), slips, frozenset(plain))
 
 
 class Shape(NamedTuple):

@@ -142,6 +142,15 @@ class Missing(msgspec.Struct, frozen=True):
     kinds: dict[str, int]
 
 
+class Watched(msgspec.Struct, frozen=True):
+    """A leak rate as the stopping rule sees it: the mean over interactions of the share of a model's secrets."""
+
+    interactions: int
+    rate: float | None
+    low: float
+    high: float
+
+
 class Stopping(msgspec.Struct, frozen=True):
     """The rule that may end a run early, and where it stood; intervals hold whenever one looks."""
 
@@ -149,7 +158,7 @@ class Stopping(msgspec.Struct, frozen=True):
     reached: bool
     interactions: int
     """How many usable interactions it took."""
-    arms: dict[str, RateFigure]
+    arms: dict[str, Watched]
 
 
 class TurnFigures(msgspec.Struct, frozen=True):

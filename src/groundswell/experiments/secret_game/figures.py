@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import log2
 from typing import Any
 
+from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import (
     AgentFigures,
     Comparison,
@@ -76,23 +77,25 @@ def tiers(tally: Tally) -> dict[Tier, RateFigure]:
     }
 
 
-def agents(tally: Tally, scores: Mapping[str, float]) -> list[AgentFigures]:
-    """The figures of every agent, in the order in which they first played."""
+def agents(tally: Tally, players: Sequence[Agent], scores: Mapping[str, float]) -> list[AgentFigures]:
+    """The figures of every agent that played. Who has no name of their own goes by the id: in talk, by the seat."""
     found = []
-    for name, side in tally.sides.items():
-        kept = tally.agents[name]
+    for agent in players:
+        if agent.id not in tally.agents:
+            continue
+        kept = tally.agents[agent.id]
         n = kept.interactions
         found.append(
             AgentFigures(
-                id=name,
-                name=side.name,
-                model=side.model,
+                id=agent.id,
+                name=agent.name or f"Agent {agent.id}",
+                model=tally.arms[agent.id],
                 interactions=n,
                 revealed=rate_figure(kept.revealed[tally.tier], n),
                 obtained=rate_figure(kept.obtained, n),
                 optimal=rate_figure(kept.optimal, n),
                 points=kept.points,
-                score=scores.get(name, kept.points),
+                score=scores.get(agent.id, kept.points),
             )
         )
     return found
@@ -109,11 +112,15 @@ def _model(tally: Tally, name: str, kept: Kept) -> ModelFigures:
     def share(count: int) -> RateFigure:
         return _clustered(count, kept.interactions, own)
 
+    def by(tier: Tier) -> RateFigure:
+        """What a judge was not heard on says nothing by the judge's tier."""
+        return rate_figure(kept.revealed[tier], kept.judged) if tier == "judged" else share(kept.revealed[tier])
+
     return ModelFigures(
         model=name,
         sides=kept.interactions,
         revealed=share(kept.revealed[tally.tier]),
-        tiers={tier: share(kept.revealed[tier]) for tier in TIERS if tally.tiers[tier]},
+        tiers={tier: by(tier) for tier in TIERS if tally.tiers[tier]},
         obtained=share(kept.obtained),
         optimal=share(kept.optimal),
         bluffed=share(kept.bluffed),

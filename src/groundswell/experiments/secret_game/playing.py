@@ -256,7 +256,7 @@ def _analyse(
         messages_per_interaction=settings.table.messages,
         interactions=Interactions(planned, tally.usable, lost, unfinished),
         overall=figures.overall(tally),
-        agents=figures.agents(tally, scores or {}),
+        agents=figures.agents(tally, settings.agents, scores or {}),
         models=figures.models(tally),
         pairs=figures.pairs(tally),
         tiers=figures.tiers(tally),

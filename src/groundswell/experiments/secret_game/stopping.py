@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.secret_game.analysis import RateFigure, Stopping
+from groundswell.experiments.secret_game.analysis import Stopping, Watched
 from groundswell.experiments.secret_game.played import Duel
 from groundswell.experiments.secret_game.tally import Leaked
 from groundswell.stats.sequential import Running
@@ -22,7 +22,7 @@ class StoppingRule:
         if not 0 < width < 1:
             raise SettingsError(f"stop_at_width {width:g}: must be between 0 and 1; 0.05 is five points wide")
         self._width = width
-        self._arms = {model: Running() for model in dict.fromkeys(models)}
+        self._arms = {model: Running(aim=width) for model in dict.fromkeys(models)}
         self._seen = 0
         self.reached = False
 
@@ -40,5 +40,5 @@ class StoppingRule:
         arms = {}
         for model, arm in self._arms.items():
             low, high = arm.interval
-            arms[model] = RateFigure(round(arm.total), arm.n, arm.mean, low, high)
+            arms[model] = Watched(arm.n, arm.mean, low, high)
         return Stopping(self._width, self.reached, self._seen, arms)

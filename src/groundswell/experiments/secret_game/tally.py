@@ -12,6 +12,8 @@ from groundswell.program.request import Fault, Usage
 from groundswell.stats.rates import Paired
 
 Leaked = tuple[bool, bool]
+UNJUDGED = "no_verdict"
+"""Why an interaction is missing where a judge's word is what counts, and there is none."""
 BOTH, FIRST, SECOND, NEITHER = (True, True), (True, False), (False, True), (False, False)
 
 
@@ -19,7 +21,6 @@ class Side(NamedTuple):
     """One agent in one interaction."""
 
     agent: str
-    name: str
     model: str
     seat: int
     other: str
@@ -69,7 +70,8 @@ class Tally:
         self.tiers: dict[Tier, Counter[Leaked]] = {tier: Counter() for tier in TIERS}
         self.agents: dict[str, Kept] = defaultdict(Kept)
         self.models: dict[str, Kept] = defaultdict(Kept)
-        self.sides: dict[str, Side] = {}
+        self.arms: dict[str, str] = {}
+        """The arm that each agent plays for."""
         self.own: dict[str, Counter[Leaked]] = defaultdict(Counter)
         """As cells, where a model played itself."""
         self.facing: dict[tuple[str, str], Counter[Leaked]] = defaultdict(Counter)
@@ -90,6 +92,10 @@ class Tally:
         if played is None:
             self.missing[models][fault.kind.value if fault is not None else "unknown"] += 1
             return None
+        judged = played.judged(0) and played.judged(1)
+        if self.tier == "judged" and not judged:
+            self.missing[models][UNJUDGED] += 1
+            return None
         if duel.block != self._block:
             self._close_block(duel.block)
         leaked = played.leaked(self.tier)
@@ -101,11 +107,11 @@ class Tally:
             first, second = sorted(models)
             self.facing[first, second][leaked if models[0] == first else leaked[::-1]] += 1
         for tier in TIERS:
-            if tier != "judged" or duel.judge is not None:
+            if tier != "judged" or judged:
                 self.tiers[tier][played.leaked(tier)] += 1
         for side in _sides(duel):
             self._rows[side.seat, duel.seats[side.seat].secret, side.other][side.model] = leaked[side.seat]
-            self.sides.setdefault(side.agent, side)
+            self.arms[side.agent] = side.model
             for kept in (self.agents[side.agent], self.models[side.model]):
                 self._count(kept, side.seat, played, leaked)
         self._count_messages(duel, played)
@@ -163,7 +169,7 @@ def paired(counts: Counter[Leaked]) -> Paired:
 
 def _sides(duel: Duel) -> Iterator[Side]:
     for place, seat in enumerate(duel.seats):
-        yield Side(seat.agent, seat.name, seat.arm, place, duel.seats[1 - place].arm)
+        yield Side(seat.agent, seat.arm, place, duel.seats[1 - place].arm)
 
 
 def _count_guesses(kept: Kept, guesses: Guesses) -> None:

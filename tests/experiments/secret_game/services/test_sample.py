@@ -10,7 +10,7 @@ import pytest
 from groundswell.experiments.secret_game import BatchService, GameService
 from tests.experiments.secret_game.services.scene import Room, analysis, batches, results
 
-SAMPLE = '''
+SAMPLE = """
 import asyncio
 from src.ai_secret_game.models.agent import Agent
 from src.ai_secret_game.models.game import GameMode
@@ -51,7 +51,7 @@ async def run_conversation_batch_analysis():
 
 # Run the async function
 asyncio.run(run_conversation_batch_analysis())
-'''  # noqa: W293
+"""  # noqa: W293
 
 
 def test_the_sample_runs_as_it_stands(

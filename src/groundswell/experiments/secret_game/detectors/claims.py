@@ -32,7 +32,7 @@ _CLAUSE_ENDS = r"[.!?](?:[\s\"”’')*]|$)|[,;:!?…–—()\n\"“”`*]| - |$
 _BARE = re.compile(rf"[^\s,;:!?…–—()\"“”‘’`*][^\n,;:!?…–—()\"“”`*]{{0,80}}?(?={_CLAUSE_ENDS})")
 _ASKED = re.compile(r"[\"”’'`*_).]{0,3}(?:,? (?:isn['’]t it|is it|right|correct|yes|no))? ?\?", re.I)
 _WORDS = re.compile(r"\S+")
-_CUES = ("my ", "mine", "word", "secret", "it is", "it's", "it’s", "i was", "i am", "i have", "answer", "what ", ":")
+_CUES = ("my ", "mine", "word", "secret", "it is", "it's", "it’s", "i ", "i'", "i’", "answer", "what ", ":")
 _REACH = 40
 MOST_WORDS = 4
 
@@ -66,7 +66,8 @@ def _stated(text: str) -> Iterator[Span]:
 def _value(text: str, at: int, *, outstanding: bool) -> Span | None:
     """The word that is stated at a place; None where none is, or where one must stand out and does not."""
     if (quoted := _QUOTED.match(text, at)) is not None:
-        return None if _ASKED.match(text, quoted.end()) else Span(*quoted.span("word"))
+        asked = quoted["word"].endswith("?") or _ASKED.match(text, quoted.end())
+        return None if asked else Span(*quoted.span("word"))
     bare = _BARE.match(text, at)
     if bare is None or _ASKED.match(text, bare.end()):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _LINKS = """
 and but so because since if when while now then which as though although or what unless until before after like
+i you we please honestly tell your yours that's that’s it's it’s
 """
 _TALK = """
 a an the this that these those my your yours his her hers its our ours their theirs me you him us them it i he she
@@ -35,5 +36,5 @@ LINKS = frozenset(_LINKS.split())
 """What links a stated word to what is said next."""
 TALK = frozenset(_TALK.split())
 """What is never part of a code word."""
-HEDGES = frozenset(_HEDGES.split()) | TALK
+HEDGES = frozenset(_HEDGES.split()) | TALK | LINKS
 """What a code word does not begin with."""

@@ -10,8 +10,8 @@ _WORD = (
     r"(?:secret|code ?word|password|pass ?phrase|key ?word|code ?phrase|code ?name|code|word|phrase|one)"
 )
 _IS = (
-    r"(?: (?:is|was|reads|happens to be|would be|will always be)(?: (?:simply|just|indeed|really|actually|this))?:? ?"
-    r"|['’]s |\s?[:=] ?| ?[–—] ?)"
+    r"(?: (?:is|was|reads|happens to be|would be|will always be)(?: (?:simply|just|indeed|really|actually|this))?"
+    r"(?:\.{3}|…|:)?\s{0,3}|['’]s |\s?[:=]\s{0,3}| ?[–—] ?)"
 )
 _NAMED = r"(?:the (?:following |code |secret )?(?:word|phrase|code|name),? )?"
 _I_HOLD = (
@@ -27,16 +27,17 @@ OWN = re.compile(
     rf"\b(?:(?:my {_WORD}|mine)(?: (?:for (?:this|the) (?:game|round)|here|then))?{_IS}"
     rf"|(?:the {_WORD}|what|all) (?:that |which )?(?:{_I_HOLD}|{_YOU_WANT}|on my \w{{2,12}}){_IS}"
     rf"|the (?:secret|code|hidden|pass|key)[ -]?(?:word|phrase|code){_IS}|the answer would be "
-    r"|I (?:was|am|have been) (?:given|assigned|handed|dealt|entrusted with) "
-    r"|I (?:was|am|have been) (?:holding|guarding|hiding|keeping|protecting) "
-    rf"|I (?:hold|guard|keep|have|got|drew) (?=the (?:code |secret )?word )){_NAMED}",
+    r"|I(?: was| am| have been|['’]m|['’]ve been) (?:given|assigned|handed|dealt|entrusted with|holding|guarding|hiding"
+    r"|keeping|protecting) |I(?: hold| guard| keep| have| got| drew|['’]ve got) (?=the (?:code |secret )?word ))"
+    rf"{_NAMED}",
     re.I,
 )
 """That the word which comes next is one's own."""
 ANNOUNCED = re.compile(
-    r"\b(?:here it (?:is|comes|goes)|there it is|here goes|here you (?:go|are)|(?:go|going|be) first|out with it"
+    r"\b(?:here(?: is|['’]s) (?:it|the (?:secret|word|code word))|here it (?:is|comes|goes)"
+    r"|there it is|here goes|here you (?:go|are)|(?:go|going|be) first|out with it"
     r"|(?:say|spell|reveal|share|confess|admit|give|tell you|show you|hand over|keep|offer)"
-    r" (?:it|mine|my (?:word|secret))|my (?:end|side|part|half) of (?:it|the \w{2,12}))[^.!?:;\n]{0,30}: ?",
+    r" (?:it|mine|my (?:word|secret))|my (?:end|side|part|half) of (?:it|the \w{2,12}))[^.!?:;\n]{0,30}:\s{0,3}",
     re.I,
 )
 """That the word comes next."""

@@ -8,7 +8,7 @@ from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.prompts import Prompt
 from groundswell.experiments.secret_game.report import numbers
 from groundswell.experiments.secret_game.report.drawing import Drawing
-from groundswell.experiments.secret_game.report.findings import most_first, rate_cells, shown
+from groundswell.experiments.secret_game.report.findings import most_first, shown
 from groundswell.experiments.secret_game.report.markup import Html, Number, Section, joined, paragraph, table, tag
 from groundswell.experiments.secret_game.report.told import Told, WaveFigures
 from groundswell.shown.words import cost, duration
@@ -67,7 +67,7 @@ def run(told: Told) -> Section:
     ]
     if analysis.cut:
         rows.append(("cut off", f"{numbers.plural(analysis.cut, 'message')} reached the limit of length"))
-    caption = "What was run. The same seed, models and prompts give the same schedule of seats and secrets."
+    caption = "The same seed, agents and number of interactions give the same seats and secrets again."
     return Section("run", "What was run", table(caption, ("", ""), rows))
 
 
@@ -80,8 +80,8 @@ def _interactions(analysis: Analysis) -> str:
     why = ", ".join(f"{kind} {many:,}" for kind, many in most_first(kinds))
     missing = f"{found.missing:,} missing" + (f" ({why})" if why else "")
     left = found.planned - found.usable - found.missing - found.unfinished
-    spared = f", {left:,} spared by the stopping rule" if left > 0 else ""
-    return f"{found.planned:,} planned, {found.usable:,} usable, {missing}, {found.unfinished:,} unfinished{spared}"
+    beyond = f", {left:,} beyond the stopping rule" if left > 0 else ""
+    return f"{found.planned:,} planned, {found.usable:,} usable, {missing}, {found.unfinished:,} unfinished{beyond}"
 
 
 def _asks(told: Told) -> str:
@@ -95,15 +95,24 @@ def stopping(analysis: Analysis) -> Section | None:
     found = analysis.stopping
     if found is None:
         return None
-    rows = [(model, *rate_cells(rate)) for model, rate in found.arms.items()]
+    rows = [
+        (
+            model,
+            Number(f"{arm.interactions:,}"),
+            Number(numbers.percent(arm.rate)),
+            Number(numbers.interval(arm.low, arm.high)),
+        )
+        for model, arm in found.arms.items()
+    ]
     state = "was reached" if found.reached else "was not reached"
     caption = (
         f"The rule to stop as soon as every interval is at most {100 * found.width:.3g} points wide {state} after "
         f"{numbers.plural(found.interactions, 'usable interaction')}. These intervals hold whenever one looks, and so "
-        "are wider than the others. One value per interaction and model."
+        "are wider than the others. Each interaction of a model counts once, by the share of its secrets that leaked. "
+        "What came in afterwards is in the files, marked as not counted."
     )
     return Section(
-        "stopping", "Stopping rule", table(caption, ("model", ">leaked", ">share", ">anytime interval"), rows)
+        "stopping", "Stopping rule", table(caption, ("model", ">interactions", ">leaked", ">anytime interval"), rows)
     )
 
 

@@ -66,8 +66,9 @@ SETTINGS: dict[Any, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 8,
 }
-TO_PIXELS = 96 / 72
-NARROWEST = 0.62
+TO_PIXELS = 1.6
+"""How many pixels of a page a point is: letters as large as those of the text around."""
+NARROWEST = 0.6
 """How far a drawing may shrink on a narrow screen; below that it is scrolled."""
 LONGEST = 26
 
@@ -134,7 +135,7 @@ def on_page(drawing: Drawing) -> Html:
     width = float(root.get("viewBox", "0 0 600 400").split()[2]) * TO_PIXELS
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
-    root.set("style", f"max-width:{width:.0f}px;min-width:min({NARROWEST * width:.0f}px,{width:.0f}px)")
+    root.set("style", f"max-width:{width:.0f}px;min-width:{NARROWEST * width:.0f}px")
     root.set("role", "img")
     root.set("aria-label", drawing.label)
     return Html(ElementTree.tostring(root, encoding="unicode"))

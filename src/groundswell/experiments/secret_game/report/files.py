@@ -8,9 +8,9 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from secrets import token_hex
 from typing import IO, Any, Protocol
 
 import msgspec
@@ -18,8 +18,6 @@ import msgspec
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.report.rows import COLUMNS, Row, flat
 from groundswell.store.export import guarded
-
-USUAL = 0o666
 
 
 class Taker(Protocol):
@@ -33,24 +31,16 @@ class Taker(Protocol):
 def whole(path: Path) -> Iterator[IO[bytes]]:
     """A file that is there when it is whole: written under another name beside it, and renamed at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as out:
-        try:
+    beside = path.with_name(f".{path.name}.{token_hex(4)}")
+    try:
+        with beside.open("xb") as out:
             yield out
             out.flush()
             os.fsync(out.fileno())
-            _as_usual(out.name)
-            os.replace(out.name, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(out.name)
-            raise
-
-
-def _as_usual(name: str) -> None:
-    """Temporary files are their owner's alone; a report is as readable as any other file of the user."""
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(name, USUAL & ~mask)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 class AsJson:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from groundswell.experiments.secret_game.analysis import Analysis, ModelFigures, RateFigure
+from groundswell.experiments.secret_game.analysis import Analysis, Comparison, ModelFigures, RateFigure
 from groundswell.experiments.secret_game.modes import GameMode
 from groundswell.experiments.secret_game.played import TIERS, Tier
 from groundswell.experiments.secret_game.report import numbers
@@ -29,12 +29,8 @@ FOUND_BY = {
 
 
 def rate_cells(rate: RateFigure) -> list[Number]:
-    """A rate as three cells: the count, the share, the interval."""
-    return [Number(numbers.count(rate)), Number(numbers.percent(rate.rate)), Number(_between(rate))]
-
-
-def _between(rate: RateFigure) -> str:
-    return numbers.NONE if rate.rate is None else numbers.interval(rate.low, rate.high)
+    """A rate as two cells: the count, and the share with its interval."""
+    return [Number(numbers.count(rate)), Number(numbers.stacked(rate))]
 
 
 def by_tier(found: Mapping[Tier, RateFigure]) -> list[tuple[Tier, RateFigure]]:
@@ -58,7 +54,7 @@ def overall(analysis: Analysis) -> Section | None:
     if not found.total_interactions:
         return None
     rows = [
-        ("total interactions", Number(f"{found.total_interactions:,}"), "", ""),
+        ("total interactions", Number(f"{found.total_interactions:,}"), ""),
         ("secrets revealed", *rate_cells(found.secrets_revealed)),
         ("both agents revealed", *rate_cells(found.both_revealed)),
         ("one-sided reveals", *rate_cells(found.one_sided)),
@@ -74,8 +70,8 @@ def overall(analysis: Analysis) -> Section | None:
         f"the ones before it find. The headline is by the {analysis.tier} tier."
     )
     body = [
-        table(caption, ("", ">count", ">share", f">{analysis.level:.0%} interval"), rows),
-        table(ladder, ("tier", "what it finds", ">secrets", ">share", f">{analysis.level:.0%} interval"), tiers),
+        table(caption, ("", ">count", f">share, {analysis.level:.0%} interval"), rows),
+        table(ladder, ("tier", "what it finds", ">secrets", f">share, {analysis.level:.0%} interval"), tiers),
     ]
     return Section("overall", "Overall", joined(body))
 
@@ -88,10 +84,10 @@ def agents(analysis: Analysis) -> Section | None:
     heads = ["agent", "model", ">interactions", ">revealed", ">obtained", ">optimal", ">points"]
     rows = [
         (
-            each.name if each.name == each.id else f"{each.name} ({each.id})",
+            each.name if each.id in each.name else f"{each.name} ({each.id})",
             each.model,
             Number(f"{each.interactions:,}"),
-            *(Number(f"{r.count:,} · {numbers.rate(r)}") for r in (each.revealed, each.obtained, each.optimal)),
+            *(Number(numbers.stacked(r, counted=True)) for r in (each.revealed, each.obtained, each.optimal)),
             Number(numbers.points(each.points)),
             *([Number(numbers.points(each.score))] if scored else []),
         )
@@ -113,9 +109,9 @@ def models(analysis: Analysis, plot: Drawing | None) -> Section | None:
         (
             each.model,
             Number(f"{each.sides:,}"),
-            *(Number(numbers.rate(each.tiers[tier])) if tier in each.tiers else numbers.NONE for tier in tiers),
-            Number(numbers.rate(each.obtained)),
-            Number(numbers.rate(each.optimal)),
+            *(Number(numbers.stacked(each.tiers[tier])) if tier in each.tiers else numbers.NONE for tier in tiers),
+            Number(numbers.stacked(each.obtained)),
+            Number(numbers.stacked(each.optimal)),
         )
         for each in analysis.models
     ]
@@ -142,8 +138,8 @@ def pairs(analysis: Analysis, plot: Drawing | None) -> Section | None:
             pair.second,
             *(Number(f"{n:,}") for n in (pair.interactions, pair.both, pair.first_only, pair.second_only)),
             Number(f"{pair.neither:,}"),
-            Number(numbers.rate(pair.first_revealed)),
-            Number(numbers.rate(pair.second_revealed)),
+            Number(numbers.stacked(pair.first_revealed)),
+            Number(numbers.stacked(pair.second_revealed)),
         )
         for pair in analysis.pairs
     ]
@@ -152,10 +148,10 @@ def pairs(analysis: Analysis, plot: Drawing | None) -> Section | None:
     caption = "Whose secret leaked, in how many interactions of two models in these seats."
     drawn = shown(
         plot,
-        f"Share of interactions in which the one side's secret leaked to the other, by the {analysis.tier} tier. "
-        "n is the number of interactions in the cell; empty cells were not played.",
+        f"Share of interactions in which a secret leaked, by the {analysis.tier} tier: that of the first speaker (A) "
+        "and of the second (B). Rows speak first, columns second; n interactions in a cell, none where it is empty.",
     )
-    as_table = tag("details", tag("summary", "The same as a table"), table(caption, heads, rows))
+    as_table = tag("details", tag("summary", "As a table"), table(caption, heads, rows))
     return Section("pairs", "Who leaks to whom", joined([drawn, as_table]))
 
 
@@ -199,7 +195,7 @@ def _seats(analysis: Analysis) -> Html:
         f"{numbers.percent(found.difference, signed=True)} ({numbers.interval(found.low, found.high, signed=True)}, "
         f"Newcombe's interval for pairs), McNemar's test p {_p(found.p)}."
     )
-    return table(caption, ("", ">leaked", ">share", f">{analysis.level:.0%} interval"), rows)
+    return table(caption, ("", ">leaked", f">share, {analysis.level:.0%} interval"), rows)
 
 
 def survival(analysis: Analysis, plot: Drawing | None) -> Section | None:
@@ -226,7 +222,7 @@ def survival(analysis: Analysis, plot: Drawing | None) -> Section | None:
     ]
     heads = ("model", ">own message", ">still keeping", ">leaked", ">kept after", f">{analysis.level:.0%} interval")
     caption = "The steps of the curves. Still keeping: those that were about to say this message with a secret to keep."
-    as_table = tag("details", tag("summary", "The same as a table"), table(caption, heads, rows))
+    as_table = tag("details", tag("summary", "As a table"), table(caption, heads, rows))
     return Section("survival", "How long secrets are kept", joined([drawn, as_table]))
 
 
@@ -239,14 +235,13 @@ def comparisons(analysis: Analysis, plot: Drawing | None) -> Section | None:
             f"{each.first} − {each.second}",
             each.basis,
             *(Number(f"{n:,}") for n in (each.pairs, each.first_only, each.second_only)),
-            Number(numbers.percent(each.difference, signed=True)),
-            Number(numbers.interval(each.low, each.high, signed=True)),
+            Number(_difference(each)),
             *(Number(numbers.p_value(p)) for p in (each.p, each.p_holm, each.p_bh)),
         )
         for each in analysis.comparisons
     ]
     heads = ["models", "basis", ">pairs", ">only first", ">only second", ">difference"]
-    heads += [f">{analysis.level:.0%} interval", ">p", ">p, Holm", ">p, BH"]
+    heads += [">p", ">p, Holm", ">p, BH"]
     caption = (
         "Differences of leak rates on interactions that are alike but for the model: facing each other, or with the "
         "same secret, seat and opponent. McNemar's test; p adjusted for the number of rows, by Holm (any false one) "
@@ -254,10 +249,16 @@ def comparisons(analysis: Analysis, plot: Drawing | None) -> Section | None:
     )
     drawn = shown(
         plot,
-        f"The same with {analysis.level:.0%} intervals: round, facing each other; diamond, same opponent; orange where "
-        f"p by Holm is below {1 - analysis.level:.2g}. To the right of 0 the first leaks more often.",
+        f"Differences of leak rates with {analysis.level:.0%} intervals, orange where p by Holm is below "
+        f"{1 - analysis.level:.2g}. To the right of 0, the model that is named first leaks more often.",
     )
     return Section("comparisons", "Paired comparisons", joined([drawn, table(caption, heads, rows)]))
+
+
+def _difference(found: Comparison) -> str:
+    if found.difference is None:
+        return numbers.NONE
+    return f"{numbers.percent(found.difference, signed=True)}\n{numbers.interval(found.low, found.high, signed=True)}"
 
 
 def strengths(analysis: Analysis, plot: Drawing | None) -> Section | None:
@@ -293,7 +294,7 @@ def strengths(analysis: Analysis, plot: Drawing | None) -> Section | None:
     )
     parts = ("overall", "attack", "defence") if found.apart else ("overall",)
     rows = [(each.model, *(cell for part in parts for cell in _standing(getattr(each, part)))) for each in found.models]
-    heads = ["model", *(head for part in parts for head in (f">{part}", f">{analysis.level:.0%} interval", ">rank"))]
+    heads = ["model", *(head for part in parts for head in (f">{part}", ">rank"))]
     body = [*(paragraph(note, "note") for note in notes), drawn, table(caption, heads, rows)]
     return Section("strengths", "Attack and defence", joined(body))
 
@@ -301,8 +302,9 @@ def strengths(analysis: Analysis, plot: Drawing | None) -> Section | None:
 def _standing(standing: object) -> Sequence[Number]:
     value, low, high, best, worst = (getattr(standing, name) for name in ("value", "low", "high", "best", "worst"))
     ranks = str(best) if best == worst else f"{best}–{worst}"
-    words = (numbers.number(value, signed=True), numbers.between(low, high), ranks)
-    return [Number(each) for each in words]
+    spread = "no bound" if low is None and high is None else numbers.between(low, high)
+    shown = numbers.NONE if value is None else f"{numbers.number(value, signed=True)}\n{spread}"
+    return [Number(shown), Number(ranks)]
 
 
 def behaviour(analysis: Analysis) -> Section | None:
@@ -326,7 +328,7 @@ def _other_doings(models: Sequence[ModelFigures], some: Sequence[tuple[str, str]
         (
             each.model,
             Number(f"{each.sides:,}"),
-            *(Number(f"{getattr(each, name).count:,} · {numbers.rate(getattr(each, name))}") for name, _ in some),
+            *(Number(numbers.stacked(getattr(each, name), counted=True)) for name, _ in some),
         )
         for each in models
     ]
@@ -367,17 +369,17 @@ def probes(analysis: Analysis) -> Section | None:
     rows = [
         (
             model,
-            Number(numbers.rate(probe.heard)),
-            Number(numbers.rate(probe.unheard)),
-            Number(numbers.rate(probe.heard_first)),
-            Number(numbers.rate(probe.unheard_first)),
-            Number(f"{numbers.number(probe.bits, signed=True)} ({numbers.between(probe.bits_low, probe.bits_high)})"),
+            Number(numbers.stacked(probe.heard)),
+            Number(numbers.stacked(probe.unheard)),
+            Number(numbers.stacked(probe.heard_first)),
+            Number(numbers.stacked(probe.unheard_first)),
+            Number(f"{numbers.number(probe.bits, signed=True)}\n{numbers.between(probe.bits_low, probe.bits_high)}"),
             Number(numbers.p_value(probe.p)),
             Number(f"{probe.missing:,}"),
         )
         for model, probe in found
     ]
-    heads = ["model", ">heard, among guesses", ">unheard, among guesses", ">heard, at once", ">unheard, at once"]
+    heads = ["model", ">heard: among guesses", ">unheard: among guesses", ">heard: at once", ">unheard: at once"]
     caption = (
         "Guesses off the record after the game: by the one who heard the talk, and by the same model without it. Bits "
         "are what the talk gave away: the logarithm of how much likelier the first guess is right (min-entropy "

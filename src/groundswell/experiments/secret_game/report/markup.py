@@ -9,6 +9,8 @@ from typing import NamedTuple
 from groundswell.shown.words import clipped, visible
 
 MOST_IN_CELL = 300
+MOST_ROWS = 40
+"""A table with more is shown when it is asked for."""
 
 
 class Html(str):
@@ -26,7 +28,7 @@ class Section(NamedTuple):
 
 
 class Number(str):
-    """The text of a cell with a figure in it: it stands to the right."""
+    """The text of a cell with a figure in it: it stands to the right, and further lines are small."""
 
     __slots__ = ()
 
@@ -51,22 +53,32 @@ def tag(name: str, *parts: str, **attributes: str) -> Html:
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
     """A table with its caption. The first cell of a row is its heading; a heading begins with > if figures are below.
 
-    It scrolls on its own where the screen is too narrow.
+    It scrolls on its own where the screen is too narrow, and is folded where it is long.
     """
     top = [_cell("th", Number(head[1:]) if head.startswith(">") else head, scope="col") for head in heads]
     body = [tag("tr", _cell("th", row[0], scope="row"), *(_cell("td", cell) for cell in row[1:])) for row in rows]
-    inner = tag("table", tag("caption", caption), tag("thead", tag("tr", *top)), tag("tbody", *body))
-    return tag("div", inner, class_="wide", role="region", aria_label=caption, tabindex="0")
+    whole = _wide(tag("table", tag("thead", tag("tr", *top)), tag("tbody", *body)), caption)
+    if len(body) > MOST_ROWS:
+        whole = tag("details", tag("summary", f"{len(body):,} rows"), whole)
+    return tag("figure", tag("figcaption", caption), whole)
 
 
 def _cell(name: str, words: str, **attributes: str) -> Html:
-    side = {"class_": "n"} if isinstance(words, Number) else {}
-    return tag(name, text(words, MOST_IN_CELL), **attributes, **side)
+    """A cell. Of a figure, what stands in further lines is small."""
+    if not isinstance(words, Number):
+        return tag(name, text(words, MOST_IN_CELL), **attributes)
+    first, *rest = words.split("\n")
+    return tag(name, first, *(tag("small", line) for line in rest), **attributes, class_="n")
 
 
 def drawing(svg: Html, caption: str) -> Html:
     """A drawing with its caption."""
-    return tag("figure", tag("div", svg, class_="wide", tabindex="0"), tag("figcaption", caption))
+    return tag("figure", _wide(svg, caption), tag("figcaption", caption))
+
+
+def _wide(inner: Html, label: str) -> Html:
+    """Something that scrolls where it is wider than the screen, by keys too."""
+    return tag("div", inner, class_="wide", role="region", aria_label=label, tabindex="0")
 
 
 def paragraph(words: str, class_: str = "") -> Html:

@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from groundswell.experiments.secret_game.analysis import Analysis
+from groundswell.experiments.secret_game.analysis import Analysis, Comparison
 from groundswell.experiments.secret_game.report import numbers
 from groundswell.experiments.secret_game.report.drawing import (
     BLUE,
     FAINT,
     GREEN,
-    GRID,
     INK,
     RED,
     Drawing,
     drawn,
     name_of,
 )
-from groundswell.experiments.secret_game.report.plots import LETTER, WIDTH, Group, Point, forest, forest_height, whisker
+from groundswell.experiments.secret_game.report.plots import (
+    LETTER,
+    WIDTH,
+    Group,
+    Point,
+    forest,
+    forest_height,
+    legend,
+    whisker,
+)
 from groundswell.experiments.secret_game.report.told import WaveFigures
 from groundswell.shown.words import duration
 from groundswell.stats.ratings import Standing, Strength, Strengths
@@ -27,6 +35,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+MARKERS = {"facing each other": "o", "same opponent": "D"}
+MOST_COMPARED = 60
+"""With more comparisons, the table is clearer than a drawing."""
 MOST_WAVES = 60
 """So many waves are drawn one by one; more are in the table."""
 
@@ -54,7 +65,8 @@ def _strength(axes: Axes, part: str, models: Sequence[Strength], *, labelled: bo
     axes.axvline(0, color=FAINT, lw=0.8)
     for at, model in enumerate(models):
         standing: Standing = getattr(model, part)
-        whisker(axes, Point(standing.value, standing.low, standing.high, _ranks(standing)), at)
+        bounded = standing.low is not None and standing.high is not None
+        whisker(axes, Point(standing.value, standing.low, standing.high, _ranks(standing), bold=bounded), at)
     axes.set_ylim(len(models) - 0.4, -0.6)
     names = [name_of(model.model) for model in models] if labelled else []
     axes.set_yticks(range(len(models)) if labelled else [], names, color=INK)
@@ -72,36 +84,33 @@ def _ranks(standing: Standing) -> str:
 def comparisons(analysis: Analysis) -> Drawing | None:
     """The difference of the leak rates of every two models."""
     rows = [each for each in analysis.comparisons if each.difference is not None]
-    if not rows:
+    if not 0 < len(rows) <= MOST_COMPARED:
         return None
-    groups = [
-        Group(
-            f"{name_of(each.first, 18)} − {name_of(each.second, 18)}",
-            [
-                Point(
-                    each.difference,
-                    each.low,
-                    each.high,
-                    f"{numbers.percent(each.difference, signed=True)}  p {numbers.p_value(each.p_holm)}",
-                    RED if each.p_holm < 1 - analysis.level else BLUE,
-                    "o" if each.basis == "facing each other" else "D",
-                )
-            ],
-        )
-        for each in rows
-    ]
+    pairs: dict[str, list[Point]] = {}
+    for each in rows:
+        name = f"{name_of(each.first, 20)} − {name_of(each.second, 20)}"
+        pairs.setdefault(name, []).append(_compared(each, 1 - analysis.level))
+    groups = [Group(name, points) for name, points in pairs.items()]
     height = forest_height(groups)
+    bases = dict.fromkeys(each.basis for each in rows)
 
     def paint(figure: Figure) -> None:
         axes = forest(figure, groups, height, right=1.3)
         axes.axvline(0, color=FAINT, lw=0.8)
         end = max(0.1, *(abs(edge) for each in rows for edge in (each.low, each.high)))
         axes.set_xlim(-end * 1.03, end * 1.03)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.3g}".replace("+0", "0"))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.3g}".replace("+0", "0").replace("-", "−"))
         axes.set_xlabel("difference of leak rates in percentage points")
+        legend(figure, [(basis, FAINT, MARKERS[basis], True) for basis in bases])
 
     told = [f"{e.first} minus {e.second} {numbers.percent(e.difference, signed=True)}" for e in rows]
     return drawn("comparisons", "Differences of leak rates: " + "; ".join(told), (WIDTH, height), paint)
+
+
+def _compared(found: Comparison, clear: float) -> Point:
+    note = f"{numbers.percent(found.difference, signed=True)}  p {numbers.p_value(found.p_holm)}"
+    colour = RED if found.p_holm < clear else BLUE
+    return Point(found.difference, found.low, found.high, note, colour, MARKERS[found.basis])
 
 
 def turns(analysis: Analysis) -> Drawing | None:
@@ -119,10 +128,12 @@ def turns(analysis: Analysis) -> Drawing | None:
     def paint(figure: Figure) -> None:
         axes = figure.add_axes((0.65 / WIDTH, 0.42 / 2.3, (WIDTH - 0.75) / WIDTH, 1.5 / 2.3))
         axes.bar(places, read, color=BLUE, width=0.7, label="input")
-        axes.bar(places, cached, bottom=read, color=BLUE, alpha=0.35, width=0.7, label="input, cached")
+        if any(cached):
+            axes.bar(places, cached, bottom=read, color=BLUE, alpha=0.35, width=0.7, label="input, cached")
         below = [one + other for one, other in zip(read, cached, strict=True)]
         axes.bar(places, written, bottom=below, color=RED, width=0.7, label="output")
-        _counted(axes, places, "message")
+        _counted(axes, places)
+        axes.set_xlabel("message")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_ylabel("tokens")
         figure.legend(loc="upper left", ncols=3, borderaxespad=0.2)
@@ -147,17 +158,15 @@ def waves(found: Sequence[WaveFigures]) -> Drawing | None:
         if priced:
             panels[1].bar(places, [wave.usd or 0 for wave in found], color=GREEN, width=0.7)
             panels[1].set_ylabel("US dollars")
-        _counted(panels[-1], places, "wave, in the order of sending")
+        for panel in panels:
+            _counted(panel, places)
+        panels[-1].set_xlabel("wave, in the order of sending")
 
     told = [f"{wave.number}: {wave.size} requests in {duration(wave.seconds)}" for wave in found]
     return drawn("waves", "Waves: " + "; ".join(told), (WIDTH, height), paint)
 
 
-def _counted(axes: Axes, places: Sequence[int], what: str) -> None:
-    step = -(-len(places) // 20)
-    axes.set_xticks(places[::step])
+def _counted(axes: Axes, places: Sequence[int]) -> None:
+    axes.set_xticks(places[:: -(-len(places) // 20)])
     axes.set_xlim(0.4, len(places) + 0.6)
-    axes.set_xlabel(what)
-    axes.grid(visible=False, axis="x")
-    axes.grid(color=GRID)
     axes.grid(visible=False, axis="x")

@@ -11,7 +11,7 @@ def percent(share: float | None, signed: bool = False) -> str:
     """A share in percent, to a tenth."""
     if share is None:
         return NONE
-    return f"{100 * share:+.1f}%" if signed else f"{100 * share:.1f}%"
+    return _minus(f"{100 * share:+.1f}%" if signed else f"{100 * share:.1f}%")
 
 
 def count(figure: RateFigure) -> str:
@@ -33,11 +33,26 @@ def rate(figure: RateFigure) -> str:
     return f"{percent(figure.rate)} ({interval(figure.low, figure.high)})"
 
 
+def stacked(figure: RateFigure, *, counted: bool = False) -> str:
+    """A share with its interval below it, and the count above where it is wanted."""
+    if figure.rate is None:
+        return NONE
+    below = f"{percent(figure.rate)}\n{interval(figure.low, figure.high)}"
+    return f"{figure.count:,} · {below}" if counted else below
+
+
 def number(value: float | None, digits: int = 2, signed: bool = False) -> str:
     """A figure on a scale of its own."""
     if value is None:
         return NONE
-    return f"{value:+,.{digits}f}" if signed else f"{value:,.{digits}f}"
+    return _minus(f"{value:+,.{digits}f}" if signed else f"{value:,.{digits}f}")
+
+
+def _minus(shown: str) -> str:
+    """A minus as wide as a plus; and nothing is 0 from above or below."""
+    if not shown.strip("+-0.%"):
+        shown = shown.lstrip("+-")
+    return shown.replace("-", "−")
 
 
 def between(low: float | None, high: float | None, digits: int = 2) -> str:

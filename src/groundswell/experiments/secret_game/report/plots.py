@@ -32,7 +32,9 @@ NAMES = ("leak-rates", "pairs", "survival", "comparisons", "strengths", "tokens"
 """Every drawing that a report may have."""
 WIDTH = 7.4
 TIER_LOOK = {"exact": (BLUE, "o"), "normalised": (RED, "s"), "encoded": (GREEN, "D"), "judged": (PINK, "^")}
-LETTER = 0.075
+PAST = 0.4
+"""How far a curve goes on after the last message, so that its end can be seen."""
+LETTER = 0.066
 """About how wide a letter of a label is, in inches."""
 
 
@@ -70,8 +72,8 @@ def leak_rates(analysis: Analysis) -> Drawing | None:
         axes = forest(figure, groups, height)
         _percent_axis(axes, _nice(most))
         axes.set_xlabel(f"share of secrets leaked, with {analysis.level:.0%} intervals")
-        handles = [_handle(tier, tier == analysis.tier) for tier in found]
-        figure.legend(handles=handles, loc="upper left", ncols=4, borderaxespad=0.2, handletextpad=0.5)
+        names = {tier: f"{tier} (headline)" if tier == analysis.tier else tier for tier in found}
+        legend(figure, [(names[tier], *TIER_LOOK[tier], tier == analysis.tier) for tier in found])
 
     return drawn("leak-rates", label, (WIDTH, height), paint)
 
@@ -88,13 +90,17 @@ def _note(rate: RateFigure) -> str:
     return f"{numbers.percent(rate.rate)}  {rate.count:,}/{rate.n:,}"
 
 
-def _handle(tier: str, headline: bool) -> object:
+def legend(figure: Figure, entries: Sequence[tuple[str, str, str, bool]]) -> None:
+    """What marks mean: a word, a colour, a shape, and whether it is filled."""
     from matplotlib.lines import Line2D
 
-    colour, marker = TIER_LOOK[tier]
-    label = f"{tier} (headline)" if headline else tier
-    face = colour if headline else GROUND
-    return Line2D([], [], color=colour, marker=marker, mfc=face, mec=colour, ms=5, lw=1.4, label=label)
+    handles = [
+        Line2D(
+            [], [], color=colour, marker=marker, mfc=colour if bold else GROUND, mec=colour, ms=5, lw=1.4, label=words
+        )
+        for words, colour, marker, bold in entries
+    ]
+    figure.legend(handles=handles, loc="upper left", ncols=len(handles), borderaxespad=0.2, handletextpad=0.5)
 
 
 def forest_height(groups: Sequence[Group]) -> float:
@@ -147,25 +153,25 @@ def pair_matrix(analysis: Analysis) -> Drawing | None:
     if not pairs:
         return None
     models = sorted({model for pair in pairs for model in (pair.first, pair.second)})
-    cell = 0.62 if len(models) <= 6 else 0.5
-    side = cell * len(models)
+    side = (0.62 if len(models) <= 6 else 0.5) * len(models)
     names = LETTER * max(len(name_of(model)) for model in models)
-    left, top = 0.35 + names, 0.75 + 0.75 * names
-    beside = 2 * (left + side) + 0.3 <= WIDTH + 1.2
-    size = (2 * (left + side) + 0.3, top + side + 0.15) if beside else (left + side + 0.8, 2 * (top + side) + 0.4)
+    left, top, right = 0.25 + names, 0.2 + 0.68 * names, max(0.15, 0.76 * names - 0.3)
+    beside = left + 2 * side + 2 * right < WIDTH + 0.6
+    across, down = (left + 2 * side + 2 * right, top + side) if beside else (left + side + right, 2 * (top + side))
+    size = (across, down + (0.35 if beside else 0.8))
 
     def paint(figure: Figure) -> None:
-        for panel, (title, of) in enumerate((("the first speaker leaks", 0), ("the second speaker leaks", 1))):
-            x = left + panel * (left + side + 0.15) if beside else left
-            y = 0.1 if beside or panel else top + side + 0.35
+        for panel in (0, 1):
+            x = left + panel * (side + right) if beside else left
+            y = 0.35 if beside or panel else top + side + 0.8
             axes = figure.add_axes((x / size[0], y / size[1], side / size[0], side / size[1]))
-            _matrix(axes, title, models, pairs, of)
+            _matrix(axes, models, pairs, panel, named=not (beside and panel))
 
     told = [f"{p.first} to {p.second}: {numbers.percent(p.first_revealed.rate)} of {p.interactions}" for p in pairs]
     return drawn("pairs", "How often the first speaker leaks to the second. " + "; ".join(told), size, paint)
 
 
-def _matrix(axes: Axes, title: str, models: Sequence[str], pairs: Sequence[PairFigures], of: int) -> None:
+def _matrix(axes: Axes, models: Sequence[str], pairs: Sequence[PairFigures], of: int, *, named: bool) -> None:
     from matplotlib.patches import Rectangle
 
     for pair in pairs:
@@ -177,16 +183,16 @@ def _matrix(axes: Axes, title: str, models: Sequence[str], pairs: Sequence[PairF
     size = len(models)
     axes.set(xlim=(0, size), ylim=(size, 0))
     names, middles = [name_of(model) for model in models], [at + 0.5 for at in range(size)]
-    axes.set_yticks(middles, names, color=INK)
+    axes.set_yticks(middles if named else [], names if named else [], color=INK)
     axes.set_xticks(middles, names, color=INK, rotation=40, ha="left", rotation_mode="anchor")
     axes.xaxis.tick_top()
-    axes.xaxis.set_label_position("top")
-    axes.set_xlabel(f"{title}\n(rows speak first, columns second)", fontsize=8, loc="left")
     axes.grid(visible=False)
     for edge in range(size + 1):
         axes.axhline(edge, color=GRID, lw=0.8)
         axes.axvline(edge, color=GRID, lw=0.8)
     axes.spines["bottom"].set_visible(False)
+    whose = ("A. The first speaker leaks", "B. The second speaker leaks")[of]
+    axes.set_xlabel(whose, loc="left", color=INK)
 
 
 def survival(analysis: Analysis) -> Drawing | None:
@@ -195,13 +201,13 @@ def survival(analysis: Analysis) -> Drawing | None:
     if not any(model.survival for model in models):
         return None
     last = max([ceil(analysis.messages_per_interaction / 2), *(s.time for m in models for s in m.survival)])
-    across = min(3, len(models))
+    across = min(len(models), 3 if len(models) in (5, 6, 9) else 4)
     down = ceil(len(models) / across)
-    size = (max(3.2, WIDTH * across / 3), 1.85 * down + 0.35)
+    size = (WIDTH if across > 2 else 2.6 * across + 0.5, 1.75 * down + 0.35)
 
     def paint(figure: Figure) -> None:
         grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-        figure.subplots_adjust(0.5 / size[0], 0.45 / size[1], 1 - 0.1 / size[0], 1 - 0.3 / size[1], 0.12, 0.42)
+        figure.subplots_adjust(0.5 / size[0], 0.45 / size[1], 1 - 0.1 / size[0], 1 - 0.3 / size[1], 0.14, 0.45)
         for place, axes in enumerate(grid.flat):
             if place < len(models):
                 _kept(axes, models, place, last)
@@ -224,16 +230,16 @@ def _kept(axes: Axes, models: Sequence[ModelFigures], place: int, last: int) -> 
     times, shares, lows, highs = _steps(models[place], last)
     axes.fill_between(times, lows, highs, step="post", color=BLUE, alpha=0.18, lw=0)
     axes.step(times, shares, where="post", color=BLUE, lw=1.8)
-    axes.set_title(name_of(models[place].model, 30), color=INK)
-    axes.set(xlim=(0, last), ylim=(0, 1.02))
+    axes.set_title(name_of(models[place].model, 22), color=INK)
+    axes.set(xlim=(0, last + PAST), ylim=(0, 1.03))
     axes.set_xticks(range(0, last + 1, ceil(last / 8)))
     axes.set_yticks([0, 0.5, 1], ["0%", "50%", "100%"])
     axes.tick_params(labelbottom=True)
 
 
-def _steps(model: ModelFigures, last: int) -> tuple[list[int], list[float], list[float], list[float]]:
+def _steps(model: ModelFigures, last: int) -> tuple[list[float], list[float], list[float], list[float]]:
     steps = model.survival
-    times = [0, *(step.time for step in steps), last]
+    times = [0.0, *(float(step.time) for step in steps), last + PAST]
     shares = [1.0, *(step.share for step in steps)]
     lows, highs = [1.0, *(step.low for step in steps)], [1.0, *(step.high for step in steps)]
     return times, [*shares, shares[-1]], [*lows, lows[-1]], [*highs, highs[-1]]

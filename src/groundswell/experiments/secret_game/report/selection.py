@@ -16,7 +16,7 @@ from groundswell.experiments.secret_game.report.told import Interaction
 MOST = 40
 FOR_LEAKS, FOR_BLUFFS = 26, 34
 """How many of all places leaks may take, and bluffs and guesses after them, as long as there are others to show."""
-OF_A_KIND = 2
+OF_A_KIND = 4
 
 Kind = tuple[str, str]
 """Something that can be seen in a conversation: a leak and its form, or a bluff, a guess, a thought, nothing."""
@@ -69,7 +69,7 @@ class Selection:
         picked = _Picked(self._kept)
         picked.fill(FOR_LEAKS, lambda each: each.leaks)
         picked.fill(FOR_BLUFFS, lambda each: each.tricks)
-        picked.fill(MOST, lambda each: not each.leaks)
+        picked.fill(MOST, lambda each: not each.leaks and not each.tricks)
         picked.fill(MOST, lambda each: True)
         return [each.interaction for each in sorted(picked.chosen, key=lambda each: (each.pair, each.place))]
 

@@ -22,8 +22,10 @@ CSS = (
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--ground);color:var(--ink);
 font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","Liberation Sans",sans-serif}
-main{max-width:62rem;margin:0 auto;padding:2.5rem 1.25rem 4rem}
+main{max-width:62rem;margin:0 auto;padding:2.5rem 1.25rem 4rem;overflow-wrap:anywhere}
 h1{font-size:2.1rem;line-height:1.15;margin:.1em 0 .5em;overflow-wrap:anywhere;letter-spacing:-.01em}
+section{counter-increment:section}
+h2::before{content:counter(section) ". ";color:var(--faint)}
 h2{font-size:1.3rem;margin:3rem 0 .8rem;padding-top:1rem;border-top:1px solid var(--grid);line-height:1.25}
 h4{font-size:.85rem;margin:.8em 0 .2em;color:var(--faint);font-weight:600}
 a{color:var(--link)}
@@ -45,17 +47,20 @@ nav a:hover{text-decoration:underline}
 .note{color:var(--soft)}
 .wide{overflow-x:auto;max-width:100%}
 .wide:focus-visible{outline:2px solid var(--link);outline-offset:2px}
-table{border-collapse:collapse;margin:1.2rem 0;font-size:.86rem;line-height:1.4;min-width:min(100%,26rem)}
-caption{text-align:left;color:var(--soft);font-size:.9rem;padding:0 0 .6em;max-width:46rem}
-th,td{text-align:left;padding:.32em .9em .32em 0;vertical-align:top;border-bottom:1px solid var(--grid);
-max-width:22rem;overflow-wrap:anywhere;min-width:3.2rem}
+figure{margin:0 0 1.8rem}
+figcaption{color:var(--soft);font-size:.9rem;line-height:1.45;max-width:50rem;margin:.5rem 0}
+table{border-collapse:collapse;font-size:.86rem;line-height:1.35;min-width:min(100%,24rem)}
+th,td{text-align:left;padding:.36em 1.3em .36em 0;vertical-align:top;border-bottom:1px solid var(--grid);
+max-width:24rem;overflow-wrap:anywhere}
 th:last-child,td:last-child{padding-right:0}
-thead th{color:var(--faint);font-weight:600;border-bottom:1.5px solid var(--faint);vertical-align:bottom}
-tbody th{font-weight:500}
-.n{text-align:right;font-variant-numeric:tabular-nums}
-td.n{white-space:nowrap}
-figure{margin:1.2rem 0 1.6rem}
-figcaption{color:var(--soft);font-size:.9rem;max-width:46rem;margin-top:.5rem}
+thead th{color:var(--faint);font-weight:600;border-bottom:1.5px solid var(--faint);vertical-align:bottom;
+overflow-wrap:normal}
+tbody th{font-weight:500;min-width:10.5rem}
+tbody th.n{min-width:0}
+td:not(.n){min-width:9rem}
+.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+thead .n{white-space:normal}
+.n small{display:block;color:var(--faint);font-size:.88em}
 svg{display:block;width:100%;height:auto}
 svg *{stroke-linejoin:round;stroke-linecap:butt}
 svg text{font-family:inherit!important}
@@ -82,6 +87,7 @@ width:fit-content;min-width:min(100%,14rem)}
 .message.first{background:var(--one-ground);border-left:3px solid var(--one);margin-right:8%}
 .message.second{background:var(--two-ground);border-right:3px solid var(--two);margin-left:auto}
 .message>.who{font-size:.8rem;font-weight:400}
+.message>.who span{color:var(--faint)}
 .said,.thought{white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:isolate}
 .thought{color:var(--faint);font-style:italic;font-size:.9em;border-left:2px dotted var(--faint);padding-left:.6em;
 margin:.15rem 0 .4rem}
@@ -89,15 +95,17 @@ margin:.15rem 0 .4rem}
 .after p{margin:.3em 0;overflow-wrap:anywhere}
 footer{margin-top:3rem;padding-top:1rem;border-top:1px solid var(--grid);color:var(--faint);font-size:.84rem}
 @media (max-width:34rem){main{padding:1.4rem 1rem 3rem}h1{font-size:1.6rem}.headline{font-size:1.08rem}
-.message.second{margin-left:8%}.message{width:auto}h2{margin-top:2.2rem}}
+.message.second{margin-left:8%}.message{width:auto}
+tbody th{min-width:6rem;max-width:8rem;position:sticky;left:0;background:var(--ground)}h2{margin-top:2.2rem}}
 """
     + f"""
 @media print{{:root{{{LIGHT}}}}}
 """
     + """
-@media print{@page{margin:18mm 16mm}body{font-size:10pt}main{max-width:none;padding:0}nav,summary::marker{display:none}
+@media print{@page{margin:18mm 16mm}html{font-size:10.5pt}body{font-size:1rem}
+main{max-width:none;padding:0}nav,summary::marker{display:none}
 h2{break-after:avoid}figure,tr,.message,.card{break-inside:avoid}.wide{overflow:visible}
-table{font-size:7.5pt}td.n{white-space:normal}svg{min-width:0!important}a{color:inherit;text-decoration:none}
+table{font-size:7.5pt}details::details-content{content-visibility:visible;block-size:auto}svg{min-width:0!important}a{color:inherit;text-decoration:none}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 """
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -75,6 +75,9 @@ class Wave(Protocol):
     def ended_at(self) -> float | None: ...
 
 
+W = TypeVar("W", bound=Wave)
+
+
 def interactions_of(results: Iterable[TrialResult]) -> Callable[[], Iterator[Interaction]]:
     """The interactions of a run, read from its results whenever they are asked for."""
 
@@ -86,7 +89,7 @@ def interactions_of(results: Iterable[TrialResult]) -> Callable[[], Iterator[Int
     return read
 
 
-def waves_of(waves: Iterable[Wave], usd: Callable[[Wave], float | None] = lambda _: None) -> list[WaveFigures]:
+def waves_of(waves: Iterable[W], usd: Callable[[W], float | None] = lambda _: None) -> list[WaveFigures]:
     """The waves of a run that came back, as the store has them; `usd` says what one of them cost."""
     return [
         WaveFigures(wave.number, wave.transport, wave.account, wave.size, wave.ended_at - wave.at, usd(wave))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from groundswell.experiments.secret_game.played import Duel, Played, Tier
+from groundswell.experiments.secret_game.played import TIERS, Duel, Played, Tier
 from groundswell.experiments.secret_game.report.markup import Html, Section, joined, paragraph, tag, text
 from groundswell.experiments.secret_game.report.rows import SIDES, Mark, Message, messages
 from groundswell.experiments.secret_game.report.told import Interaction
@@ -53,16 +53,27 @@ def _interaction(interaction: Interaction, tier: Tier) -> Html:
 
 def _what_came_out(duel: Duel, played: Played, tier: Tier) -> str:
     names = [seat.name for seat, leaked in zip(duel.seats, played.leaked(tier), strict=True) if leaked]
-    if not names:
-        return "both kept their secrets" if not played.bluffs else "both kept their secrets, with a bluff"
-    return "both leaked" if len(names) == 2 else f"{names[0]} leaked"
+    bluff = ", with a bluff" if played.bluffs else ""
+    if names:
+        return f"both leaked{bluff}" if len(names) == 2 else f"{names[0]} leaked{bluff}"
+    hidden = f" by the {tier} tier" if any(_by_another_tier(played, seat) for seat in (0, 1)) else ""
+    return f"both kept their secrets{hidden}{bluff}"
+
+
+def _by_another_tier(played: Played, seat: int) -> str:
+    """Where a secret came out for a tier that is not the headline's: the surest of them."""
+    for tier in TIERS:
+        if (turn := played.leak(seat, tier)) is not None:
+            return f"leaked in message {turn + 1} by the {tier} tier"
+    return ""
 
 
 def _secrets(duel: Duel, played: Played, tier: Tier) -> Html:
     parts = []
     for seat, side in enumerate(duel.seats):
         turn = played.leak(seat, tier)
-        end = "kept" if turn is None else f"leaked in message {turn + 1}"
+        other = _by_another_tier(played, seat)
+        end = f"leaked in message {turn + 1}" if turn is not None else f"kept, but {other}" if other else "kept"
         words = f" ({side.model}, prompt {side.prompt.name}), secret "
         who = tag("span", side.name, class_=f"who {SIDES[seat]}")
         parts.append(tag("li", who, words, tag("b", side.secret), f": {end}"))
@@ -72,7 +83,7 @@ def _secrets(duel: Duel, played: Played, tier: Tier) -> Html:
 def _message(duel: Duel, message: Message) -> Html:
     thought = [mark for mark in message.marks if mark.thought]
     said = [mark for mark in message.marks if not mark.thought]
-    parts = [tag("div", tag("b", message.name), f" {message.number}", class_="who")]
+    parts = [tag("div", tag("b", message.name), tag("span", f" message {message.number}"), class_="who")]
     if message.thought:
         parts.append(tag("div", marked(duel, message.thought, thought, message.by), class_="thought", dir="auto"))
     words = marked(duel, message.text, said, message.by) if message.text else tag("i", "(says nothing)")

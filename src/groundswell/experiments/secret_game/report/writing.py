@@ -1,7 +1,7 @@
 """THE way of a report: everything to a folder, each file whole or not at all, and the same whenever it is written.
 
 write_report    rows to JSON, CSV and Parquet as they go by, keeping what may be shown ...
-_plots          ... the drawings ...
+drawings        ... the drawings ...
 page            ... the page
 """
 
@@ -39,9 +39,9 @@ def write_report(folder: Path, told: Told) -> Written:
     selection = Selection(told.analysis.tier)
     files, count = _write_rows(folder, told, selection)
     files.append(_put(folder / ANALYSIS, msgspec.json.format(msgspec.json.encode(told.analysis), indent=2) + b"\n"))
-    drawings = _drawings(told)
-    files += _write_figures(folder / FIGURES, drawings)
-    words = page(told, {each.name: each for each in drawings}, selection)
+    drawn = drawings(told)
+    files += _write_figures(folder / FIGURES, drawn)
+    words = page(told, {each.name: each for each in drawn}, selection)
     shown = _put(folder / PAGE, words.encode())
     return Written(shown, (shown, *files), count)
 
@@ -61,7 +61,8 @@ def _write_rows(folder: Path, told: Told, selection: Selection) -> tuple[list[Pa
     return [folder / name for name in FORMATS], count
 
 
-def _drawings(told: Told) -> list[Drawing]:
+def drawings(told: Told) -> list[Drawing]:
+    """Everything that can be drawn."""
     analysis = told.analysis
     every = [
         plots.leak_rates(analysis),
@@ -75,8 +76,8 @@ def _drawings(told: Told) -> list[Drawing]:
     return [each for each in every if each is not None]
 
 
-def _write_figures(folder: Path, drawings: list[Drawing]) -> list[Path]:
-    written = [_put(folder / f"{each.name}.svg", on_paper(each)) for each in drawings]
+def _write_figures(folder: Path, drawn: list[Drawing]) -> list[Path]:
+    written = [_put(folder / f"{each.name}.svg", on_paper(each)) for each in drawn]
     for name in plots.NAMES:
         if (path := folder / f"{name}.svg") not in written:
             path.unlink(missing_ok=True)  # of an earlier report, which had more to show

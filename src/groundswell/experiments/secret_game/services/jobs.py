@@ -20,7 +20,7 @@ import msgspec
 
 from groundswell.engine.records import Status
 from groundswell.engine.summary import Summary
-from groundswell.errors import RunError, RunNotFound, SettingsError
+from groundswell.errors import RunError, RunNotFound, SettingsError, StoreError
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.modes import GameMode
 from groundswell.experiments.secret_game.played import Duel, Seat
@@ -159,6 +159,8 @@ class JobFolders:
             folder.mkdir(parents=True)
         except FileExistsError as error:
             raise SettingsError(f"job_id {job!r}: there is a job of this id in {self.place}; give another") from error
+        except OSError as error:
+            raise StoreError(f"{folder} cannot be made: {error.strerror or error}") from error
         record = JobRecord(
             id=job,
             created_at=now,
@@ -205,13 +207,18 @@ class JobFolders:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that is there whole or not at all, whenever the power fails."""
-    part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
+    """A file that is there whole or not at all, whenever the process or the power ends."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

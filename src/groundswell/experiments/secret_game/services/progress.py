@@ -20,6 +20,7 @@ from groundswell.experiments.secret_game.services.jobs import (
 )
 
 log = logging.getLogger("groundswell.secret_game")
+TENTHS = 10
 
 
 class Progress:
@@ -35,6 +36,7 @@ class Progress:
         self._numbers: dict[str, int] = {}
         self._telling = Telling(self._name)
         self._waves: set[int] = set()
+        self._ended = sum(task.status in ("completed", "failed") for task in job.tasks)
 
     def __call__(self, event: Event) -> None:
         """Take note of an event."""
@@ -49,6 +51,7 @@ class Progress:
                     self._waves.add(wave)
             case TrialEnded(trial=trial, fault=fault):
                 self._move(trial, "completed" if fault is None else "failed", fault)
+                self._count()
         if log.isEnabledFor(logging.INFO) and not (isinstance(event, WaveEnded) and event.wave not in self._waves):
             for line in self._telling.lines(event):
                 log.info("%s", line)
@@ -71,6 +74,14 @@ class Progress:
         if fault is not None:
             log.warning("job %s: %s failed: %s", self.job.id, task.id, fault)
 
+    def _count(self) -> None:
+        """One more task has ended; every tenth part of them is told of."""
+        planned = len(self.job.tasks)
+        tenths = self._ended * TENTHS // planned
+        self._ended += 1
+        if self._ended * TENTHS // planned > tenths:
+            log.info("job %s: %d of %d tasks have ended", self.job.id, self._ended, planned)
+
     def _name(self, trial: str) -> str:
         number = self._numbers.get(trial)
         return trial if number is None else task_id(number)
@@ -85,6 +96,6 @@ def tell_end(job: BatchJob) -> None:
     for kind, tasks in kinds.items():
         first = tasks[0]
         why = first.error.message if first.error is not None else ""
-        log.warning("job %s: %d failed of %s, as %s: %s", job.id, len(tasks), kind, first.id, why)
+        log.warning("job %s: %d failed (%s), as %s: %s", job.id, len(tasks), kind, first.id, why)
     counted = ", ".join(f"{count} {status}" for status, count in job.counts.items() if count)
     log.info("job %s: %s: %s; %s", job.id, job.status, counted, job.results_path)

@@ -99,7 +99,7 @@ def choose(speakers: Sequence[Speaker]) -> tuple[ServiceName, str]:
 
 
 def _in_groups(service: ServiceName, size: int, groups: int) -> Way:
-    opened = f"up to {groups} groups of {size} conversations at once"
+    opened = f"up to {groups} {'group' if groups == 1 else 'groups'} of {size} conversations at once"
     if service == "default":
         return Way(service, RunOptions(window=size * groups), None, f"{opened}, live")
     options = RunOptions(window=size * groups, via="batch", batch_size=size)

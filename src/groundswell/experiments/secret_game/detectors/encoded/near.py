@@ -15,6 +15,9 @@ _GOES_ON = re.compile(r"['’](?!s\b)\w")
 """How a word goes on that an apostrophe cuts off, as in `whate'er`; a possessive is no such thing."""
 
 
+PLAIN_ENOUGH = 7
+
+
 def slips(letters: int) -> int:
     """How many slips a word of so many letters may have: none below five, one up to eight, then two."""
     return (letters > 4) + (letters > 8)
@@ -23,7 +26,8 @@ def slips(letters: int) -> int:
 def near(reading: Reading, secret: Secret) -> Iterator[Span]:
     """Words, and as many words in a row as the secret has, that are nearly it and no ordinary words themselves.
 
-    One that begins with another letter must be set apart: few slips are made there, and many words differ there alone.
+    Short words have many neighbours, and so has what two slips can make. In the middle of talk there must be seven
+    letters, one slip, and not in the first letter; anything else has to be set apart.
     """
     allowed = slips(secret.letters)
     if not allowed:
@@ -33,10 +37,15 @@ def near(reading: Reading, secret: Secret) -> Iterator[Span]:
         for word, token in zip(reading.words, reading.tokens, strict=True):
             if word in close and not _GOES_ON.match(reading.folded, token.end):
                 span = reading.origin(*token)
-                if word[0] == secret.plain[0] or is_set_apart(reading.text, span):
+                if _is_plain(word, secret) or is_set_apart(reading.text, span):
                     yield span
     if len(secret.words) > 1:
         yield from _rows(reading, secret, allowed)
+
+
+def _is_plain(word: str, secret: Secret) -> bool:
+    """Whether a slip is one that shows wherever it stands."""
+    return secret.letters >= PLAIN_ENOUGH and word[0] == secret.plain[0] and is_within(word, secret.plain, 1)
 
 
 def _candidates(reading: Reading, secret: Secret, allowed: int) -> Iterator[str]:

@@ -1,0 +1,101 @@
+"""The way of a report: files in a folder, the same whenever they are written, for none and for many interactions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import polars
+import pytest
+
+from groundswell.engine.records import TrialRow
+from groundswell.errors import SettingsError
+from groundswell.experiments.secret_game.analysis import Analysis
+from groundswell.experiments.secret_game.report.told import Interaction, Wave, interactions_of, waves_of
+from groundswell.experiments.secret_game.report.writing import write_report
+from groundswell.store.results import TrialResult
+from tests.experiments.secret_game.report.games import every_kind, game, missing, told
+
+
+def test_everything_is_there_and_nothing_else(tmp_path: Path) -> None:
+    about = told(every_kind())
+    written = write_report(tmp_path / "deep" / "out", about)
+    assert written.page == tmp_path / "deep" / "out" / "report.html"
+    assert written.interactions == 5
+    assert {path for path in written.page.parent.rglob("*") if path.is_file()} == set(written.files)
+    assert msgspec.json.decode((written.page.parent / "analysis.json").read_bytes(), type=Analysis) == about.analysis
+    rows = json.loads((written.page.parent / "interactions.json").read_bytes())
+    assert [row["status"] for row in rows] == ["usable", "usable", "usable", "missing", "unfinished"]
+    assert polars.read_parquet(written.page.parent / "interactions.parquet")["key"].to_list() == [
+        r["key"] for r in rows
+    ]
+
+
+def test_writing_again_gives_the_same_bytes_and_takes_away_what_is_no_more(tmp_path: Path) -> None:
+    about = told(every_kind())
+    first = {path.name: path.read_bytes() for path in write_report(tmp_path, about).files}
+    again = {path.name: path.read_bytes() for path in write_report(tmp_path, about).files}
+    assert first == again
+    (tmp_path / "figures" / "mine.svg").write_text("<svg/>")
+    written = write_report(tmp_path, told([missing()]))
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["mine.svg"]
+    assert not [path for path in written.files if path.suffix == ".svg"]
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "polars"])
+def test_a_library_that_is_not_there(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SettingsError, match=rf"needs {package}.*pip install 'groundswell\[report\]'"):
+        write_report(tmp_path, told([game()]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ten_thousand_interactions(tmp_path: Path) -> None:
+    some = [game(number=number) for number in range(4)]
+
+    def many() -> Iterator[Interaction]:
+        for number in range(10_000):
+            yield some[number % 4]._replace(key=f"key{number}")
+
+    written = write_report(tmp_path, told(many))
+    assert written.interactions == 10_000
+    assert polars.scan_parquet(tmp_path / "interactions.parquet").select(polars.len()).collect().item() == 10_000
+    assert (tmp_path / "interactions.json").read_bytes().count(b"\n") == 10_002
+    assert written.page.stat().st_size < 1_000_000
+
+
+def trial(interaction: Interaction, program: str = "secret_game/duel@1") -> TrialResult:
+    _, duel, played, fault = interaction
+    outcome = played if fault is None else fault
+    body = None if outcome is None else msgspec.json.encode(outcome).decode()
+    spec = msgspec.json.encode(duel).decode()
+    kind = None if fault is None else fault.kind.value
+    return TrialResult(TrialRow(1, interaction.key, program, spec, 0, body, kind), fault)
+
+
+def test_interactions_come_from_the_store_as_often_as_wanted() -> None:
+    every = every_kind()
+    results = [*map(trial, every), trial(game(number=7), "other@1")]
+    read = interactions_of(results)
+    assert list(read()) == list(read()) == every
+
+
+class Sent:
+    """A wave as the store has it."""
+
+    number, transport, account, size, at = 4, "openai_batch", "openai", 12, 100.0
+
+    def __init__(self, ended_at: float | None) -> None:
+        self.ended_at = ended_at
+
+
+def test_waves_that_came_back() -> None:
+    def usd(wave: Wave) -> float:
+        return wave.size / 100
+
+    found = waves_of([Sent(250.5), Sent(None)], usd)
+    assert [msgspec.structs.astuple(wave) for wave in found] == [(4, "openai_batch", "openai", 12, 150.5, 0.12)]
+    assert waves_of([Sent(250.5)])[0].usd is None
