@@ -48,7 +48,7 @@ WITHOUT_KEYS = """\
 To try it without a key:
   on the small model of this machine: leave --agent-type and --batch-service out
   on made-up agents: --agent-type emulated/leaker:0.2 --batch-service default
-  on a stand-in for the providers: run `groundswell emulate` in another terminal, and set the variables that it prints"""
+  on a stand-in for the providers: run `groundswell emulate` in another terminal, and set what it prints"""
 
 
 class Progress:

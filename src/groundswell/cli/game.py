@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -167,8 +168,16 @@ class GameFlags(RunFlags):
         ),
     ] = False
     guesses: Annotated[
-        int, typer.Option(min=1, max=50, metavar="N", help="How many guesses --probe asks for.", rich_help_panel=LEAKS)
-    ] = 5
+        int | None,
+        typer.Option(
+            min=1,
+            max=50,
+            metavar="N",
+            help="How many guesses --probe asks for. (5)",
+            show_default=False,
+            rich_help_panel=LEAKS,
+        ),
+    ] = None
     stop_at_width: Annotated[
         float | None,
         typer.Option(
@@ -355,6 +364,10 @@ def _table(flags: GameFlags, agents: Sequence[Agent], mode: Any) -> Table:
     from groundswell.experiments.secret_game.agents import AgentService
     from groundswell.experiments.secret_game.schedule import Table, with_prompts
 
+    if flags.tier is CountedTier.JUDGED and flags.judge is None:
+        raise SettingsError("--tier judged: nobody judges; add --judge MODEL")
+    if flags.guesses is not None and not flags.probe:
+        raise SettingsError(f"--guesses {flags.guesses}: nobody is asked to guess; add --probe")
     service = AgentService(agents[0].model or "", flags.temperature, flags.reply_tokens or 200)
     table = Table(
         flags.messages,
@@ -363,7 +376,7 @@ def _table(flags: GameFlags, agents: Sequence[Agent], mode: Any) -> Table:
         seats=flags.seats.value,
         thoughts=flags.thoughts,
         judge=flags.judge,
-        probe=flags.guesses if flags.probe else 0,
+        probe=(flags.guesses or 5) if flags.probe else 0,
     )
     return with_prompts(table, agents)
 
@@ -386,8 +399,8 @@ def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
     from groundswell.experiments.secret_game.playing import Batch, play, tournament
 
     driver = play if isinstance(settings, Batch) else tournament
-    title = flags.name or _name(settings, flags.seed)
-    folder = flags.out or Path("results") / title
+    title = as_unicode(flags.name or _name(settings, flags.seed), "--name")
+    folder = flags.out or Path("results") / re.sub(r"^\.+|[/\0]", "-", title)
     options, most = _way(flags, settings)
     if not flags.estimate:
         check_folder(folder)
