@@ -175,10 +175,11 @@ def acrostic(word: str, chance: Chance, recent: str = "") -> str:
     for letter in word.casefold():
         if letter.isspace():
             continue
-        if letter not in ACROSTIC:
+        lines = [line for line in ACROSTIC.get(letter, ()) if word.casefold() not in line.casefold()]
+        if not lines:
             return ""
-        unused = [line for line in ACROSTIC[letter] if line not in written]
-        written.append(fresh(unused or ACROSTIC[letter], recent, chance))
+        unused = [line for line in lines if line not in written]
+        written.append(fresh(unused or lines, recent, chance))
     return "\n".join(written)
 
 
