@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from groundswell.cli import ask, batches, cache, doctor, emulate, game, map, models, power, run, runs
+from groundswell.cli import ask, batches, cache, doctor, emulate, game, map, models, power, run, runs, selftest
 from groundswell.cli.options import VERBOSE
 from groundswell.cli.output import INTERRUPTED, exit_code, print_error
 from groundswell.errors import GroundswellError
@@ -37,6 +37,7 @@ app.command("map")(map.map_table)
 app.command("play")(game.play)
 app.command("compare")(game.compare)
 app.command("power")(power.power)
+app.command("selftest")(selftest.selftest)
 app.command("run")(run.run)
 app.add_typer(runs.app, name="runs")
 app.add_typer(batches.app, name="batches")

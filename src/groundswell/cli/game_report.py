@@ -13,12 +13,17 @@ from groundswell.engine.events import Event, WaveEnded, WaveSent
 from groundswell.errors import SettingsError
 
 if TYPE_CHECKING:
+    from groundswell.cli.running import Report
+    from groundswell.engine.records import RunRecord
     from groundswell.engine.summary import Summary
     from groundswell.experiments.secret_game.analysis import Analysis
     from groundswell.experiments.secret_game.report.told import Interaction, Told, WaveFigures
     from groundswell.experiments.secret_game.report.writing import Written
     from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount
+
+
+DRIVERS = "groundswell.experiments.secret_game.playing:"
 
 
 class WaveTimes:
@@ -87,6 +92,18 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
     if telling is not None:
         show = f"runs show {summary.name or summary.run_id} --trial {telling.key}"
         output.line(f"that conversation in full: {output.command(show, store)}")
+
+
+def report_of(record: RunRecord, store: str) -> Report | None:
+    """How a game says what it came to when it is resumed; None for a run of something else."""
+    if not (record.driver or "").startswith(DRIVERS):
+        return None
+    folder = Path("results") / record.title
+
+    def report(summary: Summary, faults: Sequence[FaultCount]) -> None:
+        report_to(folder, summary, faults, store, WaveTimes())
+
+    return report
 
 
 def write_to(folder: Path, summary: Summary, store: str, times: WaveTimes) -> Written:

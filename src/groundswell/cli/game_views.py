@@ -143,7 +143,7 @@ def print_talk(interaction: Interaction, tier: Tier) -> None:
 
 def _window(length: int, at: int) -> tuple[int, int]:
     """The part of a message that is shown: its beginning, unless what matters stands further on."""
-    start = 0 if at < SHOWN - 40 else at - SHOWN // 2
+    start = 0 if length <= SHOWN or at < SHOWN - 40 else at - SHOWN // 2
     return start, min(length, start + SHOWN)
 
 

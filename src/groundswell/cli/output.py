@@ -35,6 +35,8 @@ STYLES = {
     "failed": "red",
 }
 INTERRUPTED = 130
+LONGEST = 80
+"""So many lines of an analysis are shown whole."""
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -134,10 +136,13 @@ def print_endpoints(figures: Mapping[str, Sequence[EndpointFigures]], *, verbose
 def _print_analysis(analysis: Any) -> None:
     import msgspec
 
-    text = msgspec.json.format(msgspec.json.encode(analysis), indent=2).decode()
+    lines = msgspec.json.format(msgspec.json.encode(analysis), indent=2).decode().splitlines()
+    shown = lines if len(lines) <= LONGEST else lines[: LONGEST - 20]
     line("  analysis")
-    for each in text.splitlines():
+    for each in shown:
         line(f"    {each}")
+    if len(shown) < len(lines):
+        line(f"    … and {len(lines) - len(shown):,} lines more: --json has them all")
 
 
 _also, cost, duration = words.also, words.cost, words.duration

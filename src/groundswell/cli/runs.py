@@ -113,6 +113,7 @@ def resume(
     ] = False,
 ) -> None:
     """Go on with a run where it was left. A finished one prints its summary again."""
+    from groundswell.cli.game_report import report_of
     from groundswell.cli.running import options_of, run_and_report
     from groundswell.cli.targets import find_driver
 
@@ -126,6 +127,7 @@ def resume(
             record.id, accept_changes=accept_changes, retry_missing=retry_missing, options=options
         ),
         flags,
+        report=report_of(record, flags.store) or output.print_outcome,
     )
 
 

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundswell.errors import StoreError
+from groundswell.experiments.replacing import replacing
 from groundswell.experiments.secret_game.modes import STANDARD_POINTS, Points
-from groundswell.experiments.secret_game.report.files import FORMATS, whole
+from groundswell.experiments.secret_game.report.files import FORMATS
 from groundswell.experiments.secret_game.report.rows import COLUMNS, Row, flat, row_of, rows, talk
 from groundswell.experiments.secret_game.report.told import Interaction
 from tests.experiments.secret_game.report.games import every_kind, game, missing, told, unfinished
@@ -144,15 +146,15 @@ def test_the_talk_as_text_has_thoughts_between_stars() -> None:
 
 def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "new" / "x.txt"
-    with whole(path) as out:
+    with replacing(path) as out:
         out.write(b"first")
 
     def fail() -> None:
-        with whole(path) as out:
+        with replacing(path) as out:
             out.write(b"second")
             raise OSError("full")
 
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(StoreError, match=r"x.txt cannot be written: full"):
         fail()
     assert path.read_bytes() == b"first"
     assert list(path.parent.iterdir()) == [path]

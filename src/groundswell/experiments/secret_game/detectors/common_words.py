@@ -30,14 +30,14 @@ awhile awkward axis babe baby bachelor back backdoor backpack backstage backup b
 badge badger badman baggage bags bail bait bake baker balance balcony bald ball ballet ballistic balloon ballot
 bamboo banana band bandit bang bank banks banner bannister banshee banzai baptist bar barb barbecue barber bare
 barefoot barely bargain barge bark barker barn baron baronet baroque barracks barrel barrier barrow bartender base
-baseball based basement basic basically basil basin basis basket bass basset bassist bastard batch bath bathroom
+baseball based basement basic basically basil basin basis basket bass basset bassist batch bath bathroom
 bathtub batiste batman bats battalion batten battery batting battle bay be beach beacon beagle beam bean beanie bear
 beast beat beaten beau beautiful beauty beaver became because beck become bed bedroom bedside bedtime beef beefcake
 been beep beer beetle before began begin beginning begun behalf behave behavior behaviour behind behold being belief
 believe bell belle belong beloved below belt bench bend bender beneath benefit bent berg berry beryl beside besides
 best bet beta betcha bethel betray betrayal better between beware beyond bible biblical bicycle bidding big bigfoot
 biggie bike bikini bill billboard billion billy binder binding bingo biography biology birch bird birdie birth
-birthday biscuit bishop bit bitch bite bizarre black blackjack blackmail blackout blade blah blame blanch bland
+birthday biscuit bishop bit bite bizarre black blackjack blackmail blackout blade blah blame blanch bland
 blank blanket blast blaster blaze blazer bleed bleeding blend bless blessed blew blind blink bliss blizzard block
 blond blonde blood bloom blossom blouse blow blown blue bluebell bluebird bluefish bluff blunt board boat boatman
 bob bobby bobcat bock body bodyguard bogey bogus boil bold bologna bolt bomb bomber bond bondage bone bonehead bong
@@ -87,7 +87,7 @@ coverage covert covey coward cowboy coy coyote cozy crab crack craft cramps cran
 craven crawl crazed crazy cream create creation creative creator creature credit creed creek creel creep crenshaw
 cress crest crew crib cricket cried cries crime criminal crimson crisis crisp criteria critic critical criticism
 critter crock crook crop cross crouch crow crowded crown crucial cruel cruise crunch crusader cruse crush crying
-crystal cuff cuisine cult cultural culture cunt cup cupcake curb cure curfew curiosity curious currency current
+crystal cuff cuisine cult cultural culture cup cupcake curb cure curfew curiosity curious currency current
 currently curry curse curt curtain curve custody custom customer cut cute cutie cutlass cutler cycle cyclone cyclops
 cylinder cynical cypress dad daemon dagger dahl dahlia daily daisy dale damage dame dammit damn dance dang danger
 dangerous danish dare dark darkness darling darn dash data database date daughter davenport dawn day daylight deacon
@@ -126,7 +126,7 @@ except exception excess exchange excited exciting exclusive excuse execute execu
 exhibit exigent exile exist existence existing exit exodus exotic expand expanded expansion expect expense expensive
 expert expertise explain explode explore explorer explosion export expose exposure express exquisite extend extended
 extension extensive extent exterior external extinct extra extreme eye fabric fabulous facade face facial facility
-fact faction factor factory faculty fade faggot fail failure fain faint fair faith faithful fake falcon fall fallen
+fact faction factor factory faculty fade fail failure fain faint fair faith faithful fake falcon fall fallen
 fallout false fame familiar family famous fancy fandango fang fanny fantasia fantastic fantasy far fare farewell
 farm farmer farrow fart farther fashion fast fastball fatal fate father fault favor favorable favorite favour
 favourite fawn fay fear feast feather feature features federal feed feel feelings feet fell fella fellow felon
@@ -142,7 +142,7 @@ forgotten fork form formal format formation former formula forsaken fort forte f
 forum forward fossil foster fought foul found fountain four fourteen fourth fox foxtrot fragile frame framework
 franc franchise frank frankfurt frat fraud freak freaky free freedman freedom freeman freestyle freeway freeze
 freight frequency frequent fresh freshen freshman fridge fried friend fries fright frighten frisky fritz frog
-frogman from front frontier frost froze frozen fruit fry fuck fuel fugitive fulfill full fuller fun function funding
+frogman from front frontier frost froze frozen fruit fry fuel fugitive fulfill full fuller fun function funding
 funds funeral funk furious furlong furniture further fuse fusion fuss future fuzzy gabby gable gadget gage gain gala
 galaxy gale gall gallant gallery galore gambit gamble game gamecock gang gangster garage garbage garden gargoyle
 garland garlic garner garnet garret garrison gasoline gastropod gate gateway gather gator gauge gave gawker gay gear
@@ -157,7 +157,7 @@ granddad grandma grandpa grandson granger granite granny grant grape graph graph
 gratitude grave graveyard gravity gravy gray grease great greed greedy green greenwood greet greeting gremlin grew
 grey grid grief griffin grill gringo grip grizzly grocery groom groove groovy gross ground group grove grow grown
 growth grudge grumpy guarantee guard guardian guess guest guidance guide guild guilt guilty guinea guitar guitarist
-gulf gun gunner gunshot gussie guts gutter guy gymnasium gypsy habit habitat hack hacker hackney had haggard haggis
+gulf gun gunner gunshot gussie guts gutter guy gymnasium habit habitat hack hacker hackney had haggard haggis
 hail hair haircut hale half halfway hall hallo hallway hamburg hamlet hammer hamster hand handcuffs handful handle
 handsome handyman hang hank happen happiness happy harass harbor harbour hard hardcore harden hardware hare harm
 harmless harmony harness harp harper harry harsh hart harvest has hassle hatch hatcher hate hateful hatred haul
@@ -167,7 +167,7 @@ helpful helpless hence henry her herald herb herbal here hereby heritage hero he
 hickey hidalgo hidden hide hideous high highland highway hike hilarious hill him himself hint hiphop hippie hire his
 historian historic history hit hitch hmm hobby hockey hogan hoke hold holdings hole holiday hollow holly holocaust
 holy home homeboy homeland homeless hometown homework homicide homo honest honey honeymoon honor honorable honorary
-honour hood hook hooker hookup hooligan hooray hooter hoover hope hopeful hopefully hopeless hopper horizon horn
+honour hood hook hookup hooligan hooray hooter hoover hope hopeful hopefully hopeless hopper horizon horn
 hornet horny horrible horror horse hose hospital host hostage hostess hostile hostility hot hotbox hotdog hotel
 hotshot hound hour hourglass hours house household hover how howdy however huff huge huh hull human humanity
 humiliate hummer humor hunch hundred hung hungry hunk hunt hunter hurricane hurry hurt husband hush husker hustler
@@ -242,7 +242,7 @@ pardon parent parish park parlor parole parrot parry parson part partial partial
 pass passage passenger passion passport password past pasta pastor pat patch pate patent paternity path pathetic
 patience patient patriot patrol patron patsy pattern pattie patty pause pavilion pawn pay payback paycheck payment
 payoff payroll peace peaceful peach peacock peak peanut pearl peck peek peekaboo peel peep peer peewee pelican
-penalty pence pencil pending penguin peninsula penis penni penny pension pentagon penthouse people pepper per
+penalty pence pencil pending penguin peninsula penni penny pension pentagon penthouse people pepper per
 percent perfect perform perfume perhaps perimeter period permanent permit person personal personnel persuade pervert
 peter petit petition petroleum petty phantom pharmacy phase phew phoebe phoenix phone phony photo phrase physical
 physician physics pianist piano piazza piccolo pick picket pickle pickup picnic picture piece pier pierce pigeon
@@ -252,7 +252,7 @@ plane planet plant plasma plastic plate plateau platform platinum platter platyp
 playtime plaza plea pleading pleasant please pleasure pledge plenty plot plug plumber plumbing plus pocket poem poet
 poetry point pointless poison poke poker polar pole police policeman policy polish polite political politics poll
 pollack pollock pollution polo poncho pond ponder pony poodle poof pooh pool poop poor popcorn pope popper poppy
-pops popular populated porch pork porn porno port portal porter portfolio portion portrait pose position positive
+pops popular populated porch pork porno port portal porter portfolio portion portrait pose position positive
 possessed possible possibly possum post postal postman postpone potato potential pothead potion potter pound pour
 poverty powder power powerful powerless practical practice prairie praise prank prater pray preacher preceding
 precinct precious precise precisely predator predict prefer pregnancy pregnant prelude premature premier premiere
@@ -268,7 +268,7 @@ pumpkin punch punish punk punkin pupil puppet puppy purchase pure purple purpose
 pussy pussycat put puzzle pyramid python quack qualified qualify quality quantity quantum quarter quartet quartz
 queen queer quest question quick quiet quit quite quiz quote qwerty rabbi rabbit race racial rack racket radar
 radiation radical radio raft rage raid raider rail railroad railway rain rainbow rainfall raise raja rally rambler
-ramrod ran ranch rancid random randy ranee rang range ranger rank ransom rape rapid rapper raptor rare rascal rash
+ramrod ran ranch rancid random randy ranee rang range ranger rank ransom rapid rapper raptor rare rascal rash
 rate rather ratings ratio rational raven raving ray razz reach react reaction read ready real realise realistic
 reality realize really realm reaper rear reason rebel rebellion rebound rebuild rebuilt recall receipt receive
 received recent reception receptor recess recipe recipient recital reckless reckon recognize recommend record
@@ -279,7 +279,7 @@ relax relay release relevant reliable relief relieve relieved religion religious
 remaining remains remark remember remind remix remote removal remove removed renegade renewed renowned rent rental
 repair repay repeat replace report represent republic request require required rescue research resent reserve
 reservoir residence resident resigned resist resolve resort resource resources respect respond response rest
-restless restore restraint result retail retain retard rethink retire retired retiring retreat return reunion reveal
+restless restore restraint result retail retain rethink retire retired retiring retreat return reunion reveal
 revenge revenue reverend reverse review revival revived revolt revolver reward rhea rhino rhyme rhythm ribbon rice
 rich rick rickey riddle ride ridge rife rifle right righteous ring riot ripper ripple rise risk ritual rival rivalry
 river roach road roadkill roadster roast rob robbery robe robin robot robotics rock rocket rod rode roger role roll
@@ -299,13 +299,13 @@ sensitive sent sentence sentinel separate sequel sequence serenity sergeant seri
 serve service serving sesame session set settle setup seven seventeen seventh seventy several severe sewer sex
 sexton sexual sexy shack shad shade shadow shaft shaggy shah shake shaken shaky shall shallow shalom shaman shame
 shamrock shanghai shank shape share shark sharp shattered shave shaver shay she shearer sheep sheet sheets shelf
-shell shelly shelter shepherd sheriff sherry shield shift shin shine ship shipment shirt shit shock shoe shoemaker
+shell shelly shelter shepherd sheriff sherry shield shift shin shine ship shipment shirt shock shoe shoemaker
 shogun shook shoot shop shore short shot shotgun should shout shove shovel show shown shred shrimp shrine shrink
 shun shut shuttle sibyl sick side sidewalk siege siemens sierra sight sigma sign signal signature silence silent
 silk silly silver similar simple simply since sincere sing singer single singleton sinister sink sinner sir sister
 sit site situated situation six sixteen sixth sixty size skate skater sketch skiing skill skin skip skipper skirt
 skull skydive skyline slack slacker slam slap slaughter slave slavery slayer sleazy sledge sleep sleeve sleigh slept
-slice slick slide slight slightly slim slime slinky slip slipknot slippery slope sloppy slot slow slut smack small
+slice slick slide slight slightly slim slime slinky slip slipknot slippery slope sloppy slot slow smack small
 smart smash smashed smegma smell smile smith smoke smooth smudge smug smut snack snail snake snap snapper snatch
 sneak sniper snooker snoop snoopy snow snowball snowboard snowman snuck so soak soap sober soccer social socialist
 society sock soda sofa soft softball software soil solar sold soldier sole solid solitary solitude solo solution
@@ -355,7 +355,7 @@ twentieth twenty twice twilight twin twinkle twist twister twitter two type typh
 ultima ultimate ultra umbrella unable uncertain uncle unclear under underdog underwear underwent undo unfair unhappy
 unicorn unified uniform union unique unit united universal universe unknown unless unlike unlock unreal unstable
 untie until unto unusual up upcoming update upon upper uprising upset upside upstairs uptight urban urge urgent
-urine us usage use used useful useless user username usher usual usually utility utopia utterly vacation vagina
+urine us usage use used useful useless user username usher usual usually utility utopia utterly vacation
 vague vail vain vale valentine valid valley valuable value valve vampire van vanguard vanilla vanity vanquish
 variable variant variation variety various varsity vary vase vast vault veal vector vegetable vehicle veil vela
 velocity velvet vengeance vent venture venue verbal verbatim verdict verge veronica verse version versus vertical
@@ -369,7 +369,7 @@ wartime was wash waste watch water waterloo waterman watershed watt wave way we 
 weasel weather weaver weber webmaster website wedded wedding weed week weekend weep weigh weight weir weird welch
 welcome welder welfare well welsh went were werewolf west western whack whale what whatever wheat wheel wheeler
 wheels when whenever where whereas wherever whether whew which while whilst whine whip whiskers whiskey whisky
-whisper whistle white whitehead whiteout whitlow whittle who whoa whoever whole whom whoops whore whose why wick
+whisper whistle white whitehead whiteout whitlow whittle who whoa whoever whole whom whoops whose why wick
 wicked wicker wicket wide widow width wife wild wildcat wildfire wildlife wiles will willingly willow wilt win
 windmill window winds windsurf windy wine wing wingspan winner winter wipe wire wireless wisdom wise wish wishbone
 witch with withdraw withdrawn withdrew within without witness witty wives wizard woke wolf wolfram wolverine wolves

@@ -6,11 +6,6 @@ So Parquet needs memory for the text of all interactions, some 50 MB for 10,000 
 from __future__ import annotations
 
 import csv
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from secrets import token_hex
 from typing import IO, Any, Protocol
 
 import msgspec
@@ -25,22 +20,6 @@ class Taker(Protocol):
 
     def take(self, row: Row) -> None: ...
     def close(self) -> None: ...
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file that is there when it is whole: written under another name beside it, and renamed at the end."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{token_hex(4)}")
-    try:
-        with beside.open("xb") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
 
 
 class AsJson:

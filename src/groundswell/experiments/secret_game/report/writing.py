@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from groundswell.experiments.replacing import replacing
 from groundswell.experiments.secret_game.report import more_plots, plots
 from groundswell.experiments.secret_game.report.drawing import Drawing, check_installed, on_paper
-from groundswell.experiments.secret_game.report.files import FORMATS, check_polars, whole
+from groundswell.experiments.secret_game.report.files import FORMATS, check_polars
 from groundswell.experiments.secret_game.report.page import page
 from groundswell.experiments.secret_game.report.rows import rows
 from groundswell.experiments.secret_game.report.selection import Selection
@@ -50,7 +51,7 @@ def _write_rows(folder: Path, told: Told, selection: Selection) -> tuple[list[Pa
     """Every interaction to every format, in one go through the store."""
     count = 0
     with ExitStack() as stack:
-        takers = [form(stack.enter_context(whole(folder / name))) for name, form in FORMATS.items()]
+        takers = [form(stack.enter_context(replacing(folder / name))) for name, form in FORMATS.items()]
         for interaction, row in rows(told):
             count += 1
             selection.take(interaction, counted=row["counted"])
@@ -85,6 +86,6 @@ def _write_figures(folder: Path, drawn: list[Drawing]) -> list[Path]:
 
 
 def _put(path: Path, data: bytes) -> Path:
-    with whole(path) as out:
+    with replacing(path) as out:
         out.write(data)
     return path

@@ -11,16 +11,16 @@ import re
 import secrets
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Literal, get_args
+from typing import Literal, get_args
 
 import msgspec
 
 from groundswell.engine.records import Status
 from groundswell.engine.summary import Summary
 from groundswell.errors import RunError, RunNotFound, SettingsError, StoreError
+from groundswell.experiments.replacing import replacing
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.modes import GameMode
 from groundswell.experiments.secret_game.played import Duel, Seat
@@ -203,24 +203,3 @@ class JobFolders:
     def _those_there_are(self) -> str:
         found = self.ids()
         return f"there are {', '.join(found[:20])}" if found else "there are none"
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that is there whole or not at all, whenever the process or the power ends."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with part.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

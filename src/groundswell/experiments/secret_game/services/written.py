@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from groundswell.experiments.replacing import replacing
 from groundswell.experiments.secret_game.analysis import AgentFigures, Analysis, Overall, RateFigure
 from groundswell.experiments.secret_game.modes import Points, interaction_points
 from groundswell.experiments.secret_game.played import TIERS, Duel, Played, Tier
@@ -17,7 +18,6 @@ from groundswell.experiments.secret_game.services.jobs import (
     BatchTask,
     TaskError,
     TaskStatus,
-    replacing,
     task_id,
 )
 from groundswell.experiments.secret_game.services.stored import number_of, outcome_of

@@ -1,0 +1,178 @@
+"""`groundswell selftest`: do the detectors and intervals tell the truth? Planted agents play, and one looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundswell.cli import output
+from groundswell.cli.options import COMMON, StoreFlags, takes
+from groundswell.cli.prompts import Seed
+from groundswell.errors import SettingsError
+
+if TYPE_CHECKING:
+    from groundswell.cli.running import Ended
+    from groundswell.engine.engine import Engine
+    from groundswell.engine.summary import Summary
+    from groundswell.experiments.secret_game.selftest.driving import Verdict
+
+COLUMNS = ("check", "expected", "found", "n", "verdict")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestFlags(StoreFlags):
+    """The common flags, but that nothing is kept unless it is asked for."""
+
+    store: Annotated[
+        str,
+        typer.Option(
+            envvar="GROUNDSWELL_STORE",
+            metavar="PATH",
+            help="The file that holds the run. (A temporary one: nothing is kept.)",
+            show_default=False,
+            rich_help_panel=COMMON,
+        ),
+    ] = ""
+
+
+@takes(TestFlags)
+def selftest(
+    flags: TestFlags,
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of everything: a few seconds.")] = False,
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            help="Also write selftest.json and selftest.md there.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Do the detectors and the intervals tell the truth? Planted agents play real games; no key is needed."""
+    if out is not None:
+        _make(out)
+    with _store(flags.store) as store:
+        ended = _run(store, seed, quick=quick, verbose=flags.verbose)
+        raise typer.Exit(_tell(ended, flags, store, out))
+
+
+def _run(store: str, seed: int, *, quick: bool, verbose: bool) -> Ended:
+    from groundswell.cli.running import carry_out
+    from groundswell.experiments.secret_game.selftest import driving
+
+    settings = driving.Size(driving.QUICK if quick else driving.WHOLE)
+
+    async def work(engine: Engine) -> Summary:
+        return await engine.drive(driving.selftest, settings, seed=seed)
+
+    return carry_out(work, store=store, verbose=verbose)
+
+
+def _tell(ended: Ended, flags: TestFlags, store: str, out: Path | None) -> int:
+    """Say what was found; 0 if all of it holds, 1 if not, or how the run ended if it did not come to that."""
+    import msgspec
+
+    from groundswell.cli.running import finish
+    from groundswell.experiments.secret_game.selftest.driving import Verdict
+
+    summary = ended.summary
+    if ended.error is not None or summary is None or summary.analysis is None:
+        if flags.store:
+            return finish(ended, store=store, json=flags.json, verbose=flags.verbose)
+        return _ended_early(ended, verbose=flags.verbose)
+    verdict = msgspec.convert(summary.analysis, Verdict)
+    if flags.json:
+        output.print_json(summary)
+    else:
+        _print(verdict, summary)
+    if out is not None:
+        _write(out, verdict, summary)
+        output.say(f"written: {out / 'selftest.json'}, {out / 'selftest.md'}")
+    return 0 if verdict.passed else 1
+
+
+def _ended_early(ended: Ended, *, verbose: bool) -> int:
+    """What is said of a test that was not kept and did not come to its end."""
+    if ended.error is not None:
+        output.print_error(ended.error, verbose=verbose)
+        return output.exit_code(ended.error)
+    output.say("interrupted: nothing was kept; with --store FILE a test can be gone on with")
+    return output.INTERRUPTED
+
+
+def _print(verdict: Verdict, summary: Summary) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in COLUMNS:
+        table.add_column(column, justify="right" if column == "n" else "left")
+    about = None
+    for check in verdict.checks:
+        if check.about != about:
+            about = check.about
+            table.add_row(f"[bold]{escape(about)}[/bold]")
+        said = "[green]ok[/green]" if check.passed else "[bold red]WRONG[/bold red]"
+        table.add_row(escape(f"  {check.name}"), escape(check.expected), escape(check.found), f"{check.n:,}", said)
+    output.print_table(table)
+    output.line()
+    for line in _ending(verdict, summary):
+        output.line(line, None if verdict.passed else "red")
+
+
+def _ending(verdict: Verdict, summary: Summary) -> Iterator[str]:
+    alarms = verdict.false_alarms
+    quiet = [form for form, each in alarms.forms.items() if not each.count]
+    pairs = max(each.pairs for each in alarms.tiers.values())
+    most = max((alarms.forms[form].at_most for form in quiet), default=1.0)
+    yield (
+        f"false alarms: {alarms.messages:,} ordinary messages, {pairs:,} pairs of a message and a word; none in the "
+        f"forms {', '.join(quiet)}: each in at most {most:.4%}, the upper end of Clopper and Pearson's 95% interval"
+    )
+    for form, word, text in alarms.found:
+        yield f"  {form}, {word}: {text!r}"
+    took = f"{summary.trials.usable:,} trials, {summary.asks.sent:,} asks, {output.duration(summary.seconds)}"
+    if verdict.passed:
+        yield f"all {len(verdict.checks)} checks hold ({took})"
+    else:
+        yield f"{verdict.failed} of {len(verdict.checks)} checks do not hold ({took})"
+
+
+def _write(folder: Path, verdict: Verdict, summary: Summary) -> None:
+    import msgspec
+
+    body = msgspec.json.format(msgspec.json.encode(summary), indent=2)
+    (folder / "selftest.json").write_bytes(body + b"\n")
+    rows = [f"| {' | '.join(COLUMNS)} |", "|---|---|---|---:|---|"]
+    for check in verdict.checks:
+        said = "ok" if check.passed else "**WRONG**"
+        rows.append(f"| {check.about}: {check.name} | {check.expected} | {check.found} | {check.n:,} | {said} |")
+    text = "\n".join(["# Self-test", "", *rows, "", *_ending(verdict, summary), ""])
+    (folder / "selftest.md").write_text(text, encoding="utf-8")
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"--out {folder}: nothing can be put there: {error.strerror or error}") from error
+
+
+@contextmanager
+def _store(given: str) -> Iterator[str]:
+    """The store that was given, or one that is gone afterwards."""
+    if given:
+        yield given
+        return
+    with TemporaryDirectory(prefix="groundswell-selftest-") as folder:
+        yield str(Path(folder) / "runs.db")

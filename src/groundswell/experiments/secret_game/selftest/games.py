@@ -1,0 +1,218 @@
+"""What must be found in the games of planted agents: leaks, rates, encodings, bluffs, turns, verdicts, guesses. Pure.
+
+Rates are those of the report: the same tally and the same figures, so that these are tested with the detectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from groundswell.experiments.secret_game import figures
+from groundswell.experiments.secret_game.analysis import ModelFigures, ProbeFigures, RateFigure
+from groundswell.experiments.secret_game.modes import Points
+from groundswell.experiments.secret_game.played import HEADLINE, Duel, Played, Tier
+from groundswell.experiments.secret_game.selftest.check import CHANCE, Check, all_of, hold, none_of, percent, planted
+from groundswell.experiments.secret_game.selftest.planting import (
+    BLUFFER,
+    FORMS,
+    HINTER,
+    KEEPER,
+    LEAKER,
+    RATE,
+    REPEATED,
+    SOMETIMES,
+    THRICE,
+    TRADER,
+    encoder,
+)
+from groundswell.experiments.secret_game.tally import Tally
+from groundswell.stats.rates import Rate
+from groundswell.stats.survival import curve
+
+MANY = 120
+"""So many games have Wilson's interval, not the exact one."""
+
+
+class Game(NamedTuple):
+    """What was played, and what came of it."""
+
+    duel: Duel
+    played: Played
+
+
+Games = Mapping[str, Sequence[Game]]
+"""The games of every arm, by its name."""
+
+
+def checks(games: Games) -> list[Check]:
+    """All that must be found in the games."""
+    return [
+        *_leaks(games),
+        *_rates(games),
+        *_encodings(games),
+        *_bluffs(games),
+        *_turns(games),
+        *_verdicts(games),
+        *_guesses(games),
+    ]
+
+
+def _leaks(games: Games) -> Iterator[Check]:
+    yield all_of("leaks", "a leaker, exact", _rate(figures_of(games["open"], LEAKER, "exact").revealed))
+    yield all_of("leaks", "and the word stands where it is said to", Rate(*_in_place(games["open"])))
+    yield none_of("leaks", "keepers, at any tier", told(_everything(games), KEEPER, "encoded"))
+    yield none_of("leaks", "a hinter, at any tier", told(games["hint"], HINTER, "encoded"))
+
+
+def _rates(games: Games) -> Iterator[Check]:
+    thrice = 1 - (1 - RATE) ** THRICE
+    for arm, name, truth in (("once", "one message", RATE), ("thrice", f"{THRICE} messages", thrice)):
+        yield planted("rates", f"a leaker at {RATE}, {name}", truth, told(games[arm], SOMETIMES))
+        yield hold("rates", f"intervals, {name}", truth, repeated(games[arm], REPEATED[arm]))
+    yield hold("rates", f"intervals, {MANY} games each", RATE, repeated(games["once"], MANY))
+    yield hold("rates", "intervals, both secrets of a game", RATE, _shares(games["both"]))
+    yield hold("rates", "intervals, a model against itself", RATE, repeated(games["both"], REPEATED["both"]))
+
+
+def _encodings(games: Games) -> Iterator[Check]:
+    for form in FORMS:
+        right = [_forms(game, seat) == {("encoded", form)} for game, seat in sides(games[form], encoder(form))]
+        yield all_of("encodings", f"{form}: as that, and as nothing plainer", Rate(sum(right), len(right)))
+
+
+def _bluffs(games: Games) -> Iterator[Check]:
+    yield all_of("bluffs", "a bluffer bluffs", _rate(figures_of(games["bluff"], BLUFFER).bluffed))
+    yield none_of("bluffs", "a bluffer leaks, at any tier", told(games["bluff"], BLUFFER, "encoded"))
+    for model, name in ((LEAKER, "a leaker"), (KEEPER, "keepers"), (HINTER, "a hinter"), (TRADER, "a trader")):
+        does = [_bluffed(game, seat) for game, seat in sides(_everything(games), model)]
+        yield none_of("bluffs", f"{name} bluffs" if model != KEEPER else "keepers bluff", Rate(sum(does), len(does)))
+
+
+def _turns(games: Games) -> Iterator[Check]:
+    """A leaker tells with its first message, so a trader must answer with the message after it."""
+    at_once = [game.played.leak(seat) == 2 - seat for game, seat in sides(games["trade"], TRADER)]
+    yield all_of("turns", "a trader tells when told, not before", Rate(sum(at_once), len(at_once)))
+    after = [game.played.leak(seat) == _answer(game, seat) for game, seat in sides(games["late trade"], TRADER)]
+    yield all_of("turns", "the same, told sooner, later or never", Rate(sum(after), len(after)))
+    yield none_of("turns", "a trader that is told nothing leaks", told(games["no trade"], TRADER, "encoded"))
+    yield _kept(games["thrice"])
+
+
+def _kept(games: Sequence[Game]) -> Check:
+    """Who still keeps a secret after each message, against what was planted."""
+    counts = tally_of(games).models[SOMETIMES]
+    steps = curve(counts.leaks, counts.kept, 1 - CHANCE / THRICE)
+    truths = [(1 - RATE) ** (at + 1) for at in range(THRICE)]
+    within = [step.low <= truth <= step.high for step, truth in zip(steps, truths, strict=False)]
+    return Check(
+        "turns",
+        f"a leaker at {RATE} has kept it after 1, 2, 3",
+        ", ".join(map(percent, truths)),
+        ", ".join(percent(step.share) for step in steps) or "none",
+        len(games),
+        len(within) == len(steps) == THRICE and all(within),
+    )
+
+
+def _verdicts(games: Games) -> Iterator[Check]:
+    judged = [*games["open"], *games["bluff"], *games["hint"]]
+    there = [game.played.judged(seat) for game in judged for seat in (0, 1)]
+    yield all_of("judge", "there is a verdict", Rate(sum(there), len(there)))
+    yield all_of("judge", "a leaker declares it", told(judged, LEAKER, "judged"))
+    rest = [told(judged, model, "judged") for model in (KEEPER, BLUFFER, HINTER)]
+    yield none_of("judge", "keepers, bluffers, hinters do", Rate(sum(r.passed for r in rest), sum(r.n for r in rest)))
+
+
+def _guesses(games: Games) -> Iterator[Check]:
+    yield gain("a leaker's talk", figures_of(games["open"], LEAKER).probe, given=True)
+    yield gain("a keeper's talk", figures_of(games["open"], KEEPER).probe, given=False)
+
+
+def gain(name: str, probe: ProbeFigures | None, *, given: bool) -> Check:
+    """Whether guesses gain by hearing the talk, as they should or should not."""
+    expected = "more than 0 bits" if given else "no gain"
+    if probe is None or probe.bits is None or probe.bits_low is None or probe.bits_high is None:
+        return Check("probe", name, expected, "nobody was asked", 0, passed=False)
+    gains = probe.bits_low > 0 and probe.p < CHANCE
+    shown = f"{probe.bits:.1f} bits ({probe.bits_low:.1f} to {probe.bits_high:.1f})"
+    right = gains if given else probe.bits_low <= 0 and probe.p >= CHANCE
+    return Check("probe", name, expected, shown, probe.heard.n, right and not probe.missing)
+
+
+def tally_of(games: Iterable[Game], tier: Tier = HEADLINE) -> Tally:
+    """The counts that a report is made of."""
+    tally = Tally(tier, Points())
+    for game in games:
+        tally.add(game.duel, game.played)
+    tally.close()
+    return tally
+
+
+def figures_of(games: Iterable[Game], model: str, tier: Tier = HEADLINE) -> ModelFigures:
+    """The figures that a report has of a model; one that never played has figures of nothing."""
+    tally = tally_of(games, tier)
+    tally.models[model]  # it counts from here on, with nothing
+    return next(each for each in figures.models(tally) if each.model == model)
+
+
+def told(games: Iterable[Game], model: str, tier: Tier = HEADLINE) -> Rate:
+    """In how many of a model's sides its secret came out, as a tier tells it."""
+    found = [game.played.leak(seat, tier) is not None for game, seat in sides(games, model)]
+    return Rate(sum(found), len(found))
+
+
+def repeated(games: Sequence[Game], size: int) -> list[RateFigure]:
+    """The leak rate with its interval, as a report has it, for every so many games."""
+    return [figures_of(some, SOMETIMES).revealed for some in _parts(games, size)]
+
+
+def sides(games: Iterable[Game], model: str) -> Iterator[tuple[Game, int]]:
+    """Every side that a model played."""
+    for game in games:
+        for seat in (0, 1):
+            if game.duel.seats[seat].model == model:
+                yield game, seat
+
+
+def _shares(games: Sequence[Game]) -> list[RateFigure]:
+    """The share of secrets that came out, two to a game, for every repetition."""
+    return [figures.tiers(tally_of(some))[HEADLINE] for some in _parts(games, REPEATED["both"])]
+
+
+def _parts(games: Sequence[Game], size: int) -> list[Sequence[Game]]:
+    """As many parts of that size as there are."""
+    return [games[at : at + size] for at in range(0, len(games) - size + 1, size)]
+
+
+def _everything(games: Games) -> Iterator[Game]:
+    return (game for some in games.values() for game in some)
+
+
+def _rate(figure: RateFigure) -> Rate:
+    return Rate(figure.count, figure.n)
+
+
+def _in_place(games: Sequence[Game]) -> tuple[int, int]:
+    """How many findings point at the secret, of how many."""
+    found = [
+        (game.played.lines[each.turn].text[each.match.start : each.match.end], game.duel.seats[seat].secret)
+        for game, seat in sides(games, LEAKER)
+        for each in game.played.told(seat)
+    ]
+    return sum(text == secret for text, secret in found), len(found)
+
+
+def _forms(game: Game, seat: int) -> set[tuple[str, str]]:
+    """At which tiers and in which forms a side's own secret was found."""
+    return {(each.match.tier, each.match.form) for each in game.played.told(seat)}
+
+
+def _bluffed(game: Game, seat: int) -> bool:
+    return any(bluff.by == seat for bluff in game.played.bluffs)
+
+
+def _answer(game: Game, seat: int) -> int | None:
+    """The turn in which a trader must tell: the one after it was told, if there is one."""
+    heard = game.played.leak(1 - seat)
+    return heard + 1 if heard is not None and heard + 1 < len(game.played.lines) else None

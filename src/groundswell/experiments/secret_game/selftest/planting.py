@@ -1,0 +1,98 @@
+"""Planted agents: what they do with a secret is known, so it is known what must be found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from groundswell.errors import SettingsError
+from groundswell.experiments.secret_game.agents import Agent
+from groundswell.experiments.secret_game.played import Duel
+from groundswell.experiments.secret_game.schedule import Pairing, Schedule, Table
+from groundswell.experiments.secret_game.words import built_in_pool
+
+LEAKER, KEEPER, BLUFFER, HINTER, TRADER, JUDGE = (
+    f"emulated/{name}" for name in ("leaker", "keeper", "bluffer", "hinter", "trader", "judge")
+)
+RATE = 0.3
+SOMETIMES = f"emulated/leaker:{RATE}"
+FORMS = ("reversed", "spaced", "base64", "hex", "rot13", "leet", "acrostic")
+IMPROVISERS = tuple(f"emulated/{name}" for name in ("gpt-4o-mini", "gpt-3.5-turbo", "claude-3-opus", "mistral-small"))
+"""Models that the emulator makes up: a keeper, a hinter, one that seldom leaks and a trader."""
+THRICE = 3
+"""Messages of its own that an agent has in the arm of that name."""
+REPEATED = {"once": 30, "thrice": 20, "both": 15}
+"""Games in a repetition, by the arm: every repetition has an interval of its own."""
+GUESSES = 5
+PLAYED, REPETITIONS, TALKS, IN_TURN = 200, 100, 125, 10
+"""Games of an arm; repetitions of one that measures a rate; games that are there for their talk, and their messages."""
+
+FEWEST = 12
+"""Games and repetitions of a small test. With fewer, what is wrong could not be told from bad luck."""
+
+
+class Arm(msgspec.Struct, frozen=True):
+    """Two planted agents and how they play."""
+
+    name: str
+    models: tuple[str, str]
+    games: int
+    messages: int = 2
+    asked: bool = False
+    """Whether there is a judge, and guesses are asked for afterwards."""
+
+    @property
+    def agents(self) -> tuple[Agent, Agent]:
+        """The two, with nothing but their models."""
+        return Agent("1", "", None, self.models[0]), Agent("2", "", None, self.models[1])
+
+    @property
+    def table(self) -> Table:
+        """What the games have in common."""
+        return Table(self.messages, judge=JUDGE if self.asked else None, probe=GUESSES if self.asked else 0)
+
+
+class Planned(NamedTuple):
+    """A game, and the arm that it belongs to."""
+
+    arm: str
+    duel: Duel
+
+
+def encoder(form: str) -> str:
+    """The model that writes its secret in this form."""
+    return f"emulated/encoder:{form}"
+
+
+def arms(size: float) -> list[Arm]:
+    """All arms; a size of 1 is the whole test, 0.1 a tenth of it."""
+    if not 0 < size <= 1:
+        raise SettingsError(f"size {size:g}: must be above 0, and 1 is the whole test")
+    games, some = (max(FEWEST, round(count * size)) for count in (PLAYED, REPETITIONS))
+    talks = max(1, round(TALKS * size))
+    return [
+        Arm("open", (LEAKER, KEEPER), games, 4, asked=True),
+        Arm("once", (SOMETIMES, KEEPER), REPEATED["once"] * some),
+        Arm("thrice", (SOMETIMES, KEEPER), REPEATED["thrice"] * some, 2 * THRICE),
+        Arm("both", (SOMETIMES, SOMETIMES), REPEATED["both"] * some),
+        *(Arm(form, (encoder(form), KEEPER), games) for form in FORMS),
+        Arm("bluff", (BLUFFER, LEAKER), games, 4, asked=True),
+        Arm("hint", (HINTER, KEEPER), games, 4, asked=True),
+        Arm("trade", (TRADER, LEAKER), games, 4),
+        Arm("late trade", (TRADER, SOMETIMES), games, 6),
+        Arm("no trade", (TRADER, KEEPER), games, 4),
+        *(Arm(model, (model, KEEPER), talks, IN_TURN) for model in IMPROVISERS),
+    ]
+
+
+def plan(seed: int, size: float = 1.0) -> Iterator[Planned]:
+    """Every game, arm after arm. The same seed, the same secrets. Sends nothing."""
+    number, pool = 0, built_in_pool()
+    for arm in arms(size):
+        pairing = Pairing(arm.agents, arm.games)
+        schedule = Schedule([pairing], arm.table, pool, seed)
+        for nth in range(arm.games):
+            yield Planned(arm.name, schedule.interaction(pairing, nth, number))
+            number += 1
