@@ -1,4 +1,4 @@
-"""What the secret game takes: `python bench/game.py` (some five minutes), `--quick` (a tenth of the size).
+"""What the secret game takes: `python bench/game.py` (two or three minutes), `--quick` (a tenth of the size).
 
 `groundswell play` as a user calls it, 6 messages to an interaction, measured from outside; and the parts of the work,
 on the interactions that it left in its store.
@@ -35,6 +35,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import groundswell
 from emulator import memory_of
 from groundswell.cli.game_report import WaveTimes, write_to
 from groundswell.cli.stored import opened
@@ -71,8 +72,10 @@ class Course(NamedTuple):
     @property
     def variables(self) -> dict[str, str]:
         """The emulator is on this machine, and reached without a proxy."""
-        own = {"OPENAI_BASE_URL": f"{self.server.url}/v1", "ANTHROPIC_BASE_URL": self.server.url, "NO_PROXY": "*"}
-        return os.environ | own | {"OPENAI_API_KEY": "any", "ANTHROPIC_API_KEY": "any", "no_proxy": "*"}
+        there = {"OPENAI_BASE_URL": f"{self.server.url}/v1", "ANTHROPIC_BASE_URL": self.server.url}
+        keys = {"OPENAI_API_KEY": "any", "ANTHROPIC_API_KEY": "any"}
+        same = {"PYTHONPATH": str(Path(groundswell.__file__).parents[1])}
+        return os.environ | there | keys | same | {"NO_PROXY": "*", "no_proxy": "*"}
 
 
 def play(course: Course, way: str, interactions: int) -> Row:

@@ -52,6 +52,7 @@ def kill_again_and_again(game: Game, asks: int, kills: int) -> int:
     return resent
 
 
+@pytest.mark.timeout(300)
 def test_a_game_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emulator: Threaded) -> None:
     whole = Game(tmp_path / "whole", emulator, 400, *LIVE)
     alone, asks = whole.json(*whole.words), whole.paid
@@ -70,6 +71,7 @@ def test_a_game_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emulator
     assert killed.books == before
 
 
+@pytest.mark.timeout(300)
 def test_a_game_in_batches_that_is_killed_pays_for_nothing_twice(tmp_path: Path, emulator: Threaded) -> None:
     live = Game(tmp_path / "live", emulator, 200, *LIVE)
     live.json(*live.words)
