@@ -52,10 +52,11 @@ def power(
     if width is not None and rates is not None:
         raise SettingsError("--width: goes with one rate, as --rate 0.3")
     try:
-        if rate is not None:
-            found = _one(rate, n, width, chance, alpha)
-        else:
-            found = _two(*_pair(rates or ""), n, chance, alpha, correlation if paired else None)
+        with output.working("reckoning"):
+            if rate is not None:
+                found = _one(rate, n, width, chance, alpha)
+            else:
+                found = _two(*_pair(rates or ""), n, chance, alpha, correlation if paired else None)
     except ValueError as error:
         raise SettingsError(str(error)) from error
     if json:
