@@ -53,11 +53,9 @@ class WaveTimes:
 
 def check_folder(folder: Path) -> None:
     """Find out before anything is paid for whether a report can be made, and put there."""
-    from groundswell.experiments.secret_game.report.drawing import check_installed
-    from groundswell.experiments.secret_game.report.files import check_polars
+    from groundswell.experiments.secret_game.needed import REPORT, check_installed
 
-    check_installed()
-    check_polars()
+    check_installed("reports", REPORT)
     place = folder.absolute()
     nearest = next(each for each in (place, *place.parents) if each.exists())  # the rest is made with the report
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from random import Random
 
@@ -153,3 +154,19 @@ def test_memory_is_of_ones_own_conversations_and_grows() -> None:
     asked.clear()
     drive(Tournament(agents, 6, Table(messages=2), memory="short"), script)
     assert not any("With Agent" in each[0] for each in asked)
+
+
+@pytest.mark.parametrize("package", ["numpy", "scipy"])
+def test_what_figures_lack_is_told_before_anything_is_sent(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Request] = []
+
+    def script(request: Request, sample: int) -> Reply:
+        sent.append(request)
+        return Reply("Hello.")
+
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        SettingsError, match=rf"need {package}, which is not installed: pip install 'groundswell\[report"
+    ):
+        drive(Batch((LEAKER, KEEPER), 2), script)
+    assert not sent

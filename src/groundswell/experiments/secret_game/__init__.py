@@ -11,6 +11,7 @@ judging.py    the same asked of a model; probing.py: what can be guessed afterwa
 played.py     what an interaction is about and what comes of it
 playing.py    the drivers: a statistical batch, a tournament
 tally.py      counts; figures.py makes statistics of them, analysis.py says which; stopping.py when there is enough
+needed.py     what must be installed beside the bare package
 services/     the batch services: jobs, on disk and over the engine, by grouping and route
 
 What is named here is public, and a test pins it.

@@ -23,6 +23,7 @@ from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis, Interactions
 from groundswell.experiments.secret_game.duel import duel
 from groundswell.experiments.secret_game.modes import final_scores
+from groundswell.experiments.secret_game.needed import FIGURES, check_installed
 from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Duel, Played, Tier
 from groundswell.experiments.secret_game.schedule import Pairing, Schedule, Table, check_agents, round_robin
 from groundswell.experiments.secret_game.stopping import StoppingRule
@@ -181,7 +182,8 @@ def _remembered(place: int, spec: Duel, played: Played) -> str:
 
 
 def check_models(run: Run, agents: Sequence[Agent], table: Table) -> None:
-    """Find out about a name that leads nowhere before anything is sent."""
+    """Find out about a name that leads nowhere, and about what figures lack, before anything is sent."""
+    check_installed("the figures of a game", FIGURES)
     for model in dict.fromkeys([*(agent.model or table.service.model for agent in agents), table.judge]):
         if model is not None:
             run.lane_of(Chat(model, ()))

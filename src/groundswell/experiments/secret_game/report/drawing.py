@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
-from groundswell.experiments.secret_game.report.files import missing_extra
 from groundswell.experiments.secret_game.report.markup import Html
 
 if TYPE_CHECKING:
@@ -99,22 +98,14 @@ def drawn(name: str, label: str, size: tuple[float, float], paint: Callable[[Fig
 @contextmanager
 def _matplotlib() -> Iterator[None]:
     """matplotlib as it comes, with our settings; it says nothing about letters that it has no picture of."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise missing_extra("matplotlib") from error
+    import matplotlib
+
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
         warnings.filterwarnings("ignore", "Matplotlib currently does not support")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
         yield
-
-
-def check_installed() -> None:
-    """Find out before anything is written."""
-    with _matplotlib():
-        pass
 
 
 def name_of(model: str, most: int = LONGEST) -> str:

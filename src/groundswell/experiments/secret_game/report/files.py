@@ -10,7 +10,6 @@ from typing import IO, Any, Protocol
 
 import msgspec
 
-from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.report.rows import COLUMNS, Row, flat
 from groundswell.store.export import guarded
 
@@ -87,19 +86,6 @@ class AsParquet:
         types = {"bool": polars.Boolean, "int": polars.Int64, "float": polars.Float64}
         schema = {name: types.get(kind, polars.String) for name, kind in COLUMNS.items()}
         polars.DataFrame(self._columns, schema=schema).write_parquet(self._out)
-
-
-def check_polars() -> None:
-    """Find out before anything is written."""
-    try:
-        import polars  # noqa: F401
-    except ImportError as error:
-        raise missing_extra("polars") from error
-
-
-def missing_extra(package: str) -> SettingsError:
-    """What to say where a library for reports is not there."""
-    return SettingsError(f"a report needs {package}, which is not installed: pip install 'groundswell[report]'")
 
 
 FORMATS: dict[str, type[AsJson | AsCsv | AsParquet]] = {

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import msgspec
 
 from groundswell.experiments.replacing import replacing
+from groundswell.experiments.secret_game.needed import REPORT, check_installed
 from groundswell.experiments.secret_game.report import more_plots, plots
-from groundswell.experiments.secret_game.report.drawing import Drawing, check_installed, on_paper
-from groundswell.experiments.secret_game.report.files import FORMATS, check_polars
+from groundswell.experiments.secret_game.report.drawing import Drawing, on_paper
+from groundswell.experiments.secret_game.report.files import FORMATS
 from groundswell.experiments.secret_game.report.page import page
 from groundswell.experiments.secret_game.report.rows import rows
 from groundswell.experiments.secret_game.report.selection import Selection
@@ -35,8 +36,7 @@ class Written(NamedTuple):
 
 def write_report(folder: Path, told: Told) -> Written:
     """Write the report of an experiment. Files that are there already are replaced, one by one."""
-    check_installed()
-    check_polars()
+    check_installed("reports", REPORT)
     selection = Selection(told.analysis.tier)
     files, count = _write_rows(folder, told, selection)
     files.append(_put(folder / ANALYSIS, msgspec.json.format(msgspec.json.encode(told.analysis), indent=2) + b"\n"))
