@@ -48,7 +48,7 @@ def test_writing_again_gives_the_same_bytes_and_takes_away_what_is_no_more(tmp_p
 @pytest.mark.parametrize("package", ["matplotlib", "polars"])
 def test_a_library_that_is_not_there(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(SettingsError, match=rf"needs {package}.*pip install 'groundswell\[report\]'"):
+    with pytest.raises(SettingsError, match=rf"need {package}.*pip install 'groundswell\[report\]'"):
         write_report(tmp_path, told([game()]))
     assert list(tmp_path.iterdir()) == []
 
