@@ -274,11 +274,12 @@ class Batches:
     async def call_off(self) -> None:
         """The driver has all it wants: cancel what is still at providers, since nobody will come for it."""
         await self._run.journal.flush()  # what was about to leave does not
+        self._run.dispatch.held.dismiss()
         for order in list(self.orders.values()):
             order.spilled = True
             if order.receipt is None:
                 await self._taken(order)
-            if not order.unloading and order.intent.id in self.orders and await self._cancelled(order):
+            if order.intent.id in self.orders and await self._cancelled(order):
                 self._run.journal.end_wave(order.intent.id)
 
     async def _taken(self, order: Order) -> None:

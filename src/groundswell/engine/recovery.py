@@ -199,6 +199,11 @@ class HeldWaves:
         if not wave.prints:
             self._run.journal.end_wave(wave.intent.id)
 
+    def dismiss(self) -> None:
+        """Nobody will ask for what is held any more: waves that have come in are over."""
+        for wave in {id(wave): wave for wave in self._by_ask.values() if wave.over}.values():
+            self._run.journal.end_wave(wave.intent.id)
+
     def _let_go(self, wave: HeldWave, ask: AskId) -> None:
         wave.early.pop(ask, None)
         del wave.prints[ask]
