@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -393,14 +392,14 @@ def _words(flags: GameFlags) -> Pool | None:
 
 def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
     """Play, say what came of it, and write the report."""
-    from groundswell.cli.game_report import WaveTimes, check_folder, report_to, write_to
+    from groundswell.cli.game_report import WaveTimes, check_folder, folder_of, report_to, write_to
     from groundswell.cli.running import run_and_report
     from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.secret_game.playing import Batch, play, tournament
 
     driver = play if isinstance(settings, Batch) else tournament
     title = as_unicode(flags.name or _name(settings, flags.seed), "--name")
-    folder = flags.out or Path("results") / re.sub(r"^\.+|[/\0]", "-", title)
+    folder = flags.out or folder_of(title)
     options, most = _way(flags, settings)
     if not flags.estimate:
         check_folder(folder)
@@ -455,7 +454,9 @@ def _way(flags: GameFlags, settings: Batch | Tournament) -> tuple[RunOptions, in
 
 def _name(settings: Batch | Tournament, seed: int) -> str:
     """A name that is the same for the same command, and another one for any other."""
+    from groundswell.experiments.secret_game.playing import Batch
     from groundswell.program.request import canonical
 
-    digest = blake2b(canonical([settings, seed]), digest_size=4).hexdigest()
+    kind = [] if isinstance(settings, Batch) else ["tournament"]  # what they have in common may be all that was set
+    digest = blake2b(canonical([settings, seed, *kind]), digest_size=4).hexdigest()
     return f"game-{digest}"

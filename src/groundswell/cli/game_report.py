@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
 
 
 DRIVERS = "groundswell.experiments.secret_game.playing:"
+RESULTS = Path("results")
+MOST_LETTERS = 100
+_STRANGE = re.compile(r"[^\w .,=+@-]")
+"""What is not put into the name of a folder."""
 
 
 class WaveTimes:
@@ -51,14 +58,22 @@ class WaveTimes:
         ]
 
 
+def folder_of(title: str) -> Path:
+    """Where the report of a run goes unless something is said: a folder of its own, whatever the run is called."""
+    plain = _STRANGE.sub("_", title).strip(" .")[:MOST_LETTERS]
+    if plain == title:
+        return RESULTS / title
+    return RESULTS / f"{plain or 'game'}-{blake2b(title.encode(errors='surrogatepass'), digest_size=4).hexdigest()}"
+
+
 def check_folder(folder: Path) -> None:
     """Find out before anything is paid for whether a report can be made, and put there."""
     from groundswell.experiments.secret_game.needed import REPORT, check_installed
 
     check_installed("reports", REPORT)
     place = folder.absolute()
-    nearest = next(each for each in (place, *place.parents) if each.exists())  # the rest is made with the report
     try:
+        nearest = next(each for each in (place, *place.parents) if each.exists())  # the rest is made with the report
         with NamedTemporaryFile(dir=nearest):
             """It can be written to."""
     except OSError as error:
@@ -88,7 +103,7 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
     output.line(f"report: {written.page}")
     output.line(f"the interactions beside it: {', '.join(_tables(written.files))}")
     if telling is not None:
-        show = f"runs show {summary.name or summary.run_id} --trial {telling.key}"
+        show = f"runs show {shlex.quote(summary.name or summary.run_id)} --trial {telling.key}"
         output.line(f"that conversation in full: {output.command(show, store)}")
 
 
@@ -96,7 +111,7 @@ def report_of(record: RunRecord, store: str) -> Report | None:
     """How a game says what it came to when it is resumed; None for a run of something else."""
     if not (record.driver or "").startswith(DRIVERS):
         return None
-    folder = Path("results") / record.title
+    folder = folder_of(record.title)
 
     def report(summary: Summary, faults: Sequence[FaultCount]) -> None:
         report_to(folder, summary, faults, store, WaveTimes())

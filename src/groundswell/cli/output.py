@@ -55,8 +55,8 @@ def working(what: str) -> Iterator[None]:
 
 
 def line(text: str | Text = "", style: str | None = None) -> None:
-    """One line of a result, never broken."""
-    out.print(text, style=style, markup=False, soft_wrap=True)
+    """One line of a result, never broken. What others wrote does nothing to the terminal."""
+    out.print(words.visible(text) if isinstance(text, str) else text, style=style, markup=False, soft_wrap=True)
 
 
 def print_json(data: Any) -> None:
