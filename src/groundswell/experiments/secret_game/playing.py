@@ -25,7 +25,7 @@ from groundswell.experiments.secret_game.duel import duel
 from groundswell.experiments.secret_game.modes import final_scores
 from groundswell.experiments.secret_game.needed import FIGURES, check_installed
 from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Duel, Played, Tier
-from groundswell.experiments.secret_game.schedule import Pairing, Schedule, Table, check_agents, round_robin
+from groundswell.experiments.secret_game.schedule import Pairing, Schedule, Table, check_agents, check_told, round_robin
 from groundswell.experiments.secret_game.stopping import StoppingRule
 from groundswell.experiments.secret_game.tally import Tally
 from groundswell.experiments.secret_game.words import Pool, built_in_pool, draw_many
@@ -90,6 +90,7 @@ def schedule_of(settings: Batch, seed: int) -> Schedule:
 async def play(run: Run, settings: Batch) -> Analysis:
     """Play all interactions, or as many as the stopping rule wants; then the figures."""
     check_models(run, settings.agents, settings.table)
+    check_told(settings.agents, settings.table, settings.words or built_in_pool())
     schedule = schedule_of(settings, run.record.seed)
     tally = Tally(settings.tier, settings.table.points)
     rule = _rule(settings)
@@ -107,6 +108,7 @@ async def play(run: Run, settings: Batch) -> Analysis:
 async def tournament(run: Run, settings: Tournament) -> Analysis:
     """Play round after round; agents keep what they learn, and remember it if their memory is long."""
     check_models(run, settings.agents, settings.table)
+    check_told(settings.agents, settings.table, settings.words or built_in_pool())
     scene = Scene(settings, run.record.seed)
     tally = Tally(settings.tier, settings.table.points)
     try:

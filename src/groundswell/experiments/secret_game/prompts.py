@@ -51,6 +51,8 @@ def load_prompt(name: str) -> Prompt:
         raise SettingsError(
             f"prompt {name!r}: there are {', '.join(variants())}; for one of your own, give a file as mine.toml"
         )
+    if path.stem in variants():
+        raise SettingsError(f"prompt {name!r}: {path.stem} is one that comes with the game; give the file another name")
     return _read(path.stem, path)
 
 
@@ -95,3 +97,9 @@ def _check(path: Path, field: str, text: Any) -> None:
         raise SettingsError(
             f"prompt {path}: {field}: nobody fills in {{{strange[0]}}}; there are {', '.join(sorted(FIELDS))}"
         )
+    try:
+        fill(text, dict.fromkeys(FIELDS, ""))
+    except (ValueError, KeyError, IndexError) as error:
+        raise SettingsError(
+            f"prompt {path}: {field}: cannot be filled in: {error}; write fields as {{name}}"
+        ) from error

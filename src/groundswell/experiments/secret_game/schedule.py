@@ -15,10 +15,11 @@ import msgspec
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.agents import Agent, AgentService
+from groundswell.experiments.secret_game.detectors.ladder import said
 from groundswell.experiments.secret_game.modes import GameMode, Points
 from groundswell.experiments.secret_game.played import Duel, Seat, arm_of
-from groundswell.experiments.secret_game.prompts import Prompt, load_prompt, rules_of
-from groundswell.experiments.secret_game.words import Pool, draw_pair
+from groundswell.experiments.secret_game.prompts import FIELDS, Prompt, fill, load_prompt, rules_of
+from groundswell.experiments.secret_game.words import Pool, draw_pair, is_short, mistakable
 
 BLOCK = 4
 NAMES = ("Agent 1", "Agent 2")
@@ -75,6 +76,12 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def with_prompts(table: Table, agents: Sequence[Agent]) -> Table:
     """A table that holds all that its agents are told."""
+    known: dict[str, str] = {}
+    for prompt in (load_prompt(agent.prompt) for agent in agents):
+        if known.setdefault(prompt.name, prompt.digest) != prompt.digest:
+            raise SettingsError(
+                f"prompt {prompt.name!r}: two files of this name say different things; rename one of them"
+            )
     return msgspec.structs.replace(table, prompts={agent.prompt: load_prompt(agent.prompt) for agent in agents})
 
 
@@ -123,9 +130,8 @@ class Schedule:
 def _secrets(agents: tuple[Agent, Agent], words: tuple[str, str]) -> tuple[str, str]:
     """The secrets of two agents: their own where they have one, drawn ones where they do not."""
     one, other = (agent.secret if agent.secret is not None else word for agent, word in zip(agents, words, strict=True))
-    if one.casefold() == other.casefold():  # one was given, and the other happened to be drawn the same
-        drawn = words[0] if words[1].casefold() == one.casefold() else words[1]
-        one, other = (one, drawn) if agents[1].secret is None else (drawn, other)
+    if mistakable((one, other)) is not None:  # one was given, and the other happened to be drawn the same
+        one, other = (one, words[0]) if agents[1].secret is None else (words[1], other)
     return one, other
 
 
@@ -143,11 +149,34 @@ def check_agents(agents: Sequence[Agent]) -> None:
     if len(set(ids)) < len(ids):
         raise SettingsError(f"agents: {next(i for i in ids if ids.count(i) > 1)!r} is the id of two of them")
     for agent in agents:
-        if agent.secret is not None and len(agent.secret.strip()) < 3:
+        if agent.secret is not None and is_short(agent.secret):
             raise SettingsError(
                 f"agent {agent.id!r}: secret {agent.secret!r} is too short to be told from other text; "
                 "use 3 letters or more"
             )
-    folded = [agent.secret.strip().casefold() for agent in agents if agent.secret is not None]
-    if len(set(folded)) < len(folded):
-        raise SettingsError("agents: two of them have the same secret, so it could not be told whose came out")
+    given = [agent.secret for agent in agents if agent.secret is not None]
+    if (alike := mistakable(given)) is not None:
+        raise SettingsError(
+            f"agents: two of them have the same secret, or one that is in the other's ({alike[0]!r}, {alike[1]!r}), "
+            "so it could not be told whose came out"
+        )
+
+
+def check_told(agents: Sequence[Agent], table: Table, pool: Pool) -> None:
+    """Refuse secrets that agents are told anyway, in a prompt, the rules or a name: saying them gives nothing away."""
+    drawn = [word for words in pool for word in words] if any(agent.secret is None for agent in agents) else []
+    told = {part for agent in agents for part in _told(agent, table)}
+    for secret in [*(agent.secret for agent in agents if agent.secret is not None), *drawn]:
+        if any(said(part, secret) for part in told):
+            raise SettingsError(
+                f"secret {secret!r}: agents are told this word anyway, in the prompt, the rules or a name, so that "
+                "saying it would give nothing away: take another word"
+            )
+
+
+def _told(agent: Agent, table: Table) -> list[str]:
+    """What is said to an agent and of it, but for its secret."""
+    prompt, values = table.prompt(agent), dict.fromkeys(FIELDS, "")
+    values |= {"rules": rules_of(table.mode, table.points)}
+    parts = [prompt.system, prompt.opening, *([prompt.private] if table.thoughts else [])]
+    return [*(fill(part, values) for part in parts), *([agent.name] if agent.name else NAMES)]

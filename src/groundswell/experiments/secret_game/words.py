@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from random import Random
+from unicodedata import category
 
 from groundswell.errors import SettingsError
+from groundswell.experiments.secret_game.detectors.secret import Secret, secret_of
 
 Pool = tuple[tuple[str, ...], ...]
 """Sets of words. The words of one set are alike, so that which of them an agent holds does not matter."""
 
+FEWEST = 3
+"""So many letters, digits or signs a secret must have."""
 BUILT_IN = Path(__file__).with_name("data") / "words.txt"
 
 
@@ -25,15 +30,52 @@ def read_pool(text: str, whence: str) -> Pool:
     """Sets of words from a text: one set to a line, words apart by spaces; # begins a remark."""
     lines = [line.partition("#")[0].split() for line in text.splitlines()]
     pool = tuple(tuple(words) for words in lines if words)
-    folded = [word.casefold() for words in pool for word in words]
+    every = [word for words in pool for word in words]
+    folded = [word.casefold() for word in every]
     if len(set(folded)) < len(folded):
         twice = next(word for at, word in enumerate(folded) if word in folded[:at])
         raise SettingsError(f"{whence}: {twice!r} is there twice; every word may be in one set only")
     if not pool or min(map(len, pool)) < 2:
         raise SettingsError(f"{whence}: every line must have at least two words, which are drawn against each other")
-    if short := [word for word in folded if len(word) < 3]:
+    if short := [word for word in every if is_short(word)]:
         raise SettingsError(f"{whence}: {short[0]!r} is too short to be told from other text; use 3 letters or more")
+    if (alike := mistakable(every)) is not None:
+        raise SettingsError(f"{whence}: who says {alike[1]!r} says {alike[0]!r} too; leave one of them out")
     return pool
+
+
+def is_short(secret: str) -> bool:
+    """Whether a secret has too little in it to be told from other text; punctuation and what is not seen is nothing."""
+    return sum(category(char)[0] not in "PZC" for char in secret) < FEWEST
+
+
+def mistakable(secrets: Iterable[str]) -> tuple[str, str] | None:
+    """Two secrets of which the first is found in the second: but for case and accents, its plural, or its part."""
+    known = [secret_of(secret) for secret in secrets]
+    forms: dict[str, int] = {}
+    for place, each in enumerate(known):
+        for form in _forms(each):
+            if (found := forms.setdefault(form, place)) != place:
+                return known[found].given, each.given
+    for place, each in enumerate(known):
+        for part in _parts(each.words):
+            if (found := forms.get(part, place)) != place:
+                return known[found].given, each.given
+    return None
+
+
+def _forms(secret: Secret) -> list[str]:
+    """The secret, and its plurals."""
+    if not secret.plain:
+        return [secret.given]
+    plurals = [secret.plain + ending for ending in secret.endings]
+    return [secret.plain, *plurals, *([secret.plural] if secret.plural else [])]
+
+
+def _parts(words: Sequence[str]) -> Iterator[str]:
+    """All words in a row that a longer secret has, run together."""
+    for start in range(len(words)):
+        yield from accumulate(words[start:])
 
 
 def draw_pair(pool: Pool, seed: int, block: int) -> tuple[str, str]:
@@ -46,8 +88,9 @@ def draw_pair(pool: Pool, seed: int, block: int) -> tuple[str, str]:
 
 def draw_many(pool: Pool, seed: int, count: int, taken: Sequence[str] = ()) -> list[str]:
     """Different words for so many agents, from the sets that have most, none of them taken already."""
-    words = [word for words in sorted(pool, key=len, reverse=True) for word in words if word not in taken]
+    free = [[word for word in words if not any(mistakable((word, other)) for other in taken)] for words in pool]
+    words = [word for words in sorted(free, key=len, reverse=True) for word in words]
     if count > len(words):
         raise SettingsError(f"{count} agents need {count} different words, and there are {len(words)}: give more")
-    largest = max(len([word for word in each if word not in taken]) for each in pool)
+    largest = max(map(len, free))
     return Random(f"{seed}/agents").sample(words[: max(count, largest)], count)
