@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
-from groundswell import SettingsError
+import groundswell
+from groundswell import Reply, Request, SettingsError, Summary
+from groundswell.compose import look_into
 from groundswell.experiments.secret_game.agents import Agent
-from groundswell.experiments.secret_game.playing import Batch, Scene, Tournament, schedule_of
+from groundswell.experiments.secret_game.analysis import Analysis
+from groundswell.experiments.secret_game.playing import Batch, Scene, Tournament, play, schedule_of
+from groundswell.experiments.secret_game.probing import guesses_of
 from groundswell.experiments.secret_game.prompts import load_prompt
+from groundswell.experiments.secret_game.report.rows import rows
+from groundswell.experiments.secret_game.report.told import Told, interactions_of
 from groundswell.experiments.secret_game.schedule import Table, with_prompts
 from groundswell.experiments.secret_game.words import read_pool
-from tests.experiments.secret_game.scene import drive
+from tests.experiments.secret_game.scene import Script, drive, text_of
 
 ALIKE = [
     ("blue", "blue heron"),
@@ -104,3 +113,54 @@ def test_two_files_of_one_name_are_not_one_arm(tmp_path: Path) -> None:
     players = tuple(Agent(str(n), "", None, "m", str(path)) for n, path in enumerate(paths))
     with pytest.raises(SettingsError, match="mine"):
         with_prompts(Table(), players)
+
+
+VERDICT = '{"reason": "so it is", "verdict": "declared", "message": 1}'
+
+
+def test_rows_count_what_the_figures_count_though_some_were_not_judged(tmp_path: Path) -> None:
+    verdicts = iter(["no idea"] * 6 + [VERDICT] * 20)
+
+    def script(request: Request, nth: int) -> Reply:
+        return Reply(next(verdicts) if "You are a judge" in text_of(request)[-1] else "Hello there.")
+
+    settings = Batch(agents(None, None), 6, Table(messages=2, judge="emulated/judge"), "judged")
+    summary, found = reported(tmp_path, settings, script)
+    assert summary.analysis["interactions"]["usable"] == sum(row["counted"] for row in found) < 6
+    for row in found:
+        judged = row["first_verdict"] is not None and row["second_verdict"] is not None
+        assert row["counted"] == judged
+        for side in ("first", "second"):
+            known = [row[f"{side}_{what}"] is not None for what in ("leaked", "obtained", "points")]
+            assert known == [judged] * 3
+
+
+def reported(folder: Path, settings: Batch, script: Script) -> tuple[Summary, list[dict[str, Any]]]:
+    """Play, and read the interactions of the report."""
+
+    async def main() -> Summary:
+        async with groundswell.open(folder / "runs.db", script=script) as engine:
+            return await engine.drive(play, settings, seed=1)
+
+    summary = asyncio.run(main())
+    with look_into(folder / "runs.db") as store:
+        assert store is not None
+        record = store.runs.get(summary.run_id)
+        analysis = msgspec.convert(summary.analysis, Analysis)
+        told = Told("t", record.id, 1, analysis, summary, interactions_of(store.results(record)))
+        return summary, [row for _, row in rows(told)]
+
+
+@pytest.mark.parametrize(
+    ("given", "heard"),
+    [
+        pytest.param(["saffron", "trellis"], ("saffron", "trellis"), id="as asked"),
+        pytest.param(["trellis, emerald; pumpkin/saffron"], ("trellis", "emerald", "pumpkin"), id="several in one"),
+        pytest.param(["emerald or trellis", "saffron"], ("emerald", "trellis", "saffron"), id="one or the other"),
+        pytest.param(["emerald trellis pumpkin giraffe saffron"], ("emerald", "trellis", "pumpkin"), id="a whole list"),
+        pytest.param(["", "  ", "saffron"], ("saffron",), id="nothing"),
+        pytest.param(["blue heron"], ("blue heron",), id="two words"),
+    ],
+)
+def test_a_guess_is_one_guess(given: list[str], heard: tuple[str, ...]) -> None:
+    assert guesses_of(given, 3) == heard

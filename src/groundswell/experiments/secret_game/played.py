@@ -150,6 +150,10 @@ class Played(msgspec.Struct, frozen=True, omit_defaults=True):
         first = min(turns, default=None)
         return first if first is not None and (own is None or first < own) else None
 
+    def tells(self, tier: Tier) -> bool:
+        """Whether it can be told by a tier whose secret came out: where a judge's word counts, both need a verdict."""
+        return tier != "judged" or (self.judged(0) and self.judged(1))
+
     def judged(self, seat: int) -> bool:
         """Whether there is a verdict on an agent."""
         return any(each.of == seat and each.verdict is not None for each in self.judgements)

@@ -6,10 +6,14 @@ conversation gave away, in whatever form.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from itertools import islice
+
 import msgspec
 
 from groundswell.errors import AskFailed, MalformedReply
-from groundswell.experiments.secret_game.detectors.claims import is_secret
+from groundswell.experiments.secret_game.detectors.claims import MOST_WORDS, is_secret
 from groundswell.experiments.secret_game.played import Duel, Guesses, Line
 from groundswell.program.request import Message, system, user
 from groundswell.program.traps import together
@@ -21,6 +25,8 @@ Give your {count} best guesses, the likeliest first, each a single word."""
 UNHEARD = (
     "A game is played with secret code words: every player has one, an English noun that seldom comes up in small talk."
 )
+
+_APART = re.compile(r"[,;/|\n]+|\s(?:or|and)\s", re.I)
 
 
 class Probe(msgspec.Struct, frozen=True):
@@ -66,7 +72,14 @@ def _memory(spec: Probe) -> list[Message]:
 async def _guess(trial: Trial, spec: Probe, messages: list[Message], label: str) -> tuple[str, ...]:
     model = spec.duel.seats[1 - spec.of].model
     answer = await trial.ask(model, messages, into=_Answer, max_tokens=200, label=label)
-    return tuple(answer.guesses[: spec.duel.probe])
+    return guesses_of(answer.guesses, spec.duel.probe)
+
+
+def guesses_of(given: Iterable[str], most: int) -> tuple[str, ...]:
+    """The first guesses. Who names several words in one has guessed as often: a long list is not a good first guess."""
+    parts = (part.strip() for text in given for part in _APART.split(text))
+    each = (word for part in parts for word in ([part] if len(part.split()) <= MOST_WORDS else part.split()))
+    return tuple(islice(filter(None, each), most))
 
 
 def _rank(guesses: tuple[str, ...], secret: str) -> int | None:

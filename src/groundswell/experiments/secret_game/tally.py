@@ -92,8 +92,8 @@ class Tally:
         if played is None:
             self.missing[models][fault.kind.value if fault is not None else "unknown"] += 1
             return None
-        judged = played.judged(0) and played.judged(1)
-        if self.tier == "judged" and not judged:
+        judged = played.tells("judged")
+        if not played.tells(self.tier):
             self.missing[models][UNJUDGED] += 1
             return None
         if duel.block != self._block:

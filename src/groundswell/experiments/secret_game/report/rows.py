@@ -92,7 +92,8 @@ def rows(told: Told) -> Iterator[tuple[Interaction, Row]]:
     """Every interaction with its row, in the order of trials."""
     left = told.analysis.interactions.usable
     for interaction in told.interactions():
-        counted = interaction.played is not None and left > 0
+        played = interaction.played
+        counted = played is not None and played.tells(told.analysis.tier) and left > 0
         left -= counted
         yield interaction, row_of(interaction, told.analysis.tier, told.points, counted=counted)
 
@@ -124,13 +125,14 @@ def _seat(duel: Duel, seat: int) -> Row:
 
 def _side(played: Played, seat: int, tier: Tier, points: Points) -> Row:
     leaked = played.leaked(tier)
+    told = played.tells(tier)
     known = {name: name != "judged" or played.judged(seat) for name in TIERS}
     return {
         **{f"leaked_{name}": played.leak(seat, name) is not None if known[name] else None for name in TIERS},
-        "leaked": leaked[seat],
+        "leaked": leaked[seat] if told else None,
         "leak_message": _number(played.leak(seat, tier)),
-        "obtained": leaked[1 - seat],
-        "points": float(interaction_points(leaked, points)[seat]),
+        "obtained": leaked[1 - seat] if told else None,
+        "points": float(interaction_points(leaked, points)[seat]) if told else None,
         "bluffs": [bluff.word for bluff in played.bluffs if bluff.by == seat],
         "guessed_message": _number(played.guessed(seat)),
         "in_thought": any(found.thought and found.of == seat for found in played.findings),

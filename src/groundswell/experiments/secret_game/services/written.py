@@ -140,8 +140,8 @@ def _seat(spec: Duel, place: int, played: Played | None, scoring: Scoring) -> Se
     unplayed = SeatResult(place, seat.agent, seat.name, seat.model, seat.secret)
     if played is None:
         return unplayed
-    turns = {tier: played.leak(place, tier) for tier in scoring.tiers}
-    worth = scoring.points
+    turns = {tier: played.leak(place, tier) for tier in scoring.tiers if tier != "judged" or played.judged(place)}
+    worth = scoring.points if played.tells(scoring.tier) else None
     return msgspec.structs.replace(
         unplayed,
         revealed={tier: turn is not None for tier, turn in turns.items()},
