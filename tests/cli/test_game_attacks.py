@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -56,3 +57,10 @@ def test_a_report_that_does_not_fit_says_so(cli: CommandLine, place: Path, monke
     assert "there" in said
     assert "No space left" in said
     assert "Traceback" not in said
+
+
+def test_a_run_that_was_watched_tells_the_intervals_that_hold_for_it(cli: CommandLine, place: Path) -> None:
+    said = cli(*GAME[:3], "-n", "200", "--messages", "2", "--stop-at-width", "0.5", "--out", "there").stdout
+    arms = json.loads((place / "there" / "analysis.json").read_text())["stopping"]["arms"]
+    for model, arm in arms.items():
+        assert f"{model} {arm['low']:.1%} to {arm['high']:.1%}" in said

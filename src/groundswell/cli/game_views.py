@@ -94,6 +94,8 @@ def _lines(analysis: Analysis) -> Iterator[str]:
         yield f"and {len(surest) - MOST} comparisons more, which are less sure, in the report"
     if (rule := analysis.stopping) is not None:
         yield _stopped(rule.reached, rule.interactions, rule.width)
+        arms = ", ".join(f"{model} {arm.low:.1%} to {arm.high:.1%}" for model, arm in rule.arms.items())
+        yield f"intervals that hold although every interaction was looked at: {arms}"
 
 
 def _stopped(reached: bool, interactions: int, width: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -315,10 +316,19 @@ def test_an_unknown_id_is_told_with_those_there_are(tmp_path: Path) -> None:
         service.create_batch_job(agents(), job_id="one")
 
 
-def test_a_file_that_is_no_job_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        pytest.param(r".*", '{"id": "one"}', id="little in it"),
+        pytest.param(r'"batch"', '"badge"', id="nothing to play"),
+        pytest.param(r'"id": ?"one"', '"id": "other"', id="that of another"),
+    ],
+)
+def test_a_file_that_is_no_job_is_named(tmp_path: Path, wrong: str, right: str) -> None:
     service = emulated(tmp_path)
     service.create_batch_job(agents(), job_id="one")
-    (tmp_path / "jobs" / "one" / "job.json").write_text('{"id": "one"}')
+    path = tmp_path / "jobs" / "one" / "job.json"
+    path.write_text(re.sub(wrong, right, path.read_text(), count=1, flags=re.DOTALL))
     with pytest.raises(RunError, match=r"one/job\.json is not the file of a batch job"):
         service.get_batch_job("one")
 

@@ -178,11 +178,16 @@ class JobFolders:
         """A job that is there."""
         path = self.folder(job) / JOB
         try:
-            return msgspec.json.decode(path.read_bytes(), type=JobRecord)
+            record = msgspec.json.decode(path.read_bytes(), type=JobRecord)
         except FileNotFoundError as error:
             raise RunNotFound(f"no batch job {job!r} in {self.place}: {self._those_there_are()}") from error
         except (msgspec.DecodeError, SettingsError) as error:
             raise RunError(f"{path} is not the file of a batch job: {error}") from error
+        if record.batch is None and record.tournament is None:
+            raise RunError(f"{path} is not the file of a batch job: it does not say what is played")
+        if record.id != job:
+            raise RunError(f"{path} is not the file of a batch job of this id, but of {record.id!r}: rename the folder")
+        return record
 
     def ids(self) -> list[str]:
         """The jobs there are."""
