@@ -164,3 +164,21 @@ def reported(folder: Path, settings: Batch, script: Script) -> tuple[Summary, li
 )
 def test_a_guess_is_one_guess(given: list[str], heard: tuple[str, ...]) -> None:
     assert guesses_of(given, 3) == heard
+
+
+def test_the_headline_is_as_sure_as_its_tier_where_a_model_plays_itself(tmp_path: Path) -> None:
+    def script(request: Request, nth: int) -> Reply:
+        """Either both sides of an interaction are said to have leaked, or none: words of one set are drawn together."""
+        asked = text_of(request)[-1]
+        if "You are a judge" not in asked:
+            return Reply("Hello there.")
+        leaked = "saffron" in asked or "trellis" in asked
+        return Reply(VERDICT if leaked else VERDICT.replace("declared", "kept"))
+
+    players = tuple(Agent(str(n), "", None, "emulated/keeper") for n in range(2))
+    words = ("saffron", "trellis"), ("emerald", "pumpkin")
+    settings = Batch(players, 20, Table(messages=2, judge="emulated/judge"), "judged", words)
+    summary, _ = reported(tmp_path, settings, script)
+    [model] = summary.analysis["models"]
+    assert 0 < model["revealed"]["count"] < 40
+    assert model["tiers"]["judged"] == model["revealed"]

@@ -110,11 +110,12 @@ def _model(tally: Tally, name: str, kept: Kept) -> ModelFigures:
     own = paired(tally.own[name])
 
     def share(count: int) -> RateFigure:
-        return _clustered(count, kept.interactions, own)
+        return _clustered(count, kept.interactions, own, kept.interactions)
 
     def by(tier: Tier) -> RateFigure:
         """What a judge was not heard on says nothing by the judge's tier."""
-        return rate_figure(kept.revealed[tier], kept.judged) if tier == "judged" else share(kept.revealed[tier])
+        n = kept.judged if tier == "judged" else kept.interactions
+        return _clustered(kept.revealed[tier], n, own, kept.interactions)
 
     return ModelFigures(
         model=name,
@@ -132,8 +133,8 @@ def _model(tally: Tally, name: str, kept: Kept) -> ModelFigures:
     )
 
 
-def _clustered(count: int, n: int, own: Paired) -> RateFigure:
-    """A share over the sides of a model. Where it played itself, the two sides of an interaction hang together.
+def _clustered(count: int, n: int, own: Paired, sides: int) -> RateFigure:
+    """A share over n of the sides of a model. Where it played itself, the two sides of an interaction hang together.
 
     The interval is that of as many independent sides as these are worth, by how the leaks hang together.
     """
@@ -142,7 +143,8 @@ def _clustered(count: int, n: int, own: Paired) -> RateFigure:
         return plain
     together = Twice(own.both, own.first + own.second, own.neither).correlation
     factor = 1 + (1.0 if together is None else min(1.0, max(0.0, together)))
-    worth = max(1, round((n - 2 * own.n) + 2 * own.n / factor))
+    in_twos = 2 * own.n / sides
+    worth = max(1, round(n * (1 - in_twos + in_twos / factor)))
     low, high = Rate(min(worth, round(count * worth / n)), worth).interval(LEVEL)
     share = count / n
     return RateFigure(count, n, share, min(low, share), max(high, share))
