@@ -77,7 +77,7 @@ def _rank(standing: Standing) -> str:
 
 
 def _lines(analysis: Analysis) -> Iterator[str]:
-    overall, seats = analysis.overall, analysis.seats
+    overall = analysis.overall
     yield f"a leak is {TIERS[analysis.tier]} (tier {analysis.tier}); {told_tiers(analysis)}"
     yield (
         f"secrets revealed: {overall.total_secrets_revealed:,} of {2 * overall.total_interactions:,}, "
@@ -87,13 +87,23 @@ def _lines(analysis: Analysis) -> Iterator[str]:
         f"of {overall.total_interactions:,} interactions: both revealed {overall.both_revealed.count:,}, "
         f"one-sided {overall.one_sided.count:,}, none {overall.none_revealed.count:,}"
     )
-    yield f"first speakers leak in {share(seats.first)}, second ones in {share(seats.second)} (p {pvalue(seats.p)})"
+    yield _seats(analysis)
     surest = sorted(analysis.comparisons, key=lambda each: (each.p_holm, each.p))
     yield from map(compared, surest[:MOST])
     if len(surest) > MOST:
         yield f"and {len(surest) - MOST} comparisons more, which are less sure, in the report"
     if (rule := analysis.stopping) is not None:
         yield _stopped(rule.reached, rule.interactions, rule.width)
+
+
+def _seats(analysis: Analysis) -> str:
+    """Whether the first speaker leaks more often, and what else may be the reason."""
+    seats = analysis.seats
+    rates = f"first speakers leak in {share(seats.first)}, second ones in {share(seats.second)}"
+    if not seats.apart:
+        return f"{rates}; some models spoke in one seat only, so that seats cannot be told from models"
+    more = "; the first say one message more" if analysis.messages_per_interaction % 2 else ""
+    return f"{rates} (p {pvalue(seats.p)}{more})"
 
 
 def _stopped(reached: bool, interactions: int, width: float) -> str:

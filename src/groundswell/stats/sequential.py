@@ -38,7 +38,7 @@ HALVINGS = 40
 MOST = 10**12
 
 
-def anytime(total: float, n: int, level: float = 0.95, aim: float | None = None) -> Interval:
+def anytime(total: float, n: float, level: float = 0.95, aim: float | None = None) -> Interval:
     """Where the mean of n values with this total lies, whenever one looks; narrowest at the width that is aimed at."""
     _check(total, n, level)
     total = min(float(total), float(n))
@@ -50,7 +50,7 @@ def anytime(total: float, n: int, level: float = 0.95, aim: float | None = None)
     return Interval(_below(total, n, room), 1.0 - _below(n - total, n, room))
 
 
-def _below(total: float, n: int, room: float) -> float:
+def _below(total: float, n: float, room: float) -> float:
     """The lower root of room - total log p - (n - total) log(1 - p), by Newton on t = log(p / (1 - p)).
 
     In t it is room - total t + n log(1 + e^t): convex, and never under its left asymptote, so that Newton from where
@@ -72,7 +72,7 @@ def _below(total: float, n: int, room: float) -> float:
     return min(1 / (1 + exp(-t)), total / n)
 
 
-def _refuted(total: float, n: int, room: float, ahead: float) -> float:
+def _refuted(total: float, n: float, room: float, ahead: float) -> float:
     """Up to where bets on what lies so far ahead have won: the more, the lower the mean that they were against."""
     if total <= 0:
         return 0.0
@@ -143,7 +143,7 @@ def _check_width(width: float) -> None:
         raise ValueError(f"width {width}: must be above 0 and at most 1")
 
 
-def _check(total: float, n: int, level: float) -> None:
+def _check(total: float, n: float, level: float) -> None:
     # Sums of fractions are off by rounding.
     if not 0 <= total <= n + 1e-9 * n:
         raise ValueError(f"total {total} of {n} values: must be between 0 and {n}")

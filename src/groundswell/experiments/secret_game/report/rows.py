@@ -13,6 +13,7 @@ import msgspec
 from groundswell.experiments.secret_game.modes import Points, interaction_points
 from groundswell.experiments.secret_game.played import TIERS, Duel, Finding, Line, Played, Tier
 from groundswell.experiments.secret_game.report.told import Interaction, Told
+from groundswell.experiments.secret_game.tally import countable
 
 Kind = Literal["bool", "int", "float", "text", "json"]
 Row = dict[str, Any]
@@ -92,7 +93,7 @@ def rows(told: Told) -> Iterator[tuple[Interaction, Row]]:
     """Every interaction with its row, in the order of trials."""
     left = told.analysis.interactions.usable
     for interaction in told.interactions():
-        counted = interaction.played is not None and left > 0
+        counted = left > 0 and interaction.played is not None and countable(interaction.played, told.analysis.tier)
         left -= counted
         yield interaction, row_of(interaction, told.analysis.tier, told.points, counted=counted)
 
