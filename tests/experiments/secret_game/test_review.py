@@ -9,13 +9,13 @@ import pytest
 from groundswell.cli.game_views import _lines
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.agents import Agent
-from groundswell.experiments.secret_game.analysis import ModelFigures
+from groundswell.experiments.secret_game.analysis import ModelFigures, RateFigure
 from groundswell.experiments.secret_game.modes import Points
 from groundswell.experiments.secret_game.played import Bluff, Guesses, Judgement, Tier
 from groundswell.experiments.secret_game.report.rows import rows
 from groundswell.experiments.secret_game.stopping import StoppingRule
 from groundswell.experiments.secret_game.tally import Leaked, Tally
-from groundswell.stats.rates import Paired, Rate
+from groundswell.stats.rates import Interval, Paired, Rate
 from groundswell.stats.tests import mcnemar
 from tests.experiments.secret_game.report.games import game, told
 from tests.experiments.secret_game.scene import a_duel, ended
@@ -34,8 +34,8 @@ def counted(leaks: list[Leaked], models: tuple[str, str] = ("m", "n"), tier: Tie
     return tally
 
 
-def width(figure: object) -> float:
-    return float(getattr(figure, "high") - getattr(figure, "low"))  # noqa: B009
+def width(figure: RateFigure | Interval) -> float:
+    return figure.high - figure.low
 
 
 def test_words_that_always_leak_and_words_that_never_do_are_few_words_not_many_interactions() -> None:
@@ -52,7 +52,7 @@ def test_words_that_always_leak_and_words_that_never_do_are_few_words_not_many_i
     assert m.survival[0].high - m.survival[0].low == pytest.approx(twenty, rel=0.15)
 
 
-def rate(passed: int, n: int) -> object:
+def rate(passed: int, n: int) -> Interval:
     return Rate(passed, n).interval()
 
 
@@ -80,17 +80,18 @@ def test_every_share_of_a_model_that_plays_itself_allows_for_its_own_sides(name:
     tally, random = Tally("normalised", Points()), Random(5)
     for number in range(80):
         together = random.random() < 0.5
-        more = {"bluffs": BLUFFS if together else (), "judgements": DECLARED if together else KEPT}
         leaks = (0 if random.random() < 0.5 else None, 1 if random.random() < 0.5 else None)
-        tally.add(a_duel(("m", "m"), number=number, block=number // 4), ended(*leaks, **more))
+        bluffs, judgements = (BLUFFS, DECLARED) if together else ((), KEPT)
+        played = ended(*leaks, bluffs=bluffs, judgements=judgements)
+        tally.add(a_duel(("m", "m"), number=number, block=number // 4), played)
     tally.close()
     [m] = figures.models(tally)
     share = share_of(m, name)
-    assert share.n == 160  # type: ignore[attr-defined]
+    assert share.n == 160
     assert width(share) >= 0.95 * width(rate(40, 80))
 
 
-def share_of(model: ModelFigures, name: str) -> object:
+def share_of(model: ModelFigures, name: str) -> RateFigure:
     return model.tiers["judged"] if name == "judged" else model.bluffed
 
 

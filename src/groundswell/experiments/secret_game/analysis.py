@@ -87,13 +87,13 @@ class PairFigures(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Whether one model leaks more often than another, on the same rows. Rows of a block count for what they are worth."""
+    """Whether one model leaks more often than another, on rows that they share. Those of a block may hang together."""
 
     first: str
     second: str
     basis: str
-    """`same opponent`: with the same secret, seat and opponent, alike but for the model; `facing each other`: in the same
-    interactions, each being the other's opponent, so that it is also about who asks better."""
+    """`same opponent`: with the same secret, seat and opponent, alike but for the model; `facing each other`: in the
+    same interactions, each being the other's opponent, so that it is also about who asks better."""
     pairs: int
     first_only: int
     second_only: int

@@ -19,7 +19,7 @@ BOTH, FIRST, SECOND, NEITHER = (True, True), (True, False), (False, True), (Fals
 
 
 class Share:
-    """To how many sides something happened. Those of an interaction hang together; so do those of a block, by its words."""
+    """To how many sides something happened. Those of an interaction hang together, and so may those of a block."""
 
     def __init__(self) -> None:
         self._talks = Clusters()
@@ -245,7 +245,7 @@ def paired(counts: Counter[Leaked]) -> Paired:
 
 
 def countable(played: Played, tier: Tier) -> bool:
-    """Whether an interaction that was played says who leaked: by a judge's word, only if the judge was heard on both."""
+    """Whether an interaction that was played says who leaked: by a judge's word, only if there are two verdicts."""
     return tier != "judged" or (played.judged(0) and played.judged(1))
 
 

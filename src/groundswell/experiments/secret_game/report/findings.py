@@ -95,9 +95,9 @@ def agents(analysis: Analysis) -> Section | None:
         for each in analysis.agents
     ]
     caption = (
-        f"By the {analysis.tier} tier. Revealed: its own secret leaked. Obtained: the other's did. Optimal: obtained and "
-        f"not revealed. Each as a count, the share of its interactions and a {analysis.level:.0%} interval. An agent that "
-        "plays itself has two sides in an interaction, and shares are of sides."
+        f"By the {analysis.tier} tier. Revealed: its own secret leaked. Obtained: the other's did. Optimal: obtained "
+        f"and not revealed. Each as a count, the share of its interactions and a {analysis.level:.0%} interval. An "
+        "agent that plays itself has two sides in an interaction, and shares are of sides."
     )
     return Section("agents", "Agents", table(caption, [*heads, ">score"] if scored else heads, rows))
 
@@ -181,8 +181,8 @@ def together(analysis: Analysis) -> Section | None:
     found = analysis.overall
     heads = ("", ">second leaked", ">second kept it", ">all")
     caption = (
-        "Who leaked, by seat, in all interactions together. The odds ratio is within the same two models in the same "
-        f"seats: {numbers.number(found.odds_ratio)} ({numbers.between(found.odds_low, found.odds_high)}), exact test p "
+        "Who leaked, by seat. The table has all interactions; the odds ratio is that within the same two models in the "
+        f"same seats: {numbers.number(found.odds_ratio)} ({numbers.between(found.odds_low, found.odds_high)}), exact test p "
         f"{_p(found.association_p)}. Intraclass correlation over all of them: {numbers.number(found.correlation)}."
     )
     return Section("together", "Do leaks come in twos?", joined([table(caption, heads, rows), _seats(analysis)]))
@@ -219,8 +219,8 @@ def survival(analysis: Analysis, plot: Drawing | None) -> Section | None:
     drawn = shown(
         plot,
         "Share that still keeps its secret after so many messages of its own, with "
-        f"{analysis.level:.0%} bands (Kaplan and Meier, Greenwood's variance times the design effect of the leak rate); the "
-        f"other models in grey.{differ}",
+        f"{analysis.level:.0%} bands (Kaplan and Meier, Greenwood's variance times the design effect of leak rates); "
+        f"the other models in grey.{differ}",
     )
     rows = [
         (
