@@ -181,9 +181,9 @@ def together(analysis: Analysis) -> Section | None:
     found = analysis.overall
     heads = ("", ">second leaked", ">second kept it", ">all")
     caption = (
-        "Who leaked, by seat. The table has all interactions; the odds ratio is that within the same two models in the "
-        f"same seats: {numbers.number(found.odds_ratio)} ({numbers.between(found.odds_low, found.odds_high)}), exact test p "
-        f"{_p(found.association_p)}. Intraclass correlation over all of them: {numbers.number(found.correlation)}."
+        "Who leaked, by seat. The table has all interactions; the odds ratio is within the same two models in the same "
+        f"seats: {numbers.number(found.odds_ratio)} ({numbers.between(found.odds_low, found.odds_high)}), exact test "
+        f"p {_p(found.association_p)}. Intraclass correlation over all of them: {numbers.number(found.correlation)}."
     )
     return Section("together", "Do leaks come in twos?", joined([table(caption, heads, rows), _seats(analysis)]))
 
