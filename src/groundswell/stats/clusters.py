@@ -22,12 +22,12 @@ class Clusters:
             self._totals, self._mixed, self._sizes = self._sums()
             self._at, self._open_total, self._open_n = cluster, 0.0, 0
             self.count += 1
-        for value in values:
-            self.n += 1
-            self.total += value
-            self._squares += value * value
-            self._open_total += value
-            self._open_n += 1
+        total, n = sum(values), len(values)
+        self.n += n
+        self.total += total
+        self._squares += sum(value * value for value in values) if n > 1 else total * total
+        self._open_total += total
+        self._open_n += n
 
     @property
     def effect(self) -> float | None:

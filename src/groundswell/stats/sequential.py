@@ -11,7 +11,7 @@ alpha at most. Mixed over q by Beta(1/2, 1/2), the bets have the closed form bel
 F = n - S alone: H. Robbins, Statistical methods related to the law of the iterated logarithm, Ann. Math. Stat. 41
 (1970) 1397-1409. The p that the bet has not refuted by now are an interval.
 
-Values that hang together, such as those of talks about the same words, do not have the same mean given what came before.
+Values that hang together, such as those of talks about the same words, do not have that mean given what came before.
 Divided by their design effect, sum and number are those of about as many values that do.
 
 Values that vary less than yes or no, such as shares of two secrets that leak apart, are covered more often than said.

@@ -51,7 +51,7 @@ def overall(tally: Tally) -> Overall:
     return Overall(
         total_interactions=table.n,
         total_secrets_revealed=2 * table.both + one,
-        secrets_revealed=share_figure(tally.all.revealed[tally.tier]),
+        secrets_revealed=share_figure(tally.revealed[tally.tier]),
         both_revealed=share_figure(tally.both),
         one_sided=share_figure(tally.one_sided),
         none_revealed=share_figure(tally.none),
@@ -65,7 +65,7 @@ def overall(tally: Tally) -> Overall:
 
 def tiers(tally: Tally) -> dict[Tier, RateFigure]:
     """The share of secrets that each tier finds revealed."""
-    found = tally.all.revealed
+    found = tally.revealed
     return {tier: share_figure(found[tier]) for tier in TIERS if tier in found and found[tier].n}
 
 
@@ -104,7 +104,7 @@ def _model(tally: Tally, name: str, kept: Kept) -> ModelFigures:
         model=name,
         sides=revealed.n,
         revealed=share_figure(revealed),
-        tiers={tier: share_figure(kept.revealed[tier]) for tier in TIERS if tally.all.revealed[tier].n},
+        tiers={tier: share_figure(kept.revealed[tier]) for tier in TIERS if tally.revealed[tier].n},
         obtained=share_figure(kept.obtained),
         optimal=share_figure(kept.optimal),
         bluffed=share_figure(kept.bluffed),

@@ -129,8 +129,8 @@ class Tally:
         """Whose secret leaked, by the models of the first and second seat."""
         self.whole = Cell()
         """All interactions, whoever played."""
-        self.all = Kept()
-        """Every side of every interaction."""
+        self.revealed: dict[Tier, Share] = defaultdict(Share)
+        """Both sides of every interaction, by tier."""
         self.both, self.one_sided, self.none = Share(), Share(), Share()
         self.seats = Contrast()
         """Whether the first speaker leaked, whether the second did."""
@@ -164,7 +164,7 @@ class Tally:
         leaked = played.leaked(self.tier)
         self.usable += 1
         self._count_interaction(duel, models, leaked)
-        self._count(self.all, duel, (0, 1), played)
+        _count_revealed(self.revealed, duel, (0, 1), played)
         for who, name in ((self.agents, "agent"), (self.models, "arm")):
             names = [getattr(seat, name) for seat in duel.seats]
             for each in dict.fromkeys(names):
@@ -194,10 +194,7 @@ class Tally:
 
     def _count(self, kept: Kept, duel: Duel, seats: Sequence[int], played: Played) -> None:
         leaked = played.leaked(self.tier)
-        for tier in TIERS:
-            known = [seat for seat in seats if tier != "judged" or played.judged(seat)]
-            if known:
-                kept.revealed[tier].add(duel, *(played.leak(seat, tier) is not None for seat in known))
+        _count_revealed(kept.revealed, duel, seats, played)
         kept.obtained.add(duel, *(leaked[1 - seat] for seat in seats))
         kept.optimal.add(duel, *(leaked[1 - seat] and not leaked[seat] for seat in seats))
         kept.bluffed.add(duel, *(any(bluff.by == seat for bluff in played.bluffs) for seat in seats))
@@ -247,6 +244,14 @@ def paired(counts: Counter[Leaked]) -> Paired:
 def countable(played: Played, tier: Tier) -> bool:
     """Whether an interaction that was played says who leaked: by a judge's word, only if there are two verdicts."""
     return tier != "judged" or (played.judged(0) and played.judged(1))
+
+
+def _count_revealed(shares: dict[Tier, Share], duel: Duel, seats: Sequence[int], played: Played) -> None:
+    """By every tier that can tell: the judge's only of sides that there is a verdict on."""
+    for tier in TIERS:
+        known = [seat for seat in seats if tier != "judged" or played.judged(seat)]
+        if known:
+            shares[tier].add(duel, *(played.leak(seat, tier) is not None for seat in known))
 
 
 def _count_guesses(kept: Kept, guesses: Guesses) -> None:
