@@ -77,7 +77,7 @@ def _rank(standing: Standing) -> str:
 
 
 def _lines(analysis: Analysis) -> Iterator[str]:
-    overall, seats = analysis.overall, analysis.seats
+    overall = analysis.overall
     yield f"a leak is {TIERS[analysis.tier]} (tier {analysis.tier}); {told_tiers(analysis)}"
     yield (
         f"secrets revealed: {overall.total_secrets_revealed:,} of {2 * overall.total_interactions:,}, "
@@ -87,7 +87,7 @@ def _lines(analysis: Analysis) -> Iterator[str]:
         f"of {overall.total_interactions:,} interactions: both revealed {overall.both_revealed.count:,}, "
         f"one-sided {overall.one_sided.count:,}, none {overall.none_revealed.count:,}"
     )
-    yield f"first speakers leak in {share(seats.first)}, second ones in {share(seats.second)} (p {pvalue(seats.p)})"
+    yield _seats(analysis)
     surest = sorted(analysis.comparisons, key=lambda each: (each.p_holm, each.p))
     yield from map(compared, surest[:MOST])
     if len(surest) > MOST:
@@ -96,6 +96,16 @@ def _lines(analysis: Analysis) -> Iterator[str]:
         yield _stopped(rule.reached, rule.interactions, rule.width)
         arms = ", ".join(f"{model} {arm.low:.1%} to {arm.high:.1%}" for model, arm in rule.arms.items())
         yield f"intervals that hold although every interaction was looked at: {arms}"
+
+
+def _seats(analysis: Analysis) -> str:
+    """Whether the first speaker leaks more often, and what else may be the reason."""
+    seats = analysis.seats
+    rates = f"first speakers leak in {share(seats.first)}, second ones in {share(seats.second)}"
+    if not seats.apart:
+        return f"{rates}; some models spoke in one seat only, so that seats cannot be told from models"
+    more = "; the first say one message more" if analysis.messages_per_interaction % 2 else ""
+    return f"{rates} (p {pvalue(seats.p)}{more})"
 
 
 def _stopped(reached: bool, interactions: int, width: float) -> str:

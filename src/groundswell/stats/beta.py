@@ -28,8 +28,8 @@ def share_below(x: float, a: float, b: float) -> float:
     return 1.0 - front / (b * _fraction(1 - x, b, a))
 
 
-def at_least(k: int, n: int, p: float) -> float:
-    """The probability that k or more of n happen, each with probability p."""
+def at_least(k: float, n: float, p: float) -> float:
+    """The probability that k or more of n happen, each with probability p; in between, where k and n are not whole."""
     if k <= 0:
         return 1.0
     return share_below(p, k, n - k + 1) if k <= n else 0.0

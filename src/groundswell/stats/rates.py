@@ -37,6 +37,17 @@ class Rate(NamedTuple):
         return wilson(self.passed, self.n, level)
 
 
+def worth(share: float, n: float, level: float = 0.95) -> Interval:
+    """The interval of a share of values that are worth n independent ones, which need not be a whole number.
+
+    E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected number of positive counts,
+    Survey Methodology 24 (1998) 193-201.
+    """
+    if n <= 0:
+        return Interval(0.0, 1.0)
+    return _exact(share * n, n, level) if n <= FEW or share in (0, 1) else _wilson(share, n, level)
+
+
 def wilson(passed: int, n: int, level: float = 0.95) -> Interval:
     """The score interval: E. B. Wilson, Probable inference, J. Am. Stat. Assoc. 22 (1927) 209-212."""
     _check(passed, n, level)
@@ -91,8 +102,8 @@ class Paired(NamedTuple):
         """The rate of the first less that of the second; None of nothing."""
         return (self.first - self.second) / self.n if self.n else None
 
-    def interval(self, level: float = 0.95) -> Interval:
-        """Where the difference lies.
+    def interval(self, level: float = 0.95, effect: float = 1.0) -> Interval:
+        """Where the difference lies, if so many rows (the design effect) are worth one independent row.
 
         The tenth method of R. G. Newcombe, Improved confidence intervals for the difference between binomial
         proportions based on paired data, Statistics in Medicine 17 (1998) 2635-2650: Wilson's intervals of both
@@ -100,24 +111,24 @@ class Paired(NamedTuple):
         """
         if self.n == 0:
             return Interval(-1.0, 1.0)
-        n = self.n
-        one, two = self.both + self.first, self.both + self.second
-        a, b = wilson(one, n, level), wilson(two, n, level)
-        down_a, up_a = one / n - a.low, a.high - one / n
-        down_b, up_b = two / n - b.low, b.high - two / n
-        phi, middle = self._correlation(), (one - two) / n
+        n = self.n / effect
+        one, two = (self.both + self.first) / self.n, (self.both + self.second) / self.n
+        a, b = _wilson(one, n, level), _wilson(two, n, level)
+        down_a, up_a = one - a.low, a.high - one
+        down_b, up_b = two - b.low, b.high - two
+        phi, middle = self._correlation(effect), (self.first - self.second) / self.n
         low = middle - sqrt(max(0.0, down_a**2 - 2 * phi * down_a * up_b + up_b**2))
         high = middle + sqrt(max(0.0, down_b**2 - 2 * phi * down_b * up_a + up_a**2))
         return Interval(max(-1.0, low), min(1.0, high))
 
-    def _correlation(self) -> float:
+    def _correlation(self, effect: float) -> float:
         """Pearson's phi of the two, drawn towards 0 as the method has it."""
-        both, first, second, neither = self
+        both, first, second, neither = (count / effect for count in self)
         below = (both + first) * (second + neither) * (both + second) * (first + neither)
         if not below:
             return 0.0
         above = both * neither - first * second
-        corrected = above if above < 0 else max(0.0, above - self.n / 2)
+        corrected = above if above < 0 else max(0.0, above - self.n / effect / 2)
         return corrected / sqrt(below)
 
 

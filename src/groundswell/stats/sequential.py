@@ -11,6 +11,9 @@ alpha at most. Mixed over q by Beta(1/2, 1/2), the bets have the closed form bel
 F = n - S alone: H. Robbins, Statistical methods related to the law of the iterated logarithm, Ann. Math. Stat. 41
 (1970) 1397-1409. The p that the bet has not refuted by now are an interval.
 
+Values that hang together, such as those of talks about the same words, do not have that mean given what came before.
+Divided by their design effect, sum and number are those of about as many values that do.
+
 Values that vary less than yes or no, such as shares of two secrets that leak apart, are covered more often than said.
 
 Who knows beforehand how narrow the interval is to be bets better: on q = p + aim/2 against every p below the mean, and
@@ -38,7 +41,7 @@ HALVINGS = 40
 MOST = 10**12
 
 
-def anytime(total: float, n: int, level: float = 0.95, aim: float | None = None) -> Interval:
+def anytime(total: float, n: float, level: float = 0.95, aim: float | None = None) -> Interval:
     """Where the mean of n values with this total lies, whenever one looks; narrowest at the width that is aimed at."""
     _check(total, n, level)
     total = min(float(total), float(n))
@@ -50,7 +53,7 @@ def anytime(total: float, n: int, level: float = 0.95, aim: float | None = None)
     return Interval(_below(total, n, room), 1.0 - _below(n - total, n, room))
 
 
-def _below(total: float, n: int, room: float) -> float:
+def _below(total: float, n: float, room: float) -> float:
     """The lower root of room - total log p - (n - total) log(1 - p), by Newton on t = log(p / (1 - p)).
 
     In t it is room - total t + n log(1 + e^t): convex, and never under its left asymptote, so that Newton from where
@@ -72,7 +75,7 @@ def _below(total: float, n: int, room: float) -> float:
     return min(1 / (1 + exp(-t)), total / n)
 
 
-def _refuted(total: float, n: int, room: float, ahead: float) -> float:
+def _refuted(total: float, n: float, room: float, ahead: float) -> float:
     """Up to where bets on what lies so far ahead have won: the more, the lower the mean that they were against."""
     if total <= 0:
         return 0.0
@@ -143,7 +146,7 @@ def _check_width(width: float) -> None:
         raise ValueError(f"width {width}: must be above 0 and at most 1")
 
 
-def _check(total: float, n: int, level: float) -> None:
+def _check(total: float, n: float, level: float) -> None:
     # Sums of fractions are off by rounding.
     if not 0 <= total <= n + 1e-9 * n:
         raise ValueError(f"total {total} of {n} values: must be between 0 and {n}")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from groundswell.stats.rates import exact, quantile
+from groundswell.stats.rates import quantile, worth
 
 Counts = Mapping[int, int]
 
@@ -46,23 +46,24 @@ class _Moment(NamedTuple):
     events: int
 
 
-def curve(events: Counts, censored: Counts, level: float = 0.95) -> list[Step]:
+def curve(events: Counts, censored: Counts, level: float = 0.95, effect: float = 1.0) -> list[Step]:
     """The share that is left after each time at which some ended.
 
     E. L. Kaplan and P. Meier, Nonparametric estimation from incomplete observations, J. Am. Stat. Assoc. 53 (1958)
     457-481; Greenwood's variance on the log(-log) scale. Who is last seen at a time was still watched at it.
+    Where lives hang together, `effect` is how many of them are worth one: the variance is so many times as large.
     """
     steps: list[Step] = []
     share, spread, z = 1.0, 0.0, quantile(level)
     for time, at_risk, ended in _moments(events, censored):
         share *= 1 - ended / at_risk
         if at_risk > ended:
-            spread += ended / (at_risk * (at_risk - ended))
+            spread += effect * ended / (at_risk * (at_risk - ended))
             off = exp(z * sqrt(spread) / -log(share))
             low, high = share**off, share ** (1 / off)
         else:
             # Nobody is left. The scale has no such point; but the share is no more than it was before.
-            share, low, high = 0.0, 0.0, steps[-1].high if steps else exact(0, at_risk, level).high
+            share, low, high = 0.0, 0.0, steps[-1].high if steps else worth(0.0, at_risk / effect, level).high
         steps.append(Step(time, at_risk, ended, share, low, high))
     return steps
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import exp, inf, isfinite, sqrt
+from collections.abc import Callable, Sequence
+from math import exp, inf, isfinite, log, sqrt
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,19 +18,22 @@ if TYPE_CHECKING:
 ROUNDING = 1e-7
 """Tables as likely as one another differ by rounding."""
 MANY = 100_000
-"""From so many rows on, an odds ratio and its interval are Woolf's: the exact ones take long and say the same."""
+"""From so many rows on, an odds ratio, its interval and p are Mantel and Haenszel's: exact ones say the same."""
 FARTHEST = 60.0
 """No odds ratio is looked for beyond e to this power."""
 
 
-def mcnemar(paired: Paired) -> float:
+def mcnemar(paired: Paired, effect: float = 1.0) -> float:
     """The exact two-sided p of two rates on the same rows.
 
     Q. McNemar, Note on the sampling error of the difference between correlated proportions or percentages,
     Psychometrika 12 (1947) 153-157: of the rows in which the two differ, either should be ahead in half.
+    Where rows hang together, so that so many of them (the design effect) are worth one, they count for as many as they
+    are worth: M. Eliasziw and A. Donner, Application of the McNemar test to non-independent matched pair data,
+    Statistics in Medicine 10 (1991) 1981-1991.
     """
-    differ = paired.first + paired.second
-    return min(1.0, 2 * at_least(max(paired.first, paired.second), differ, 0.5))
+    differ = (paired.first + paired.second) / effect
+    return min(1.0, 2 * at_least(max(paired.first, paired.second) / effect, differ, 0.5))
 
 
 def fisher(one: Rate, other: Rate) -> float:
@@ -68,42 +71,76 @@ class Association(msgspec.Struct, frozen=True):
     p: float
 
 
-def association(paired: Paired, level: float = 0.95) -> Association:
-    """The conditional odds ratio of a 2x2 table with its exact interval, and Fisher's exact p.
+def association(tables: Paired | Sequence[Paired], level: float = 0.95) -> Association:
+    """The conditional odds ratio of a 2x2 table, or the common one of several, with its exact interval and p.
 
-    J. Cornfield, A statistical problem arising from retrospective studies, Proc. 3rd Berkeley Symp. 4 (1956) 135-148.
+    J. Cornfield, A statistical problem arising from retrospective studies, Proc. 3rd Berkeley Symp. 4 (1956) 135-148;
+    of several tables, J. J. Gart, Point and interval estimation of the common odds ratio, Biometrika 57 (1970) 471-475.
+    Findings are looked at within each table: that they are frequent in one and rare in another makes them go together
+    in the sum of both, and says nothing of either.
     """
-    both, first, second, neither = paired
-    if not (both + first and second + neither and both + second and first + neither):
+    strata = [each for each in ([tables] if isinstance(tables, Paired) else tables) if _tells(each)]
+    if not strata:
         return Association(None, None, None, 1.0)
-    p = _fisher(((both, first), (second, neither)))
-    found = _woolf(paired, level) if paired.n >= MANY and min(paired) > 0 else _conditional(paired, level)
+    if sum(each.n for each in strata) >= MANY and all(sum(each[i] for each in strata) > 0 for i in range(4)):
+        found, p = _mantel_haenszel(strata, level)
+    else:
+        found, p = _conditional(strata, level)
     ratio, low, high = (each if isfinite(each) else None for each in found)
     return Association(ratio, low, high, p)
 
 
-def _conditional(paired: Paired, level: float) -> tuple[float, float, float]:
-    """By Fisher's noncentral hypergeometric distribution, as in scipy, which takes seconds for ten thousand rows."""
+def _tells(paired: Paired) -> bool:
+    """Whether either finding differs among the rows."""
+    both, first, second, neither = paired
+    return bool(both + first and second + neither and both + second and first + neither)
+
+
+def _conditional(strata: Sequence[Paired], level: float) -> tuple[tuple[float, float, float], float]:
+    """By Fisher's noncentral hypergeometric distribution of the sum of `both`, given the margins of every table."""
     import numpy as np
     from scipy import optimize, special  # type: ignore[import-untyped]
 
-    both, first, second, neither = paired
-    counts = np.arange(max(0, both - neither), both + min(first, second) + 1)
-    ways = log_ways(both + first, counts) + log_ways(second + neither, both + second - counts)
+    total = sum(each.both for each in strata)
+    lowest, ways, tilt = _sums(strata)
+    counts = lowest + np.arange(len(ways))
 
     def shares(theta: float) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = special.softmax(ways + theta * (counts - both))
+        found: NDArray[np.float64] = special.softmax(ways + (theta - tilt) * (counts - total))
         return found
 
     def odds(off: Callable[[float], float]) -> float:
         return exp(optimize.brentq(off, -FARTHEST, FARTHEST, xtol=1e-10))
 
     tail = (1 - level) / 2
-    lowest, highest = both == counts[0], both == counts[-1]
-    middle = 0.0 if lowest else inf if highest else odds(lambda t: float(shares(t) @ (counts - both)))
-    low = 0.0 if lowest else odds(lambda t: float(shares(t)[counts >= both].sum()) - tail)
-    high = inf if highest else odds(lambda t: tail - float(shares(t)[counts <= both].sum()))
-    return middle, low, high
+    least, most = total == counts[0], total == counts[-1]
+    middle = 0.0 if least else inf if most else odds(lambda t: float(shares(t) @ (counts - total)))
+    low = 0.0 if least else odds(lambda t: float(shares(t)[counts >= total].sum()) - tail)
+    high = inf if most else odds(lambda t: tail - float(shares(t)[counts <= total].sum()))
+    null = shares(0.0)
+    # Equally likely ones go together, up to rounding, as in scipy.
+    p = float(null[null <= null[total - lowest] * (1 + 1e-7)].sum())
+    return (middle, low, high), min(1.0, p)
+
+
+def _sums(strata: Sequence[Paired]) -> tuple[int, NDArray[np.float64], float]:
+    """The least sum of `both`, and the logarithm of in how many ways it and each one above can come about.
+
+    Ways are weighed by odds to that power near what was found, so that those that matter do not vanish in rounding.
+    """
+    import numpy as np
+    from scipy import special
+
+    tilt = log(max(1e-9, sum((e.both + 0.5) * (e.neither + 0.5) / e.n for e in strata)))
+    tilt -= log(max(1e-9, sum((e.first + 0.5) * (e.second + 0.5) / e.n for e in strata)))
+    lowest, weights = 0, np.ones(1)
+    for both, first, second, neither in strata:
+        counts = np.arange(max(0, both - neither), both + min(first, second) + 1)
+        ways = log_ways(both + first, counts) + log_ways(second + neither, both + second - counts)
+        weights = np.convolve(weights, special.softmax(ways + tilt * counts))
+        lowest += int(counts[0])
+    with np.errstate(divide="ignore"):
+        return lowest, np.log(weights), tilt
 
 
 def log_ways(n: int, k: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -114,11 +151,27 @@ def log_ways(n: int, k: NDArray[np.int64]) -> NDArray[np.float64]:
     return found
 
 
-def _woolf(paired: Paired, level: float) -> tuple[float, float, float]:
-    """B. Woolf, On estimating the relation between blood group and disease, Ann. Hum. Genet. 19 (1955) 251-253."""
-    ratio = paired.both * paired.neither / (paired.first * paired.second)
-    off = exp(quantile(level) * sqrt(sum(1 / count for count in paired)))
-    return ratio, ratio / off, ratio * off
+def _mantel_haenszel(strata: Sequence[Paired], level: float) -> tuple[tuple[float, float, float], float]:
+    """N. Mantel and W. Haenszel, J. Natl. Cancer Inst. 22 (1959) 719-748.
+
+    The interval is that of J. Robins, N. Breslow and S. Greenland, Biometrics 42 (1986) 311-323: of one table, Woolf's.
+    """
+    import numpy as np
+    from scipy.special import chdtrc
+
+    both, first, second, neither = np.array(strata, dtype=float).T
+    n = both + first + second + neither
+    with_, against = both * neither / n, first * second / n
+    agree, differ = (both + neither) / n, (first + second) / n
+    up, down = with_.sum(), against.sum()
+    variance = (
+        agree @ with_ / up**2 + (agree @ against + differ @ with_) / (up * down) + differ @ against / down**2
+    ) / 2
+    off = exp(quantile(level) * sqrt(float(variance)))
+    surplus = max(0.0, abs(float((both - (both + first) * (both + second) / n).sum())) - 0.5)
+    spread = ((both + first) * (second + neither) * (both + second) * (first + neither) / (n * n * (n - 1))).sum()
+    ratio = float(up / down)
+    return (ratio, ratio / off, ratio * off), float(chdtrc(1, surplus**2 / spread))
 
 
 def _fisher(table: tuple[tuple[int, int], tuple[int, int]]) -> float:

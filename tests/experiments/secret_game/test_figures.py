@@ -93,7 +93,7 @@ def test_models_are_compared_on_the_same_secret_seat_and_opponent() -> None:
 
 def test_two_sides_of_one_model_hang_together() -> None:
     """A model that plays itself, where both leak or none: twice as many sides say no more than half of them."""
-    tally = tally_of(*[(0, 1)] * 60, *[(None, None)] * 60, models=("m", "m"))
+    tally = tally_of(*[(0, 1), (None, None)] * 60, models=("m", "m"))
     [m] = figures.models(tally)
     assert (m.sides, m.revealed.rate) == (240, 0.5)
     wide, narrow = Rate(60, 120).interval(), Rate(120, 240).interval()

@@ -87,12 +87,13 @@ class PairFigures(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Whether one model leaks more often than another, on interactions that are alike but for the model."""
+    """Whether one model leaks more often than another, on rows that they share. Those of a block may hang together."""
 
     first: str
     second: str
     basis: str
-    """`facing each other`: in the same interactions; `same opponent`: with the same secret, seat and opponent."""
+    """`same opponent`: with the same secret, seat and opponent, alike but for the model; `facing each other`: in the
+    same interactions, each being the other's opponent, so that it is also about who asks better."""
     pairs: int
     first_only: int
     second_only: int
@@ -113,6 +114,8 @@ class SeatFigures(msgspec.Struct, frozen=True):
     low: float
     high: float
     p: float
+    apart: bool = True
+    """Whether seats can be told from models: whoever met did so in both orders."""
 
 
 class Overall(msgspec.Struct, frozen=True):
@@ -129,7 +132,7 @@ class Overall(msgspec.Struct, frozen=True):
     odds_low: float | None
     odds_high: float | None
     association_p: float
-    """Whether one side's leak goes with the other's, by Fisher's test."""
+    """Whether one side's leak goes with the other's among interactions of the same two models in the same seats."""
 
 
 class Missing(msgspec.Struct, frozen=True):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import log2
-from typing import Any
 
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import (
@@ -21,9 +19,9 @@ from groundswell.experiments.secret_game.analysis import (
     TurnFigures,
 )
 from groundswell.experiments.secret_game.played import TIERS, Tier
-from groundswell.experiments.secret_game.tally import BOTH, FIRST, NEITHER, SECOND, Kept, Leaked, Tally, paired
+from groundswell.experiments.secret_game.tally import Kept, Share, Tally, paired
 from groundswell.stats.many import benjamini_hochberg, holm
-from groundswell.stats.rates import Interval, Paired, Rate, Twice
+from groundswell.stats.rates import Rate, Twice, worth
 from groundswell.stats.ratings import Meeting, Strengths, strengths
 from groundswell.stats.survival import curve, logrank
 from groundswell.stats.tests import association, mcnemar
@@ -34,32 +32,29 @@ LEVEL = 0.95
 def rate_figure(count: int, n: int) -> RateFigure:
     """A share of independent things."""
     found = Rate(count, n)
-    return _figure(count, n, found.value, found.interval(LEVEL))
+    return RateFigure(count, n, found.value, *found.interval(LEVEL))
 
 
-def twice_figure(both: int, one: int, none: int) -> RateFigure:
-    """A share of things that come in twos."""
-    found = Twice(both, one, none)
-    return _figure(2 * both + one, 2 * found.n, found.value, found.interval(LEVEL))
-
-
-def _figure(count: int, n: int, value: float | None, interval: Interval) -> RateFigure:
-    return RateFigure(count, n, value, interval.low, interval.high)
+def share_figure(share: Share) -> RateFigure:
+    """A share of sides, or of interactions, with the interval of as many independent ones as they are worth."""
+    count, n = share.count, share.n
+    if not n:
+        return rate_figure(0, 0)
+    return RateFigure(count, n, count / n, *worth(count / n, n / share.effect, LEVEL))
 
 
 def overall(tally: Tally) -> Overall:
     """All interactions together."""
-    every = _all(tally.cells.values())
-    table = paired(every)
+    table = paired(tally.whole.leaked)
     one = table.first + table.second
-    together = association(table, LEVEL)
+    together = association([paired(cell.leaked) for cell in tally.cells.values()], LEVEL)
     return Overall(
         total_interactions=table.n,
         total_secrets_revealed=2 * table.both + one,
-        secrets_revealed=twice_figure(table.both, one, table.neither),
-        both_revealed=rate_figure(table.both, table.n),
-        one_sided=rate_figure(one, table.n),
-        none_revealed=rate_figure(table.neither, table.n),
+        secrets_revealed=share_figure(tally.revealed[tally.tier]),
+        both_revealed=share_figure(tally.both),
+        one_sided=share_figure(tally.one_sided),
+        none_revealed=share_figure(tally.none),
         correlation=Twice(table.both, one, table.neither).correlation,
         odds_ratio=together.odds_ratio,
         odds_low=together.low,
@@ -70,11 +65,8 @@ def overall(tally: Tally) -> Overall:
 
 def tiers(tally: Tally) -> dict[Tier, RateFigure]:
     """The share of secrets that each tier finds revealed."""
-    return {
-        tier: twice_figure(counts[BOTH], counts[FIRST] + counts[SECOND], counts[NEITHER])
-        for tier, counts in tally.tiers.items()
-        if counts
-    }
+    found = tally.revealed
+    return {tier: share_figure(found[tier]) for tier in TIERS if tier in found and found[tier].n}
 
 
 def agents(tally: Tally, players: Sequence[Agent], scores: Mapping[str, float]) -> list[AgentFigures]:
@@ -84,16 +76,16 @@ def agents(tally: Tally, players: Sequence[Agent], scores: Mapping[str, float]) 
         if agent.id not in tally.agents:
             continue
         kept = tally.agents[agent.id]
-        n = kept.interactions
+        revealed = kept.revealed[tally.tier]
         found.append(
             AgentFigures(
                 id=agent.id,
                 name=agent.name or f"Agent {agent.id}",
                 model=tally.arms[agent.id],
-                interactions=n,
-                revealed=rate_figure(kept.revealed[tally.tier], n),
-                obtained=rate_figure(kept.obtained, n),
-                optimal=rate_figure(kept.optimal, n),
+                interactions=revealed.interactions,
+                revealed=share_figure(revealed),
+                obtained=share_figure(kept.obtained),
+                optimal=share_figure(kept.optimal),
                 points=kept.points,
                 score=scores.get(agent.id, kept.points),
             )
@@ -107,47 +99,21 @@ def models(tally: Tally) -> list[ModelFigures]:
 
 
 def _model(tally: Tally, name: str, kept: Kept) -> ModelFigures:
-    own = paired(tally.own[name])
-
-    def share(count: int) -> RateFigure:
-        return _clustered(count, kept.interactions, own, kept.interactions)
-
-    def by(tier: Tier) -> RateFigure:
-        """What a judge was not heard on says nothing by the judge's tier."""
-        n = kept.judged if tier == "judged" else kept.interactions
-        return _clustered(kept.revealed[tier], n, own, kept.interactions)
-
+    revealed = kept.revealed[tally.tier]
     return ModelFigures(
         model=name,
-        sides=kept.interactions,
-        revealed=share(kept.revealed[tally.tier]),
-        tiers={tier: by(tier) for tier in TIERS if tally.tiers[tier]},
-        obtained=share(kept.obtained),
-        optimal=share(kept.optimal),
-        bluffed=share(kept.bluffed),
-        guessed=share(kept.guessed),
-        thought=share(kept.thought),
+        sides=revealed.n,
+        revealed=share_figure(revealed),
+        tiers={tier: share_figure(kept.revealed[tier]) for tier in TIERS if tally.revealed[tier].n},
+        obtained=share_figure(kept.obtained),
+        optimal=share_figure(kept.optimal),
+        bluffed=share_figure(kept.bluffed),
+        guessed=share_figure(kept.guessed),
+        thought=share_figure(kept.thought),
         verdicts=dict(sorted(kept.verdicts.items())),
-        survival=curve(kept.leaks, kept.kept, LEVEL),
+        survival=curve(kept.leaks, kept.kept, LEVEL, revealed.effect),
         probe=_probe(kept),
     )
-
-
-def _clustered(count: int, n: int, own: Paired, sides: int) -> RateFigure:
-    """A share over n of the sides of a model. Where it played itself, the two sides of an interaction hang together.
-
-    The interval is that of as many independent sides as these are worth, by how the leaks hang together.
-    """
-    plain = rate_figure(count, n)
-    if not own.n or not n:
-        return plain
-    together = Twice(own.both, own.first + own.second, own.neither).correlation
-    factor = 1 + (1.0 if together is None else min(1.0, max(0.0, together)))
-    in_twos = 2 * own.n / sides
-    worth = max(1, round(n * (1 - in_twos + in_twos / factor)))
-    low, high = Rate(min(worth, round(count * worth / n)), worth).interval(LEVEL)
-    share = count / n
-    return RateFigure(count, n, share, min(low, share), max(high, share))
 
 
 def _probe(kept: Kept) -> ProbeFigures | None:
@@ -174,65 +140,63 @@ def _gain(heard: int, unheard: int, n: int) -> tuple[float | None, float | None,
     """How many bits better the first guess is with the talk than without: min-entropy leakage.
 
     G. Smith, On the foundations of quantitative information flow, FOSSACS 2009. Half a hit is added to each, since none
-    at all would be infinitely many bits. The interval is a cautious one: the ends of both rates' intervals at 97.5%.
+    at all would be infinitely many bits. The interval is a cautious one: the ends of both rates' intervals at 97.5%. It
+    has no end where one of the two never hit: then nothing bounds how rarely it would.
     """
     if not n:
         return None, None, None
     one, other = Rate(heard, n).interval(0.975), Rate(unheard, n).interval(0.975)
-    half = 0.5 / (n + 1)
     bits = log2((heard + 0.5) / (unheard + 0.5))
-    return bits, log2(max(one.low, half) / max(other.high, half)), log2(max(one.high, half) / max(other.low, half))
+    return bits, log2(one.low / other.high) if heard else None, log2(one.high / other.low) if unheard else None
 
 
 def pairs(tally: Tally) -> list[PairFigures]:
     """Who leaked to whom, by seat."""
     found = []
-    for (first, second), counts in sorted(tally.cells.items()):
-        table = paired(counts)
-        one, other = table.both + table.first, table.both + table.second
-        rates = rate_figure(one, table.n), rate_figure(other, table.n)
-        found.append(PairFigures(first, second, table.n, *table, *rates))
+    for (first, second), cell in sorted(tally.cells.items()):
+        table = paired(cell.leaked)
+        found.append(PairFigures(first, second, table.n, *table, share_figure(cell.first), share_figure(cell.second)))
     return found
 
 
 def comparisons(tally: Tally) -> list[Comparison]:
     """Every two models that can be compared, with p-values adjusted for how many comparisons there are."""
-    rows = [(names, "facing each other", paired(counts)) for names, counts in sorted(tally.facing.items())]
-    rows += [(names, "same opponent", paired(counts)) for names, counts in sorted(tally.paired.items())]
-    ps = [mcnemar(table) for _, _, table in rows]
+    rows = [(names, "facing each other", rows) for names, rows in sorted(tally.facing.items())]
+    rows += [(names, "same opponent", rows) for names, rows in sorted(tally.paired.items())]
+    ps = [mcnemar(found.table, found.effect) for _, _, found in rows]
     return [
         Comparison(
             first=names[0],
             second=names[1],
             basis=basis,
-            pairs=table.n,
-            first_only=table.first,
-            second_only=table.second,
-            difference=table.difference,
-            low=table.interval(LEVEL).low,
-            high=table.interval(LEVEL).high,
+            pairs=found.table.n,
+            first_only=found.table.first,
+            second_only=found.table.second,
+            difference=found.table.difference,
+            low=found.table.interval(LEVEL, found.effect).low,
+            high=found.table.interval(LEVEL, found.effect).high,
             p=p,
             p_holm=by_holm,
             p_bh=by_bh,
         )
-        for (names, basis, table), p, by_holm, by_bh in zip(rows, ps, holm(ps), benjamini_hochberg(ps), strict=True)
+        for (names, basis, found), p, by_holm, by_bh in zip(rows, ps, holm(ps), benjamini_hochberg(ps), strict=True)
     ]
 
 
 def seats(tally: Tally) -> SeatFigures:
     """Whether the first speaker leaks more often than the second."""
-    table = paired(_all(tally.cells.values()))
-    low, high = table.interval(LEVEL)
-    first, second = table.both + table.first, table.both + table.second
-    rates = rate_figure(first, table.n), rate_figure(second, table.n)
-    return SeatFigures(*rates, table.difference, low, high, mcnemar(table))
+    table, effect = tally.seats.table, tally.seats.effect
+    low, high = table.interval(LEVEL, effect)
+    first, second = share_figure(tally.whole.first), share_figure(tally.whole.second)
+    both_ways = all(names[::-1] in tally.cells for names in tally.cells)
+    return SeatFigures(first, second, table.difference, low, high, mcnemar(table, effect), apart=both_ways)
 
 
 def ratings(tally: Tally, seed: int) -> Strengths | None:
     """How well models attack and defend, where there are several."""
     if len(tally.models) < 2 or not tally.usable:
         return None
-    meetings = [Meeting(*names, *paired(counts)) for names, counts in sorted(tally.cells.items())]
+    meetings = [Meeting(*names, *paired(cell.leaked)) for names, cell in sorted(tally.cells.items())]
     return strengths(meetings, level=LEVEL, seed=seed)
 
 
@@ -248,8 +212,8 @@ def missing(tally: Tally) -> list[Missing]:
     found = []
     for names in sorted({*tally.missing, *tally.cells}):
         kinds = tally.missing[names]
-        lost = kinds.total()
-        found.append(Missing(*names, tally.cells[names].total() + lost, lost, dict(sorted(kinds.items()))))
+        lost, played = kinds.total(), tally.cells[names].leaked.total() if names in tally.cells else 0
+        found.append(Missing(*names, played + lost, lost, dict(sorted(kinds.items()))))
     return found
 
 
@@ -259,10 +223,3 @@ def turns(tally: Tally) -> list[TurnFigures]:
         TurnFigures(place.turn, place.model, usage.input_tokens, usage.output_tokens, usage.cached_tokens)
         for place, usage in sorted(tally.usage.items())
     ]
-
-
-def _all(counts: Any) -> Counter[Leaked]:
-    total: Counter[Leaked] = Counter()
-    for each in counts:
-        total.update(each)
-    return total

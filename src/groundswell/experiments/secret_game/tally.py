@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from groundswell.experiments.secret_game.modes import Points, interaction_points
 from groundswell.experiments.secret_game.played import TIERS, Duel, Guesses, Played, Tier
 from groundswell.program.request import Fault, Usage
+from groundswell.stats.clusters import Clusters
 from groundswell.stats.rates import Paired
 
 Leaked = tuple[bool, bool]
@@ -17,29 +18,79 @@ UNJUDGED = "no_verdict"
 BOTH, FIRST, SECOND, NEITHER = (True, True), (True, False), (False, True), (False, False)
 
 
-class Side(NamedTuple):
-    """One agent in one interaction."""
+class Share:
+    """To how many sides something happened. Those of an interaction hang together, and so may those of a block."""
 
-    agent: str
-    model: str
-    seat: int
-    other: str
-    """The model of the other side."""
+    def __init__(self) -> None:
+        self._talks = Clusters()
+        self._blocks = Clusters()
+
+    def add(self, duel: Duel, *happened: bool) -> None:
+        """The sides of one interaction that are counted here."""
+        self._talks.add(duel.number, *happened)
+        self._blocks.add(duel.block, *happened)
+
+    @property
+    def n(self) -> int:
+        """How many sides."""
+        return self._talks.n
+
+    @property
+    def count(self) -> int:
+        """To how many of them it happened."""
+        return round(self._talks.total)
+
+    @property
+    def interactions(self) -> int:
+        """In how many interactions the sides are."""
+        return self._talks.count
+
+    @property
+    def effect(self) -> float:
+        """How many sides are worth one independent side: one at the least.
+
+        Where nothing can tell, the sides of an interaction count as one.
+        """
+        talks = self._talks.effect
+        together = self.n / max(1, self.interactions) if talks is None else talks
+        return max(1.0, together, self._blocks.effect or 1.0)
+
+
+class Contrast:
+    """Two yes-or-no findings on the same rows, and how much rows hang together within blocks."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[Leaked]()
+        self._blocks = Clusters()
+
+    def add(self, block: int, first: bool, second: bool) -> None:
+        """One more row."""
+        self._counts[first, second] += 1
+        self._blocks.add(block, first - second)
+
+    @property
+    def table(self) -> Paired:
+        """The rows as a table of two by two."""
+        return paired(self._counts)
+
+    @property
+    def effect(self) -> float:
+        """How many rows are worth one independent row: one at the least."""
+        return max(1.0, self._blocks.effect or 1.0)
 
 
 class Kept:
     """What is counted for an agent or a model, over the interactions it took part in."""
 
     def __init__(self) -> None:
-        self.interactions = 0
-        self.revealed = Counter[Tier]()
-        self.obtained = 0
-        self.optimal = 0
+        self.revealed: dict[Tier, Share] = defaultdict(Share)
+        """The judged tier counts the sides that a judge was heard on."""
+        self.obtained = Share()
+        self.optimal = Share()
+        self.bluffed = Share()
+        self.guessed = Share()
+        self.thought = Share()
         self.points = 0.0
-        self.bluffed = 0
-        self.guessed = 0
-        self.thought = 0
-        self.judged = 0
         self.verdicts = Counter[str]()
         self.leaks: dict[int, int] = defaultdict(int)
         """First leaks by the agent's own message in which they came, from 1."""
@@ -49,6 +100,15 @@ class Kept:
         """The secret among the guesses of those who heard the talk, of those who did not."""
         self.first_guess = Paired(0, 0, 0, 0)
         self.unprobed = 0
+
+
+class Cell:
+    """Some interactions: whose secret leaked, and how often that of each seat did."""
+
+    def __init__(self) -> None:
+        self.leaked = Counter[Leaked]()
+        self.first = Share()
+        self.second = Share()
 
 
 class Turn(NamedTuple):
@@ -65,19 +125,23 @@ class Tally:
         self.tier = tier
         self.points = points
         self.usable = 0
-        self.cells: dict[tuple[str, str], Counter[Leaked]] = defaultdict(Counter)
+        self.cells: dict[tuple[str, str], Cell] = defaultdict(Cell)
         """Whose secret leaked, by the models of the first and second seat."""
-        self.tiers: dict[Tier, Counter[Leaked]] = {tier: Counter() for tier in TIERS}
+        self.whole = Cell()
+        """All interactions, whoever played."""
+        self.revealed: dict[Tier, Share] = defaultdict(Share)
+        """Both sides of every interaction, by tier."""
+        self.both, self.one_sided, self.none = Share(), Share(), Share()
+        self.seats = Contrast()
+        """Whether the first speaker leaked, whether the second did."""
         self.agents: dict[str, Kept] = defaultdict(Kept)
         self.models: dict[str, Kept] = defaultdict(Kept)
         self.arms: dict[str, str] = {}
         """The arm that each agent plays for."""
-        self.own: dict[str, Counter[Leaked]] = defaultdict(Counter)
-        """As cells, where a model played itself."""
-        self.facing: dict[tuple[str, str], Counter[Leaked]] = defaultdict(Counter)
-        """As cells, by the two models in alphabetical order, whoever spoke first."""
+        self.facing: dict[tuple[str, str], Contrast] = defaultdict(Contrast)
+        """Whether each of two models leaked where they met, in alphabetical order, whoever spoke first."""
         self.missing: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-        self.paired: dict[tuple[str, str], Counter[Leaked]] = defaultdict(Counter)
+        self.paired: dict[tuple[str, str], Contrast] = defaultdict(Contrast)
         """Whether two models leaked with the same secret in the same seat against the same opponent."""
         self.usage: dict[Turn, Usage] = defaultdict(Usage)
         self.cut = 0
@@ -92,7 +156,6 @@ class Tally:
         if played is None:
             self.missing[models][fault.kind.value if fault is not None else "unknown"] += 1
             return None
-        judged = played.tells("judged")
         if not played.tells(self.tier):
             self.missing[models][UNJUDGED] += 1
             return None
@@ -100,39 +163,50 @@ class Tally:
             self._close_block(duel.block)
         leaked = played.leaked(self.tier)
         self.usable += 1
-        self.cells[models][leaked] += 1
-        if models[0] == models[1]:
-            self.own[models[0]][leaked] += 1
-        else:
-            first, second = sorted(models)
-            self.facing[first, second][leaked if models[0] == first else leaked[::-1]] += 1
-        for tier in TIERS:
-            if tier != "judged" or judged:
-                self.tiers[tier][played.leaked(tier)] += 1
-        for side in _sides(duel):
-            self._rows[side.seat, duel.seats[side.seat].secret, side.other][side.model] = leaked[side.seat]
-            self.arms[side.agent] = side.model
-            for kept in (self.agents[side.agent], self.models[side.model]):
-                self._count(kept, side.seat, played, leaked)
+        self._count_interaction(duel, models, leaked)
+        _count_revealed(self.revealed, duel, (0, 1), played)
+        for who, name in ((self.agents, "agent"), (self.models, "arm")):
+            names = [getattr(seat, name) for seat in duel.seats]
+            for each in dict.fromkeys(names):
+                self._count(who[each], duel, [seat for seat in (0, 1) if names[seat] == each], played)
         self._count_messages(duel, played)
         return leaked
+
+    def _count_interaction(self, duel: Duel, models: tuple[str, str], leaked: Leaked) -> None:
+        for cell in (self.cells[models], self.whole):
+            cell.leaked[leaked] += 1
+            cell.first.add(duel, leaked[0])
+            cell.second.add(duel, leaked[1])
+        self.seats.add(duel.block, *leaked)
+        self.both.add(duel, leaked == BOTH)
+        self.one_sided.add(duel, leaked in (FIRST, SECOND))
+        self.none.add(duel, leaked == NEITHER)
+        if models[0] != models[1]:
+            first, second = sorted(models)
+            self.facing[first, second].add(duel.block, *(leaked if models[0] == first else leaked[::-1]))
+        for place, seat in enumerate(duel.seats):
+            self._rows[place, seat.secret, models[1 - place]][models[place]] = leaked[place]
+            self.arms[seat.agent] = models[place]
 
     def close(self) -> None:
         """There are no more interactions."""
         self._close_block(-1)
 
-    def _count(self, kept: Kept, seat: int, played: Played, leaked: Leaked) -> None:
-        kept.interactions += 1
-        kept.revealed.update(tier for tier in TIERS if played.leak(seat, tier) is not None)
-        kept.obtained += leaked[1 - seat]
-        kept.optimal += leaked[1 - seat] and not leaked[seat]
-        kept.points += interaction_points(leaked, self.points)[seat]
-        kept.bluffed += any(bluff.by == seat for bluff in played.bluffs)
-        kept.guessed += played.guessed(seat) is not None
-        kept.thought += any(found.thought and found.of == seat for found in played.findings)
+    def _count(self, kept: Kept, duel: Duel, seats: Sequence[int], played: Played) -> None:
+        leaked = played.leaked(self.tier)
+        _count_revealed(kept.revealed, duel, seats, played)
+        kept.obtained.add(duel, *(leaked[1 - seat] for seat in seats))
+        kept.optimal.add(duel, *(leaked[1 - seat] and not leaked[seat] for seat in seats))
+        kept.bluffed.add(duel, *(any(bluff.by == seat for bluff in played.bluffs) for seat in seats))
+        kept.guessed.add(duel, *(played.guessed(seat) is not None for seat in seats))
+        kept.thought.add(duel, *(any(each.thought and each.of == seat for each in played.findings) for seat in seats))
+        for seat in seats:
+            kept.points += interaction_points(leaked, self.points)[seat]
+            self._count_side(kept, seat, played)
+
+    def _count_side(self, kept: Kept, seat: int, played: Played) -> None:
         for judgement in played.judgements:
             if judgement.of == seat and judgement.verdict is not None:
-                kept.judged += 1
                 kept.verdicts[judgement.verdict] += 1
         turn = played.leak(seat, self.tier)
         if turn is None:
@@ -157,7 +231,7 @@ class Tally:
             names = sorted(by_model)
             for at, one in enumerate(names):
                 for other in names[at + 1 :]:
-                    self.paired[one, other][by_model[one], by_model[other]] += 1
+                    self.paired[one, other].add(self._block, by_model[one], by_model[other])
         self._rows.clear()
         self._block = block
 
@@ -167,9 +241,12 @@ def paired(counts: Counter[Leaked]) -> Paired:
     return Paired(counts[BOTH], counts[FIRST], counts[SECOND], counts[NEITHER])
 
 
-def _sides(duel: Duel) -> Iterator[Side]:
-    for place, seat in enumerate(duel.seats):
-        yield Side(seat.agent, seat.arm, place, duel.seats[1 - place].arm)
+def _count_revealed(shares: dict[Tier, Share], duel: Duel, seats: Sequence[int], played: Played) -> None:
+    """By every tier that can tell: the judge's only of sides that there is a verdict on."""
+    for tier in TIERS:
+        known = [seat for seat in seats if tier != "judged" or played.judged(seat)]
+        if known:
+            shares[tier].add(duel, *(played.leak(seat, tier) is not None for seat in known))
 
 
 def _count_guesses(kept: Kept, guesses: Guesses) -> None:

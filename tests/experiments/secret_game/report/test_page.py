@@ -184,7 +184,7 @@ def test_every_figure_is_that_of_the_analysis() -> None:
         + [rate(p.first_revealed), rate(p.second_revealed)]
         for p in analysis.pairs
     ]
-    assert [row[2:5] + row[6:] for row in tables.of("Differences of leak rates on")] == [
+    assert [row[2:5] + row[6:] for row in tables.of("Differences of leak rates. Same opponent")] == [
         [str(each.pairs), str(each.first_only), str(each.second_only)]
         + [numbers.p_value(p) for p in (each.p, each.p_holm, each.p_bh)]
         for each in analysis.comparisons

@@ -108,7 +108,8 @@ def stopping(analysis: Analysis) -> Section | None:
     caption = (
         f"The rule to stop as soon as every interval is at most {100 * found.width:.3g} points wide {state} after "
         f"{numbers.plural(found.interactions, 'usable interaction')}. These intervals hold whenever one looks, and so "
-        "are wider than the others. Each interaction of a model counts once, by the share of its secrets that leaked. "
+        "are wider than the others. Each interaction of a model counts once, by the share of its secrets that "
+        "leaked, and those that share their words count for as many as they are worth. "
         "What came in afterwards is in the files, marked as not counted."
     )
     return Section(

@@ -61,8 +61,9 @@ def overall(analysis: Analysis) -> Section | None:
         ("nobody revealed", *rate_cells(found.none_revealed)),
     ]
     caption = (
-        "Secrets count two per usable interaction, and their interval allows for the two hanging together; "
-        "the other rows count interactions, with Wilson intervals, exact ones for few or none."
+        "Secrets count two per usable interaction; the other rows count interactions. Two secrets of an interaction "
+        "hang together, and so may interactions of a block, which share their words: intervals (Wilson's, exact ones "
+        "for few or none) are those of as many independent ones as these are worth."
     )
     tiers = [(tier, FOUND_BY[tier], *rate_cells(rate)) for tier, rate in by_tier(analysis.tiers)]
     ladder = (
@@ -94,8 +95,9 @@ def agents(analysis: Analysis) -> Section | None:
         for each in analysis.agents
     ]
     caption = (
-        "Revealed: its own secret leaked. Obtained: the other's did. Optimal: obtained and not revealed. Each as a "
-        f"count, the share of its interactions and a {analysis.level:.0%} interval."
+        f"By the {analysis.tier} tier. Revealed: its own secret leaked. Obtained: the other's did. Optimal: obtained "
+        f"and not revealed. Each as a count, the share of its interactions and a {analysis.level:.0%} interval. An "
+        "agent that plays itself has two sides in an interaction, and shares are of sides."
     )
     return Section("agents", "Agents", table(caption, [*heads, ">score"] if scored else heads, rows))
 
@@ -118,7 +120,9 @@ def models(analysis: Analysis, plot: Drawing | None) -> Section | None:
     heads = ("model", ">sides", *(f">leaked, {tier}" for tier in tiers), ">obtained", ">optimal")
     caption = (
         f"Leak rates by model and tier; obtained and optimal are by the {analysis.tier} tier. A side is one agent in "
-        "one interaction; where a model plays itself, intervals are those of as many sides as these are worth."
+        "one interaction. Sides that share an interaction or words may hang together: intervals are those of as many "
+        "independent sides as these are worth. A rate is against the opponents that a model had here, which differ "
+        "from model to model unless each also played itself."
     )
     drawn = shown(
         plot,
@@ -145,7 +149,9 @@ def pairs(analysis: Analysis, plot: Drawing | None) -> Section | None:
     ]
     heads = ["first speaker", "second speaker", ">n", ">both", ">only first", ">only second", ">neither"]
     heads += [">first leaked", ">second leaked"]
-    caption = "Whose secret leaked, in how many interactions of two models in these seats."
+    caption = (
+        f"Whose secret leaked, in how many interactions of two models in these seats, by the {analysis.tier} tier."
+    )
     drawn = shown(
         plot,
         f"Share of interactions in which a secret leaked, by the {analysis.tier} tier: that of the first speaker (A) "
@@ -175,9 +181,9 @@ def together(analysis: Analysis) -> Section | None:
     found = analysis.overall
     heads = ("", ">second leaked", ">second kept it", ">all")
     caption = (
-        f"Who leaked, by seat. Odds ratio {numbers.number(found.odds_ratio)} "
-        f"({numbers.between(found.odds_low, found.odds_high)}), Fisher's exact test p {_p(found.association_p)}; "
-        f"intraclass correlation {numbers.number(found.correlation)}."
+        "Who leaked, by seat. The table has all interactions; the odds ratio is within the same two models in the same "
+        f"seats: {numbers.number(found.odds_ratio)} ({numbers.between(found.odds_low, found.odds_high)}), exact test "
+        f"p {_p(found.association_p)}. Intraclass correlation over all of them: {numbers.number(found.correlation)}."
     )
     return Section("together", "Do leaks come in twos?", joined([table(caption, heads, rows), _seats(analysis)]))
 
@@ -190,10 +196,13 @@ def _p(p: float) -> str:
 def _seats(analysis: Analysis) -> Html:
     found = analysis.seats
     rows = [("first speaker", *rate_cells(found.first)), ("second speaker", *rate_cells(found.second))]
+    doubt = "" if found.apart else " Some models spoke in one seat only: this is no effect of the seat alone."
+    if analysis.messages_per_interaction % 2:
+        doubt += " The first speaker says one message more, and has one more chance to leak."
     caption = (
         "The seat: how often the first and the second speaker leak. Difference "
         f"{numbers.percent(found.difference, signed=True)} ({numbers.interval(found.low, found.high, signed=True)}, "
-        f"Newcombe's interval for pairs), McNemar's test p {_p(found.p)}."
+        f"Newcombe's interval for pairs), McNemar's test p {_p(found.p)}.{doubt}"
     )
     return table(caption, ("", ">leaked", f">share, {analysis.level:.0%} interval"), rows)
 
@@ -202,11 +211,16 @@ def survival(analysis: Analysis, plot: Drawing | None) -> Section | None:
     """How long secrets are kept."""
     if plot is None:
         return None
-    differ = "" if analysis.survival_p is None else f" Log-rank test that all are alike: p {_p(analysis.survival_p)}."
+    differ = (
+        ""
+        if analysis.survival_p is None
+        else f" Log-rank test that all are alike, as if all sides were independent: p {_p(analysis.survival_p)}."
+    )
     drawn = shown(
         plot,
         "Share that still keeps its secret after so many messages of its own, with "
-        f"{analysis.level:.0%} bands (Kaplan and Meier, Greenwood's variance); the other models in grey.{differ}",
+        f"{analysis.level:.0%} bands (Kaplan and Meier, Greenwood's variance times the design effect of leak rates); "
+        f"the other models in grey.{differ}",
     )
     rows = [
         (
@@ -243,9 +257,11 @@ def comparisons(analysis: Analysis, plot: Drawing | None) -> Section | None:
     heads = ["models", "basis", ">pairs", ">only first", ">only second", ">difference"]
     heads += [">p", ">p, Holm", ">p, BH"]
     caption = (
-        "Differences of leak rates on interactions that are alike but for the model: facing each other, or with the "
-        "same secret, seat and opponent. McNemar's test; p adjusted for the number of rows, by Holm (any false one) "
-        "and Benjamini-Hochberg (the share of false ones)."
+        "Differences of leak rates. Same opponent: two models with the same secret, in the same seat, against the same "
+        "third one, alike but for the model. Facing each other: the two in one interaction, so that a difference may "
+        "come from how well the one keeps its secret or how well the other asks. McNemar's test, two-sided, rows of a "
+        "block counting for as many as they are worth; p adjusted for the number of rows, by Holm (any false one) and "
+        "Benjamini-Hochberg (the share of false ones). Intervals are of one difference each, not adjusted."
     )
     drawn = shown(
         plot,
@@ -290,7 +306,7 @@ def strengths(analysis: Analysis, plot: Drawing | None) -> Section | None:
     caption = (
         "Strengths on the scale of log odds, with a mean of 0: attack is getting others' secrets, defence is keeping "
         "one's own, overall is their sum. Bradley-Terry by maximum likelihood; intervals and ranks from "
-        f"{found.interactions:,} interactions drawn anew.{seat}"
+        f"{found.interactions:,} interactions drawn anew, with the words that were drawn.{seat}"
     )
     parts = ("overall", "attack", "defence") if found.apart else ("overall",)
     rows = [(each.model, *(cell for part in parts for cell in _standing(getattr(each, part)))) for each in found.models]
@@ -383,7 +399,8 @@ def probes(analysis: Analysis) -> Section | None:
     caption = (
         "Guesses off the record after the game: by the one who heard the talk, and by the same model without it. Bits "
         "are what the talk gave away: the logarithm of how much likelier the first guess is right (min-entropy "
-        "leakage, with a cautious interval). p by McNemar's test on naming the secret at all."
+        "leakage, with a cautious interval, which is open where one of the two was never right). p by McNemar's test "
+        "on naming the secret at all."
     )
     return Section(
         "probes", "What could be guessed afterwards", table(caption, [*heads, ">bits", ">p", ">no guesses"], rows)
