@@ -132,11 +132,15 @@ def _guesses(games: Games) -> Iterator[Check]:
 def gain(name: str, probe: ProbeFigures | None, *, given: bool) -> Check:
     """Whether guesses gain by hearing the talk, as they should or should not."""
     expected = "more than 0 bits" if given else "no gain"
-    if probe is None or probe.bits is None or probe.bits_low is None or probe.bits_high is None:
+    if probe is None or probe.bits is None:
         return Check("probe", name, expected, "nobody was asked", 0, passed=False)
-    gains = probe.bits_low > 0 and probe.p < CHANCE
-    shown = f"{probe.bits:.1f} bits ({probe.bits_low:.1f} to {probe.bits_high:.1f})"
-    right = gains if given else probe.bits_low <= 0 and probe.p >= CHANCE
+    more = probe.bits_low is not None and probe.bits_low > 0
+    low, high = (
+        open_end if bits is None else f"{bits:.1f}"
+        for bits, open_end in ((probe.bits_low, "any"), (probe.bits_high, "more"))
+    )
+    right = more and probe.p < CHANCE if given else not more and probe.p >= CHANCE
+    shown = f"{probe.bits:.1f} bits ({low} to {high})"
     return Check("probe", name, expected, shown, probe.heard.n, right and not probe.missing)
 
 
