@@ -336,3 +336,24 @@ def test_models_that_never_leaked_share_their_ranks() -> None:
     found = {each.model: each.defence for each in strengths(meetings, resamples=200).models}
     assert {(found[name].best, found[name].worst) for name in ("keeper", "bluffer", "other")} == {(1, 3)}
     assert (found["leaker"].best, found["leaker"].worst) == (4, 4)
+
+
+@pytest.mark.parametrize("each", [10, 250, 5_000, 200_000])
+def test_one_that_never_leaked_has_no_bound_however_often_it_played(each: int) -> None:
+    half = each // 2
+    meetings = [
+        Meeting("keeper", "leaker", 0, 0, half, each - half),
+        Meeting("leaker", "keeper", 0, half, 0, each - half),
+    ]
+    found = strengths(meetings, resamples=50)
+    assert set(found.separated) == {"keeper", "leaker"}
+    assert all(each.overall.low is None and each.overall.high is None for each in found.models)
+
+
+@pytest.mark.parametrize("each", [20, 250, 5_000])
+def test_one_that_leaked_a_single_time_has_bounds(each: int) -> None:
+    meetings = [
+        Meeting("keeper", "leaker", 0, 1, each // 2, each - each // 2 - 1),
+        Meeting("leaker", "keeper", 0, each // 2, 1, each - each // 2 - 1),
+    ]
+    assert strengths(meetings, resamples=50).separated == ()

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 RIDGE = 0.01
 """Every parameter is drawn towards 0 as by a normal prior with a standard deviation of 10. On the scale of log odds
 that is too little to matter, and enough that what never or always happened has a finite strength."""
-HELD = 0.05
-"""A figure is held by the ridge and not by data if its variance is this share of what it is without data. One that ran
-away comes to about 0.1 or more, one with a single event to the other side to about 0.01."""
+LOOSE = 0.01
+"""So much of the ridge is left where it is tried what it holds ..."""
+HELD = 0.5
+"""... and what moves by more than this then is held by the ridge and not by data. One with a single event to the other
+side moves by a tenth or two, one that runs away by two or more, however many rows there are."""
 STEPS = 60
 CLOSE = 1e-8
 HALVINGS = 12
@@ -51,19 +53,22 @@ class Design(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """The parameters of the data (one column) and of draws of them (a column each), and how well they are known."""
+    """The parameters of the data (one column), what they are with next to no ridge, and those of draws of the data."""
 
     found: Floats
+    loose: Floats
     drawn: Floats
-    spread: Floats
     design: Design
 
     def figures(self, sums: Floats) -> Figures:
         """Weighted sums of parameters, one row of weights for each."""
-        variance = ((sums @ self.spread) * sums).sum(axis=1)
-        alone = (sums**2).sum(axis=1) / RIDGE
+        import numpy as np
+
         told = self.design.tells(sums)
-        return Figures((sums @ self.found)[:, 0], sums @ self.drawn, told, told & (variance > HELD * alone))
+        moves = (sums @ (self.loose - self.found))[:, 0]
+        if len(moves) > 1:  # those that are measured from the mean of all move with one that runs away
+            moves = moves - np.median(moves)
+        return Figures((sums @ self.found)[:, 0], sums @ self.drawn, told, told & (np.abs(moves) > HELD))
 
 
 class Figures(NamedTuple):
@@ -81,13 +86,14 @@ def fitted(design: Design, passed: Floats, drawn: Floats, n: Floats, penalty: Fl
 
     rows, squares = _matrices(design)
     found = _climb(rows, squares, passed[:, None], n[:, None], penalty, np.zeros((design.size, 1)))
+    loosened = penalty - (1 - LOOSE) * RIDGE * np.eye(design.size)
+    loose = _climb(rows, squares, passed[:, None], n[:, None], loosened, found)
     at_once = max(1, ROOM // design.size**2)
     again = [
         _climb(rows, squares, part, n[:, None], penalty, np.repeat(found, part.shape[1], axis=1))
         for part in (drawn[:, i : i + at_once] for i in range(0, drawn.shape[1], at_once))
     ]
-    spread = np.linalg.inv(_bend(squares, _share(rows @ found), n[:, None], penalty)[0])
-    return Fitted(found, np.concatenate(again, axis=1), spread, design)
+    return Fitted(found, loose, np.concatenate(again, axis=1), design)
 
 
 def _climb(rows: Any, squares: Any, passed: Floats, n: Floats, penalty: Floats, found: Floats) -> Floats:
