@@ -165,8 +165,6 @@ def test_what_figures_lack_is_told_before_anything_is_sent(package: str, monkeyp
         return Reply("Hello.")
 
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(
-        SettingsError, match=f"need {package}, which is not installed: pip install"
-    ):
+    with pytest.raises(SettingsError, match=f"need {package}, which is not installed: pip install"):
         drive(Batch((LEAKER, KEEPER), 2), script)
     assert not sent
