@@ -60,7 +60,7 @@ class WaveTimes:
 
 def folder_of(title: str) -> Path:
     """Where the report of a run goes unless something is said: a folder of its own, whatever the run is called."""
-    plain = _STRANGE.sub("_", title).strip(" .")[:MOST_LETTERS]
+    plain = _STRANGE.sub("-", title).strip(" .")[:MOST_LETTERS]
     if plain == title:
         return RESULTS / title
     return RESULTS / f"{plain or 'game'}-{blake2b(title.encode(errors='surrogatepass'), digest_size=4).hexdigest()}"
