@@ -56,6 +56,8 @@ class Told(msgspec.Struct, frozen=True):
     waves: Sequence[WaveFigures] = ()
     points: Points = Points()
     """What things were worth."""
+    about: Sequence[tuple[str, str]] = ()
+    """More of what was run, each with its name: when, with which version, how models were asked."""
 
 
 class Wave(Protocol):
