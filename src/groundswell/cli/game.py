@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from groundswell.cli import output
-from groundswell.cli.options import RunFlags, takes
-from groundswell.cli.prompts import ReplyTokens, Seed, Temperature, as_unicode, models_of, read_text
+from groundswell.cli.game_options import GAME, CountedTier, GameFlags, Kind, Memory, Mode, Models, Service
+from groundswell.cli.options import takes
+from groundswell.cli.prompts import as_unicode, models_of, read_text
 from groundswell.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -26,224 +25,6 @@ if TYPE_CHECKING:
     from groundswell.experiments.secret_game.schedule import Table
     from groundswell.experiments.secret_game.words import Pool
     from groundswell.store.results import FaultCount
-
-GAME = "The game"
-LEAKS = "What counts as a leak"
-TRAVEL = "How it travels"
-
-
-class Service(StrEnum):
-    """The batch services, by their names."""
-
-    DEFAULT = "default"
-    OPENAI = "openai"
-    ANTHROPIC = "anthropic"
-    CONVERSATION = "conversation"
-    OPENAI_CONVERSATION = "openai-conversation"
-    ANTHROPIC_CONVERSATION = "anthropic-conversation"
-    AUTO = "auto"
-
-
-class Kind(StrEnum):
-    """Agents by type: short names of models."""
-
-    CLAUDE_OPUS = "claude_opus"
-    CLAUDE_SONNET = "claude_sonnet"
-    GPT35 = "gpt35"
-    GPT4O_MINI = "gpt4o_mini"
-
-
-class Mode(StrEnum):
-    """What an interaction is worth."""
-
-    STANDARD = "standard"
-    RETAINED = "retained"
-    DIVERSITY = "diversity"
-    TARGETED = "targeted"
-
-
-class CountedTier(StrEnum):
-    """By which tier a rate is told."""
-
-    EXACT = "exact"
-    NORMALISED = "normalised"
-    ENCODED = "encoded"
-    JUDGED = "judged"
-
-
-class Memory(StrEnum):
-    """What agents of a tournament remember."""
-
-    LONG = "long"
-    SHORT = "short"
-
-
-class Seats(StrEnum):
-    """Who speaks first."""
-
-    BALANCED = "balanced"
-    GIVEN = "given"
-
-
-@dataclass(frozen=True, kw_only=True)
-class GameFlags(RunFlags):
-    """What every command that plays takes."""
-
-    interactions: Annotated[
-        int,
-        typer.Option(
-            "--num-interactions",
-            "--interactions",
-            "-n",
-            min=1,
-            metavar="N",
-            help="How many interactions: of every two models, where there are several.",
-            rich_help_panel=GAME,
-        ),
-    ] = 100
-    messages: Annotated[
-        int,
-        typer.Option(
-            "--messages-per-interaction",
-            "--messages",
-            min=1,
-            metavar="N",
-            help="How many messages an interaction has in all; agents take turns.",
-            rich_help_panel=GAME,
-        ),
-    ] = 5
-    prompt: Annotated[
-        str,
-        typer.Option(
-            metavar="VARIANT[,VARIANT]",
-            help="What agents are told: plain, aggressive, cautious, or a file of yours (mine.toml); one for all, or "
-            "one for each model.",
-            rich_help_panel=GAME,
-        ),
-    ] = "plain"
-    seats: Annotated[
-        Seats,
-        typer.Option(help="Who speaks first: everybody equally often, or as models are given.", rich_help_panel=GAME),
-    ] = Seats.BALANCED
-    secrets: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Code words to draw from, one set of like ones to a line. (Some 120 come with the game.)",
-            show_default=False,
-            rich_help_panel=GAME,
-        ),
-    ] = None
-    thoughts: Annotated[
-        bool,
-        typer.Option("--thoughts", help="Have agents write a private thought before they speak.", rich_help_panel=GAME),
-    ] = False
-    reply_tokens: ReplyTokens = None
-    temperature: Temperature = None
-    seed: Seed = 0
-    tier: Annotated[
-        CountedTier,
-        typer.Option(
-            help="What counts in the headline: the word itself (exact), whatever its case and punctuation "
-            "(normalised), spelled, reversed or encoded (encoded), or what a judge says (judged).",
-            rich_help_panel=LEAKS,
-        ),
-    ] = CountedTier.NORMALISED
-    judge: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="A model that reads every conversation and says whether a secret was given away.",
-            show_default=False,
-            rich_help_panel=LEAKS,
-        ),
-    ] = None
-    probe: Annotated[
-        bool,
-        typer.Option(
-            "--probe",
-            help="Ask the other side afterwards, off the record, what the secret is; and somebody who heard nothing.",
-            rich_help_panel=LEAKS,
-        ),
-    ] = False
-    guesses: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=50,
-            metavar="N",
-            help="How many guesses --probe asks for. (5)",
-            show_default=False,
-            rich_help_panel=LEAKS,
-        ),
-    ] = None
-    stop_at_width: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            max=0.999,
-            metavar="WIDTH",
-            help="Stop when every model's leak rate is known to within so much from end to end, as 0.05. The interval "
-            "holds although one looks after every interaction.",
-            show_default=False,
-            rich_help_panel=LEAKS,
-        ),
-    ] = None
-    batch_service: Annotated[
-        Service | None,
-        typer.Option(
-            help="A batch service by its name: grouping and route in one. (Without it, --via and --schedule say that.)",
-            show_default=False,
-            rich_help_panel=TRAVEL,
-        ),
-    ] = None
-    batch_size: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Services default, openai and anthropic: conversations in a group. Otherwise: the most asks in one "
-            "batch of the provider.",
-            show_default=False,
-            rich_help_panel=TRAVEL,
-        ),
-    ] = None
-    max_concurrent: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Services default, openai and anthropic: groups at once. Otherwise: the most live asks in flight.",
-            show_default=False,
-            rich_help_panel=TRAVEL,
-        ),
-    ] = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FOLDER",
-            help="Where the report goes, with its tables. (results/NAME.)",
-            show_default=False,
-        ),
-    ] = None
-    name: Annotated[
-        str | None, typer.Option(help="A name for the run. (Made of all that is asked.)", show_default=False)
-    ] = None
-
-
-Models = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--models",
-        "--model",
-        "-m",
-        metavar="MODEL[,MODEL]",
-        help="Who plays: provider/model, or a short name. (The alias `default`, or local/smollm2.)",
-        show_default=False,
-    ),
-]
 
 
 @takes(GameFlags)
@@ -318,7 +99,7 @@ def _batch(flags: GameFlags, models: Sequence[str], *, own: bool = False) -> Bat
     from groundswell.experiments.secret_game.modes import GameMode
     from groundswell.experiments.secret_game.playing import Batch
 
-    agents = _agents(models, _prompts(flags, models))
+    agents = _agents(models, _prompts(flags, models), _letters(len(models)))
     return Batch(
         agents,
         flags.interactions,
@@ -337,7 +118,8 @@ def _tournament(flags: GameFlags, models: Sequence[str], mode: Any, count: int, 
         raise SettingsError("--stop-at-width: the interactions of a tournament depend on each other; leave it out")
     prompts = _prompts(flags, models)
     shared = [(models[n % len(models)], prompts[n % len(models)]) for n in range(count)]
-    agents = _agents([model for model, _ in shared], [prompt for _, prompt in shared])
+    numbers = [str(number) for number in range(1, count + 1)]
+    agents = _agents([model for model, _ in shared], [prompt for _, prompt in shared], numbers)
     table = _table(flags, agents, mode)
     return Tournament(agents, flags.interactions, table, flags.tier.value, _words(flags), memory.value)
 
@@ -350,13 +132,15 @@ def _prompts(flags: GameFlags, models: Sequence[str]) -> list[str]:
     return given * len(models) if len(given) == 1 else given
 
 
-def _agents(models: Sequence[str], prompts: Sequence[str]) -> tuple[Agent, ...]:
+def _letters(count: int) -> list[str]:
+    """Ids for agents that are named by their seat in talk: letters, so that nobody takes the one for the other."""
+    return [chr(ord("A") + at) if at < 26 else f"A{at + 1}" for at in range(count)]
+
+
+def _agents(models: Sequence[str], prompts: Sequence[str], ids: Sequence[str]) -> tuple[Agent, ...]:
     from groundswell.experiments.secret_game.agents import Agent
 
-    return tuple(
-        Agent(str(number), "", None, model, prompt)
-        for number, (model, prompt) in enumerate(zip(models, prompts, strict=True), 1)
-    )
+    return tuple(Agent(each, "", None, model, prompt) for each, model, prompt in zip(ids, models, prompts, strict=True))
 
 
 def _table(flags: GameFlags, agents: Sequence[Agent], mode: Any) -> Table:

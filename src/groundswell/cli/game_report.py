@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from hashlib import blake2b
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from groundswell.engine.records import RunRecord
     from groundswell.engine.summary import Summary
     from groundswell.experiments.secret_game.analysis import Analysis
+    from groundswell.experiments.secret_game.playing import Batch, Tournament
     from groundswell.experiments.secret_game.report.told import Interaction, Told, WaveFigures
     from groundswell.experiments.secret_game.report.writing import Written
     from groundswell.store.journal import Store
@@ -93,6 +96,8 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
     with opened(store) as held:
         told = _told(summary, held, times)
         print_analysis(told.analysis)
+        if (beyond := summary.trials.usable - told.analysis.interactions.usable) > 0 and told.analysis.stopping:
+            output.line(f"{beyond:,} interactions that were under way then are in the tables, and not in the figures")
         telling = next((each for each in told.interactions() if _leaked(each, told.analysis)), None)
         if telling is not None:
             output.line()
@@ -150,7 +155,30 @@ def _told(summary: Summary, held: Store, times: WaveTimes) -> Told:
         interactions_of(held.results(record)),
         waves_of(held.waves.of(record), lambda wave: cost_of(held, wave)[0]) or times.figures(),
         settings.table.points,
+        _about(record, settings),
     )
+
+
+def _about(record: RunRecord, settings: Batch | Tournament) -> list[tuple[str, str]]:
+    """What else there is to say of a run, for those who want to do it again."""
+    table, service = settings.table, settings.table.service
+    full = {name.removeprefix("model "): model for name, model in record.sources.items() if name.startswith("model ")}
+    via, schedule = record.options.get("via", "live"), record.options.get("schedule", "stream")
+    pool = "built in" if settings.words is None else f"your own, {sum(map(len, settings.words))} words"
+    rows = [
+        ("begun", f"{datetime.fromtimestamp(record.created_at, UTC):%Y-%m-%d %H:%M} UTC"),
+        ("version", f"groundswell {version('groundswell')}"),
+        ("in full", ", ".join(f"{name} is {model}" for name, model in full.items())),
+        ("temperature", "the provider's" if service.temperature is None else f"{service.temperature:g}"),
+        ("reply tokens", f"at most {service.max_tokens:,}"),
+        ("sent", f"{via}, {'turn by turn' if schedule == 'waves' else 'as they come up'}"),
+        ("secrets", pool),
+        ("seats", table.seats),
+        ("judge", table.judge or ""),
+        ("guesses", f"{table.probe} afterwards" if table.probe else ""),
+        ("thoughts", "asked for" if table.thoughts else ""),
+    ]
+    return [(name, value) for name, value in rows if value]
 
 
 def _leaked(interaction: Interaction, analysis: Analysis) -> bool:

@@ -11,7 +11,7 @@ from groundswell.shown.words import visible
 if TYPE_CHECKING:
     from rich.text import Text as RichText
 
-    from groundswell.experiments.secret_game.analysis import Analysis, Comparison, RateFigure
+    from groundswell.experiments.secret_game.analysis import Analysis, Comparison, RateFigure, Stopping, Watched
     from groundswell.experiments.secret_game.detectors.spans import Match
     from groundswell.experiments.secret_game.played import Tier
     from groundswell.experiments.secret_game.report.told import Interaction
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 150
 """So much of a message is shown in the terminal."""
+SAME = "same opponent"
 MOST = 6
 """So many comparisons are told in the terminal."""
 TIERS: dict[Tier, str] = {
@@ -47,7 +48,9 @@ def _print_models(analysis: Analysis) -> None:
 
     table = Table(box=None, pad_edge=False)
     table.add_column("model")
-    for column in ("sides", "revealed", "rate", "95% interval", "obtained", "optimal"):
+    watched = analysis.stopping
+    interval = "95% interval" if watched is None else "95% interval, watched"
+    for column in ("sides", "revealed", "rate", interval, "obtained", "optimal"):
         table.add_column(column, justify="right")
     bluffs = any(model.bluffed.count for model in analysis.models)
     if bluffs:
@@ -56,7 +59,8 @@ def _print_models(analysis: Analysis) -> None:
     for column in ("attack", "defence") if ranks else ():
         table.add_column(f"{column} rank", justify="right")
     for model in analysis.models:
-        cells = [f"{model.sides:,}", f"{model.revealed.count:,}", share(model.revealed), between(model.revealed)]
+        known = model.revealed if watched is None else watched.arms.get(model.model, model.revealed)
+        cells = [f"{model.sides:,}", f"{model.revealed.count:,}", share(model.revealed), between(known)]
         cells += [share(model.obtained), share(model.optimal)]
         cells += [share(model.bluffed)] if bluffs else []
         cells += ranks.get(model.model, ())
@@ -79,23 +83,60 @@ def _rank(standing: Standing) -> str:
 def _lines(analysis: Analysis) -> Iterator[str]:
     overall = analysis.overall
     yield f"a leak is {TIERS[analysis.tier]} (tier {analysis.tier}); {told_tiers(analysis)}"
+    rate = overall.secrets_revealed
     yield (
         f"secrets revealed: {overall.total_secrets_revealed:,} of {2 * overall.total_interactions:,}, "
-        f"{with_interval(overall.secrets_revealed)}"
+        f"{with_interval(rate) if analysis.stopping is None else share(rate)}"
     )
     yield (
         f"of {overall.total_interactions:,} interactions: both revealed {overall.both_revealed.count:,}, "
         f"one-sided {overall.one_sided.count:,}, none {overall.none_revealed.count:,}"
     )
     yield _seats(analysis)
-    surest = sorted(analysis.comparisons, key=lambda each: (each.p_holm, each.p))
+    yield from _comparisons(analysis)
+    yield from _best(analysis)
+    yield from _asked_about(analysis)
+    if (rule := analysis.stopping) is not None:
+        yield _stopped(rule)
+
+
+def _comparisons(analysis: Analysis) -> Iterator[str]:
+    """Which models differ. Where there are several, on what is equal but for the model."""
+    several = [each for each in analysis.comparisons if each.basis == SAME]
+    surest = sorted(several or analysis.comparisons, key=lambda each: (each.p_holm, each.p))
     yield from map(compared, surest[:MOST])
     if len(surest) > MOST:
         yield f"and {len(surest) - MOST} comparisons more, which are less sure, in the report"
-    if (rule := analysis.stopping) is not None:
-        yield _stopped(rule.reached, rule.interactions, rule.width)
-        arms = ", ".join(f"{model} {arm.low:.1%} to {arm.high:.1%}" for model, arm in rule.arms.items())
-        yield f"intervals that hold although every interaction was looked at: {arms}"
+
+
+def _best(analysis: Analysis) -> Iterator[str]:
+    """Who may be the best of several, as far as ranks can tell."""
+    found = analysis.strengths
+    if _ranks(analysis) and found is not None:
+        keeps = [each.model for each in found.models if each.defence.best == 1]
+        gets = [each.model for each in found.models if each.attack.best == 1]
+        yield f"keeps its secret best: {_one_of(keeps)}; gets the other's best: {_one_of(gets)}"
+
+
+def _one_of(models: Sequence[str]) -> str:
+    return models[0] if len(models) == 1 else f"{' or '.join(models)}, which cannot be told apart"
+
+
+def _asked_about(analysis: Analysis) -> Iterator[str]:
+    """What judges, guesses and thoughts add, a line for each model."""
+    for model in analysis.models:
+        parts = []
+        if model.verdicts:
+            parts.append("judged " + ", ".join(f"{verdict} {many:,}" for verdict, many in model.verdicts.items()))
+        if (probe := model.probe) is not None and probe.bits is not None:
+            parts.append(
+                f"guessed afterwards {share(probe.heard)}, without the talk {share(probe.unheard)} "
+                f"({probe.bits:.1f} bits, p {pvalue(probe.p)})"
+            )
+        if model.thought.count:
+            parts.append(f"thought of the word in {share(model.thought)}")
+        if parts:
+            yield f"{model.model}: {'; '.join(parts)}"
 
 
 def _seats(analysis: Analysis) -> str:
@@ -108,10 +149,11 @@ def _seats(analysis: Analysis) -> str:
     return f"{rates} (p {pvalue(seats.p)}{more})"
 
 
-def _stopped(reached: bool, interactions: int, width: float) -> str:
-    if reached:
-        return f"stopped after {interactions:,} interactions: every rate is known to within {width:g} from end to end"
-    return f"not stopped: after {interactions:,} interactions not every rate is known to within {width:g}"
+def _stopped(rule: Stopping) -> str:
+    known = f"known to within {rule.width:g} from end to end, by intervals that may be looked at all the time"
+    if rule.reached:
+        return f"stopped after {rule.interactions:,} interactions: every rate is {known}"
+    return f"not stopped: after {rule.interactions:,} interactions not every rate is {known}"
 
 
 def told_tiers(analysis: Analysis) -> str:
@@ -127,12 +169,12 @@ def compared(found: Comparison) -> str:
     if points < 0:
         one, other, points, low, high = other, one, -points, -high, -low
     measured = (
-        f"{points * 100:.1f} points (95%: {low * 100:.1f} to {high * 100:.1f}; {found.pairs:,} pairs, {found.basis}; "
+        f"{points * 100:.1f} points (95%: {low * 100:.1f} to {high * 100:.1f}; n {found.pairs:,}, {found.basis}; "
         f"p {pvalue(found.p)}, Holm {pvalue(found.p_holm)})"
     )
     if found.p_holm < 0.05:
         return f"{one} leaks more often than {other}, by {measured}"
-    return f"no difference can be told between {found.first} and {found.second}: {one} less {other} is {measured}"
+    return f"no difference can be told between {found.first} and {found.second}: {one} leaks more by {measured}"
 
 
 def print_talk(interaction: Interaction, tier: Tier) -> None:
@@ -142,7 +184,7 @@ def print_talk(interaction: Interaction, tier: Tier) -> None:
     duel, played = interaction.duel, interaction.played
     assert played is not None
     names, counted = [seat.name for seat in duel.seats], [*TIERS][: [*TIERS].index(tier) + 1]
-    kept = " and ".join(f"{seat.name} keeps {seat.secret!r}" for seat in duel.seats)
+    kept = " and ".join(f"{seat.name} ({seat.arm}) keeps {seat.secret!r}" for seat in duel.seats)
     output.line(visible(f"one of the interactions in which a secret came out; {kept}:"))
     for turn, line in enumerate(played.lines):
         marks = [found.match for found in played.told(line.seat) if found.turn == turn and found.match.tier in counted]
@@ -176,7 +218,7 @@ def share(rate: RateFigure) -> str:
     return "" if rate.rate is None else f"{rate.rate:.1%}"
 
 
-def between(rate: RateFigure) -> str:
+def between(rate: RateFigure | Watched) -> str:
     """Where a rate lies."""
     return "" if rate.rate is None else f"{rate.low:.1%} to {rate.high:.1%}"
 

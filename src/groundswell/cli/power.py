@@ -36,7 +36,10 @@ def power(
         bool, typer.Option("--paired", help="Both in the same interactions, as when two models face each other.")
     ] = False,
     correlation: Annotated[
-        float, typer.Option(min=-1, max=1, help="With --paired: how much the two hang together.")
+        float,
+        typer.Option(
+            min=-1, max=1, help="With --paired: how much the two hang together. The more, the fewer it takes."
+        ),
     ] = 0.0,
     chance: Annotated[
         float, typer.Option("--power", min=0.01, max=0.999, help="The chance of finding what is there.")
@@ -134,6 +137,7 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
         reckoned = "" if found["method"] == "exact" else ", by a normal approximation"
         yield f"{found['n']:,} interactions{each} tell {one:.1%} from {other:.1%} with a chance of {found['power']:.1%}"
         yield f"({test}, two-sided at {found['alpha']:g}{reckoned})"
+        yield f"groundswell play --models A,B --interactions {found['n']}"
         return
     if "n_watched" in found:
         yield f"a rate of {found['rate']:.1%} is known to within {found['width']:g} from end to end"

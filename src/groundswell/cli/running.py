@@ -247,6 +247,9 @@ def _advice(summary: Summary, store: str) -> str | None:
     if trials.missing:
         show = output.command(f"runs show {summary.run_id}", store)
         return f"to look into trials that are missing: {show}\nto try them again: {resume} --retry-missing"
+    if summary.status == "completed" and (accounts := _waiting_at(summary, store)):
+        show = output.command("batches list", store)
+        return f"{output.in_flight(accounts)}, which could not be called off: {show}"
     if summary.status == "partial":
         more = f"{resume} {_limit_reached(summary.error or '')}"
         if accounts := _waiting_at(summary, store):

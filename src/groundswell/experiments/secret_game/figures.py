@@ -80,7 +80,7 @@ def agents(tally: Tally, players: Sequence[Agent], scores: Mapping[str, float]) 
         found.append(
             AgentFigures(
                 id=agent.id,
-                name=agent.name or f"Agent {agent.id}",
+                name=agent.name or agent.id,
                 model=tally.arms[agent.id],
                 interactions=revealed.interactions,
                 revealed=share_figure(revealed),

@@ -41,8 +41,10 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
     """The variants of the prompt by their names, whole: a run does not change with a file."""
 
     def __post_init__(self) -> None:
-        if self.messages < 1:
-            raise SettingsError(f"messages_per_interaction {self.messages}: at least one message must be said")
+        if self.messages < 2:
+            raise SettingsError(
+                f"messages_per_interaction {self.messages}: each of the two must have its say; give 2 or more"
+            )
         if self.probe < 0:
             raise SettingsError(f"probe {self.probe}: the number of guesses cannot be below 0")
 

@@ -36,7 +36,9 @@ def read_pool(text: str, whence: str) -> Pool:
         twice = next(word for at, word in enumerate(folded) if word in folded[:at])
         raise SettingsError(f"{whence}: {twice!r} is there twice; every word may be in one set only")
     if not pool or min(map(len, pool)) < 2:
-        raise SettingsError(f"{whence}: every line must have at least two words, which are drawn against each other")
+        raise SettingsError(
+            f"{whence}: a line must have two words or more, apart by spaces; they are drawn against each other"
+        )
     if short := [word for word in every if is_short(word)]:
         raise SettingsError(f"{whence}: {short[0]!r} is too short to be told from other text; use 3 letters or more")
     if (alike := mistakable(every)) is not None:
