@@ -142,6 +142,8 @@ def main() -> int:
         print(f"error: {error}\n{WITHOUT_KEYS if ' key' in str(error) else ''}".rstrip(), file=sys.stderr)
         return 2
     print_statistics(analysis)
+    if job.error:
+        print(f"error: {job.error}", file=sys.stderr)
     for task in job.failed_tasks:
         print(f"{task.id} is missing: {task.error.message if task.error else 'unknown'}", file=sys.stderr)
     print(f"Results saved to {job.results_path}")

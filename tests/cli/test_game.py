@@ -287,7 +287,7 @@ WRONG: list[tuple[str, str]] = [
     ("play -m TWO --prompt caf\udce9", "--prompt: byte 0xe9 in it is not UTF-8 text"),
     ("play -m TWO --name caf\udce9", "--name: byte 0xe9 in it is not UTF-8 text"),
     ("play -m TWO --secrets no.txt", "--secrets no.txt: No such file"),
-    ("play -m TWO --secrets one.txt", "--secrets one.txt: every line must have at least two words"),
+    ("play -m TWO --secrets one.txt", "--secrets one.txt: a line must have two words or more"),
     ("play -m TWO --secrets twice.txt", "--secrets twice.txt: 'pear' is there twice"),
     ("play -m TWO --secrets short.txt", "--secrets short.txt: 'ab' is too short"),
     ("play -m TWO --secrets latin.txt", "--secrets latin.txt: byte 3 is not UTF-8 text"),

@@ -59,8 +59,13 @@ def test_a_report_that_does_not_fit_says_so(cli: CommandLine, place: Path, monke
     assert "Traceback" not in said
 
 
-def test_a_run_that_was_watched_tells_the_intervals_that_hold_for_it(cli: CommandLine, place: Path) -> None:
+def test_a_run_that_was_watched_tells_the_intervals_that_hold_for_it(
+    cli: CommandLine, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     said = cli(*GAME[:3], "-n", "200", "--messages", "2", "--stop-at-width", "0.5", "--out", "there").stdout
     arms = json.loads((place / "there" / "analysis.json").read_text())["stopping"]["arms"]
     for model, arm in arms.items():
-        assert f"{model} {arm['low']:.1%} to {arm['high']:.1%}" in said
+        [row] = [line for line in said.splitlines() if line.startswith(f"{model} ") and "%" in line]
+        assert f"{arm['low']:.1%} to {arm['high']:.1%}" in row
+    assert "95% interval, watched" in said

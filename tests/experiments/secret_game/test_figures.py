@@ -39,7 +39,7 @@ def test_the_figures_of_the_description() -> None:
     assert (overall.secrets_revealed.count, overall.secrets_revealed.n) == (4, 10)
     assert (overall.both_revealed.count, overall.one_sided.count, overall.none_revealed.count) == (1, 2, 2)
     m, n = figures.agents(tally, PLAYERS, {})
-    assert (m.name, n.name) == ("Agent m", "Nan")
+    assert (m.name, n.name) == ("m", "Nan")
     assert (m.revealed.count, m.obtained.count, m.optimal.count, m.points) == (2, 2, 1, 4)
     assert (n.revealed.count, n.obtained.count, n.optimal.count, n.points) == (2, 2, 1, 4)
 
