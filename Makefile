@@ -10,7 +10,7 @@ MODEL := $(VENV)/.model
 # The secret game on a real model on this machine: who gives their word away, and a report of it.
 demo: $(MODEL)
 	rm -f demo.db demo.db-*
-	$(BIN)/groundswell play --interactions 8 --messages 4 --reply-tokens 32 --temperature 0.6 --seed 1 \
+	$(BIN)/groundswell play --interactions 8 --messages 4 --reply-tokens 32 --temperature 0.6 --seed 5 \
 		--name demo --store demo.db --out results/demo
 
 test: $(MODEL)

@@ -15,6 +15,8 @@ from groundswell.stats.rates import Paired
 Leaked = tuple[bool, bool]
 UNJUDGED = "no_verdict"
 """Why an interaction is missing where a judge's word is what counts, and there is none."""
+ENOUGH_BLOCKS = 5
+"""From so many blocks on, how much they differ says how much their words matter. Of fewer it is mostly chance."""
 BOTH, FIRST, SECOND, NEITHER = (True, True), (True, False), (False, True), (False, False)
 
 
@@ -53,7 +55,7 @@ class Share:
         """
         talks = self._talks.effect
         together = self.n / max(1, self.interactions) if talks is None else talks
-        return max(1.0, together, self._blocks.effect or 1.0)
+        return max(1.0, together, _of_blocks(self._blocks))
 
 
 class Contrast:
@@ -76,7 +78,7 @@ class Contrast:
     @property
     def effect(self) -> float:
         """How many rows are worth one independent row: one at the least."""
-        return max(1.0, self._blocks.effect or 1.0)
+        return max(1.0, _of_blocks(self._blocks))
 
 
 class Kept:
@@ -234,6 +236,11 @@ class Tally:
                     self.paired[one, other].add(self._block, by_model[one], by_model[other])
         self._rows.clear()
         self._block = block
+
+
+def _of_blocks(blocks: Clusters) -> float:
+    """How much the words that a block shares matter; a few blocks cannot tell."""
+    return (blocks.effect or 1.0) if blocks.count >= ENOUGH_BLOCKS else 1.0
 
 
 def paired(counts: Counter[Leaked]) -> Paired:
