@@ -99,6 +99,8 @@ def agents(analysis: Analysis) -> Section | None:
         f"and not revealed. Each as a count, the share of its interactions and a {analysis.level:.0%} interval. An "
         "agent that plays itself has two sides in an interaction, and shares are of sides."
     )
+    if not scored:
+        caption += " In conversations, agents without a name of their own are named by their seat: Agent 1 speaks first."
     return Section("agents", "Agents", table(caption, [*heads, ">score"] if scored else heads, rows))
 
 
