@@ -81,9 +81,16 @@ def _ranks(standing: Standing) -> str:
     return str(standing.best) if standing.best == standing.worst else f"{standing.best}–{standing.worst}"
 
 
+def in_order(analysis: Analysis) -> list[Comparison]:
+    """Comparisons; among more than two models those that are alike but for the model come first."""
+    if len(analysis.models) <= 2:
+        return list(analysis.comparisons)
+    return sorted(analysis.comparisons, key=lambda each: each.basis != "same opponent")
+
+
 def comparisons(analysis: Analysis) -> Drawing | None:
     """The difference of the leak rates of every two models."""
-    rows = [each for each in analysis.comparisons if each.difference is not None]
+    rows = [each for each in in_order(analysis) if each.difference is not None]
     if not 0 < len(rows) <= MOST_COMPARED:
         return None
     pairs: dict[str, list[Point]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundswell.experiments.secret_game.report import circumstances, findings
+from groundswell.experiments.secret_game.report import circumstances, contests, doings, findings
 from groundswell.experiments.secret_game.report.drawing import Drawing
 from groundswell.experiments.secret_game.report.markup import Html, Section, joined, tag, text
 from groundswell.experiments.secret_game.report.selection import Selection
@@ -39,17 +39,17 @@ def _sections(told: Told, plots: dict[str, Drawing], selection: Selection) -> li
     every = [
         circumstances.run(told),
         findings.overall(analysis),
+        circumstances.stopping(analysis),
         findings.agents(analysis),
         findings.models(analysis, plots.get("leak-rates")),
         findings.pairs(analysis, plots.get("pairs")),
         findings.together(analysis),
         findings.survival(analysis, plots.get("survival")),
-        findings.comparisons(analysis, plots.get("comparisons")),
-        findings.strengths(analysis, plots.get("strengths")),
-        findings.behaviour(analysis),
-        findings.verdicts(analysis),
-        findings.probes(analysis),
-        circumstances.stopping(analysis),
+        contests.comparisons(analysis, plots.get("comparisons")),
+        contests.strengths(analysis, plots.get("strengths")),
+        doings.behaviour(analysis),
+        doings.verdicts(analysis),
+        doings.probes(analysis),
         circumstances.missing(analysis),
         circumstances.costs(told, plots.get("tokens"), plots.get("waves")),
         circumstances.prompts(selection.prompts.values()),
