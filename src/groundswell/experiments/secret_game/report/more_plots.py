@@ -131,9 +131,11 @@ def turns(analysis: Analysis) -> Drawing | None:
         cached[each.turn] += each.cached_tokens
         written[each.turn] += each.output_tokens
     places = range(1, last + 2)
+    most = max(map(sum, zip(read, cached, written, strict=True)))
+    left = 0.32 + LETTER * len(f"{1.05 * most:,.0f}")
 
     def paint(figure: Figure) -> None:
-        axes = figure.add_axes((0.65 / WIDTH, 0.42 / 2.3, (WIDTH - 0.75) / WIDTH, 1.5 / 2.3))
+        axes = figure.add_axes((left / WIDTH, 0.42 / 2.3, (WIDTH - left - 0.1) / WIDTH, 1.5 / 2.3))
         axes.bar(places, read, color=BLUE, width=0.7, label="input")
         if any(cached):
             axes.bar(places, cached, bottom=read, color=BLUE, alpha=0.35, width=0.7, label="input, cached")
