@@ -124,11 +124,11 @@ def test_sections_with_nothing_to_show_are_left_out() -> None:
     def sections(name: str) -> list[str | None]:
         return [of.get("id") for tag, of in Walked(shown(told(CASES[name]))).elements if tag == "section"]
 
-    assert sections("none") == ["run", "costs"]
-    assert sections("missing") == ["run", "missing", "costs", "prompts"]
+    assert sections("none") == ["run", "costs", "files"]
+    assert sections("missing") == ["run", "missing", "costs", "prompts", "files"]
     assert sections("every kind") == [
         *("run", "overall", "agents", "models", "pairs", "together", "survival", "comparisons", "strengths"),
-        *("behaviour", "verdicts", "probes", "missing", "costs", "prompts", "transcripts"),
+        *("behaviour", "verdicts", "probes", "missing", "costs", "prompts", "transcripts", "files"),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundswell.experiments.secret_game.report import circumstances, contests, doings, findings
+from groundswell.experiments.secret_game.report.columns import files
 from groundswell.experiments.secret_game.report.drawing import Drawing
 from groundswell.experiments.secret_game.report.markup import Html, Section, joined, tag, text
 from groundswell.experiments.secret_game.report.selection import Selection
@@ -54,6 +55,7 @@ def _sections(told: Told, plots: dict[str, Drawing], selection: Selection) -> li
         circumstances.costs(told, plots.get("tokens"), plots.get("waves")),
         circumstances.prompts(selection.prompts.values()),
         transcripts(selection.chosen(), selection.playable, told.run_id, analysis.tier),
+        files(),
     ]
     return [section for section in every if section is not None]
 
@@ -84,8 +86,4 @@ def _section(section: Section) -> Html:
 
 
 def _end(told: Told) -> Html:
-    words = (
-        f"Run {told.run_id}, written by Groundswell. Beside this page: analysis.json has these figures, "
-        "interactions.json, .csv and .parquet have every interaction, figures/ the drawings for papers."
-    )
-    return tag("footer", text(words))
+    return tag("footer", text(f"Run {told.run_id}, written by Groundswell."))

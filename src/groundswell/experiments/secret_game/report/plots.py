@@ -180,7 +180,14 @@ def _matrix(axes: Axes, models: Sequence[str], pairs: Sequence[PairFigures], of:
         rate = pair.second_revealed if of else pair.first_revealed
         x, y = models.index(pair.second), models.index(pair.first)
         axes.add_patch(Rectangle((x, y), 1, 1, fc=HEAT, ec="none", alpha=0.06 + 0.84 * (rate.rate or 0)))
-        axes.text(x + 0.5, y + 0.42, numbers.percent(rate.rate), ha="center", va="center", fontsize=8)
+        axes.text(
+            x + 0.5,
+            y + 0.42,
+            numbers.percent(rate.rate),
+            ha="center",
+            va="center",
+            fontsize=8 if len(models) <= 6 else 7.5,
+        )
         axes.text(x + 0.5, y + 0.76, f"n {rate.n:,}", ha="center", va="center", fontsize=6)
     size = len(models)
     axes.set(xlim=(0, size), ylim=(size, 0))
