@@ -104,8 +104,9 @@ tbody th{min-width:6rem;max-width:8rem;position:sticky;left:0;background:var(--g
     + """
 @media print{@page{margin:15mm 16mm}html{font-size:10pt}body{font-size:1rem;line-height:1.4}
 main{max-width:none;padding:0}nav,summary::marker{display:none}
-h2,h4,figcaption:first-child,summary,thead,.secrets,.legend,.message>.who{break-after:avoid}
-figure:has(svg),tr,.message,.card,h2,.secrets{break-inside:avoid}figcaption:last-child{break-before:avoid}
+h2,h4,section>p,figcaption:first-child,summary,thead,.secrets,.message>.who{break-after:avoid}
+figure:has(svg),figcaption,summary,tr,.message,.card,h2,.secrets{break-inside:avoid}
+figcaption:last-child,details::details-content{break-before:avoid}.cards{grid-template-columns:repeat(3,1fr)}
 p,pre,.said{orphans:3;widows:3}.wide{overflow:visible}
 h2{margin:1.3rem 0 .5rem;padding-top:.6rem}figure{margin-bottom:.9rem}figcaption{margin:.3rem 0}
 .headline{margin-bottom:.8em}.talk{padding:.4rem .7rem;margin:.6rem 0}.message{margin:.3rem 0;padding:.3rem .6rem}
