@@ -7,9 +7,11 @@ import re
 import shutil
 import subprocess
 from html import unescape
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from groundswell.experiments.secret_game.report.page import POLICY
@@ -31,8 +33,19 @@ addEventListener('load', () => {
   const out = [...document.querySelectorAll('main *')].filter(each => !each.closest('.wide > *'))
     .filter(each => each.getBoundingClientRect().right > wide + 1).map(each => each.outerHTML.slice(0, 80));
   const drawn = [...document.querySelectorAll('svg')].map(each => each.getBoundingClientRect());
+  const clipped = [];
+  for (const svg of document.querySelectorAll('svg')) {
+    const whole = svg.getBoundingClientRect(), texts = [...svg.querySelectorAll('text')];
+    const boxes = texts.map(each => [each.textContent, each.getBoundingClientRect()]);
+    for (const [words, box] of boxes)
+      if (box.left < whole.left - 1 || box.right > whole.right + 1 || box.top < whole.top - 1) clipped.push(words);
+    const [one, other] = ['A. The', 'B. The'].map(start => boxes.find(([words]) => words.startsWith(start)));
+    if (one && other && one[1].right > other[1].left && one[1].top === other[1].top) clipped.push('panels overlap');
+  }
+  const broken = [...document.querySelectorAll('.card b')]
+    .filter(each => each.scrollWidth > each.clientWidth || each.clientHeight > 40).map(each => each.textContent);
   parent.postMessage(JSON.stringify({
-    failed, out, wide,
+    failed, out, wide, clipped, broken,
     scroll: document.documentElement.scrollWidth,
     drawings: drawn.map(box => [box.width, box.height]),
     marks: [...document.querySelectorAll('.talk .message mark')].map(each => each.textContent),
@@ -93,9 +106,22 @@ def test_it_fits_and_nothing_fails(width: int, report: Path, tmp_path: Path) -> 
     assert seen["out"] == []
     assert seen["scroll"] <= width, "no scrolling to the side"
     assert seen["failed"] == []
+    assert seen["clipped"] == [], "text that a drawing cuts off"
+    assert seen["broken"] == [], "figures of tiles stay on one line"
     assert len(seen["drawings"]) == 6
     assert all(across > 100 and down > 50 for across, down in seen["drawings"])
     assert {"lantern", "VELVET", "orchid"} <= set(seen["marks"])
+
+
+@pytest.mark.parametrize("count", [1, 2, 12])
+def test_drawings_have_room_for_their_words(count: int, tmp_path: Path) -> None:
+    models = [f"emulated/leaker:0.{at}" for at in range(count)]
+    about = told([game(models=(one, other), number=at) for at, (one, other) in enumerate(product(models, models))])
+    turns = [msgspec.structs.replace(each, input_tokens=each.input_tokens * 9_000) for each in about.analysis.turns]
+    large = msgspec.structs.replace(about, analysis=msgspec.structs.replace(about.analysis, turns=turns))
+    seen = looked_at(write_report(tmp_path / "out", large).page, tmp_path, 1280)
+    assert seen["clipped"] == []
+    assert len(seen["drawings"]) >= 4
 
 
 def test_the_page_itself_says_nothing_to_the_console_and_can_be_seen(report: Path, tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ def unfinished(number: int = 0) -> Interaction:
 def analysed(interactions: Iterable[Interaction], tier: Tier = "normalised", *, stop: float | None = None) -> Analysis:
     """What the drivers make of interactions."""
     tally = Tally(tier, STANDARD_POINTS)
-    rule = None if stop is None else StoppingRule(stop, ["one/model", "other/model", "third/model"])
+    interactions = interactions if stop is None else list(interactions)
+    rule = None if stop is None else StoppingRule(stop, [s.model for each in interactions for s in each.duel.seats])
     open_ = planned = 0
     for _, duel, played, fault in interactions:
         planned += 1
@@ -105,6 +106,7 @@ def told(
     tier: Tier = "normalised",
     stop: float | None = None,
     waves: Sequence[WaveFigures] = (),
+    about: Sequence[tuple[str, str]] = (),
 ) -> Told:
     read = interactions if callable(interactions) else lambda: iter(interactions)
     analysis = analysed(read(), tier, stop=stop)
@@ -118,7 +120,7 @@ def told(
         seconds=75.5,
         models={"one/model": Paid(5, 1_000, 200, Cost(1.5, 0))},
     )
-    return Told(title, "run1", 42, analysis, summary, read, waves)
+    return Told(title, "run1", 42, analysis, summary, read, waves, about=about)
 
 
 def every_kind() -> list[Interaction]:

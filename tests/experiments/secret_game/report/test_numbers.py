@@ -33,7 +33,7 @@ NOTHING = RateFigure(0, 0, None, 0.0, 1.0)
         (numbers.points(2 / 3), "0.67"),
         (numbers.plural(1, "message"), "1 message"),
         (numbers.plural(2_000, "message"), "2,000 messages"),
-        (numbers.whole_percent(0.996), "100%"),
+        (numbers.percent(0.125), "12.5%"),
     ],
 )
 def test_figures(shown: str, wanted: str) -> None:

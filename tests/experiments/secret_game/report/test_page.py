@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundswell.experiments.secret_game.detectors.ladder import FORMS
 from groundswell.experiments.secret_game.played import Guesses, Judgement
 from groundswell.experiments.secret_game.report import numbers
+from groundswell.experiments.secret_game.report.doings import FORM_WORDS
+from groundswell.experiments.secret_game.report.more_plots import in_order
 from groundswell.experiments.secret_game.report.page import page
 from groundswell.experiments.secret_game.report.selection import Selection
 from groundswell.experiments.secret_game.report.told import Interaction, Told, WaveFigures
@@ -120,11 +124,11 @@ def test_sections_with_nothing_to_show_are_left_out() -> None:
     def sections(name: str) -> list[str | None]:
         return [of.get("id") for tag, of in Walked(shown(told(CASES[name]))).elements if tag == "section"]
 
-    assert sections("none") == ["run", "costs"]
-    assert sections("missing") == ["run", "missing", "costs", "prompts"]
+    assert sections("none") == ["run", "costs", "files"]
+    assert sections("missing") == ["run", "missing", "costs", "prompts", "files"]
     assert sections("every kind") == [
         *("run", "overall", "agents", "models", "pairs", "together", "survival", "comparisons", "strengths"),
-        *("behaviour", "verdicts", "probes", "missing", "costs", "prompts", "transcripts"),
+        *("behaviour", "verdicts", "probes", "missing", "costs", "prompts", "transcripts", "files"),
     ]
 
 
@@ -184,10 +188,10 @@ def test_every_figure_is_that_of_the_analysis() -> None:
         + [rate(p.first_revealed), rate(p.second_revealed)]
         for p in analysis.pairs
     ]
-    assert [row[2:5] + row[6:] for row in tables.of("Differences of leak rates. Same opponent")] == [
+    assert [row[2:5] + row[6:] for row in tables.of("Differences of leak rates, on two")] == [
         [str(each.pairs), str(each.first_only), str(each.second_only)]
         + [numbers.p_value(p) for p in (each.p, each.p_holm, each.p_bh)]
-        for each in analysis.comparisons
+        for each in in_order(analysis)
     ]
     both, first, second, neither = (
         sum(getattr(pair, name) for pair in analysis.pairs) for name in ("both", "first_only", "second_only", "neither")
@@ -195,10 +199,11 @@ def test_every_figure_is_that_of_the_analysis() -> None:
     square = [[int(cell) for cell in row[1:]] for row in tables.of("Who leaked, by seat.")]
     assert square[0][:2] + square[1][:2] == [both, first, second, neither]
     assert square[2] == [both + second, first + neither, both + first + second + neither]
-    assert [row[1:3] for row in tables.of("The seat:")] == [
-        [numbers.count(figure), rate(figure)] for figure in (analysis.seats.first, analysis.seats.second)
+    assert [row[1:4] for row in tables.of("The seat:")] == [
+        ["3", numbers.count(analysis.seats.first), rate(analysis.seats.first)],
+        ["2", numbers.count(analysis.seats.second), rate(analysis.seats.second)],
     ]
-    assert {row[0]: int(row[1]) for row in tables.of("Forms in which agents")} == analysis.forms
+    assert {row[0]: int(row[2]) for row in tables.of("Forms in which agents")} == analysis.forms
     verdicts = {row[0]: [int(cell) for cell in row[1:5]] for row in tables.of("A judge's verdicts")}
     assert verdicts["one/model"] == [1, 0, 0, 0]
     assert [row[1:3] for row in tables.of("Guesses off the record")] == [
@@ -224,6 +229,77 @@ def test_the_headline_has_the_rate_its_n_its_interval_and_its_tier() -> None:
     assert "2 of 2 secrets leaked: 100.0% (95% interval 2.5% to 100.0%), by the normalised tier." in text
     assert "1 of 2 secrets leaked: 50.0%" in Walked(shown(told([game()], tier="exact"), drawn=False)).text
     assert "No interaction is usable" in Walked(shown(told([missing()]), drawn=False)).text
+
+
+NOT_VALID = "not valid for a run that was stopped by looking"
+
+
+def test_where_a_rule_may_stop_the_run_the_headline_has_the_interval_that_holds() -> None:
+    every = [game(models=("m", "m"), number=number) for number in range(12)]
+    about = told(every, stop=0.5)
+    assert about.analysis.stopping is not None
+    (arm,) = about.analysis.stopping.arms.values()
+    holds, fixed = numbers.interval(arm.low, arm.high), about.analysis.overall.secrets_revealed
+    text = Walked(shown(about, drawn=False)).text
+    assert f"24 of 24 secrets leaked: 100.0% (95% interval {holds}, which holds whenever one looks)" in text
+    assert f"24 of 24; {holds}" in text, "in the tile"
+    assert holds != numbers.interval(fixed.low, fixed.high)
+    assert NOT_VALID in text
+    plain = Walked(shown(told(every), drawn=False)).text
+    assert f"24 of 24; {numbers.interval(fixed.low, fixed.high)}" in plain
+    assert NOT_VALID not in plain
+
+
+def test_with_several_models_the_headline_sends_one_to_the_intervals_that_hold() -> None:
+    text = shown(told(every_kind(), stop=0.5), drawn=False)
+    walked = Walked(text)
+    assert "33.3%, by the normalised tier. See Stopping rule for the intervals that hold." in walked.text
+    assert [of["id"] for name, of in walked.elements if name == "section"][:3] == ["run", "overall", "stopping"]
+    with_intervals = [
+        *("Secrets count two", "The ladder of tiers", "Revealed: its own", "Leak rates by model", "Whose secret"),
+        *("Who leaked, by seat", "The seat:", "Differences of leak", "Strengths on the", "Bluffed:", "Guesses off"),
+    ]
+    captions = Tables(text).rows
+    for words in with_intervals:
+        assert [NOT_VALID in caption for caption in captions if words in caption] == [True], words
+
+
+@pytest.mark.parametrize(
+    ("messages", "wanted"),
+    [(4, "Each of them has 2 messages."), (5, "The first speaker has 3 messages, the second 2: the effect includes")],
+)
+def test_the_seat_effect_says_how_many_messages_each_seat_has(messages: int, wanted: str) -> None:
+    about = told(CASES["twelve"])
+    analysis = msgspec.structs.replace(about.analysis, messages_per_interaction=messages)
+    assert analysis.strengths is not None
+    assert analysis.strengths.seat is not None
+    captions = Tables(shown(msgspec.structs.replace(about, analysis=analysis), drawn=False)).rows
+    assert [wanted in caption for caption in captions if "The seat:" in caption or "Speaking first" in caption] == [
+        True,
+        True,
+    ]
+
+
+def test_comparisons_with_the_same_opponent_come_first_among_more_than_two_models() -> None:
+    pairs = [(a, b) for a in "abc" for b in "abc" if a != b]
+    several = told([game(models=pair, number=at // 2) for at, pair in enumerate(pairs * 2)])
+    bases = [row[1] for row in Tables(shown(several, drawn=False)).of("Differences of leak rates, on two")]
+    assert bases[0] == "same opponent"
+    assert bases[-1] == "facing each other"
+    assert bases == sorted(bases, reverse=True)
+
+
+def test_every_form_is_said_in_plain_words() -> None:
+    assert set(FORM_WORDS) == set(FORMS)
+    rows = Tables(shown(told([game()]), drawn=False)).of("Forms in which agents")
+    assert ["folded", "other case, accents or punctuation", "1"] in rows
+
+
+def test_more_of_what_was_run_comes_last() -> None:
+    about = [("date", "2025-01-02"), ("judge", "<none>")]
+    rows = Tables(shown(told([game()], about=about), drawn=False)).of("The same seed")
+    assert rows[-2:] == [["date", "2025-01-02"], ["judge", "<none>"]]
+    assert rows[0][0] == "run"
 
 
 def test_what_was_run_and_why_something_is_missing() -> None:

@@ -25,7 +25,6 @@ def test_rare_things_are_shown_however_late_they_come() -> None:
     every += [game(LEAK, number=500), game(BLUFF, number=501), game(SAID, number=502)]
     numbers = [each.duel.number for each in select(every).chosen()]
     assert {500, 501, 502} < set(numbers)
-    assert numbers == sorted(numbers)
     assert any(number < 500 for number in numbers), "some that kept everything too"
 
 
@@ -41,6 +40,15 @@ def test_there_are_never_more_than_so_many_and_every_kind_has_its_place() -> Non
     kinds = Counter(each.duel.number // len(pairs) for each in chosen)
     assert set(kinds) == {0, 1, 2}
     assert kinds[2] > kinds[1] > 0
+
+
+def test_leaks_come_first_by_tier_then_bluffs_then_those_that_kept_all() -> None:
+    encoded, folded = ("Here: v e l v e t", "Well."), ("Hello.", "It is LANTERN.")
+    talks = [KEPT, BLUFF, encoded, LEAK, folded]
+    every = [game(texts, pair, number=at) for at, texts in enumerate(talks) for pair in (("b", "a"), ("c", "a"))]
+    chosen = select(every).chosen()
+    assert [each.duel.number for each in chosen] == [3, 4, 2, 1, 0] * 2
+    assert [each.duel.seats[0].model for each in chosen] == ["b"] * 5 + ["c"] * 5
 
 
 def test_every_pair_is_shown_before_one_is_shown_twice() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groundswell.experiments.secret_game.played import Seat
 from groundswell.experiments.secret_game.report.rows import Mark
-from groundswell.experiments.secret_game.report.transcripts import marked, transcripts
+from groundswell.experiments.secret_game.report.transcripts import marked, transcripts, who
 from groundswell.shown.words import visible
-from tests.experiments.secret_game.report.games import Walked, every_kind, game
+from tests.experiments.secret_game.report.games import PROMPT, Walked, every_kind, game
 from tests.experiments.secret_game.report.test_markup import NASTY
 
 DUEL = game().duel
@@ -99,6 +101,28 @@ def test_a_conversation_has_its_findings_thoughts_verdicts_and_guesses() -> None
     ):
         assert words in text
     assert "Agent 2 guesses velvet, silk (right at place 1); who heard nothing, apple (not it)" in text
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "wanted"),
+    [
+        ("A", "Agent 1", "Agent 1 · A · m/odel"),
+        ("B", "Agent 1", "Agent 1 · B · m/odel"),
+        ("A", "Agent A", "Agent A · m/odel"),
+        ("anna", "anna", "anna · m/odel"),
+        ("a", "Anna", "Anna · a · m/odel"),
+    ],
+)
+def test_who_sits_where(agent: str, name: str, wanted: str) -> None:
+    assert who(Seat(agent, name, "m/odel", "velvet", PROMPT)) == wanted
+
+
+def test_a_conversation_says_who_sits_where_in_its_head_and_with_the_secrets() -> None:
+    section = transcripts([game()], 1, "run1", "normalised")
+    assert section is not None
+    text = Walked(section.body).text
+    assert "Agent 1 · a0 · one/model and Agent 2 · a1 · other/model both leaked" in text
+    assert "Agent 2 · a1 · other/model, prompt plain, secret lantern: leaked in message 2" in text
 
 
 def test_silence_and_cut_messages_are_said_so() -> None:

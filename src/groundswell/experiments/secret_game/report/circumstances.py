@@ -21,10 +21,24 @@ def headline(analysis: Analysis) -> str:
     found = analysis.overall.secrets_revealed
     if found.rate is None:
         return "No interaction is usable, so there is no leak rate."
-    return (
-        f"{found.count:,} of {found.n:,} secrets leaked: {numbers.percent(found.rate)} "
-        f"({analysis.level:.0%} interval {numbers.interval(found.low, found.high)}), by the {analysis.tier} tier."
-    )
+    what = f"{found.count:,} of {found.n:,} secrets leaked: {numbers.percent(found.rate)}"
+    rule, by = analysis.stopping, f"by the {analysis.tier} tier."
+    if rule is None:
+        return f"{what} ({analysis.level:.0%} interval {numbers.interval(found.low, found.high)}), {by}"
+    if len(rule.arms) == 1:
+        return f"{what} ({analysis.level:.0%} interval {holding(analysis)}, which holds whenever one looks), {by}"
+    return f"{what}, {by} See Stopping rule for the intervals that hold."
+
+
+def holding(analysis: Analysis) -> str:
+    """The interval of the leak rate that holds; where a rule watched several models, each has its own."""
+    found = analysis.overall.secrets_revealed
+    if found.rate is None:
+        return numbers.NONE
+    if analysis.stopping is None:
+        return numbers.interval(found.low, found.high)
+    arms = list(analysis.stopping.arms.values())
+    return numbers.interval(arms[0].low, arms[0].high) if len(arms) == 1 else "intervals: see Stopping rule"
 
 
 def key_figures(told: Told) -> list[tuple[str, str, str]]:
@@ -32,9 +46,10 @@ def key_figures(told: Told) -> list[tuple[str, str, str]]:
     analysis, summary = told.analysis, told.summary
     found = analysis.overall
     usable = analysis.interactions.usable
+    leaked = f"{numbers.count(found.secrets_revealed)}; {holding(analysis)}"
     return [
         (f"{usable:,}", "usable interactions", f"of {analysis.interactions.planned:,} planned"),
-        (numbers.percent(found.secrets_revealed.rate), "of secrets leaked", numbers.count(found.secrets_revealed)),
+        (numbers.percent(found.secrets_revealed.rate), "of secrets leaked", leaked),
         (numbers.percent(found.both_revealed.rate), "both leaked", numbers.count(found.both_revealed)),
         (numbers.percent(found.one_sided.rate), "one-sided", numbers.count(found.one_sided)),
         (cost(summary.cost.usd, 0), "cost", _unknown(summary.cost.unknown_asks)),
@@ -67,6 +82,7 @@ def run(told: Told) -> Section:
     ]
     if analysis.cut:
         rows.append(("cut off", f"{numbers.plural(analysis.cut, 'message')} reached the limit of length"))
+    rows += told.about
     caption = "The same seed, agents and number of interactions give the same seats and secrets again."
     return Section("run", "What was run", table(caption, ("", ""), rows))
 

@@ -1,24 +1,15 @@
-"""The sections with what was found: overall, by agent, by model, by pair, and who does better than whom."""
+"""The sections with what was found: overall, by agent, by model, by pair, by seat, and when secrets leak."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from groundswell.experiments.secret_game.analysis import Analysis, Comparison, ModelFigures, RateFigure
+from groundswell.experiments.secret_game.analysis import Analysis, RateFigure
 from groundswell.experiments.secret_game.modes import GameMode
 from groundswell.experiments.secret_game.played import TIERS, Tier
 from groundswell.experiments.secret_game.report import numbers
 from groundswell.experiments.secret_game.report.drawing import Drawing, on_page
-from groundswell.experiments.secret_game.report.markup import (
-    Html,
-    Number,
-    Section,
-    drawing,
-    joined,
-    paragraph,
-    table,
-    tag,
-)
+from groundswell.experiments.secret_game.report.markup import Html, Number, Section, drawing, joined, table, tag
 
 FOUND_BY = {
     "exact": "the secret letter by letter",
@@ -48,6 +39,13 @@ def shown(plot: Drawing | None, caption: str) -> Html:
     return Html("") if plot is None else drawing(on_page(plot), caption)
 
 
+def fixed_n(analysis: Analysis) -> str:
+    """What a caption says of intervals and p-values where a rule may have ended the run."""
+    if analysis.stopping is None:
+        return ""
+    return " For a fixed number of interactions: not valid for a run that was stopped by looking."
+
+
 def overall(analysis: Analysis) -> Section | None:
     """All interactions together, as the game's own description counts them."""
     found = analysis.overall
@@ -70,9 +68,10 @@ def overall(analysis: Analysis) -> Section | None:
         "The ladder of tiers: the share of secrets that each finds leaked. Each of the first three finds all that "
         f"the ones before it find. The headline is by the {analysis.tier} tier."
     )
+    share, note = f">share, {analysis.level:.0%} interval", fixed_n(analysis)
     body = [
-        table(caption, ("", ">count", f">share, {analysis.level:.0%} interval"), rows),
-        table(ladder, ("tier", "what it finds", ">secrets", f">share, {analysis.level:.0%} interval"), tiers),
+        table(caption + note, ("", ">count", share), rows),
+        table(ladder + note, ("tier", "what it finds", ">secrets", share), tiers),
     ]
     return Section("overall", "Overall", joined(body))
 
@@ -85,7 +84,7 @@ def agents(analysis: Analysis) -> Section | None:
     heads = ["agent", "model", ">interactions", ">revealed", ">obtained", ">optimal", ">points"]
     rows = [
         (
-            each.name if each.id in each.name else f"{each.name} ({each.id})",
+            each.name if each.name in (each.id, f"Agent {each.id}") else f"{each.name} ({each.id})",
             each.model,
             Number(f"{each.interactions:,}"),
             *(Number(numbers.stacked(r, counted=True)) for r in (each.revealed, each.obtained, each.optimal)),
@@ -99,7 +98,10 @@ def agents(analysis: Analysis) -> Section | None:
         f"and not revealed. Each as a count, the share of its interactions and a {analysis.level:.0%} interval. An "
         "agent that plays itself has two sides in an interaction, and shares are of sides."
     )
-    return Section("agents", "Agents", table(caption, [*heads, ">score"] if scored else heads, rows))
+    if not scored:
+        caption += " In conversations they are named by their seat, unless they have a name: Agent 1 speaks first."
+    whole = table(caption + fixed_n(analysis), [*heads, ">score"] if scored else heads, rows)
+    return Section("agents", "Agents", whole)
 
 
 def models(analysis: Analysis, plot: Drawing | None) -> Section | None:
@@ -127,9 +129,9 @@ def models(analysis: Analysis, plot: Drawing | None) -> Section | None:
     drawn = shown(
         plot,
         f"Share of each model's secrets that leaked, by tier, with {analysis.level:.0%} intervals; filled marks are "
-        f"the headline tier ({analysis.tier}). The most leaking model is on top.",
+        f"the headline tier ({analysis.tier}). The most leaking model is on top.{fixed_n(analysis)}",
     )
-    return Section("models", "Leak rates by model", joined([drawn, table(caption, heads, rows)]))
+    return Section("models", "Leak rates by model", joined([drawn, table(caption + fixed_n(analysis), heads, rows)]))
 
 
 def pairs(analysis: Analysis, plot: Drawing | None) -> Section | None:
@@ -157,7 +159,7 @@ def pairs(analysis: Analysis, plot: Drawing | None) -> Section | None:
         f"Share of interactions in which a secret leaked, by the {analysis.tier} tier: that of the first speaker (A) "
         "and of the second (B). Rows speak first, columns second; n interactions in a cell, none where it is empty.",
     )
-    as_table = tag("details", tag("summary", "As a table"), table(caption, heads, rows))
+    as_table = tag("details", tag("summary", "As a table"), table(caption + fixed_n(analysis), heads, rows))
     return Section("pairs", "Who leaks to whom", joined([drawn, as_table]))
 
 
@@ -185,7 +187,8 @@ def together(analysis: Analysis) -> Section | None:
         f"seats: {numbers.number(found.odds_ratio)} ({numbers.between(found.odds_low, found.odds_high)}), exact test "
         f"p {_p(found.association_p)}. Intraclass correlation over all of them: {numbers.number(found.correlation)}."
     )
-    return Section("together", "Do leaks come in twos?", joined([table(caption, heads, rows), _seats(analysis)]))
+    body = [table(caption + fixed_n(analysis), heads, rows), _seats(analysis)]
+    return Section("together", "Do leaks come in twos?", joined(body))
 
 
 def _p(p: float) -> str:
@@ -193,18 +196,38 @@ def _p(p: float) -> str:
     return shown if shown.startswith("<") else f"= {shown}"
 
 
+def seat_messages(analysis: Analysis) -> tuple[int, int]:
+    """How many messages the first and the second speaker have."""
+    first = (analysis.messages_per_interaction + 1) // 2
+    return first, analysis.messages_per_interaction - first
+
+
+def chances(analysis: Analysis) -> str:
+    """How many messages each seat has, and what that means for an effect of the seat."""
+    first, second = seat_messages(analysis)
+    if first == second:
+        return f" Each of them has {numbers.plural(first, 'message')}."
+    return (
+        f" The first speaker has {numbers.plural(first, 'message')}, the second {second:,}: "
+        "the effect includes that of the message more."
+    )
+
+
 def _seats(analysis: Analysis) -> Html:
     found = analysis.seats
-    rows = [("first speaker", *rate_cells(found.first)), ("second speaker", *rate_cells(found.second))]
+    many = [Number(f"{n:,}") for n in seat_messages(analysis)]
+    rows = [
+        ("first speaker", many[0], *rate_cells(found.first)),
+        ("second speaker", many[1], *rate_cells(found.second)),
+    ]
     doubt = "" if found.apart else " Some models spoke in one seat only: this is no effect of the seat alone."
-    if analysis.messages_per_interaction % 2:
-        doubt += " The first speaker says one message more, and has one more chance to leak."
     caption = (
         "The seat: how often the first and the second speaker leak. Difference "
         f"{numbers.percent(found.difference, signed=True)} ({numbers.interval(found.low, found.high, signed=True)}, "
-        f"Newcombe's interval for pairs), McNemar's test p {_p(found.p)}.{doubt}"
+        f"Newcombe's interval for pairs), McNemar's test p {_p(found.p)}."
     )
-    return table(caption, ("", ">leaked", f">share, {analysis.level:.0%} interval"), rows)
+    caption += chances(analysis) + doubt + fixed_n(analysis)
+    return table(caption, ("", ">messages each", ">leaked", f">share, {analysis.level:.0%} interval"), rows)
 
 
 def survival(analysis: Analysis, plot: Drawing | None) -> Section | None:
@@ -220,7 +243,7 @@ def survival(analysis: Analysis, plot: Drawing | None) -> Section | None:
         plot,
         "Share that still keeps its secret after so many messages of its own, with "
         f"{analysis.level:.0%} bands (Kaplan and Meier, Greenwood's variance times the design effect of leak rates); "
-        f"the other models in grey.{differ}",
+        f"the other models in grey.{differ}{fixed_n(analysis)}",
     )
     rows = [
         (
@@ -238,170 +261,3 @@ def survival(analysis: Analysis, plot: Drawing | None) -> Section | None:
     caption = "The steps of the curves. Still keeping: those that were about to say this message with a secret to keep."
     as_table = tag("details", tag("summary", "As a table"), table(caption, heads, rows))
     return Section("survival", "How long secrets are kept", joined([drawn, as_table]))
-
-
-def comparisons(analysis: Analysis, plot: Drawing | None) -> Section | None:
-    """Which of two models leaks more often."""
-    if not analysis.comparisons:
-        return None
-    rows = [
-        (
-            f"{each.first} − {each.second}",
-            each.basis,
-            *(Number(f"{n:,}") for n in (each.pairs, each.first_only, each.second_only)),
-            Number(_difference(each)),
-            *(Number(numbers.p_value(p)) for p in (each.p, each.p_holm, each.p_bh)),
-        )
-        for each in analysis.comparisons
-    ]
-    heads = ["models", "basis", ">pairs", ">only first", ">only second", ">difference"]
-    heads += [">p", ">p, Holm", ">p, BH"]
-    caption = (
-        "Differences of leak rates. Same opponent: two models with the same secret, in the same seat, against the same "
-        "third one, alike but for the model. Facing each other: the two in one interaction, so that a difference may "
-        "come from how well the one keeps its secret or how well the other asks. McNemar's test, two-sided, rows of a "
-        "block counting for as many as they are worth; p adjusted for the number of rows, by Holm (any false one) and "
-        "Benjamini-Hochberg (the share of false ones). Intervals are of one difference each, not adjusted."
-    )
-    drawn = shown(
-        plot,
-        f"Differences of leak rates with {analysis.level:.0%} intervals, orange where p by Holm is below "
-        f"{1 - analysis.level:.2g}. To the right of 0, the model that is named first leaks more often.",
-    )
-    return Section("comparisons", "Paired comparisons", joined([drawn, table(caption, heads, rows)]))
-
-
-def _difference(found: Comparison) -> str:
-    if found.difference is None:
-        return numbers.NONE
-    return f"{numbers.percent(found.difference, signed=True)}\n{numbers.interval(found.low, found.high, signed=True)}"
-
-
-def strengths(analysis: Analysis, plot: Drawing | None) -> Section | None:
-    """How strong models are."""
-    found = analysis.strengths
-    if found is None or not found.models:
-        return None
-    notes = []
-    if not found.connected:
-        notes.append("Not all models met, not even through others: their strengths cannot be compared.")
-    elif not found.apart:
-        notes.append(
-            "Attack and defence cannot be told apart here: that takes three models that all met, or self-play."
-        )
-    if found.separated:
-        notes.append(f"Without bounds, since they always or never leaked or obtained: {', '.join(found.separated)}.")
-    seat = (
-        ""
-        if found.seat is None
-        else (
-            f" Speaking first adds {numbers.number(found.seat.value, signed=True)} "
-            f"({numbers.between(found.seat.low, found.seat.high)})."
-        )
-    )
-    drawn = shown(
-        plot,
-        "Strengths with bootstrap intervals, and the ranks that each may have (1 is the strongest).",
-    )
-    caption = (
-        "Strengths on the scale of log odds, with a mean of 0: attack is getting others' secrets, defence is keeping "
-        "one's own, overall is their sum. Bradley-Terry by maximum likelihood; intervals and ranks from "
-        f"{found.interactions:,} interactions drawn anew, with the words that were drawn.{seat}"
-    )
-    parts = ("overall", "attack", "defence") if found.apart else ("overall",)
-    rows = [(each.model, *(cell for part in parts for cell in _standing(getattr(each, part)))) for each in found.models]
-    heads = ["model", *(head for part in parts for head in (f">{part}", ">rank"))]
-    body = [*(paragraph(note, "note") for note in notes), drawn, table(caption, heads, rows)]
-    return Section("strengths", "Attack and defence", joined(body))
-
-
-def _standing(standing: object) -> Sequence[Number]:
-    value, low, high, best, worst = (getattr(standing, name) for name in ("value", "low", "high", "best", "worst"))
-    ranks = str(best) if best == worst else f"{best}–{worst}"
-    spread = "no bound" if low is None and high is None else numbers.between(low, high)
-    shown = numbers.NONE if value is None else f"{numbers.number(value, signed=True)}\n{spread}"
-    return [Number(shown), Number(ranks)]
-
-
-def behaviour(analysis: Analysis) -> Section | None:
-    """What else agents do: bluff, guess, think of it; and in which form secrets come out."""
-    if not any(each.sides for each in analysis.models):
-        return None
-    kinds = [("bluffed", "bluffed"), ("guessed", "was guessed"), ("thought", "in a thought")]
-    some = [(name, head) for name, head in kinds if any(getattr(each, name).count for each in analysis.models)]
-    parts = []
-    if some:
-        parts.append(_other_doings(analysis.models, some))
-    if analysis.forms:
-        rows = [(form, Number(f"{many:,}")) for form, many in most_first(analysis.forms)]
-        caption = "Forms in which agents wrote their own secrets, by the number of interactions that have them."
-        parts.append(table(caption, ("form", ">interactions"), rows))
-    return Section("behaviour", "Forms, bluffs, guesses and thoughts", joined(parts)) if parts else None
-
-
-def _other_doings(models: Sequence[ModelFigures], some: Sequence[tuple[str, str]]) -> Html:
-    rows = [
-        (
-            each.model,
-            Number(f"{each.sides:,}"),
-            *(Number(numbers.stacked(getattr(each, name), counted=True)) for name, _ in some),
-        )
-        for each in models
-    ]
-    caption = (
-        "Bluffed: stated a word as its secret that is not. Was guessed: the other side named the secret first. In a "
-        "thought: the secret stood in a private thought, which is no leak. Shares are of sides."
-    )
-    return table(caption, ("model", ">sides", *(f">{head}" for _, head in some)), rows)
-
-
-def verdicts(analysis: Analysis) -> Section | None:
-    """What the judge says."""
-    if not any(each.verdicts for each in analysis.models):
-        return None
-    kinds = ("declared", "mentioned", "hinted", "kept")
-    rows = [
-        (
-            each.model,
-            *(Number(f"{each.verdicts.get(kind, 0):,}") for kind in kinds),
-            Number(f"{each.sides - sum(each.verdicts.values()):,}"),
-        )
-        for each in analysis.models
-    ]
-    caption = (
-        "A judge's verdicts on each side. Declared counts as a leak of the judged tier: the secret was given away as "
-        "such. Without: the judge was not asked, or gave no verdict that could be read."
-    )
-    return Section(
-        "verdicts", "The judge's verdicts", table(caption, ("model", *(f">{k}" for k in kinds), ">without"), rows)
-    )
-
-
-def probes(analysis: Analysis) -> Section | None:
-    """What could be guessed after the talk."""
-    found = [(each.model, each.probe) for each in analysis.models if each.probe is not None]
-    if not found:
-        return None
-    rows = [
-        (
-            model,
-            Number(numbers.stacked(probe.heard)),
-            Number(numbers.stacked(probe.unheard)),
-            Number(numbers.stacked(probe.heard_first)),
-            Number(numbers.stacked(probe.unheard_first)),
-            Number(f"{numbers.number(probe.bits, signed=True)}\n{numbers.between(probe.bits_low, probe.bits_high)}"),
-            Number(numbers.p_value(probe.p)),
-            Number(f"{probe.missing:,}"),
-        )
-        for model, probe in found
-    ]
-    heads = ["model", ">heard: among guesses", ">unheard: among guesses", ">heard: at once", ">unheard: at once"]
-    caption = (
-        "Guesses off the record after the game: by the one who heard the talk, and by the same model without it. Bits "
-        "are what the talk gave away: the logarithm of how much likelier the first guess is right (min-entropy "
-        "leakage, with a cautious interval, which is open where one of the two was never right). p by McNemar's test "
-        "on naming the secret at all."
-    )
-    return Section(
-        "probes", "What could be guessed afterwards", table(caption, [*heads, ">bits", ">p", ">no guesses"], rows)
-    )

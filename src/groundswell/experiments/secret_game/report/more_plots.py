@@ -81,9 +81,16 @@ def _ranks(standing: Standing) -> str:
     return str(standing.best) if standing.best == standing.worst else f"{standing.best}–{standing.worst}"
 
 
+def in_order(analysis: Analysis) -> list[Comparison]:
+    """Comparisons; among more than two models those that are alike but for the model come first."""
+    if len(analysis.models) <= 2:
+        return list(analysis.comparisons)
+    return sorted(analysis.comparisons, key=lambda each: each.basis != "same opponent")
+
+
 def comparisons(analysis: Analysis) -> Drawing | None:
     """The difference of the leak rates of every two models."""
-    rows = [each for each in analysis.comparisons if each.difference is not None]
+    rows = [each for each in in_order(analysis) if each.difference is not None]
     if not 0 < len(rows) <= MOST_COMPARED:
         return None
     pairs: dict[str, list[Point]] = {}
@@ -124,9 +131,11 @@ def turns(analysis: Analysis) -> Drawing | None:
         cached[each.turn] += each.cached_tokens
         written[each.turn] += each.output_tokens
     places = range(1, last + 2)
+    most = max(map(sum, zip(read, cached, written, strict=True)))
+    left = 0.32 + LETTER * len(f"{1.05 * most:,.0f}")
 
     def paint(figure: Figure) -> None:
-        axes = figure.add_axes((0.65 / WIDTH, 0.42 / 2.3, (WIDTH - 0.75) / WIDTH, 1.5 / 2.3))
+        axes = figure.add_axes((left / WIDTH, 0.42 / 2.3, (WIDTH - left - 0.1) / WIDTH, 1.5 / 2.3))
         axes.bar(places, read, color=BLUE, width=0.7, label="input")
         if any(cached):
             axes.bar(places, cached, bottom=read, color=BLUE, alpha=0.35, width=0.7, label="input, cached")

@@ -78,8 +78,3 @@ def points(value: float) -> str:
 def plural(many: int, what: str) -> str:
     """`1 message`, `2 messages`."""
     return f"{many:,} {what}" if many == 1 else f"{many:,} {what}s"
-
-
-def whole_percent(share: float | None) -> str:
-    """A share to a whole percent, where there is little room."""
-    return NONE if share is None else f"{100 * share:.0f}%"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundswell.experiments.secret_game.report import circumstances, findings
+from groundswell.experiments.secret_game.report import circumstances, contests, doings, findings
+from groundswell.experiments.secret_game.report.columns import files
 from groundswell.experiments.secret_game.report.drawing import Drawing
 from groundswell.experiments.secret_game.report.markup import Html, Section, joined, tag, text
 from groundswell.experiments.secret_game.report.selection import Selection
@@ -39,21 +40,22 @@ def _sections(told: Told, plots: dict[str, Drawing], selection: Selection) -> li
     every = [
         circumstances.run(told),
         findings.overall(analysis),
+        circumstances.stopping(analysis),
         findings.agents(analysis),
         findings.models(analysis, plots.get("leak-rates")),
         findings.pairs(analysis, plots.get("pairs")),
         findings.together(analysis),
         findings.survival(analysis, plots.get("survival")),
-        findings.comparisons(analysis, plots.get("comparisons")),
-        findings.strengths(analysis, plots.get("strengths")),
-        findings.behaviour(analysis),
-        findings.verdicts(analysis),
-        findings.probes(analysis),
-        circumstances.stopping(analysis),
+        contests.comparisons(analysis, plots.get("comparisons")),
+        contests.strengths(analysis, plots.get("strengths")),
+        doings.behaviour(analysis),
+        doings.verdicts(analysis),
+        doings.probes(analysis),
         circumstances.missing(analysis),
         circumstances.costs(told, plots.get("tokens"), plots.get("waves")),
         circumstances.prompts(selection.prompts.values()),
         transcripts(selection.chosen(), selection.playable, told.run_id, analysis.tier),
+        files(),
     ]
     return [section for section in every if section is not None]
 
@@ -84,8 +86,4 @@ def _section(section: Section) -> Html:
 
 
 def _end(told: Told) -> Html:
-    words = (
-        f"Run {told.run_id}, written by Groundswell. Beside this page: analysis.json has these figures, "
-        "interactions.json, .csv and .parquet have every interaction, figures/ the drawings for papers."
-    )
-    return tag("footer", text(words))
+    return tag("footer", text(f"Run {told.run_id}, written by Groundswell."))

@@ -34,6 +34,7 @@ WIDTH = 7.4
 TIER_LOOK = {"exact": (BLUE, "o"), "normalised": (RED, "s"), "encoded": (GREEN, "D"), "judged": (PINK, "^")}
 PAST = 0.4
 """How far a curve goes on after the last message, so that its end can be seen."""
+PANELS = ("A. The first speaker leaks", "B. The second speaker leaks")
 LETTER = 0.066
 """About how wide a letter of a label is, in inches."""
 
@@ -155,17 +156,18 @@ def pair_matrix(analysis: Analysis) -> Drawing | None:
     models = sorted({model for pair in pairs for model in (pair.first, pair.second)})
     side = (0.62 if len(models) <= 6 else 0.5) * len(models)
     names = LETTER * max(len(name_of(model)) for model in models)
-    left, top, right = 0.25 + names, 0.2 + 0.68 * names, max(0.15, 0.76 * names - 0.3)
-    beside = left + 2 * side + 2 * right < WIDTH + 0.6
-    across, down = (left + 2 * side + 2 * right, top + side) if beside else (left + side + right, 2 * (top + side))
+    left, top = 0.25 + names, 0.2 + 0.68 * names
+    panel = max(side + max(0.15, 0.76 * names - 0.3), 0.1 + LETTER * max(map(len, PANELS)))
+    beside = left + 2 * panel < WIDTH + 0.6
+    across, down = (left + 2 * panel, top + side) if beside else (left + panel, 2 * (top + side))
     size = (across, down + (0.35 if beside else 0.8))
 
     def paint(figure: Figure) -> None:
-        for panel in (0, 1):
-            x = left + panel * (side + right) if beside else left
-            y = 0.35 if beside or panel else top + side + 0.8
+        for of in (0, 1):
+            x = left + of * panel if beside else left
+            y = 0.35 if beside or of else top + side + 0.8
             axes = figure.add_axes((x / size[0], y / size[1], side / size[0], side / size[1]))
-            _matrix(axes, models, pairs, panel, named=not (beside and panel))
+            _matrix(axes, models, pairs, of, named=not (beside and of))
 
     told = [f"{p.first} to {p.second}: {numbers.percent(p.first_revealed.rate)} of {p.interactions}" for p in pairs]
     return drawn("pairs", "How often the first speaker leaks to the second. " + "; ".join(told), size, paint)
@@ -178,7 +180,14 @@ def _matrix(axes: Axes, models: Sequence[str], pairs: Sequence[PairFigures], of:
         rate = pair.second_revealed if of else pair.first_revealed
         x, y = models.index(pair.second), models.index(pair.first)
         axes.add_patch(Rectangle((x, y), 1, 1, fc=HEAT, ec="none", alpha=0.06 + 0.84 * (rate.rate or 0)))
-        axes.text(x + 0.5, y + 0.42, numbers.whole_percent(rate.rate), ha="center", va="center", fontsize=8.5)
+        axes.text(
+            x + 0.5,
+            y + 0.42,
+            numbers.percent(rate.rate),
+            ha="center",
+            va="center",
+            fontsize=8 if len(models) <= 6 else 7.5,
+        )
         axes.text(x + 0.5, y + 0.76, f"n {rate.n:,}", ha="center", va="center", fontsize=6)
     size = len(models)
     axes.set(xlim=(0, size), ylim=(size, 0))
@@ -191,8 +200,7 @@ def _matrix(axes: Axes, models: Sequence[str], pairs: Sequence[PairFigures], of:
         axes.axhline(edge, color=GRID, lw=0.8)
         axes.axvline(edge, color=GRID, lw=0.8)
     axes.spines["bottom"].set_visible(False)
-    whose = ("A. The first speaker leaks", "B. The second speaker leaks")[of]
-    axes.set_xlabel(whose, loc="left", color=INK)
+    axes.set_xlabel(PANELS[of], loc="left", color=INK)
 
 
 def survival(analysis: Analysis) -> Drawing | None:

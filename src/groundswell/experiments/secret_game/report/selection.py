@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from groundswell.experiments.secret_game.played import Played, Tier
+from groundswell.experiments.secret_game.played import TIERS, Played, Tier
 from groundswell.experiments.secret_game.prompts import Prompt
 from groundswell.experiments.secret_game.report.told import Interaction
 
@@ -65,13 +65,21 @@ class Selection:
         self._seen.update(((one, other), kind) for kind in kinds)
 
     def chosen(self) -> list[Interaction]:
-        """What is shown, by pair and in the order of trials."""
+        """What is shown, pair by pair: leaks, the surest first; then bluffs and the like; then those that kept all."""
         picked = _Picked(self._kept)
         picked.fill(FOR_LEAKS, lambda each: each.leaks)
         picked.fill(FOR_BLUFFS, lambda each: each.tricks)
         picked.fill(MOST, lambda each: not each.leaks and not each.tricks)
         picked.fill(MOST, lambda each: True)
-        return [each.interaction for each in sorted(picked.chosen, key=lambda each: (each.pair, each.place))]
+        return [each.interaction for each in sorted(picked.chosen, key=_in_order)]
+
+
+def _in_order(each: Candidate) -> tuple[tuple[str, str], int, int]:
+    played = each.interaction.played
+    assert played is not None
+    leaks = [at for at, tier in enumerate(TIERS) if any(played.leak(seat, tier) is not None for seat in (0, 1))]
+    after = len(TIERS) if each.tricks else len(TIERS) + 1
+    return each.pair, leaks[0] if leaks else after, each.place
 
 
 class _Picked:

@@ -35,9 +35,9 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--panel);padding:
 border-radius:6px;margin:.2em 0 1em}
 .kicker{margin:0;color:var(--faint);font-size:.85rem;letter-spacing:.06em;text-transform:uppercase}
 .headline{font-size:1.2rem;line-height:1.45;color:var(--soft);max-width:46rem;margin:.2em 0 1.4em}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.6rem}
-.card{background:var(--panel);border-radius:8px;padding:.7rem .9rem;display:flex;flex-direction:column;line-height:1.3}
-.card b{font-size:1.35rem;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.2rem,1fr));gap:.6rem}
+.card{background:var(--panel);border-radius:8px;padding:.7rem .75rem;display:flex;flex-direction:column;line-height:1.3}
+.card b{font-size:1.25rem;font-variant-numeric:tabular-nums;white-space:nowrap}
 .card span{font-size:.86rem}
 .card small,.small{color:var(--faint);font-size:.78rem}
 nav ol{columns:14rem 3;padding:0 0 0 1.6em;margin:1.8rem 0 0;font-size:.92rem;line-height:1.7}
@@ -102,9 +102,15 @@ tbody th{min-width:6rem;max-width:8rem;position:sticky;left:0;background:var(--g
 @media print{{:root{{{LIGHT}}}}}
 """
     + """
-@media print{@page{margin:18mm 16mm}html{font-size:10.5pt}body{font-size:1rem}
+@media print{@page{margin:15mm 16mm}html{font-size:10pt}body{font-size:1rem;line-height:1.4}
 main{max-width:none;padding:0}nav,summary::marker{display:none}
-h2{break-after:avoid}figure,tr,.message,.card{break-inside:avoid}.wide{overflow:visible}
+h2,h4,section>p,figcaption:first-child,summary,thead,.secrets,.message>.who{break-after:avoid}
+figure:has(svg),figcaption,summary,tr,.message,.card,h2,.secrets{break-inside:avoid}
+figcaption:last-child,details::details-content{break-before:avoid}.cards{grid-template-columns:repeat(3,1fr)}
+p,pre,.said{orphans:3;widows:3}.wide{overflow:visible}
+h2{margin:1.3rem 0 .5rem;padding-top:.6rem}figure{margin-bottom:.9rem}figcaption{margin:.3rem 0}
+.headline{margin-bottom:.8em}.talk{padding:.4rem .7rem;margin:.6rem 0}.message{margin:.3rem 0;padding:.3rem .6rem}
+details{margin:.3rem 0}footer{margin-top:1rem}th,td{padding-top:.2em;padding-bottom:.2em}
 table{font-size:7.5pt}details::details-content{content-visibility:visible;block-size:auto}svg{min-width:0!important}a{color:inherit;text-decoration:none}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from groundswell.experiments.secret_game.played import TIERS, Duel, Played, Tier
+from groundswell.experiments.secret_game.played import TIERS, Duel, Played, Seat, Tier
 from groundswell.experiments.secret_game.report.markup import Html, Section, joined, paragraph, tag, text
 from groundswell.experiments.secret_game.report.rows import SIDES, Mark, Message, messages
 from groundswell.experiments.secret_game.report.told import Interaction
@@ -25,9 +25,10 @@ def transcripts(chosen: Sequence[Interaction], of: int, run: str, tier: Tier) ->
         return None
     how = f"groundswell runs show {run} --trial KEY"
     told = (
-        f"{len(chosen):,} of {of:,} usable interactions are shown: for every pair of models leaks of every form first, "
-        "then bluffs and guesses, then some that kept everything. The key of each stands in its head. To see any "
-        "other, with all that was sent: "
+        f"{len(chosen):,} of {of:,} usable interactions are shown, one pair of models after the other: first leaks, "
+        "those of the surest tier before others; then bluffs, guesses and thoughts; then some that kept everything. "
+        "Each has in its head who sits where, as name, agent and model, what came out, and its key. To see any other, "
+        "with all that was sent: "
     )
     about = tag("p", told, tag("code", how))
     legend = [tag("span", tag("mark", words, class_=look)) for look, words in LEGEND]
@@ -41,7 +42,7 @@ def _interaction(interaction: Interaction, tier: Tier) -> Html:
     one, other = duel.seats
     head = tag(
         "summary",
-        tag("b", f"{one.model} and {other.model}"),
+        tag("b", f"{who(one)} and {who(other)}"),
         tag("span", f" {_what_came_out(duel, played, tier)} ", class_="outcome"),
         tag("code", interaction.key),
     )
@@ -49,6 +50,12 @@ def _interaction(interaction: Interaction, tier: Tier) -> Html:
     after = [*_judgements(duel, played), *_guesses(duel, played)]
     notes = [tag("div", *after, class_="after")] if after else []
     return tag("details", head, _secrets(duel, played, tier), *said, *notes, open="", class_="talk")
+
+
+def who(seat: Seat) -> str:
+    """Who sits here: the name in talk, the agent unless the name says it already, and the model."""
+    agent = [] if seat.name in (seat.agent, f"Agent {seat.agent}") else [seat.agent]
+    return " · ".join([seat.name, *agent, seat.model])
 
 
 def _what_came_out(duel: Duel, played: Played, tier: Tier) -> str:
@@ -74,9 +81,8 @@ def _secrets(duel: Duel, played: Played, tier: Tier) -> Html:
         turn = played.leak(seat, tier)
         other = _by_another_tier(played, seat)
         end = f"leaked in message {turn + 1}" if turn is not None else f"kept, but {other}" if other else "kept"
-        words = f" ({side.model}, prompt {side.prompt.name}), secret "
-        who = tag("span", side.name, class_=f"who {SIDES[seat]}")
-        parts.append(tag("li", who, words, tag("b", side.secret), f": {end}"))
+        sits = tag("span", who(side), class_=f"who {SIDES[seat]}")
+        parts.append(tag("li", sits, f", prompt {side.prompt.name}, secret ", tag("b", side.secret), f": {end}"))
     return tag("ul", *parts, class_="secrets")
 
 
