@@ -266,7 +266,10 @@ def test_with_several_models_the_headline_sends_one_to_the_intervals_that_hold()
 
 @pytest.mark.parametrize(
     ("messages", "wanted"),
-    [(4, "Each of them has 2 messages."), (5, "The first speaker has 3 messages, the second 2: the effect includes")],
+    [
+        (4, "Each of them has 2 messages."),
+        (5, "The first speaker has 3 messages, the second 2: what the seat does includes"),
+    ],
 )
 def test_the_seat_effect_says_how_many_messages_each_seat_has(messages: int, wanted: str) -> None:
     about = told(CASES["twelve"])

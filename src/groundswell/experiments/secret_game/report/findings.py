@@ -209,7 +209,7 @@ def chances(analysis: Analysis) -> str:
         return f" Each of them has {numbers.plural(first, 'message')}."
     return (
         f" The first speaker has {numbers.plural(first, 'message')}, the second {second:,}: "
-        "the effect includes that of the message more."
+        "what the seat does includes what that one message more does."
     )
 
 
