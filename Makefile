@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-peers clean
+.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-game bench-peers clean
 
 # The secret game on a real model on this machine: who gives their word away, and a report of it.
 demo: $(MODEL)
@@ -38,7 +38,6 @@ bench: $(READY)
 
 # Live requests: beside the bare client, the official one and LiteLLM; and in bad weather. Some 20 minutes.
 bench-live: $(READY) .venv-peers/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check matplotlib
 	$(BIN)/python bench/live.py
 	$(BIN)/python bench/storm.py
 
@@ -53,8 +52,11 @@ bench-local: $(READY)
 
 # Waves and streams beside the least that any schedule takes. A minute or two.
 bench-waves: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check matplotlib
 	$(BIN)/python bench/waves.py
+
+# The secret game: what a command takes, and which part of it. Two or three minutes.
+bench-game: $(READY)
+	$(BIN)/python bench/game.py
 
 # The peers need versions that do not go together: each has an environment of its own.
 bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.ready
