@@ -54,7 +54,7 @@ class Place:
         often = "".join(f"[accounts.{name}]\nbatch_poll = 0.05\n" for name in ("openai", "anthropic"))
         (folder / "groundswell.toml").write_text(often)
         self.variables = {
-            **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
+            **{name: value for name, value in os.environ.items() if name != "COLUMNS" and "proxy" not in name.lower()},
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(Path(groundswell.__file__).parents[1]),
         }

@@ -94,8 +94,8 @@ def test_a_malformed_file(flaw: Flaw, desk: Desk) -> None:
         ([*MAP, "--check", "equals {Word}"], MAP, "--check equals {Word}: the data has no column 'Word'"),
         ([*MAP, "-m", "opnai/gpt-4o-mini"], MAP, "no provider or account 'opnai' is set up; did you mean 'openai'?"),
         ([*ASK, "-m", "opnai/gpt-4o-mini"], ASK, "no provider or account 'opnai' is set up; did you mean 'openai'?"),
-        ([*MAP, "-m", "gpt-4o-mini"], MAP, "'gpt-4o-mini'"),
-        ([*ASK, "-m", "gpt-4o-mini"], ASK, "'gpt-4o-mini'"),
+        ([*MAP, "-m", "gpt-9o-mini"], MAP, "'gpt-9o-mini'"),
+        ([*ASK, "-m", "gpt-9o-mini"], ASK, "'gpt-9o-mini'"),
     ],
     ids=["a column", "a column of a check", "a provider", "a provider, ask", "no provider", "no provider, ask"],
 )
