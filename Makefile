@@ -54,9 +54,10 @@ bench-local: $(READY)
 bench-waves: $(READY)
 	$(BIN)/python bench/waves.py
 
-# The secret game: what a command takes, and which part of it. Two or three minutes.
+# The secret game: what a command takes, and whether intervals hold though words differ. Three or four minutes.
 bench-game: $(READY)
 	$(BIN)/python bench/game.py
+	$(BIN)/python bench/words.py
 
 # The peers need versions that do not go together: each has an environment of its own.
 bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.ready

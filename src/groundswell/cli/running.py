@@ -8,8 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import typer
 
@@ -20,7 +19,6 @@ from groundswell.cli.estimating import show_estimate
 from groundswell.cli.log import Log
 from groundswell.cli.progress import Progress
 from groundswell.cli.stored import opened
-from groundswell.engine.driver import Driver
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Listener
 from groundswell.engine.records import EndpointFigures
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     from groundswell.estimate.figures import Estimate
     from groundswell.store.results import FaultCount
 
-T = TypeVar("T")
 
 Work = Callable[[Engine], Awaitable[Summary]]
 Report = Callable[[Summary, "Sequence[FaultCount]"], None]
@@ -61,17 +58,6 @@ class Ended(NamedTuple):
     error: Exception | None = None
     at_once: bool = False
     figures: Mapping[str, Sequence[EndpointFigures]] = {}
-
-
-def drive(driver: Driver, settings: Any, *, store: str | Path, seed: int = 0, name: str | None = None) -> Summary:
-    """Run a driver with progress on the terminal and Ctrl-C that leaves a resumable run, as the commands do.
-
-    For the `__main__` part of a script. Ends the process if the run fails or is interrupted.
-    """
-    ended = carry_out(lambda engine: engine.drive(driver, settings, seed=seed, name=name), store=str(store))
-    if ended.error is not None or ended.summary is None or ended.summary.status in UNFINISHED:
-        sys.exit(finish(ended, store=str(store)))
-    return ended.summary
 
 
 def run_and_report(
