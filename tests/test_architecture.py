@@ -38,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
             "stats",
             "store.results",
             "store.export",
+            "store.documents",
             "compose",
             "estimate",
             "experiments",
@@ -46,8 +47,20 @@ ALLOWED: dict[str, set[str]] = {
     "compose": {"errors", "program", "accounts", "prices", "engine", "transports", "store", "emulator"},
     "portal": {"errors", "loop", "program", "shown", "engine", "compose"},
 }
-EVERYTHING = {"cli", "__init__", "__main__"}
-HEAVY = {"uvloop", "alembic", "numpy", "scipy", "statsmodels", "polars", "matplotlib", "torch", "genai_prices"}
+EVERYTHING = {"cli", "web", "__init__", "__main__"}
+HEAVY = {
+    "uvloop",
+    "alembic",
+    "numpy",
+    "scipy",
+    "statsmodels",
+    "polars",
+    "matplotlib",
+    "torch",
+    "fastapi",
+    "uvicorn",
+    "genai_prices",
+}
 
 
 def module_name(path: Path) -> str:

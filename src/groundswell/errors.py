@@ -183,4 +183,8 @@ class WaveOutOfReach(WaveError):
 
 
 class SettingsError(GroundswellError):
-    """A setting is wrong; the message names it and says what would be right."""
+    """A setting is wrong; the message names it and says what would be right. `field` is its name alone."""
+
+    def __init__(self, message: str = "", *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field

@@ -136,7 +136,7 @@ def counts(path: Path, *journals: list[Row], fault: int | None = None) -> ReplyC
         for number, journal in enumerate(journals):
             trial = record.span[0] + 1 + number
             outcome = (trial, "content_filter" if number == fault else None, "{}")
-            connection.execute("INSERT INTO outcomes VALUES (?, ?, ?)", outcome)
+            connection.execute("INSERT INTO outcomes (trial, fault, body) VALUES (?, ?, ?)", outcome)
             for ask, print_, said in journal:
                 kind = said.kind.value if isinstance(said, Fault) else None
                 row = (trial, ask, print_, kind, encode_settlement(said))

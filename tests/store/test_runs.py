@@ -41,7 +41,7 @@ def fill(runs: Runs, record: RunRecord, faults: list[str | None]) -> None:
                     "INSERT INTO asks (trial, path, fingerprint, fault, settlement) VALUES (?, '1', x'00', ?, '{}')",
                     (trial, fault),
                 )
-            connection.execute("INSERT INTO outcomes VALUES (?, ?, '{}')", (trial, fault))
+            connection.execute("INSERT INTO outcomes (trial, fault, body) VALUES (?, ?, '{}')", (trial, fault))
         connection.commit()
     missing = sum(fault is not None for fault in faults)
     runs.change(record, counters=Counters(planned=len(faults), usable=len(faults) - missing, missing=missing))

@@ -20,7 +20,7 @@ from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary, summarise
 from groundswell.engine.verify import Verification, verify
 from groundswell.errors import GroundswellError, RunBusy, RunError, RunStopped, SettingsError, SourceChanged, StoreError
-from groundswell.program.request import Usage, canonical
+from groundswell.program.request import Chat, Usage, canonical
 from groundswell.program.trial import find_program, source_hash
 
 ENDED_BY: dict[str, Status] = {
@@ -136,6 +136,22 @@ class Engine:
             if fresh:
                 self._forget_stillborn(record)
             raise
+
+    def plan(
+        self,
+        driver: Driver,
+        settings: Any,
+        *,
+        name: str | None = None,
+        seed: int = 0,
+        options: RunOptions | None = None,
+    ) -> RunRecord:
+        """Write down a run that `resume` carries out later. May be called in any thread."""
+        return self._create(name, seed, driver_name(driver), canonical(settings).decode(), options)
+
+    def reach(self, model: str) -> None:
+        """Find out whether there is a way to a model; raises `SettingsError` if there is none. Sends nothing."""
+        self._lanes.of(Chat(model, ()), "live")
 
     async def resume(
         self,

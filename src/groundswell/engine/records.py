@@ -224,7 +224,7 @@ class RunRecord(msgspec.Struct):
 
 
 class TrialRow(NamedTuple):
-    """A trial as the store holds it; `outcome` and `fault` are None while it is unfinished.
+    """A trial as the store holds it; `outcome` and `fault` are None while it is unfinished. `ended_at` is in Unix time.
 
     An abandoned trial was started, but its driver left it; it goes on only if a driver submits it again.
     """
@@ -237,6 +237,7 @@ class TrialRow(NamedTuple):
     outcome: str | None = None
     fault: str | None = None
     abandoned: bool = False
+    ended_at: float | None = None
 
 
 Recorded = tuple[bytes, Settlement]

@@ -71,6 +71,8 @@ class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     via: Via = "live"
     batch_size: int | None = None
     """The most asks of a batch; None: what the provider takes."""
+    unattended: bool = False
+    """Whether a server that finds it unfinished goes on with it by itself."""
 
     def __post_init__(self) -> None:
         for name, value, known in (("via", self.via, Via), ("schedule", self.schedule, plan.Schedule)):

@@ -17,6 +17,7 @@ from groundswell.engine.ports import Then
 from groundswell.engine.records import About, AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
 from groundswell.program.request import Fault, Settlement, decode_settlement, encode_settlement
 from groundswell.store import schema
+from groundswell.store.documents import Documents
 from groundswell.store.results import Results
 from groundswell.store.runs import Runs
 from groundswell.store.schema import database_path, open_database, store_error
@@ -28,7 +29,7 @@ T = TypeVar("T")
 INSERTS = {
     "trials": Insert(schema.trials, ("id", "key", "program", "spec", "attempt"), "INSERT OR REPLACE"),
     "asks": Insert(schema.asks, ("trial", "path", "fingerprint", "wave", "fault", "settlement")),
-    "outcomes": Insert(schema.outcomes, ("trial", "fault", "body"), "INSERT OR REPLACE"),
+    "outcomes": Insert(schema.outcomes, ("trial", "fault", "body", "ended_at"), "INSERT OR REPLACE"),
     "waves": Insert(schema.waves, ("id", "account", "transport", "size", "asks", "sent_at", "about")),
     "cache": Insert(schema.cache, ("key", "settlement", "created_at"), "INSERT OR IGNORE"),
 }
@@ -56,6 +57,7 @@ class Store:
         self._engine = open_database(store)
         self.runs = Runs(self._engine, self.path)
         self.waves = Waves(self._engine, self.path)
+        self.documents = Documents(self._engine, self.path)
         self._writer: Writer | None = None
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="groundswell-reader")
         self._reading: sqlite3.Connection | None = None
@@ -170,7 +172,7 @@ class StoreJournal:
 
     def add_outcome(self, trial: int, fault: str | None, body: str, then: Then, *args: Any) -> None:
         batch = self._batch()
-        batch.rows["outcomes"].extend((trial, fault, body))
+        batch.rows["outcomes"].extend((trial, fault, body, time.time()))
         batch.after.append((then, args))
 
     def add_wave(self, intent: Intent, prints: Sequence[bytes], then: Then, *args: Any) -> None:
@@ -268,7 +270,7 @@ class StoreJournal:
 
     def _trials(self, reading: sqlite3.Connection, after: int, count: int) -> list[TrialRow]:
         sql = f"{TRIALS} WHERE trials.id > ? AND trials.id <= ? ORDER BY trials.id LIMIT ?"
-        return [TrialRow._make(row) for row in reading.execute(sql, (after, self._record.span[1], count))]
+        return [TrialRow(*row) for row in reading.execute(sql, (after, self._record.span[1], count))]
 
     def _look_up(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
         """Look keys up in an index that lives only as long as this connection: the hot tables have none."""
@@ -283,7 +285,7 @@ class StoreJournal:
             some = keys[at : at + LOOK_UP]
             ids = f"SELECT id FROM {index} WHERE key IN ({_marks(len(some))})"
             for row in reading.execute(f"{TRIALS} WHERE trials.id IN ({ids})", some):
-                found[row[1]] = TrialRow._make(row)
+                found[row[1]] = TrialRow(*row)
         return found
 
     def _index_on(self, reading: sqlite3.Connection, index: str, after: int) -> None:

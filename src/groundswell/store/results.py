@@ -122,6 +122,14 @@ class Results:
             yield from chunk
             after = chunk[-1].row.id
 
+    def numbered(self, first: int, last: int) -> Sequence[TrialResult]:
+        """The trials that were started as the first, second, ... of their run; those that are there."""
+        begin, end = self._span
+        if last < first or first > end - begin:
+            return ()
+        between = trials.c.id.between(begin + max(first, 1), min(begin + last, end))
+        return self._select(between, limit=last - first + 1)
+
     def trial(self, key: str) -> TrialResult:
         """The trial with this key, or the only one whose key begins so."""
         found = self._select(trials.c.key == key, limit=1)
@@ -183,6 +191,8 @@ class Results:
                 trials.c.attempt,
                 outcomes.c.body,
                 outcomes.c.fault,
+                trials.c.abandoned,
+                outcomes.c.ended_at,
             )
             .outerjoin(outcomes, outcomes.c.trial == trials.c.id)
             .where(trials.c.id.between(*self._span), condition)

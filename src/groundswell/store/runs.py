@@ -96,10 +96,16 @@ class Runs:
             raise RunNotFound(f"no run {name_or_id!r} in {self.path}: `groundswell runs list` shows those there are")
         return record
 
-    def list(self) -> Sequence[RunRecord]:
-        """All runs, newest first."""
+    def list(self, *, drivers: Sequence[str] = (), limit: int | None = None, offset: int = 0) -> Sequence[RunRecord]:
+        """All runs, or those of some drivers, newest first."""
+        query = _of(drivers, sa.select(runs)).order_by(runs.c.id.desc()).limit(limit).offset(offset)
         with self._read() as connection:
-            return [_record(row) for row in connection.execute(sa.select(runs).order_by(runs.c.id.desc()))]
+            return [_record(row) for row in connection.execute(query)]
+
+    def count(self, *, drivers: Sequence[str] = ()) -> int:
+        """How many runs there are, or how many of some drivers."""
+        with self._read() as connection:
+            return int(connection.execute(_of(drivers, sa.select(sa.func.count(runs.c.id)))).scalar_one())
 
     def change(self, record: RunRecord, **values: Any) -> None:
         """Set columns of a run."""
@@ -202,6 +208,10 @@ class Runs:
             parent=parent.id,
             cut=cut,
         )
+
+
+def _of(drivers: Sequence[str], query: sa.Select[Any]) -> sa.Select[Any]:
+    return query.where(runs.c.driver.in_(drivers)) if drivers else query
 
 
 def _check_storable(name: str | None, seed: int) -> None:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew
 
-REVISION = "0002"
+REVISION = "0003"
 
 metadata = sa.MetaData()
 
@@ -71,6 +71,7 @@ outcomes = sa.Table(
     sa.Column("trial", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
     sa.Column("fault", sa.Text),
     sa.Column("body", sa.Text, nullable=False),
+    sa.Column("ended_at", sa.Float),
 )
 
 waves = sa.Table(
@@ -100,6 +101,18 @@ cache = sa.Table(
     sa.Column("settlement", sa.Text, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
     sqlite_with_rowid=False,
+)
+
+documents = sa.Table(
+    "documents",
+    metadata,
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("updated_at", sa.Float, nullable=False),
+    sa.Index("documents_in_order", "kind", "number"),
 )
 
 
@@ -192,6 +205,15 @@ def reading(engine: sa.Engine, path: Path) -> Iterator[sa.Connection]:
             yield connection
     except sa.exc.DatabaseError as error:
         raise store_error(error, path) from error
+
+
+@contextmanager
+def writing(engine: sa.Engine, path: Path) -> Iterator[sa.Connection]:
+    """A transaction, begun by hand: sqlite3 itself would begin too late to see what it is about to change."""
+    with reading(engine, path) as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        yield connection
+        connection.exec_driver_sql("COMMIT")
 
 
 def store_error(error: Exception, path: Path) -> StoreError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from groundswell.engine.records import NUMBER, RUN_SHIFT, About, AskId, Counters, Intent, Receipt, RunRecord
 from groundswell.program.request import Settlement, decode_settlement
-from groundswell.store.schema import asks, reading, runs, trials, waves
+from groundswell.store.schema import asks, reading, runs, trials, waves, writing
 
 LOOK_UP = 500
 OF_A_RUN = waves.join(runs, runs.c.id == waves.c.id.op(">>")(RUN_SHIFT))
@@ -173,13 +173,8 @@ class Waves:
     def _read(self) -> AbstractContextManager[sa.Connection]:
         return reading(self._engine, self._path)
 
-    @contextmanager
-    def _write(self) -> Iterator[sa.Connection]:
-        """A transaction, begun by hand: sqlite3 itself would begin too late to see what it is about to change."""
-        with self._read() as connection:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            yield connection
-            connection.exec_driver_sql("COMMIT")
+    def _write(self) -> AbstractContextManager[sa.Connection]:
+        return writing(self._engine, self._path)
 
 
 def _wave(row: sa.Row[Any]) -> StoredWave:

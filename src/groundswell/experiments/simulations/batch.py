@@ -1,0 +1,142 @@
+"""A batch: one context, a set of entities, and how many simulations of which size; and the simulations it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from groundswell.errors import SettingsError
+from groundswell.experiments.simulations.combinations import draw, possible
+from groundswell.experiments.simulations.entities import Entity, check_name, check_text
+from groundswell.experiments.simulations.simulation import (
+    InteractionType,
+    Rules,
+    Simulation,
+    check_context,
+    interaction_type,
+)
+
+Order = Literal["random", "given"]
+MOST_ENTITIES = 1_000
+MOST_TOGETHER = 50
+MOST_SIMULATIONS = 1_000_000
+
+
+class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Everything that makes a batch: entities are copied into it, so that it stays what it was when they change.
+
+    replicates  how often every combination is run; `num_simulations` counts them all
+    order       who speaks first: drawn for every simulation, or as the entities are given
+    """
+
+    name: str
+    context: str
+    entities: tuple[Entity, ...]
+    interaction_size: int
+    num_simulations: int
+    rules: Rules
+    description: str = ""
+    metadata: dict[str, Any] = {}
+    replicates: int = 1
+    order: Order = "random"
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "name")
+        check_text(self.description, "description")
+        check_context(self.context)
+        if self.order not in get_args(Order):
+            raise SettingsError(f"order {self.order!r}: there are {', '.join(get_args(Order))}", field="order")
+        self._check_entities()
+        self._check_counts()
+
+    def _check_entities(self) -> None:
+        count = len(self.entities)
+        if not 1 <= count <= MOST_ENTITIES:
+            raise SettingsError(f"entity_ids: {count} given; there must be 1 to {MOST_ENTITIES:,}", field="entity_ids")
+        seen: set[str] = set()
+        for entity in self.entities:
+            if entity.id in seen:
+                raise SettingsError(f"entity_ids: {entity.id!r} is there twice", field="entity_ids")
+            seen.add(entity.id)
+
+    def _check_counts(self) -> None:
+        count, size = len(self.entities), self.interaction_size
+        if not 1 <= size <= min(count, MOST_TOGETHER):
+            most = (
+                f"at most {MOST_TOGETHER} can talk together" if size > MOST_TOGETHER else f"{count} entities are given"
+            )
+            raise SettingsError(f"interaction_size {size}: must be at least 1, and {most}", field="interaction_size")
+        if self.replicates < 1:
+            raise SettingsError(f"replicates {self.replicates}: must be at least 1", field="replicates")
+        if not 1 <= self.num_simulations <= MOST_SIMULATIONS:
+            raise SettingsError(
+                f"num_simulations {self.num_simulations}: must be from 1 to {MOST_SIMULATIONS:,}",
+                field="num_simulations",
+            )
+        if self.num_simulations > self.combinations * self.replicates:
+            raise self._too_many()
+
+    def _too_many(self) -> SettingsError:
+        count, size, most = len(self.entities), self.interaction_size, self.combinations
+        each = "" if self.replicates == 1 else f", each {self.replicates} times"
+        needed = -(-self.num_simulations // most)
+        return SettingsError(
+            f"num_simulations {self.num_simulations}: {count} entities have only {most} different combinations of "
+            f"{size}{each}; ask for at most {most * self.replicates}, or set replicates to {needed} to run each "
+            "combination several times",
+            field="num_simulations",
+        )
+
+    @property
+    def combinations(self) -> int:
+        """How many different combinations there are: C(n, k)."""
+        return possible(len(self.entities), self.interaction_size)
+
+    @property
+    def drawn(self) -> int:
+        """How many different combinations are run."""
+        return -(-self.num_simulations // self.replicates)
+
+    @property
+    def interaction_type(self) -> InteractionType:
+        """The size class of its simulations."""
+        return interaction_type(self.interaction_size)
+
+
+class Single(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One simulation on its own; `continues` is the id of the one that it goes on with."""
+
+    simulation: Simulation
+    name: str = ""
+    continues: str | None = None
+    metadata: dict[str, Any] = {}
+
+
+class Schedule:
+    """The simulations of a batch, made as they are needed: all combinations once, then again, as replicates say."""
+
+    def __init__(self, batch: Batch, seed: int) -> None:
+        self._batch = batch
+        self._seed = seed
+
+    def __len__(self) -> int:
+        return self._batch.num_simulations
+
+    def __iter__(self) -> Iterator[Simulation]:
+        batch, number = self._batch, 0
+        for replicate in range(1, batch.replicates + 1):
+            for places in draw(len(batch.entities), batch.interaction_size, batch.drawn, self._seed):
+                if number == batch.num_simulations:
+                    return
+                number += 1
+                yield self._simulation(number, places, replicate)
+
+    def _simulation(self, number: int, places: tuple[int, ...], replicate: int) -> Simulation:
+        batch, order = self._batch, list(places)
+        if batch.order == "random":
+            Random(f"{self._seed}/order/{number}").shuffle(order)
+        entities = tuple(batch.entities[place] for place in order)
+        return Simulation(number, batch.context, entities, batch.rules, replicate)

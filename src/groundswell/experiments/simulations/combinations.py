@@ -1,0 +1,52 @@
+"""Combinations of entities: drawn at random, all equally likely, none twice, without listing those there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import comb
+from random import Random
+
+
+def possible(n: int, k: int) -> int:
+    """How many combinations of k out of n there are: C(n, k)."""
+    return comb(n, k)
+
+
+def combination(n: int, k: int, rank: int) -> tuple[int, ...]:
+    """The combination at a place in lexicographic order, from 0 on: k of the numbers 0 to n - 1, ascending."""
+    if not 0 <= rank < comb(n, k):
+        raise IndexError(f"there is no combination {rank} of {k} out of {n}")
+    chosen: list[int] = []
+    left, at = k, 0
+    beginning = comb(n - 1, k - 1) if k else 0  # combinations of what is left that begin with `at`
+    while left:
+        rest = n - at - 1
+        if rank < beginning:
+            chosen.append(at)
+            left -= 1
+            beginning = beginning * left // rest if rest else 0
+        else:
+            rank -= beginning
+            beginning = beginning * (rest - left + 1) // rest if rest else 0
+        at += 1
+    return tuple(chosen)
+
+
+def draw(n: int, k: int, count: int, seed: int | str) -> Iterator[tuple[int, ...]]:
+    """`count` different combinations of k out of n, in random order; every such sequence is equally likely.
+
+    This is the shuffle of Fisher and Yates on the ranks of all combinations, of which only the places are kept that
+    were touched: memory grows with `count` alone.
+    """
+    every = comb(n, k)
+    if count > every:
+        raise ValueError(f"there are {every} combinations of {k} out of {n}, not {count}")
+    random = Random(f"{seed}/combinations")
+    moved: dict[int, int] = {}
+    for at in range(count):
+        drawn = random.randrange(at, every)
+        rank = moved.pop(drawn, drawn)
+        mine = moved.pop(at, at) if drawn != at else rank
+        if drawn != at:
+            moved[drawn] = mine
+        yield combination(n, k, rank)

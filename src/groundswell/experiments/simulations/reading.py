@@ -1,0 +1,327 @@
+"""Batches and simulations as they can be read: from the store, in the words and shapes of the API.
+
+A batch is a run of the driver `simulate`, and a simulation is one of its trials. A simulation on its own is a run of
+`converse`, with one trial. So there is nothing here to keep in step: what is shown follows from runs and trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+from groundswell.engine.records import RunRecord, Status
+from groundswell.errors import RunNotFound
+from groundswell.experiments.simulations.combinations import possible
+from groundswell.experiments.simulations.questions import Answer
+from groundswell.experiments.simulations.simulation import (
+    InteractionType,
+    Line,
+    Simulation,
+    Talked,
+    content_of,
+    interaction_type,
+)
+
+if TYPE_CHECKING:
+    from groundswell.store.journal import Store
+    from groundswell.store.results import TrialResult
+
+BATCH = "groundswell.experiments.simulations.driving:simulate"
+SINGLE = "groundswell.experiments.simulations.driving:converse"
+CHUNK = 200
+
+BatchStatus = Literal["pending", "in_progress", "completed", "partial", "failed"]
+SimulationStatus = Literal["in_progress", "completed", "failed"]
+
+
+class SaidLine(msgspec.Struct, frozen=True):
+    """One utterance, with whose it is."""
+
+    entity_id: str
+    name: str
+    turn: int
+    round: int
+    speech: str
+    thought: str
+    cut: bool
+    overrun: bool
+
+
+class SaidAnswer(msgspec.Struct, frozen=True):
+    """One answer, with whose it is; `value` is null where none could be had, and `problem` says why."""
+
+    entity_id: str
+    name: str
+    question: str
+    before: bool
+    value: str | int | None
+    problem: str
+
+
+class SimulationShown(msgspec.Struct, frozen=True):
+    """A simulation as the API shows it; `content` is empty until it has ended well."""
+
+    id: str
+    sequence_number: int
+    timestamp: str
+    status: SimulationStatus
+    interaction_type: InteractionType
+    entity_ids: tuple[str, ...]
+    content: str
+    metadata: dict[str, Any]
+    lines: tuple[SaidLine, ...]
+    answers: tuple[SaidAnswer, ...]
+    error: str | None = None
+    batch_id: str | None = None
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a batch is: simulations planned, completed and failed, and what it has used."""
+
+    simulations: int
+    completed: int
+    failed: int
+    asks: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    seconds: float
+
+
+class BatchShown(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A batch as the API shows it; `simulations` only where they are wanted."""
+
+    id: str
+    name: str
+    timestamp: str
+    description: str
+    context: str
+    status: BatchStatus
+    metadata: dict[str, Any]
+    run_id: str
+    interaction_size: int
+    interaction_type: InteractionType
+    num_simulations: int
+    combinations: int | str
+    progress: Progress
+    error: str | None = None
+    simulations: list[SimulationShown] | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Told(msgspec.Struct):
+    """As much of a batch's settings as a list needs."""
+
+    name: str
+    context: str
+    interaction_size: int
+    num_simulations: int
+    entities: tuple[_Id, ...]
+    description: str = ""
+    metadata: dict[str, Any] = {}
+
+
+class _Id(msgspec.Struct):
+    id: str
+
+
+def batch_id(record: RunRecord) -> str:
+    """The id of the batch that a run is."""
+    return f"batch-{record.id}"
+
+
+def simulation_id(record: RunRecord, number: int) -> str:
+    """The id of a simulation: its run and its number there, so that nothing has to be looked up to find it."""
+    return f"sim-{record.id}-{number}"
+
+
+class Found(NamedTuple):
+    """A simulation that there is: its run, and its number there."""
+
+    record: RunRecord
+    number: int
+
+
+class Readings:
+    """The batches and simulations of a store. May be used in any thread, while runs go on."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def records(self, *, limit: int | None = None, offset: int = 0) -> Sequence[RunRecord]:
+        """The batches, newest first, as runs."""
+        return self._store.runs.list(drivers=(BATCH,), limit=limit, offset=offset)
+
+    def count(self) -> int:
+        """How many batches there are."""
+        return self._store.runs.count(drivers=(BATCH,))
+
+    def find(self, batch: str) -> RunRecord:
+        """The run of a batch, by the id of the batch; raises `RunNotFound`."""
+        record = self._store.runs.find(batch.removeprefix("batch-")) if batch.startswith("batch-") else None
+        if record is None or record.driver != BATCH:
+            raise RunNotFound(f"no batch simulation {batch!r}: GET /api/batch-simulations lists those there are")
+        return record
+
+    def find_simulation(self, simulation: str) -> Found:
+        """Where a simulation is, by its id; raises `RunNotFound`."""
+        head, _, rest = simulation.partition("-")
+        run, _, number = rest.partition("-")
+        if head == "sim" and number.isascii() and number.isdigit() and len(number) < 10:
+            record = self._store.runs.find(run)
+            if record is not None and record.driver in (BATCH, SINGLE) and record.id == run:
+                return Found(record, int(number))
+        raise RunNotFound(f"no simulation {simulation!r}: GET /api/simulations lists those there are")
+
+    def batch(self, record: RunRecord, *, simulations: bool = False) -> BatchShown:
+        """A batch with how far it is and, if wanted, all its simulations."""
+        assert record.settings is not None
+        told = msgspec.json.decode(record.settings, type=_Told)
+        state = self._store.runs.state(record)
+        counters = record.counters
+        return BatchShown(
+            id=batch_id(record),
+            name=told.name,
+            timestamp=timestamp(record.created_at),
+            description=told.description,
+            context=told.context,
+            status=batch_status(record, state, told.num_simulations),
+            metadata={**told.metadata, **_ended_early(record, state)},
+            run_id=record.id,
+            interaction_size=told.interaction_size,
+            interaction_type=interaction_type(told.interaction_size),
+            num_simulations=told.num_simulations,
+            combinations=countable(possible(len(told.entities), told.interaction_size)),
+            progress=Progress(
+                simulations=told.num_simulations,
+                completed=counters.usable,
+                failed=counters.missing,
+                asks=counters.sent,
+                input_tokens=counters.input_tokens,
+                output_tokens=counters.output_tokens,
+                usd=None if counters.unknown_cost and not counters.usd else counters.usd,
+                seconds=round(counters.seconds, 3),
+            ),
+            error=record.error if state in ("failed", "partial", "stopped") else None,
+            simulations=list(self.simulations(record)) if simulations else msgspec.UNSET,
+        )
+
+    def simulations(self, record: RunRecord, first: int = 1, last: int | None = None) -> Iterator[SimulationShown]:
+        """The simulations of a run that have begun, in their order, from one number to another."""
+        last = record.counters.planned if last is None else min(last, record.counters.planned)
+        results = self._store.results(record)
+        for at in range(first, last + 1, CHUNK):
+            for result in results.numbered(at, min(at + CHUNK - 1, last)):
+                yield _shown(record, result)
+
+    def simulation(self, found: Found) -> SimulationShown:
+        """One simulation; raises `RunNotFound` if it has not begun."""
+        return _shown(found.record, self._result(found))
+
+    def talk(self, found: Found) -> tuple[Simulation, Talked]:
+        """What a finished simulation was given and what came of it; raises `RunNotFound` where nothing did."""
+        result = self._result(found)
+        talked = result.result(Talked)
+        if talked is None:
+            name = simulation_id(*found)
+            raise RunNotFound(f"simulation {name!r} has no talk to go on with: it is {_status(result)}")
+        return result.spec(Simulation), talked
+
+    def _result(self, found: Found) -> TrialResult:
+        results = self._store.results(found.record).numbered(found.number, found.number)
+        if not results:
+            raise RunNotFound(f"simulation {simulation_id(*found)!r} has not begun, or there is none of this number")
+        return results[0]
+
+
+def batch_status(record: RunRecord, state: Status, planned: int) -> BatchStatus:
+    """The status of a batch, of the five that there are, from the status of its run.
+
+    One that was interrupted and will be gone on with is in progress; one that ended is what its simulations are.
+    """
+    if state == "pending":
+        return "pending"
+    if state == "running" or (state == "interrupted" and record.options.get("unattended")):
+        return "in_progress"
+    usable = record.counters.usable
+    return "completed" if usable >= planned else "partial" if usable else "failed"
+
+
+def timestamp(at: float) -> str:
+    """Unix time as the API writes it: in UTC, to the second."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def countable(number: int) -> int | str:
+    """A number as JSON can hold it: text, where it is too large for readers to keep all digits."""
+    return number if number <= 2**53 else str(number)
+
+
+def _ended_early(record: RunRecord, state: Status) -> dict[str, Any]:
+    if state == "stopped" or record.cancel:
+        return {"cancelled": True}
+    return {"interrupted": True} if state == "interrupted" and not record.options.get("unattended") else {}
+
+
+def _status(result: TrialResult) -> SimulationStatus:
+    return "completed" if result.status == "usable" else "failed" if result.status == "missing" else "in_progress"
+
+
+def _shown(record: RunRecord, result: TrialResult) -> SimulationShown:
+    spec: Simulation = result.spec(Simulation)
+    talked: Talked | None = result.result(Talked)
+    ids, names = tuple(entity.id for entity in spec.entities), spec.names
+    lines = (*spec.past, *talked.lines) if talked is not None else ()
+    return SimulationShown(
+        id=simulation_id(record, spec.number),
+        sequence_number=spec.number,
+        timestamp=timestamp(result.row.ended_at or record.created_at),
+        status=_status(result),
+        interaction_type=spec.interaction_type,
+        entity_ids=ids,
+        content=content_of(names, lines),
+        metadata=_about(record, spec, talked),
+        lines=tuple(_line(ids, names, line) for line in lines),
+        answers=() if talked is None else tuple(_answer(ids, names, answer) for answer in talked.answers),
+        error=None if result.fault is None else f"{result.fault.kind}: {result.fault.message}",
+        batch_id=batch_id(record) if record.driver == BATCH else None,
+    )
+
+
+def _about(record: RunRecord, spec: Simulation, talked: Talked | None) -> dict[str, Any]:
+    own: dict[str, Any] = {}
+    if record.driver == SINGLE and record.settings is not None:
+        single = msgspec.json.decode(record.settings, type=_Alone)
+        own = dict(single.metadata)
+        if single.continues is not None:
+            own["continues"] = single.continues
+    rules = spec.rules
+    return {
+        **own,
+        "n_turns": rules.n_turns,
+        "simulation_rounds": rules.simulation_rounds,
+        "final_turn_number": 0 if talked is None else talked.turns,
+        "method": rules.method,
+        "style": rules.style,
+        "replicate": spec.replicate,
+        "models": [entity.model or rules.model for entity in spec.entities],
+    }
+
+
+class _Alone(msgspec.Struct):
+    """As much of the settings of a simulation on its own as is shown of them."""
+
+    continues: str | None = None
+    metadata: dict[str, Any] = {}
+
+
+def _line(ids: Sequence[str], names: Sequence[str], line: Line) -> SaidLine:
+    said = (line.turn, line.round, line.speech, line.thought, line.cut, line.overrun)
+    return SaidLine(ids[line.place], names[line.place], *said)
+
+
+def _answer(ids: Sequence[str], names: Sequence[str], answer: Answer) -> SaidAnswer:
+    said = (answer.question, answer.before, answer.value, answer.problem)
+    return SaidAnswer(ids[answer.place], names[answer.place], *said)
