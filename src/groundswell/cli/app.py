@@ -22,6 +22,7 @@ from groundswell.cli import (
     run,
     runs,
     selftest,
+    serve,
     simulate,
 )
 from groundswell.cli.options import VERBOSE
@@ -51,6 +52,7 @@ app.command("map")(map.map_table)
 app.command("play")(game.play)
 app.command("compare")(game.compare)
 app.command("simulate")(simulate.simulate)
+app.command("serve")(serve.serve)
 app.command("power")(power.power)
 app.command("selftest")(selftest.selftest)
 app.command("run")(run.run)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DRIVERS = "groundswell.experiments.secret_game.playing:"
 RESULTS = Path("results")
 MOST_LETTERS = 100
-_STRANGE = re.compile(r"[^\w .,=+@-]")
+_STRANGE = re.compile(r"[^\w .,=+@…-]")
 """What is not put into the name of a folder."""
 
 

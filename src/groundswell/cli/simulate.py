@@ -10,7 +10,7 @@ from groundswell.cli.options import takes
 from groundswell.cli.prompts import as_unicode, models_of
 from groundswell.cli.simulate_inputs import headline, make_up_name, read_context, read_entities, read_questions
 from groundswell.cli.simulate_options import SimulateFlags
-from groundswell.errors import SettingsError
+from groundswell.errors import RunNotFound, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +97,14 @@ def _single(flags: SimulateFlags) -> tuple[str, Single]:
             raise SettingsError(f"--{name.replace('_', '-')}: --continue goes on with who was there; leave it out")
     with opened(flags.store) as held:
         readings = Readings(held)
-        spec, talked = readings.talk(readings.find_simulation(flags.continues))
+        try:
+            found = readings.find_simulation(flags.continues)
+        except RunNotFound as error:
+            raise SettingsError(
+                f"--continue {flags.continues}: there is no such simulation in {held.path}; the files of a batch have "
+                "the ids of its simulations"
+            ) from error
+        spec, talked = readings.talk(found)
     simulation = Simulation(
         1,
         spec.context if flags.context is None else read_context(flags.context),

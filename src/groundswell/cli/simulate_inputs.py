@@ -14,7 +14,7 @@ from groundswell.errors import SettingsError
 if TYPE_CHECKING:
     import msgspec
 
-    from groundswell.experiments.simulations.entities import Entity
+    from groundswell.experiments.simulations.entities import Entity, EntityType
     from groundswell.experiments.simulations.questions import Questionnaire
 
     S = TypeVar("S", bound=msgspec.Struct)
@@ -40,9 +40,40 @@ def read_entities(given: str, store: str) -> list[Entity]:
         return _stored(ids, store)
     if path.suffix.lower() != ".csv" and (listed := _listed(path)) is not None:
         return _stored(listed, store)
-    from groundswell.experiments.simulations.files import read_entities as read
+    return _whole(path, store)
 
-    return list(read(path))
+
+def _whole(path: Path, store: str) -> list[Entity]:
+    """The entities of a file. Those without an id are numbered: the same file must give the same batch."""
+    import msgspec
+
+    from groundswell.experiments.simulations.files import read_csv, read_json
+
+    text, source = read_text(path, "--entities"), f"--entities {path}"
+    if path.suffix.lower() == ".csv":
+        types, entities = [], read_csv(text, source, _types(store)).entities
+    else:
+        types, entities = read_json(text, source)
+    for entity in entities:
+        kind = next((each for each in types if each.id == entity.entity_type_id), None)
+        if kind is not None:
+            kind.check(entity.attributes)
+    return [
+        entity if entity.id in text else msgspec.structs.replace(entity, id=f"entity-{number}")
+        for number, entity in enumerate(entities, 1)
+    ]
+
+
+def _types(store: str) -> dict[str, EntityType]:
+    """The entity types of a store, if there is one."""
+    from groundswell.cli.stored import opened
+    from groundswell.experiments.simulations.catalogue import Catalogue
+    from groundswell.store.schema import database_path
+
+    if not database_path(store).exists():
+        return {}
+    with opened(store) as held:
+        return {kind.id: kind for kind in Catalogue(held.documents).types()}
 
 
 def file_named(given: str, flag: str) -> Path | None:

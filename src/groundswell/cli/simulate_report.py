@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from groundswell.cli import output
-from groundswell.cli.simulate_views import print_analysis, print_sample
+from groundswell.cli.simulate_figures import print_figures
+from groundswell.cli.simulate_views import print_sample
 
 if TYPE_CHECKING:
     from groundswell.cli.running import Report
@@ -24,7 +25,8 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
     import msgspec
 
     from groundswell.cli.stored import opened
-    from groundswell.experiments.simulations.reading import Readings
+    from groundswell.experiments.simulations.analysis import Analysis
+    from groundswell.experiments.simulations.reading import BATCH, Readings
 
     output.print_outcome(msgspec.structs.replace(summary, analysis=None), faults)
     if summary.analysis is None:
@@ -34,7 +36,8 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
         sample = next((each for each in readings.simulations(record) if each.status == "completed"), None)
         if sample is not None:
             print_sample(sample)
-        print_analysis(summary.analysis, folder / ANALYSIS)
+        if record.driver == BATCH:
+            print_figures(msgspec.convert(summary.analysis, Analysis), folder / ANALYSIS)
         with output.working("writing the files"):
             files = _write(folder, readings, record, summary)
     output.line()

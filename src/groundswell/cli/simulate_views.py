@@ -1,9 +1,8 @@
-"""What simulations came to, on a terminal: one talk, and the figures. The files have the rest."""
+"""One talk of a batch, on a terminal."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from groundswell.cli import output
 from groundswell.shown.words import visible
@@ -18,17 +17,20 @@ SHOWN = 240
 
 
 def print_sample(simulation: SimulationShown) -> None:
-    """One talk, as far as there is room for it."""
+    """One talk of a batch, as far as there is room for it; or the end of a talk that is on its own."""
+    lines, alone = simulation.lines, simulation.batch_id is None
+    more = max(0, len(lines) - MOST_LINES)
     output.line()
-    output.line(f"one of them, {simulation.id}:")
-    for line in simulation.lines[:MOST_LINES]:
+    output.line(f"{simulation.id}:" if alone else f"one of them, {simulation.id}:")
+    if more and alone:
+        output.line(f"  {more:,} lines before, and then …")
+    for line in lines[more:] if alone else lines[:MOST_LINES]:
         _print_line(line)
-    if (more := len(simulation.lines) - MOST_LINES) > 0:
+    if more and not alone:
         output.line(f"  … and {more:,} lines more")
-    for answer in simulation.answers[:MOST_LINES]:
+    for answer in [each for each in simulation.answers if not each.before][:MOST_LINES]:
         value = f"no answer ({answer.problem})" if answer.value is None else str(answer.value)
-        when = " before" if answer.before else ""
-        output.line(f"  {answer.name}, asked {answer.question}{when}: {_short(value)}", "dim")
+        output.line(f"  {answer.name}, asked {answer.question}: {_short(value)}", "dim")
 
 
 def _print_line(line: SaidLine) -> None:
@@ -45,7 +47,3 @@ def _short(text: str) -> str:
     """A text on one line, shortened."""
     flat = " ".join(text.split())
     return flat if len(flat) <= SHOWN else f"{flat[:SHOWN]}…"
-
-
-def print_analysis(analysis: Any, file: Path) -> None:
-    """The figures, as many as there is room for."""
