@@ -124,12 +124,13 @@ def serve(flags: ServeFlags) -> None:
     from groundswell.web.settings import is_loopback
 
     settings = flags.settings()
+    left = _unfinished(flags.store)  # counted first: what is short may have ended by the time that it listens
 
     def ready(url: str) -> None:
         output.say(f"Groundswell listens on {url}; what it does is in {flags.store}")
         output.say(f"try: curl {url}/api/health    all there is: {url}/openapi.json")
-        if unfinished := _unfinished(flags.store):
-            output.say(f"goes on with {unfinished} {'run' if unfinished == 1 else 'runs'} that had not ended")
+        if left:
+            output.say(f"goes on with {left} {'run' if left == 1 else 'runs'} that had not ended")
         if not is_loopback(flags.host):
             output.say("others can reach this address, and the token travels in plain text: put TLS in front of it")
         output.say("Ctrl-C stops it; batches that have not ended go on when it is started again")

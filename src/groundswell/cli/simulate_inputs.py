@@ -126,8 +126,9 @@ def read_questions(path: Path) -> Questionnaire:
 
     from groundswell.experiments.simulations.questions import Question, Questionnaire
 
+    text = read_text(path, "--questions")
     try:
-        found = msgspec.json.decode(read_text(path, "--questions"))
+        found = msgspec.json.decode(text)
         if isinstance(found, list):
             found = {"questions": found}
         _check_fields(found, Questionnaire)
