@@ -92,9 +92,7 @@ class Catalogue:
                 )
             return held.delete(ENTITY, *members)
 
-    def entities(
-        self, limit: int | None = None, offset: int = 0, entity_type_id: str | None = None
-    ) -> list[Entity]:
+    def entities(self, limit: int | None = None, offset: int = 0, entity_type_id: str | None = None) -> list[Entity]:
         """The entities, in the order in which they were added: all, or those of a type."""
         having = {} if entity_type_id is None else {"entity_type_id": entity_type_id}
         found = self._documents.list(ENTITY, limit=limit, offset=offset, having=having)
