@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -78,12 +78,3 @@ class ClaudeHaikuAgent(AgentService, frozen=True, omit_defaults=True):
 
 class LocalAgent(AgentService, frozen=True, omit_defaults=True):
     """The small model that comes with Groundswell; needs no key."""
-
-
-SMALL: dict[str, Any] = {"repeat_penalty": 1.1, "repeat_last_n": 256}
-"""What keeps a very small model from saying the same again and again; llama.cpp knows it, providers do not."""
-
-
-def extras_of(model: str) -> dict[str, Any] | None:
-    """What is passed through to whoever runs a model."""
-    return SMALL if model.startswith("local/") else None

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from groundswell.experiments.secret_game.agents import extras_of
 from groundswell.experiments.secret_game.detectors.claims import claims, is_secret
 from groundswell.experiments.secret_game.detectors.ladder import detect, said
 from groundswell.experiments.secret_game.judging import Case, judge
 from groundswell.experiments.secret_game.played import Bluff, Duel, Finding, Guesses, Judgement, Line, Played, Seat
 from groundswell.experiments.secret_game.probing import Probe, probe
 from groundswell.experiments.secret_game.prompts import fill
+from groundswell.experiments.small_models import extras_of
 from groundswell.program.request import Message, Reply, assistant, system, user
 from groundswell.program.traps import together
 from groundswell.program.trial import Trial, program

@@ -1,0 +1,113 @@
+"""The drivers of simulations: what `groundswell simulate` and the server run.
+
+simulate   a batch: combinations of entities, drawn by the seed
+converse   one simulation on its own, or the continuation of one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from groundswell.engine.run import Run
+from groundswell.errors import RunStopped
+from groundswell.estimate.declared import estimates
+from groundswell.estimate.figures import Estimate
+from groundswell.estimate.sample import rehearse
+from groundswell.experiments.settled import settled
+from groundswell.experiments.simulations import prompts
+from groundswell.experiments.simulations.analysis import Analysis, Tally
+from groundswell.experiments.simulations.batch import MOST_TOGETHER, Batch, Schedule, Single
+from groundswell.experiments.simulations.simulation import Line, Rules, Simulation, Talked
+from groundswell.experiments.simulations.talk import Before, ask_narrator, carry_out, talk
+from groundswell.program.request import Chat, Fault
+from groundswell.program.trial import Trial, program
+
+SHORTEST = 10
+"""The tokens of a short utterance, for estimates."""
+
+
+class Conversation(msgspec.Struct, frozen=True):
+    """What came of a simulation on its own."""
+
+    lines: int
+    turns: int
+    prompts: str
+
+
+async def simulate(run: Run, batch: Batch) -> Analysis:
+    """Run all simulations of a batch; then the figures."""
+    check_models(run, batch.rules, (entity.model for entity in batch.entities))
+    schedule = Schedule(batch, run.record.seed)
+    tally = Tally(batch)
+    try:
+        async for outcome in run.map(talk, schedule):
+            tally.add(outcome.spec, outcome.result, outcome.fault)
+    except RunStopped:
+        tally = await _recount(run, batch, schedule)
+    return tally.analysis(planned=len(schedule))
+
+
+async def converse(run: Run, single: Single) -> Conversation:
+    """Run one simulation."""
+    spec = single.simulation
+    check_models(run, spec.rules, (entity.model for entity in spec.entities))
+    lines = turns = 0
+    async for outcome in run.map(talk, [spec]):
+        if outcome.result is not None:
+            lines, turns = len(outcome.result.lines), outcome.result.turns
+    return Conversation(lines, turns, prompts.digest())
+
+
+def check_models(run: Run, rules: Rules, own: Iterable[str | None]) -> None:
+    """Find out about a model that cannot be reached before anything is sent."""
+    for model in dict.fromkeys([rules.model, *(each for each in own if each is not None)]):
+        run.lane_of(Chat(model, ()))
+
+
+async def _recount(run: Run, batch: Batch, schedule: Schedule) -> Tally:
+    """Count what a stopped run holds, in order. What was cut short is neither usable nor missing."""
+    tally = Tally(batch)
+    async for spec, _, found in settled(run, talk, ((spec, spec) for spec in schedule)):
+        if isinstance(found, Talked):
+            tally.add(spec, found)
+        elif isinstance(found, Fault):
+            tally.add(spec, None, found)
+    return tally
+
+
+@estimates(simulate)
+def expected(batch: Batch) -> Estimate:
+    """What a batch would use."""
+    return _rehearsed(batch.rules, Schedule(batch, 0))
+
+
+@estimates(converse)
+def expected_of_one(single: Single) -> Estimate:
+    """What one simulation would use."""
+    return _rehearsed(single.simulation.rules, [single.simulation])
+
+
+def _rehearsed(rules: Rules, specs: Iterable[Simulation]) -> Estimate:
+    each, turns = rules.max_tokens, rules.n_turns
+    if rules.method == "speaker":
+        return rehearse(talk, specs, replies=(min(SHORTEST, each), each))
+    return rehearse(narrated, specs, replies=(min(SHORTEST, each) * turns, each * turns * MOST_TOGETHER))
+
+
+@program("simulations/rehearsed_narration", version=1)
+async def narrated(trial: Trial, spec: Simulation) -> Talked:
+    """A narrated talk, for estimates: made-up replies name nobody, and are shared out instead."""
+    return await carry_out(trial, spec, _shared_out)
+
+
+async def _shared_out(trial: Trial, spec: Simulation, past: Sequence[Line], before: Before) -> tuple[list[Line], int]:
+    reply = await ask_narrator(trial, spec, prompts.narration(spec, past))
+    many = spec.rules.n_turns * len(spec.entities)
+    part = len(reply.text) // many + 1
+    lines = [
+        Line(at % len(spec.entities), before.turn + at // len(spec.entities) + 1, before.round + 1, words)
+        for at, words in enumerate(reply.text[at * part : (at + 1) * part] for at in range(many))
+    ]
+    return lines, 0

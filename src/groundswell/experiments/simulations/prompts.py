@@ -1,0 +1,150 @@
+"""What entities, narrators and respondents are told: words in prompts.toml, put together here. Pure."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+
+from groundswell.experiments.simulations.entities import Entity
+from groundswell.experiments.simulations.questions import Question
+from groundswell.experiments.simulations.simulation import Line, Simulation, content_of
+from groundswell.program.request import Message, assistant, system, user
+
+FILE = Path(__file__).with_name("prompts.toml")
+SILENCE = "(says nothing)"
+"""How an empty utterance is shown to a model: providers refuse empty messages."""
+
+
+@cache
+def _words() -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def digest() -> str:
+    """A hash of the words: figures of runs with different ones are not comparable."""
+    return blake2b(FILE.read_bytes(), digest_size=6).hexdigest()
+
+
+def say(part: str, key: str, **values: object) -> str:
+    """A sentence with its fields filled in. What is filled in may hold braces: it is put in only once."""
+    return _words()[part][key].format(**values)
+
+
+def view(spec: Simulation, place: int, lines: Sequence[Line], *, speaking: bool = True) -> list[Message]:
+    """The talk as one entity has it: what it said and thought itself, and what the others said aloud."""
+    messages = [system(brief(spec, place, speaking=speaking))]
+    heard: list[str] = []
+    for line in lines:
+        if line.place != place:
+            heard.append(f"{spec.names[line.place]}: {line.speech or SILENCE}")
+            continue
+        messages += [user("\n".join(heard) or _cue(spec, messages)), assistant(_own(spec, line))]
+        heard = []
+    return [*messages, user("\n".join(heard))] if heard else messages
+
+
+def turn(spec: Simulation, place: int, lines: Sequence[Line]) -> list[Message]:
+    """What an entity is given when it is its turn to speak."""
+    messages = view(spec, place, lines)
+    return messages if messages[-1].role == "user" else [*messages, user(_cue(spec, messages))]
+
+
+def brief(spec: Simulation, place: int, *, speaking: bool = True) -> str:
+    """Who an entity is, where it is, with whom, and how it is to talk, if it is."""
+    rules, entity, name = spec.rules, spec.entities[place], spec.names[place]
+    others = [each for at, each in enumerate(spec.names) if at != place]
+    told = [
+        " ".join([say("speaker", "who", name=name), entity.description]).strip(),
+        *_attributes(entity),
+        say("speaker", "context", context=spec.context),
+        say("speaker", "company", others=listed(others)) if others else say("speaker", "alone"),
+        *([_words()["styles"][rules.style]] if others else []),
+        say("speaker", "manner" if speaking else "character", name=name),
+        *([say("speaker", "language", language=rules.language)] if rules.language else []),
+        *([say("speaker", "private")] if rules.thoughts and speaking else []),
+    ]
+    return "\n".join(told)
+
+
+def narration(spec: Simulation, lines: Sequence[Line]) -> list[Message]:
+    """What a narrator is given for one round."""
+    rules, names = spec.rules, spec.names
+    turns = f"{rules.n_turns} turn{'s' if rules.n_turns > 1 else ''}"
+    task = "turns" if len(names) > 1 else "alone"
+    told = [
+        say("narrator", "people"),
+        *(_introduced(name, entity) for name, entity in zip(names, spec.entities, strict=True)),
+        say("narrator", "context", context=spec.context),
+        *([say("narrator", "before"), content_of(names, lines), ""] if lines else []),
+        say("narrator", task, turns=turns, style=rules.style, name=names[0]),
+        *([_words()["styles"][rules.style]] if len(names) > 1 else []),
+        *([say("narrator", "language", language=rules.language)] if rules.language else []),
+        say("narrator", "private" if rules.thoughts else "plain", name=names[0]),
+    ]
+    return [system(say("narrator", "task")), user("\n".join(told))]
+
+
+def questioning(
+    spec: Simulation, place: int, lines: Sequence[Line], questions: Sequence[Question], *, before: bool
+) -> list[Message]:
+    """What an entity is given with a questionnaire: the talk from its side, and the questions."""
+    messages = view(spec, place, lines, speaking=False)
+    asked = [
+        say("questions", "before" if before else "after", name=spec.names[place]),
+        *(_asked(question) for question in questions),
+        say("questions", "form"),
+    ]
+    if messages[-1].role == "user":  # two messages of the same side in a row are refused by some providers
+        heard = messages.pop().content
+        assert isinstance(heard, str)
+        asked = [heard, "", *asked]
+    return [*messages, user("\n".join(asked))]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them: Ana, Ben and Carla."""
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
+def _cue(spec: Simulation, messages: Sequence[Message]) -> str:
+    """What makes an entity speak that has heard nothing since it spoke last."""
+    if len(messages) > 1:
+        return say("speaker", "go_on")
+    return say("speaker", "opening" if len(spec.entities) > 1 else "begin", context=spec.context)
+
+
+def _own(spec: Simulation, line: Line) -> str:
+    """An utterance as its own speaker has it: with the thought, in the form that was asked for."""
+    if not spec.rules.thoughts:
+        return line.speech or SILENCE
+    said = f'"{line.speech or SILENCE}"'
+    return f"*{line.thought}*\n{said}" if line.thought else said
+
+
+def _attributes(entity: Entity) -> list[str]:
+    if not entity.attributes:
+        return []
+    return [say("speaker", "attributes"), *(f"- {name}: {_value(value)}" for name, value in entity.attributes.items())]
+
+
+def _introduced(name: str, entity: Entity) -> str:
+    about = "; ".join(f"{key}: {_value(value)}" for key, value in entity.attributes.items())
+    return f"- {name}" + (f" ({about})" if about else "") + (f": {entity.description}" if entity.description else "")
+
+
+def _value(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _asked(question: Question) -> str:
+    if question.type == "choice":
+        return say("questions", "choice", id=question.id, text=question.text, options=" | ".join(question.options))
+    if question.type == "scale":
+        low = f"{question.low} ({question.low_label})" if question.low_label else question.low
+        high = f"{question.high} ({question.high_label})" if question.high_label else question.high
+        return say("questions", "scale", id=question.id, text=question.text, low=low, high=high)
+    return say("questions", "text", id=question.id, text=question.text)

@@ -1,0 +1,235 @@
+"""THE program of simulations: entities talk, turn by turn, and answer questions.
+
+talk       questions ahead of it, if any; then round by round; then the questions (`carry_out`)
+speak      a round in which every utterance is asked of its own entity's model, from that entity's side
+narrate    a round that one model writes for all of them
+answer     the questionnaire, for one entity
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import msgspec
+
+from groundswell.errors import AskFailed, MalformedReply
+from groundswell.experiments.simulations import prompts, utterances
+from groundswell.experiments.simulations.questions import Answer, Question, Questionnaire
+from groundswell.experiments.simulations.simulation import Line, Simulation, Talked
+from groundswell.experiments.small_models import extras_of
+from groundswell.program.request import Message, Reply, assistant, user
+from groundswell.program.traps import together
+from groundswell.program.trial import Trial, program
+
+ANSWER_TOKENS = 60
+"""Room for the answer to one question that is no text, with its name."""
+
+
+@program("simulations/talk", version=1)
+async def talk(trial: Trial, spec: Simulation) -> Talked:
+    """Carry out one simulation. An utterance that cannot be had makes the whole of it missing."""
+    return await carry_out(trial, spec, narrate if spec.rules.method == "narrator" else speak)
+
+
+async def carry_out(trial: Trial, spec: Simulation, have_round: HaveRound) -> Talked:
+    """All rounds, each in the same way, and the questions around them."""
+    sheet = spec.rules.questionnaire
+    before = await _ask_all(trial, spec, spec.past, before=True) if sheet is not None and sheet.before else ()
+    lines = list(spec.past)
+    turns, left = turns_of(spec, lines), 0
+    for _ in range(spec.rules.simulation_rounds):
+        said, more = await have_round(trial, spec, lines, Before.of(lines))
+        turns, left = turns + turns_of(spec, said), left + more
+        lines += said
+    after = () if sheet is None else await _ask_all(trial, spec, lines, before=False)
+    return Talked(tuple(lines[len(spec.past) :]), turns, (*before, *after), left)
+
+
+class Before(NamedTuple):
+    """Where a talk stands: its last turn and its last round."""
+
+    turn: int
+    round: int
+
+    @classmethod
+    def of(cls, lines: Sequence[Line]) -> Before:
+        """After these lines."""
+        return cls(max((line.turn for line in lines), default=0), max((line.round for line in lines), default=0))
+
+
+HaveRound = Callable[[Trial, Simulation, Sequence[Line], Before], Awaitable[tuple[list[Line], int]]]
+"""A way to have one round: its lines, and how many were written beyond it."""
+
+
+async def speak(trial: Trial, spec: Simulation, past: Sequence[Line], before: Before) -> tuple[list[Line], int]:
+    """A round, utterance by utterance: each entity sees what was said before it, also in the same turn."""
+    said = list[Line]()
+    for turn in range(before.turn + 1, before.turn + spec.rules.n_turns + 1):
+        for place in range(len(spec.entities)):
+            reply = await _ask(trial, spec, place, prompts.turn(spec, place, [*past, *said]))
+            words, overrun = utterances.own(reply.text, place, spec.names, thoughts=spec.rules.thoughts)
+            cut = reply.finish == "length" and not overrun
+            said.append(Line(place, turn, before.round + 1, words.speech, words.thought, cut, overrun))
+    return said, 0
+
+
+async def narrate(trial: Trial, spec: Simulation, past: Sequence[Line], before: Before) -> tuple[list[Line], int]:
+    """A round in one ask. A narrator that writes no line of anybody is asked once more."""
+    messages = prompts.narration(spec, past)
+    reply = await ask_narrator(trial, spec, messages)
+    lines, left = read_script(spec, reply, before)
+    if not lines:
+        again = prompts.say("narrator", "again", names=prompts.listed(spec.names))
+        reply = await ask_narrator(trial, spec, [*messages, assistant(reply.text or prompts.SILENCE), user(again)])
+        lines, left = read_script(spec, reply, before)
+    if not lines:
+        raise MalformedReply("script", "no line begins with the name of somebody who takes part", reply.text)
+    return lines, left
+
+
+def read_script(spec: Simulation, reply: Reply, before: Before) -> tuple[list[Line], int]:
+    """The lines of a narrator's round, and how many more there were: an entity's first line is its first turn."""
+    spoken = [0] * len(spec.entities)
+    lines, left = list[Line](), 0
+    for segment in utterances.segments(reply.text, spec.names)[1:]:
+        assert segment.place is not None
+        if spoken[segment.place] == spec.rules.n_turns:
+            left += 1
+            continue
+        spoken[segment.place] += 1
+        words = utterances.utterance(segment.text, thoughts=spec.rules.thoughts)
+        turn = before.turn + spoken[segment.place]
+        lines.append(Line(segment.place, turn, before.round + 1, words.speech, words.thought))
+    if lines and not left and reply.finish == "length":
+        lines[-1] = msgspec.structs.replace(lines[-1], cut=True)
+    return lines, left
+
+
+def turns_of(spec: Simulation, lines: Sequence[Line]) -> int:
+    """How many turns are whole: in which everybody spoke."""
+    spoken = [0] * len(spec.entities)
+    for line in lines:
+        spoken[line.place] += 1
+    return min(spoken)
+
+
+async def _ask_all(trial: Trial, spec: Simulation, lines: Sequence[Line], *, before: bool) -> tuple[Answer, ...]:
+    """Put the questionnaire to all entities at once: none of them sees what another answers."""
+    sheet = spec.rules.questionnaire
+    assert sheet is not None
+    told = tuple(lines)
+    asked = [answer(trial, Respondent(spec, place, sheet, told, before)) for place in range(len(spec.entities))]
+    found: Sequence[Sequence[Answer]] = await together(*asked)
+    return tuple(each for answers in found for each in answers)
+
+
+class Respondent(msgspec.Struct, frozen=True):
+    """Who is asked, and what they know."""
+
+    simulation: Simulation
+    place: int
+    sheet: Questionnaire
+    lines: tuple[Line, ...]
+    before: bool
+
+
+@program("simulations/answer", version=1)
+async def answer(trial: Trial, who: Respondent) -> list[Answer]:
+    """The answers of one entity. What is not right is asked for once more; an answer that cannot be had is missing,
+    and the talk stands all the same.
+    """
+    questions = _shown(who.sheet, trial.rng)
+    messages = prompts.questioning(who.simulation, who.place, who.lines, questions, before=who.before)
+    values: dict[str, Any] = {}
+    problems: dict[str, str] = {}
+    for _ in range(2):
+        try:
+            reply = await _ask(trial, who.simulation, who.place, messages, questions)
+        except AskFailed as error:
+            problems = {question.id: str(error) for question in questions if question.id not in values}
+            break
+        found, problems = read_answers(reply.text, questions)
+        values |= found
+        problems = {id_: problem for id_, problem in problems.items() if id_ not in values}
+        if not problems:
+            break
+        told = prompts.say("questions", "again", problems="; ".join(f"[{k}] {v}" for k, v in problems.items()) + ".")
+        messages = [*messages, assistant(reply.text or prompts.SILENCE), user(told)]
+    return [
+        Answer(who.place, question.id, values.get(question.id), problems.get(question.id, ""), who.before)
+        for question in who.sheet.questions
+    ]
+
+
+def read_answers(text: str, questions: Sequence[Question]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The answers in a reply that fit, and what is wrong with the others."""
+    begin, end = text.find("{"), text.rfind("}")
+    try:
+        given = msgspec.json.decode(text[begin : end + 1]) if 0 <= begin < end else None
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        given = None
+    if not isinstance(given, dict):
+        return {}, {question.id: "there is no JSON object with answers" for question in questions}
+    values, problems = dict[str, Any](), dict[str, str]()
+    for question in questions:
+        value = given.get(question.id)
+        problem = "is missing" if value is None else question.problem(value)
+        if problem is None:
+            values[question.id] = value
+        else:
+            problems[question.id] = problem
+    return values, problems
+
+
+def answer_schema(questions: Sequence[Question]) -> dict[str, Any]:
+    """The form of a reply to a questionnaire."""
+    properties: dict[str, Any] = {}
+    for question in questions:
+        if question.type == "choice":
+            properties[question.id] = {"type": "string", "enum": list(question.options)}
+        elif question.type == "scale":
+            properties[question.id] = {"type": "integer", "minimum": question.low, "maximum": question.high}
+        else:
+            properties[question.id] = {"type": "string"}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _shown(sheet: Questionnaire, rng: Random) -> list[Question]:
+    """The questions as one entity gets them."""
+    if not sheet.shuffle:
+        return list(sheet.questions)
+    return [
+        msgspec.structs.replace(question, options=tuple(rng.sample(question.options, len(question.options))))
+        for question in sheet.questions
+    ]
+
+
+async def _ask(
+    trial: Trial, spec: Simulation, place: int, messages: Sequence[Message], questions: Sequence[Question] = ()
+) -> Reply:
+    """Ask the model of one entity."""
+    rules, model = spec.rules, spec.entities[place].model or spec.rules.model
+    room = sum(rules.max_tokens if question.type == "text" else ANSWER_TOKENS for question in questions)
+    return await trial.ask(
+        model,
+        messages,
+        max_tokens=room or rules.max_tokens,
+        temperature=rules.temperature,
+        schema=answer_schema(questions) if questions else None,
+        extra=extras_of(model),
+        label=spec.names[place],
+    )
+
+
+async def ask_narrator(trial: Trial, spec: Simulation, messages: Sequence[Message]) -> Reply:
+    rules = spec.rules
+    return await trial.ask(
+        rules.model,
+        messages,
+        max_tokens=rules.max_tokens * rules.n_turns * len(spec.entities),
+        temperature=rules.temperature,
+        extra=extras_of(rules.model),
+        label="narrator",
+    )
