@@ -15,6 +15,7 @@ from groundswell.cli import (
     cache,
     doctor,
     emulate,
+    entities,
     game,
     map,
     models,
@@ -53,6 +54,7 @@ app.command("play")(game.play)
 app.command("compare")(game.compare)
 app.command("simulate")(simulate.simulate)
 app.command("serve")(serve.serve)
+app.add_typer(entities.app, name="entities")
 app.command("power")(power.power)
 app.command("selftest")(selftest.selftest)
 app.command("run")(run.run)

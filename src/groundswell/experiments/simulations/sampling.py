@@ -45,7 +45,7 @@ def sample(type_: EntityType, count: int, seed: int, first: int = 1) -> list[Ent
 
 
 def profile(type_: EntityType, seed: int, number: int) -> dict[str, Value]:
-    """The attributes of one entity. Every dimension has a generator of its own: a new one changes none of the others."""
+    """The attributes of one entity. Every dimension has a generator of its own: a new one changes no other."""
     return {
         dimension.name: _DRAW[dimension.type](dimension, Random(f"{seed}/{type_.id}/{number}/{dimension.name}"))
         for dimension in type_.dimensions
