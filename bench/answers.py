@@ -1,8 +1,8 @@
-"""Do intervals hold although the same entities answer again and again, and influence each other? `python bench/answers.py`
+"""Do intervals hold although the same entities answer again and again, and influence each other?
 
-A minute, or `--quick`. Entities have opinions that differ (standard deviation `spread`, where single answers to the same
-thing have 1), talk in combinations drawn without repeats, four for each entity on average, and then answer. A talk has a
-mood that all of it share (0.5). What the others do to an answer:
+`python bench/answers.py` (a minute; `--quick`). Entities have opinions that differ (standard deviation `spread`, where
+single answers to the same thing have 1), talk in combinations drawn without repeats, four for each entity on average,
+and then answer. A talk has a mood that all of it share (0.5). What the others do to an answer:
 
   none    nothing: an entity answers by its own opinion
   pull    half the mean opinion of the others is added
@@ -104,7 +104,7 @@ def tried(scene: Scene, random: np.random.Generator) -> dict[str, bool | None]:
     found = answers(scene, random)
     half = found.who < scene.entities // 2
     often, rare = (found.of((found.values > -ndtri(rate) * spread_of(scene)).astype(float)) for rate in RATES)
-    totals, counts = np.bincount(found.who, found.values)[:, None], np.bincount(found.who)
+    totals, counts = np.bincount(found.who, found.values)[:, None].astype(float), np.bincount(found.who)
     labels = (np.arange(len(counts)) < scene.entities // 2).astype(int).tolist()
     p = bearing(totals, counts, labels)
     return {

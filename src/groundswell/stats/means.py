@@ -78,7 +78,12 @@ class Spread(NamedTuple):
     reason: str = ""
 
 
-def rows(values: Sequence[float], who: Sequence[int], company: Sequence[int], members: Sequence[Sequence[int]]) -> Rows:
+def rows(
+    values: Sequence[float] | Floats,
+    who: Sequence[int] | Ints,
+    company: Sequence[int] | Ints,
+    members: Sequence[Sequence[int]],
+) -> Rows:
     """Values as they are reckoned with; `members` says who was in each company, whether they gave a value or not."""
     import numpy as np
 
