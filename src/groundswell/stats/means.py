@@ -147,6 +147,8 @@ def spread_of(sides: Sequence[Rows]) -> Spread:
     Miller, Robust inference with multiway clustering, J. Bus. Econ. Stat. 29 (2011) 238-249; and the jackknife over
     people, with which everything goes that was said in their presence.
     """
+    import numpy as np
+
     people, companies = [_different(each.who) for each in sides], [_different(each.company) for each in sides]
     if min(people) < ENOUGH:
         return Spread(reason=FEW_PEOPLE)
@@ -160,7 +162,8 @@ def spread_of(sides: Sequence[Rows]) -> Spread:
     left_out = jackknife(sides, scores)
     if left_out is None:
         return Spread(reason=ALWAYS_THERE)
-    return Spread(max(by_both, left_out), min(_welch(own, people), min(companies) - 1))
+    together = _different(np.concatenate([each.company for each in sides]))
+    return Spread(max(by_both, left_out), min(_welch(own, people), together - 1))
 
 
 def two_way(sides: Sequence[Rows], scores: Sequence[Floats]) -> float:
