@@ -53,7 +53,7 @@ async def download(services: Services, name: str, format_: str, write: Callable[
 
 
 def _file_of(write: Callable[[IO[bytes]], object]) -> IO[bytes]:
-    file: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY)  # type: ignore[assignment]  # noqa: SIM115
+    file: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115
     try:
         write(file)
     except BaseException:

@@ -115,7 +115,7 @@ class TalkBody(Body):
         return RunOptions(limits=Limits(usd=self.budget, seconds=self.deadline), via=self.via, unattended=True)
 
 
-BATCH_EXAMPLE = {
+BATCH_EXAMPLE: dict[str, Any] = {
     "name": "Climate Change Discussion",
     "description": "Simulating how different entities discuss climate change solutions",
     "context": "A panel discussion about potential solutions to climate change",

@@ -35,10 +35,14 @@ TOTAL = {"X-Total-Count": {"description": "how many there are in all", "schema":
 def answers(kind: Any, what: str, *, status: int = 200, example: Any = None, paged: bool = False) -> Responses:
     """An answer with data of a type in the envelope, as a route declares it."""
     _types.append(kind)
+    data = msgspec.json.schema_components([kind], ref_template=REF)[0][0]
     schema = {
         "type": "object",
         "required": ["status", "data"],
-        "properties": {"status": {"const": "success"}, "data": msgspec.json.schema_components([kind], ref_template=REF)[0][0]},
+        "properties": {
+            "status": {"const": "success"},
+            "data": msgspec.json.schema_components([kind], ref_template=REF)[0][0],
+        },
     }
     content: dict[str, Any] = {"schema": schema}
     if example is not None:
