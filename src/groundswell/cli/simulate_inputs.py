@@ -50,10 +50,8 @@ def _whole(path: Path, store: str) -> list[Entity]:
     from groundswell.experiments.simulations.files import read_csv, read_json
 
     text, source = read_text(path, "--entities"), f"--entities {path}"
-    if path.suffix.lower() == ".csv":
-        types, entities = [], read_csv(text, source, _types(store)).entities
-    else:
-        types, entities = read_json(text, source)
+    table = path.suffix.lower() == ".csv"
+    types, entities = read_csv(text, source, _types(store)) if table else read_json(text, source)
     for entity in entities:
         kind = next((each for each in types if each.id == entity.entity_type_id), None)
         if kind is not None:
