@@ -7,6 +7,7 @@ import io
 import json
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -252,3 +253,28 @@ def test_whatever_is_said_comes_back_and_no_cell_begins_a_formula(place: Place, 
         (row,) = csv.DictReader(io.StringIO(out.getvalue().decode(), newline=""), strict=True)
         assert row[field] in (said, "'" + said)
         assert not any(cell.lstrip().startswith(("=", "+", "-", "@")) for cell in row.values())
+
+
+class Watched(io.BytesIO):
+    """A file that counts what is in it."""
+
+    def lines(self) -> int:
+        return self.getvalue().count(b"\n")
+
+
+@pytest.mark.parametrize(("format", "table"), [("json", "simulations"), ("csv", "simulations"), ("csv", "lines")])
+def test_what_is_read_is_written_before_more_is_read(place: Place, format: Format, table: Table) -> None:
+    out, seen = Watched(), list[int]()
+
+    class Endless(Readings):
+        def __init__(self) -> None:
+            self.batch = place.readings.batch  # type: ignore[method-assign]
+
+        def simulations(self, record: RunRecord, first: int = 1, last: int | None = None) -> Iterator[Any]:
+            shown = next(place.readings.simulations(record))
+            for _ in range(1000):
+                seen.append(out.lines())
+                yield shown
+
+    assert write_export(Endless(), place.record, format, table, out) >= 1000
+    assert all(before < after for before, after in pairwise(seen))
