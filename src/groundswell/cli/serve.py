@@ -141,10 +141,10 @@ def serve(flags: ServeFlags) -> None:
 
 def _unfinished(store: str) -> int:
     """How many runs the server takes up when it starts."""
+    from groundswell.cli.catalogued import is_there
     from groundswell.cli.stored import opened
-    from groundswell.store.schema import database_path
 
-    if not database_path(store).exists():
+    if not is_there(store):
         return 0
     with opened(store) as held:
         runs = [record for record in held.runs.list() if record.options.get("unattended")]

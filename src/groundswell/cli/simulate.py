@@ -125,14 +125,14 @@ def _single(flags: SimulateFlags) -> tuple[str, Single]:
 
 
 def _rules(flags: SimulateFlags, base: Rules | None = None) -> Rules:
-    """How they talk: as the flags say, and where they say nothing, as it was."""
+    """How they talk: as the flags say, and where they say nothing, as it was; turns and rounds are 1 then."""
     import msgspec
 
     from groundswell.experiments.simulations.simulation import Rules
 
     given: dict[str, Any] = {
-        "n_turns": flags.n_turns,
-        "simulation_rounds": flags.simulation_rounds,
+        "n_turns": flags.n_turns or 1,
+        "simulation_rounds": flags.simulation_rounds or 1,
         "method": None if flags.method is None else flags.method.value,
         "style": None if flags.style is None else flags.style.value,
         "language": None if flags.language is None else as_unicode(flags.language, "--language"),

@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from groundswell.cli.catalogued import catalogue_of, is_there, text_of
 from groundswell.cli.prompts import as_unicode, read_text
 from groundswell.errors import SettingsError
 
@@ -49,7 +50,7 @@ def _whole(path: Path, store: str) -> list[Entity]:
 
     from groundswell.experiments.simulations.files import read_csv, read_json
 
-    text, source = read_text(path, "--entities"), f"--entities {path}"
+    text, source = text_of(path), f"--entities {path}"
     table = path.suffix.lower() == ".csv"
     types, entities = read_csv(text, source, _types(store)) if table else read_json(text, source)
     for entity in entities:
@@ -64,14 +65,10 @@ def _whole(path: Path, store: str) -> list[Entity]:
 
 def _types(store: str) -> dict[str, EntityType]:
     """The entity types of a store, if there is one."""
-    from groundswell.cli.stored import opened
-    from groundswell.experiments.simulations.catalogue import Catalogue
-    from groundswell.store.schema import database_path
-
-    if not database_path(store).exists():
+    if not is_there(store):
         return {}
-    with opened(store) as held:
-        return {kind.id: kind for kind in Catalogue(held.documents).types()}
+    with catalogue_of(store) as catalogue:
+        return {kind.id: kind for kind in catalogue.types()}
 
 
 def file_named(given: str, flag: str) -> Path | None:
@@ -104,16 +101,12 @@ def _listed(path: Path) -> list[str] | None:
 
 
 def _stored(ids: Sequence[str], store: str) -> list[Entity]:
-    from groundswell.cli.stored import opened
-    from groundswell.experiments.simulations.catalogue import Catalogue
-    from groundswell.store.schema import database_path
-
     advice = "`groundswell entities list` shows those there are; a file of whole entities will do too"
-    if not database_path(store).exists():
-        raise SettingsError(f"--entities: there is no store {database_path(store)}, so it has no entities; {advice}")
-    with opened(store) as held:
+    if not is_there(store):
+        raise SettingsError(f"--entities: there is no store {store}, so there are no entities in it; {advice}")
+    with catalogue_of(store) as catalogue:
         try:
-            return list(Catalogue(held.documents).many(ids))
+            return catalogue.many(ids)
         except SettingsError as error:
             raise SettingsError(f"{error}: {advice}", field="entity_ids") from error
 
@@ -164,10 +157,9 @@ def make_up_name(
     """A name, and the settings that have it: those of the run that is the same, or one that nobody has yet."""
     from groundswell.cli.stored import opened
     from groundswell.program.request import canonical
-    from groundswell.store.schema import database_path
 
     today = f"{title} {date.today().isoformat()}" if dated else title
-    if not database_path(store).exists():
+    if not is_there(store):
         return today, named(today)
     day = r" \d{4}-\d\d-\d\d" if dated else ""
     ours = re.compile(rf"{re.escape(title)}{day}(?: \(\d+\))?")

@@ -99,7 +99,7 @@ class SimulateFlags(RunFlags):
         typer.Option(
             "--continue",
             metavar="SIM_ID",
-            help="Have this simulation, which has ended, go on: its entities and its rules, unless others are given.",
+            help="Have this simulation, which has ended, go on: its entities, and its rules unless others are given.",
             show_default=False,
             rich_help_panel=WHO,
         ),
