@@ -29,7 +29,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def commands() -> list[str]:
     lines = [line.partition("  #")[0].strip() for block in SHELL for line in block.splitlines()]
-    return [line for line in lines if line.startswith("groundswell simulate --entities")]
+    return [line for line in lines if line.startswith("groundswell simulate --entities examples/")]
 
 
 def test_what_is_shown_is_what_is_printed(cli: CommandLine) -> None:
@@ -52,6 +52,14 @@ def test_what_is_shown_is_what_is_printed(cli: CommandLine) -> None:
 def test_every_command_is_one_that_there_is(command: str, cli: CommandLine) -> None:
     words = [word for word in shlex.split(command)[1:] if word != "--estimate"]
     assert cli(*words, "--estimate").exit_code == 0
+
+
+def test_people_drawn_from_a_template_talk(cli: CommandLine) -> None:
+    (block,) = [block for block in SHELL if "entities sample" in block]
+    *made, command = block.splitlines()
+    for each in made:
+        cli(*shlex.split(each)[1:])
+    assert cli.json(*shlex.split(command)[1:])["trials"] == {"planned": 10, "usable": 10, "missing": 0}
 
 
 def test_one_that_has_ended_goes_on_as_shown(cli: CommandLine) -> None:
