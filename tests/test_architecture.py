@@ -142,6 +142,10 @@ LAZY = {
     ("compose", "groundswell.store.schema"),
     ("compose", "groundswell.emulator"),
     ("transports.weights", "importlib.metadata"),
+    ("web.serving", "groundswell.web.app"),
+    ("web.serving", "groundswell.web.background"),
+    ("web.serving", "groundswell.web.services"),
+    ("web.batches", "groundswell.experiments.simulations.exporting"),
 }
 
 

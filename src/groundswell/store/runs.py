@@ -107,6 +107,15 @@ class Runs:
         with self._read() as connection:
             return int(connection.execute(_of(drivers, sa.select(sa.func.count(runs.c.id)))).scalar_one())
 
+    def planned(self, *, drivers: Sequence[str]) -> Sequence[tuple[str, str, int]]:
+        """The runs of some drivers, newest first: id, driver and how many trials were begun. Quick, for many runs."""
+        begun = sa.func.coalesce(sa.func.json_extract(runs.c.counters, "$.planned"), 0)
+        query = sa.select(runs.c.uid, runs.c.driver, begun).where(runs.c.driver.in_(drivers))
+        with self._read() as connection:
+            return [
+                (id_, driver, int(many)) for id_, driver, many in connection.execute(query.order_by(runs.c.id.desc()))
+            ]
+
     def change(self, record: RunRecord, **values: Any) -> None:
         """Set columns of a run."""
         for column in ("options", "sources", "counters"):

@@ -1,0 +1,143 @@
+"""Bodies of requests: read no further than they may be long, and refused where they are not plain JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from groundswell.web.envelope import JSON, failure
+
+DEEPEST = 50
+LARGEST = 2**63
+
+
+class JsonBodies:
+    """Reads the body of a request, checks it, and hands it on whole."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        said = headers.get("content-length", "")
+        too_large = said.isdigit() and (len(said) > 18 or int(said) > self._most)
+        body = b"" if too_large else await self._read(receive)
+        if body is None:
+            return
+        if too_large or len(body) > self._most:
+            refused: tuple[int, str] | None = (413, f"the body is too large: {self._most:,} bytes at the most")
+        else:
+            refused = _refusal(headers, body) if body else None
+        if refused is not None:
+            await failure(*refused)(scope, receive, send)
+        else:
+            await self._app(scope, _again(body, receive), send)
+
+    async def _read(self, receive: Receive) -> bytes | None:
+        """The body, or as much of it as is too much; None where the client went away."""
+        pieces: list[bytes] = []
+        size = 0
+        while size <= self._most:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+            if not message.get("more_body"):
+                break
+        return b"".join(pieces)
+
+
+def _refusal(headers: Headers, body: bytes) -> tuple[int, str] | None:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON:
+        return 415, f"send JSON, with the header `Content-Type: {JSON}`"
+    problem = flaw(body)
+    return None if problem is None else (400, f"the body is not JSON that can be read: {problem}")
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the whole body, and then what comes after it."""
+    given = False
+
+    async def give() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return give
+
+
+def flaw(body: bytes) -> str | None:
+    """What is wrong with a body, if it is not JSON as everybody reads it."""
+    try:
+        found = json.loads(
+            body.decode(), object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_whole, parse_float=_number
+        )
+        if b"\\u" in body:
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeDecodeError as error:
+        return f"byte {error.start} is not UTF-8"
+    except UnicodeEncodeError:
+        return "half of a surrogate pair is no character"
+    except RecursionError:
+        return _too_deep()
+    except ValueError as error:
+        return str(error)
+    return _too_deep() if _depth(found) > DEEPEST else None
+
+
+def _too_deep() -> str:
+    return f"it is nested more than {DEEPEST} deep"
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice[:100]!r} is there twice")
+    return found
+
+
+def _constant(text: str) -> Any:
+    raise ValueError(f"{text} is no number")
+
+
+def _whole(text: str) -> int:
+    number = int(text) if len(text) < 30 else LARGEST
+    if not -LARGEST <= number < LARGEST:
+        raise ValueError(f"{text[:30]} is too large a number")
+    return number
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:30]} is too large a number")
+    return number
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and objects are nested in each other; looks no deeper than it must."""
+    level, depth = [value], 0
+    while level and depth <= DEEPEST:
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                inner += each.values()
+            elif isinstance(each, list):
+                inner += each
+        depth += 1 if any(isinstance(each, dict | list) for each in level) else 0
+        level = [each for each in inner if isinstance(each, dict | list)]
+    return depth

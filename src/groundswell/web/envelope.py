@@ -1,0 +1,126 @@
+"""What every answer is wrapped in, and how errors of all kinds get there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from groundswell.errors import Conflict, GroundswellError, NotFound, RunBusy, RunError, SettingsError, StoreError
+
+log = logging.getLogger("groundswell.web")
+
+JSON = "application/json"
+WHERE = ("body", "query", "path", "header")
+MOST_SHOWN = 100
+"""Errors that one answer tells of, at the most."""
+
+
+class FieldError(msgspec.Struct, frozen=True):
+    """What is wrong with one field of a request."""
+
+    field: str
+    message: str
+
+
+class Failure(msgspec.Struct, frozen=True, tag_field="status", tag="error"):
+    """The body of every answer that is no success."""
+
+    message: str
+    errors: list[FieldError] = []
+
+
+class ApiError(GroundswellError):
+    """Ends a request with this status."""
+
+    def __init__(self, status: int, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.field = field
+
+
+def success(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer with data in it."""
+    body = b'{"status":"success","data":' + msgspec.json.encode(data) + b"}"
+    return Response(body, status, headers, JSON)
+
+
+def page(data: Sequence[Any], total: int) -> Response:
+    """A part of a list, with how long the whole is."""
+    return success(data, headers={"X-Total-Count": str(total)})
+
+
+def failure(
+    status: int, message: str, errors: Iterable[FieldError] = (), headers: Mapping[str, str] | None = None
+) -> Response:
+    """An answer that says what went wrong."""
+    return Response(msgspec.json.encode(Failure(message, list(errors))), status, headers, JSON)
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Have every error of an app answered in the envelope."""
+    app.add_exception_handler(ApiError, _refused)
+    app.add_exception_handler(GroundswellError, _known)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unknown)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, ApiError)
+    return failure(error.status, str(error), _fields(error.field, str(error)))
+
+
+async def _known(_: Request, error: Exception) -> Response:
+    """An error of ours, with the status that it has in HTTP."""
+    if isinstance(error, SettingsError):
+        return failure(422, str(error), _fields(error.field, str(error)))
+    if isinstance(error, NotFound):
+        return failure(404, str(error))
+    if isinstance(error, RunBusy):
+        return failure(409, "it is being worked on: wait until it has ended, or cancel it first")
+    if isinstance(error, RunError | Conflict):
+        return failure(409, str(error))
+    log.error("%s: %s", type(error).__name__, error)
+    if isinstance(error, StoreError):
+        return failure(503, "the store cannot be used now; the server's log says why")
+    return await _unknown(_, error)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    """A request that is not what was declared, field by field."""
+    assert isinstance(error, RequestValidationError)
+    errors = [FieldError(_place(each["loc"]), _plain(each["msg"])) for each in error.errors()[:MOST_SHOWN]]
+    told = ", ".join(dict.fromkeys(each.field for each in errors))
+    return failure(422, f"the request is not valid: {told}", errors)
+
+
+async def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    messages = {404: "there is nothing at this address: /docs lists what there is", 405: "this method is not allowed"}
+    return failure(error.status_code, messages.get(error.status_code, str(error.detail)), headers=error.headers)
+
+
+async def _unknown(_: Request, error: Exception) -> Response:
+    """Something unforeseen: the server's log has it, the client learns no internals."""
+    return failure(500, "the server failed to answer this request; its log says why")
+
+
+def _fields(field: str | None, message: str) -> list[FieldError]:
+    return [] if field is None else [FieldError(field, message)]
+
+
+def _place(loc: Sequence[int | str]) -> str:
+    """`questions.0.text` for a place in a body; a part of the request alone, where the whole of it is wrong."""
+    inside = loc[1:] if loc and loc[0] in WHERE else loc
+    return ".".join(str(part) for part in inside) or str(loc[0] if loc else "body")
+
+
+def _plain(message: str) -> str:
+    return message[:1].lower() + message[1:500]

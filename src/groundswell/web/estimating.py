@@ -1,0 +1,54 @@
+"""What a batch would use and cost, as the API tells it."""
+
+from __future__ import annotations
+
+from functools import cache, reduce
+
+import msgspec
+
+from groundswell.accounts.config import load_here
+from groundswell.engine.ranges import NOTHING, Range
+from groundswell.estimate.bill import Bill, bill
+from groundswell.estimate.declared import estimate_of
+from groundswell.estimate.terms import terms_of
+from groundswell.experiments.simulations.batch import Batch
+from groundswell.experiments.simulations.driving import simulate
+from groundswell.experiments.simulations.reading import countable
+from groundswell.prices import ModelPrices
+from groundswell.web.settings import ServerSettings
+
+
+class Estimated(msgspec.Struct, frozen=True):
+    """What a batch would use. Figures that are not sure are lists of the lowest and the highest."""
+
+    combinations: int | str
+    simulations: int
+    asks: Range
+    input_tokens: Range
+    output_tokens: Range
+    usd: Range | None
+    seconds: Range
+    bill: Bill
+
+
+def estimated(batch: Batch, settings: ServerSettings) -> Estimated:
+    """Rehearse a batch with made-up replies, and put prices to what it asked."""
+    estimate = estimate_of(simulate, batch)
+    accounts = cache(lambda: load_here(settings.account))
+    prices = ModelPrices(accounts)
+    terms = {load.model: terms_of(load.model, accounts, prices, settings.max_concurrent) for load in estimate.loads}
+    found = bill(estimate, terms)
+    return Estimated(
+        combinations=countable(batch.combinations),
+        simulations=batch.num_simulations,
+        asks=_sum([model.calls for model in found.models]),
+        input_tokens=_sum([model.input_tokens for model in found.models]),
+        output_tokens=_sum([model.output_tokens for model in found.models]),
+        usd=found.ways.live.usd,
+        seconds=found.ways.live.seconds,
+        bill=found,
+    )
+
+
+def _sum(ranges: list[Range]) -> Range:
+    return reduce(Range.__add__, ranges, NOTHING)

@@ -1,0 +1,109 @@
+"""Server-sent events: how far a run is, whenever that changes, until it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple
+
+import msgspec
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from groundswell.errors import RunNotFound
+from groundswell.web.envelope import ApiError
+from groundswell.web.schema import Responses
+from groundswell.web.services import Services
+
+EVERY = 0.3
+HEARTBEAT = 15.0
+EVENTS = "text/event-stream"
+EVENT = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"enum": ["progress", "end"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
+DECLARED: Responses = {
+    200: {
+        "description": "`progress` whenever something changed, `end` when it has ended",
+        "content": {EVENTS: {"schema": EVENT}},
+    }
+}
+
+
+class Moment(NamedTuple):
+    """What there is to tell now, and whether it is the last word."""
+
+    data: Any
+    over: bool
+
+
+class EventStream(StreamingResponse):
+    """A stream that counts among those that are open, from its beginning to its end."""
+
+    def __init__(self, services: Services, look: Callable[[], Moment]) -> None:
+        super().__init__(self._body(look), media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
+        self._services = services
+        self._counted = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._count(1)
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._count(-1)
+
+    async def _body(self, look: Callable[[], Moment]) -> AsyncIterator[bytes]:
+        async for event in _told(self._services, look):
+            yield event
+        self._count(-1)  # before the client can know that it was the last
+
+    def _count(self, change: int) -> None:
+        if self._counted == (change < 0):
+            self._counted = change > 0
+            self._services.streams += change
+
+
+def stream(services: Services, look: Callable[[], Moment]) -> EventStream:
+    """Events about something that `look` tells of; it raises `RunNotFound` once that was deleted."""
+    if services.streams >= services.settings.max_streams:
+        raise ApiError(429, f"{services.streams} streams are open already: close one, or look now and then")
+    look()
+    return EventStream(services, look)
+
+
+async def _told(services: Services, look: Callable[[], Moment]) -> AsyncIterator[bytes]:
+    """The events; the store is looked at, so that it does not matter which process works on the run."""
+    last, silent = b"", 0.0
+    while not services.closing.is_set():
+        try:
+            data, over = look()
+        except RunNotFound:
+            yield _event("end", msgspec.json.encode({"status": "deleted"}))
+            return
+        body = msgspec.json.encode(data)
+        if body != last:
+            yield _event("progress", body)
+            last, silent = body, 0.0
+        elif silent >= HEARTBEAT:
+            yield b": still there\n\n"
+            silent = 0.0
+        if over:
+            yield _event("end", body)
+            return
+        await _pause(services.closing)
+        silent += EVERY
+
+
+async def _pause(closing: asyncio.Event) -> None:
+    try:
+        await asyncio.wait_for(closing.wait(), EVERY)
+    except TimeoutError:
+        pass
+
+
+def _event(name: str, body: bytes) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + body + b"\n\n"

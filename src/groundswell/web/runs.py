@@ -1,0 +1,251 @@
+"""/api/runs: the runs of every experiment, as `groundswell runs` has them."""
+
+from __future__ import annotations
+
+import io
+from typing import IO, Any, Literal
+
+import msgspec
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from groundswell.engine.records import RunRecord, Status
+from groundswell.engine.stored import StoredRun
+from groundswell.engine.summary import Asks, Cost, Paid, Summary, Trials, summarise
+from groundswell.errors import RunError
+from groundswell.experiments.simulations.reading import timestamp
+from groundswell.program.request import Fault
+from groundswell.store.export import write_csv, write_json, write_jsonl, write_parquet
+from groundswell.store.results import TrialResult
+from groundswell.web import events
+from groundswell.web.batches import Started, Told
+from groundswell.web.downloads import MEDIA, download
+from groundswell.web.envelope import ApiError, page, success
+from groundswell.web.requests import ResumeBody
+from groundswell.web.schema import answers, errors, files
+from groundswell.web.services import Here, Limit, Offset, Services
+
+router = APIRouter(prefix="/api/runs", tags=["runs"])
+
+Format = Literal["jsonl", "json", "csv", "parquet"]
+
+
+class RunShown(msgspec.Struct, frozen=True):
+    """A run in a list."""
+
+    run_id: str
+    name: str | None
+    status: Status
+    driver: str | None
+    seed: int
+    created_at: str
+    updated_at: str
+    trials: Trials
+    asks: Asks
+    cost: Cost
+    seconds: float
+    error: str | None
+
+
+class RunDetails(RunShown, frozen=True, kw_only=True):
+    """A run with what came of it."""
+
+    models: dict[str, Paid]
+    analysis: Any
+
+
+class TrialShown(msgspec.Struct, frozen=True):
+    """A trial: what it was given and what came of it."""
+
+    key: str
+    program: str
+    status: Literal["usable", "missing", "unfinished"]
+    fault: Fault | None
+    spec: Any
+    result: Any
+
+
+class TranscriptShown(TrialShown, frozen=True, kw_only=True):
+    """A trial with everything that was asked and answered, and as text that people read."""
+
+    exchanges: list[dict[str, Any]]
+    text: str
+
+
+class RunMoment(msgspec.Struct, frozen=True):
+    """A run as its events tell of it."""
+
+    run_id: str
+    status: Status
+    trials: Trials
+    asks: Asks
+    cost: Cost
+
+
+@router.get(
+    "", summary="Get all runs", responses={**answers(list[RunShown], "the newest first", paged=True), **errors()}
+)
+async def list_all(here: Here, limit: Limit = 100, offset: Offset = 0) -> Response:
+    """The runs of every experiment; the header X-Total-Count says how many there are."""
+    runs = here.store.runs
+    return page([_shown(here, record) for record in runs.list(limit=limit, offset=offset)], runs.count())
+
+
+@router.get(
+    "/{run_id}", summary="Get a specific run", responses={**answers(RunDetails, "how it stands"), **errors(404)}
+)
+async def get(here: Here, run_id: str) -> Response:
+    """With its analysis, if it has one."""
+    record = here.run(run_id)
+    summary = summarise(record)
+    shown = _fields(here, record, summary)
+    return success(RunDetails(**shown, models=summary.models, analysis=summary.analysis))
+
+
+@router.get(
+    "/{run_id}/trials",
+    summary="Get the trials of a run",
+    responses={**answers(list[TrialShown], "in the order of their start", paged=True), **errors(404)},
+)
+async def trials(here: Here, run_id: str, limit: Limit = 100, offset: Offset = 0) -> Response:
+    """What each was given and what came of it."""
+    record = here.run(run_id)
+
+    def read() -> Response:
+        some = here.store.results(record).numbered(offset + 1, offset + limit)
+        return page([TrialShown(**_trial(each)) for each in some], record.counters.planned)
+
+    return await here.heavy(read)
+
+
+@router.get(
+    "/{run_id}/trials/{key:path}",
+    summary="What was said in a trial",
+    responses={**answers(TranscriptShown, "everything that was asked and answered"), **errors(404)},
+)
+async def transcript(here: Here, run_id: str, key: str) -> Response:
+    """The trial is run again over its journal; nobody is asked anything. The beginning of a key will do."""
+    record = here.run(run_id)
+    return await here.heavy(lambda: success(_transcript(here, record, key)))
+
+
+@router.get(
+    "/{run_id}/export",
+    summary="Export the trials of a run",
+    responses={**files(*(media.partition(";")[0] for media in MEDIA.values())), **errors(404)},
+)
+async def export(here: Here, run_id: str, format: Format = "jsonl") -> Response:
+    """A file with a row for every trial."""
+    record = here.run(run_id)
+    return await download(here, f"run-{record.id}", format, lambda out: _export(here, record, format, out))
+
+
+@router.post(
+    "/{run_id}/cancel",
+    summary="Cancel a run",
+    responses={**answers(Started, "it is being stopped"), **errors(404, 409)},
+)
+async def cancel(here: Here, run_id: str) -> Response:
+    """Nothing more is sent; what is under way is still recorded, and the run can be resumed."""
+    record = here.run(run_id)
+    if _over(record, here.store.runs.state(record)):
+        raise ApiError(409, f"run {run_id} has ended already")
+    await here.background.cancel(record)
+    return success(Started(run_id, "Run cancelled"))
+
+
+@router.post(
+    "/{run_id}/resume",
+    summary="Go on with a run that has ended",
+    responses={**answers(Started, "it goes on"), **errors(404, 409, body=True)},
+)
+async def resume(here: Here, run_id: str, body: ResumeBody | None = None) -> Response:
+    """Where it was left; `retry_missing` tries again what failed."""
+    record, body = here.run(run_id), body or ResumeBody()
+    await here.background.resume(record, retry_missing=body.retry_missing, accept_changes=body.accept_changes)
+    return success(Started(run_id, "Run resumed"))
+
+
+@router.delete("/{run_id}", summary="Delete a run", responses={**answers(Told, "it is gone"), **errors(404, 409)})
+async def delete(here: Here, run_id: str) -> Response:
+    """With everything that it recorded. One that goes on is stopped first."""
+    await here.background.delete(here.run(run_id))
+    return success(Told(f"Run {run_id} deleted successfully"))
+
+
+@router.get(
+    "/{run_id}/events",
+    summary="How far a run is, as server-sent events",
+    responses={**events.DECLARED, **errors(404, 429)},
+)
+async def follow(here: Here, run_id: str) -> Response:
+    """`progress` whenever something changed; `end` when it has ended, and then the stream is closed."""
+
+    def look() -> events.Moment:
+        record = here.run(run_id)
+        status, summary = here.store.runs.state(record), summarise(record)
+        moment = RunMoment(record.id, status, summary.trials, summary.asks, summary.cost)
+        return events.Moment(moment, _over(record, status))
+
+    return events.stream(here, look)
+
+
+def _over(record: RunRecord, status: Status) -> bool:
+    """Whether nobody will go on with a run by himself."""
+    waits = status == "interrupted" and bool(record.options.get("unattended"))
+    return status not in ("running", "pending") and not waits
+
+
+def _shown(here: Services, record: RunRecord) -> RunShown:
+    return RunShown(**_fields(here, record, summarise(record)))
+
+
+def _fields(here: Services, record: RunRecord, summary: Summary) -> dict[str, Any]:
+    return {
+        "run_id": record.id,
+        "name": record.name,
+        "status": here.store.runs.state(record),
+        "driver": None if record.driver is None else record.driver.rpartition("/")[2],
+        "seed": record.seed,
+        "created_at": timestamp(record.created_at),
+        "updated_at": timestamp(record.updated_at),
+        "trials": summary.trials,
+        "asks": summary.asks,
+        "cost": summary.cost,
+        "seconds": summary.seconds,
+        "error": summary.error,
+    }
+
+
+def _trial(result: TrialResult) -> dict[str, Any]:
+    found = result.result_json
+    return {
+        "key": result.key,
+        "program": result.program,
+        "status": result.status,
+        "fault": result.fault,
+        "spec": msgspec.Raw(result.spec_json.encode()),
+        "result": None if found is None else msgspec.Raw(found.encode()),
+    }
+
+
+def _transcript(here: Services, record: RunRecord, key: str) -> TranscriptShown:
+    results = here.store.results(record)
+    try:
+        result = results.trial(key)
+    except RunError as error:
+        raise ApiError(404, str(error)) from error
+    found = StoredRun(record, results).transcript(result.key)
+    exchanges = [exchange._asdict() for exchange in found.exchanges]
+    return TranscriptShown(**_trial(result), exchanges=exchanges, text=str(found))
+
+
+def _export(here: Services, record: RunRecord, format_: Format, out: IO[bytes]) -> None:
+    results = here.store.results(record)
+    if format_ == "parquet":
+        write_parquet(results, out)
+        return
+    text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=False)
+    {"jsonl": write_jsonl, "json": write_json, "csv": write_csv}[format_](results, text)
+    text.flush()
+    text.detach()

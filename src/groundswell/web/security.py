@@ -1,0 +1,101 @@
+"""Who is let in, and what goes with every answer. Plain ASGI, around the whole application."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from groundswell.web.envelope import failure
+from groundswell.web.settings import ServerSettings, is_loopback
+
+log = logging.getLogger("groundswell.web")
+
+HEALTH = "/api/health"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+
+class Guard:
+    """Checks where a request comes from, and what it shows, before anything else is read of it.
+
+    With a token, every address under /api but that of the health asks for it. Without one only this machine can reach
+    the server, but so can every page that a browser on it has open: the name by which the server was called must be
+    one of this machine, and a page that calls must have come from the server itself.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self._app = app
+        self._token = None if settings.token is None else f"Bearer {settings.token}".encode()
+        self._origins = frozenset(settings.cors_origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        path: str = scope["path"]
+        whole = False
+
+        async def sending(message: Message) -> None:
+            nonlocal whole
+            if message["type"] == "http.response.start":
+                _add_headers(MutableHeaders(scope=message), path)
+            await send(message)
+            whole = message["type"] == "http.response.body" and not message.get("more_body")
+
+        refused = self._refusal(Headers(scope=scope), path, scope["method"])
+        if refused is None:
+            try:
+                await self._app(scope, receive, sending)
+            except Exception:
+                log.exception("%s %s failed", scope["method"], path)
+                if not whole:  # else the client was told, and its connection is good for more
+                    raise
+            return
+        status, why = refused
+        shown = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+        await failure(status, why, headers=shown)(scope, receive, sending)
+
+    def _refusal(self, headers: Headers, path: str, method: str) -> tuple[int, str] | None:
+        """Why a request is not let in, if it is not."""
+        if self._token is None:
+            return self._stranger(headers)
+        asks_leave = method == "OPTIONS" and "access-control-request-method" in headers  # a browser, without the token
+        if not path.startswith("/api") or path == HEALTH or asks_leave:
+            return None
+        shown = headers.get("authorization", "").encode("latin-1")
+        if hmac.compare_digest(_as_bearer(shown), self._token):
+            return None
+        return 401, "a token is needed: send the header `Authorization: Bearer TOKEN`"
+
+    def _stranger(self, headers: Headers) -> tuple[int, str] | None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not is_loopback(_name_of(host)):
+            return 403, "the server has no token, so it answers to 127.0.0.1 and localhost alone"
+        own = (f"http://{host.lower()}", f"https://{host.lower()}")
+        if origin is not None and origin not in self._origins and origin.lower() not in own:
+            return 403, "pages of other sites may not use this server"
+        return None
+
+
+def _as_bearer(shown: bytes) -> bytes:
+    """The name of the scheme may be written in any case."""
+    return b"Bearer " + shown[7:] if shown[:7].lower() == b"bearer " else shown
+
+
+def _name_of(host: str) -> str:
+    """The name in a Host header, without the port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] if host.count(":") == 1 else host
+
+
+def _add_headers(headers: MutableHeaders, path: str) -> None:
+    headers["X-Content-Type-Options"] = "nosniff"
+    headers["Referrer-Policy"] = "no-referrer"
+    headers["Content-Security-Policy"] = POLICY
+    if path.startswith("/api"):
+        headers["Cache-Control"] = "no-store"

@@ -1,0 +1,75 @@
+"""What routes work with: the settings, the store, and the engine in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+from fastapi import Depends, Query, Request
+
+from groundswell.errors import RunNotFound
+from groundswell.experiments.simulations.reading import Readings
+from groundswell.web.background import Background
+from groundswell.web.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from groundswell.engine.records import RunRecord
+    from groundswell.store.journal import Store
+
+T = TypeVar("T")
+
+HEAVY_AT_ONCE = 4
+"""Threads for what takes long: exports, large batches, estimates. Other requests must not wait for them."""
+
+
+class Services:
+    """One server's own. What is quick is read on the loop itself, since a thread would cost more than the look."""
+
+    def __init__(self, settings: ServerSettings, background: Background) -> None:
+        assert settings.model is not None, "settings are to be prepared first"
+        self.settings = settings
+        self.background = background
+        self.model = settings.model
+        self.began = time.monotonic()
+        self.closing = asyncio.Event()
+        """Set when the server is about to stop: streams end then."""
+        self.streams = 0
+        self._heavy = ThreadPoolExecutor(HEAVY_AT_ONCE, thread_name_prefix="groundswell-heavy")
+
+    @property
+    def store(self) -> Store:
+        """The store."""
+        return self.background.store
+
+    @property
+    def readings(self) -> Readings:
+        """Batches and simulations, as they are shown."""
+        return Readings(self.store)
+
+    def run(self, id_: str) -> RunRecord:
+        """A run by its id; raises `RunNotFound`."""
+        record = self.store.runs.find(id_)
+        if record is None or record.id != id_:
+            raise RunNotFound(f"no run {id_!r}: GET /api/runs lists those there are")
+        return record
+
+    async def heavy(self, work: Callable[[], T]) -> T:
+        """Do long work in a thread, a few at a time."""
+        return await asyncio.get_running_loop().run_in_executor(self._heavy, work)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._heavy.shutdown(wait=True, cancel_futures=True)
+
+
+async def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+Here = Annotated[Services, Depends(_services)]
+Limit = Annotated[int, Query(ge=1, le=1000, description="how many at the most")]
+Offset = Annotated[int, Query(ge=0, le=1_000_000_000, description="how many to leave out before them")]

@@ -1,0 +1,175 @@
+"""Starts the server, and stops it. Importing this needs none of the packages of the extra `web`."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import importlib.util
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from groundswell import compose
+from groundswell.errors import SettingsError
+from groundswell.loop import new_event_loop, tuned_collector
+from groundswell.web.settings import ServerSettings, prepared
+
+if TYPE_CHECKING:
+    from uvicorn import Server
+
+    from groundswell.web.services import Services
+
+NEEDED = ("fastapi", "uvicorn")
+DRAIN = 3
+"""Seconds that answers under way have when the server stops."""
+WAITING = 1024
+
+
+def serve(settings: ServerSettings, *, ready: Callable[[str], None] | None = None) -> None:
+    """Serve until SIGINT or SIGTERM. `ready` is told the address once it can be called."""
+    settings = _checked(settings)
+    listening = _listen(settings.host, settings.port)
+    with _services(settings) as services, tuned_collector():
+        server = _server(services, ready, _address(listening))
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(server.serve([listening]))
+
+
+class Running:
+    """A server on a thread of its own."""
+
+    def __init__(self, url: str, services: Services) -> None:
+        self.url = url
+        self.services = services
+
+
+@contextmanager
+def running(settings: ServerSettings) -> Iterator[Running]:
+    """A server that runs while the block does, for code that does something else meanwhile."""
+    settings = _checked(settings)
+    listening = _listen(settings.host, settings.port)
+    with _services(settings) as services:
+        begun = threading.Event()
+        server = _server(services, lambda _: begun.set(), "")
+        thread = threading.Thread(target=_serve_here, args=(server, listening, begun), name="groundswell-web")
+        thread.start()
+        begun.wait()
+        try:
+            yield Running(_address(listening), services)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _serve_here(server: Server, listening: socket.socket, begun: threading.Event) -> None:
+    try:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(server.serve([listening]))
+    finally:
+        begun.set()
+
+
+def _checked(settings: ServerSettings) -> ServerSettings:
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise SettingsError(
+            f"serving needs the package {' and '.join(missing)}: install it with `pip install 'groundswell[web]'`"
+        )
+    return prepared(settings)
+
+
+@contextmanager
+def _services(settings: ServerSettings) -> Iterator[Services]:
+    """The engine in the background, from start to end."""
+    from groundswell.web.background import Background
+    from groundswell.web.services import Services
+
+    background = Background(
+        lambda: compose.open(settings.store, account=settings.account, max_concurrent=settings.max_concurrent),
+        running=settings.max_running,
+        waiting=settings.max_waiting,
+        patience=settings.stop_patience,
+    )
+    background.start()
+    services = Services(settings, background)
+    try:
+        yield services
+    finally:
+        services.close()
+        background.close()
+
+
+def _server(services: Services, ready: Callable[[str], None] | None, address: str) -> Server:
+    import uvicorn
+
+    from groundswell.web.app import create_app, guarded
+
+    class Stoppable(uvicorn.Server):
+        """Ends streams before it waits for answers that are under way, and says when it is ready.
+
+        Signals are not repeated when it has stopped, as they are by default: the runs are yet to be stopped then.
+        """
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            if threading.current_thread() is not threading.main_thread():
+                yield
+                return
+            before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                yield
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if ready is not None:
+                ready(address)
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            services.closing.set()
+            await super().shutdown(sockets)
+
+    settings = services.settings
+    return Stoppable(
+        uvicorn.Config(
+            guarded(create_app(services), settings),
+            lifespan="off",
+            http="httptools",
+            ws="none",
+            access_log=settings.verbose,
+            log_level="info" if settings.verbose else "warning",
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=DRAIN,
+        )
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; an error names what to change."""
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, kind, number)
+    except OSError as error:
+        raise SettingsError(f"--host {host}: {error.strerror or error}", field="host") from error
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(WAITING)
+    except OSError as error:
+        listening.close()
+        taken = f"port {port} of {host} is taken: give another --port, or 0 for a free one"
+        other = f"cannot listen on {host}, port {port}: {error.strerror or error}"
+        raise SettingsError(taken if error.errno == errno.EADDRINUSE else other, field="port") from error
+    listening.setblocking(False)
+    return listening
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,187 @@
+"""/api/simulations: simulations one by one, those of batches and those on their own; and how they go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from groundswell.engine.records import RunRecord
+from groundswell.engine.run import RunOptions
+from groundswell.errors import RunNotFound
+from groundswell.experiments.simulations.batch import Single
+from groundswell.experiments.simulations.driving import converse
+from groundswell.experiments.simulations.reading import (
+    BATCH,
+    SINGLE,
+    Found,
+    Readings,
+    SimulationShown,
+    batch_id,
+    simulation_id,
+    timestamp,
+)
+from groundswell.web.batches import Told, check_models, entities_of
+from groundswell.web.envelope import ApiError, page, success
+from groundswell.web.requests import ContinueBody, SimulationBody
+from groundswell.web.schema import answers, errors
+from groundswell.web.services import Here, Limit, Offset, Services
+
+router = APIRouter(prefix="/api/simulations", tags=["simulations"])
+
+
+class StartedAlone(msgspec.Struct, frozen=True):
+    """A simulation that was begun; its run can be followed and cancelled under /api/runs."""
+
+    id: str
+    run_id: str
+    message: str
+
+
+@router.get(
+    "",
+    summary="Get all simulations",
+    responses={**answers(list[SimulationShown], "those of the newest runs first", paged=True), **errors(404)},
+)
+async def list_all(
+    here: Here,
+    batch_id: Annotated[str | None, Query(max_length=100, description="only those of this batch")] = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
+) -> Response:
+    """Those that have begun, of batches and on their own; the header X-Total-Count says how many there are."""
+    return await here.heavy(lambda: _listed(here, batch_id, limit, offset))
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Create a simulation on its own",
+    responses={**answers(StartedAlone, "it was started", status=201), **errors(429, body=True)},
+)
+async def create(here: Here, body: SimulationBody) -> Response:
+    """The entities speak in the order in which they are given."""
+    entities = await entities_of(here, body)
+    single = body.made(entities, here.settings)
+    await check_models(here, single.simulation.rules.model, entities)
+    return await _started(here, single, body.seed, body.options)
+
+
+@router.get(
+    "/{simulation_id}",
+    summary="Get a specific simulation",
+    responses={**answers(SimulationShown, "the simulation"), **errors(404)},
+)
+async def get(here: Here, simulation_id: str) -> Response:
+    """`content` is empty until it has ended well."""
+    return success(_shown(here, here.readings.find_simulation(simulation_id)))
+
+
+@router.post(
+    "/{simulation_id}/continue",
+    status_code=201,
+    summary="Go on with a simulation that has ended",
+    responses={**answers(StartedAlone, "it goes on", status=201), **errors(404, 409, 429, body=True)},
+)
+async def go_on(here: Here, simulation_id: str, body: ContinueBody) -> Response:
+    """A new simulation begins with what was said in the old one; its metadata says which one it `continues`."""
+    found = here.readings.find_simulation(simulation_id)
+    shown = _shown(here, found)
+    if shown.status != "completed":
+        raise ApiError(409, f"simulation {simulation_id} has no talk to go on with: it is {shown.status}")
+    before, talked = here.readings.talk(found)
+    single = body.made(simulation_id, before, talked.lines, here.settings)
+    await check_models(here, before.rules.model, before.entities)
+    return await _started(here, single, body.seed, RunOptions(unattended=True))
+
+
+@router.delete(
+    "/{simulation_id}",
+    summary="Delete a simulation",
+    responses={**answers(Told, "it is gone"), **errors(404, 409)},
+)
+async def delete(here: Here, simulation_id: str) -> Response:
+    """Those of a batch go with their batch alone."""
+    found = here.readings.find_simulation(simulation_id)
+    _shown(here, found)
+    if found.record.driver == BATCH:
+        name = batch_id(found.record)
+        raise ApiError(409, f"simulation {simulation_id} belongs to {name}: delete that batch, with all there is in it")
+    await here.background.delete(found.record)
+    return success(Told(f"Simulation {simulation_id} deleted successfully"))
+
+
+async def _started(here: Services, single: Single, seed: int, options: RunOptions) -> Response:
+    record = await here.background.plan(converse, single, seed=seed, options=options)
+    return success(StartedAlone(simulation_id(record, 1), record.id, "Simulation started"), 201)
+
+
+def _shown(here: Services, found: Found) -> SimulationShown:
+    """A simulation, also one on its own that waits for its turn."""
+    try:
+        return here.readings.simulation(found)
+    except RunNotFound:
+        if found.record.driver != SINGLE or found.number != 1:
+            raise
+    return _not_begun(here, found.record)
+
+
+def _not_begun(here: Services, record: RunRecord) -> SimulationShown:
+    """A simulation on its own of which nothing but the settings is there."""
+    assert record.settings is not None
+    single = msgspec.json.decode(record.settings, type=Single)
+    spec, state = single.simulation, here.store.runs.state(record)
+    waits = state in ("pending", "running", "interrupted")
+    more = {} if single.continues is None else {"continues": single.continues}
+    turns = {"n_turns": spec.rules.n_turns, "simulation_rounds": spec.rules.simulation_rounds, "final_turn_number": 0}
+    return SimulationShown(
+        id=simulation_id(record, 1),
+        sequence_number=1,
+        timestamp=timestamp(record.created_at),
+        status="in_progress" if waits else "failed",
+        interaction_type=spec.interaction_type,
+        entity_ids=tuple(entity.id for entity in spec.entities),
+        content="",
+        metadata={**single.metadata, **more, **turns},
+        lines=(),
+        answers=(),
+        error=None if waits else record.error or f"it was {state} before it began",
+    )
+
+
+def _listed(here: Services, batch: str | None, limit: int, offset: int) -> Response:
+    readings = here.readings
+    if batch is not None:
+        record = readings.find(batch)
+        some = readings.simulations(record, offset + 1, offset + limit)
+        return page(list(some), record.counters.planned)
+    runs = here.store.runs.planned(drivers=(BATCH, SINGLE))
+    sizes = [(id_, max(many, 1) if driver == SINGLE else many) for id_, driver, many in runs]
+    some = (each for id_, first, last in _parts(sizes, limit, offset) for each in _of(here, readings, id_, first, last))
+    return page(list(some), sum(many for _, many in sizes))
+
+
+def _parts(sizes: list[tuple[str, int]], limit: int, offset: int) -> Iterator[tuple[str, int, int]]:
+    """Which simulations of which runs a page shows: id, the first number and the last."""
+    for id_, many in sizes:
+        if offset >= many:
+            offset -= many
+            continue
+        if limit <= 0:
+            return
+        taken = min(limit, many - offset)
+        yield id_, offset + 1, offset + taken
+        limit, offset = limit - taken, 0
+
+
+def _of(here: Services, readings: Readings, id_: str, first: int, last: int) -> Iterator[SimulationShown]:
+    record = here.store.runs.find(id_)
+    if record is None:
+        return
+    if record.driver == SINGLE:
+        yield _shown(here, Found(record, 1))
+    else:
+        yield from readings.simulations(record, first, last)
