@@ -1,8 +1,8 @@
 """Do intervals hold although the same entities answer again and again, and influence each other?
 
 `python bench/answers.py` (a minute; `--quick`). Entities have opinions that differ (standard deviation `spread`, where
-single answers to the same thing have 1), talk in combinations drawn without repeats, four for each entity on average,
-and then answer. A talk has a mood that all of it share (0.5). What the others do to an answer:
+single answers to the same thing have 1), talk in combinations drawn without repeats, four for each entity on average
+(`--talks`), and then answer. A talk has a mood that all of it share (0.5). What the others do to an answer:
 
   none    nothing: an entity answers by its own opinion
   pull    half the mean opinion of the others is added
@@ -10,12 +10,12 @@ and then answer. A talk has a mood that all of it share (0.5). What the others d
 
 How often intervals at 95% hold the truth:
 
-  plain     the interval of so many independent answers, which they are not
-  entities  with entities as clusters
-  two-way   with entities and combinations as clusters (Cameron, Gelbach and Miller)
-  ours      what is reported: `mean`, `share`, `difference` and `difference_of_shares`; a share is 30% and 5% here, and
-            differences are between two halves of the entities that do not differ
-  found     how often `bearing` says at 5% that they do
+  plain    the interval of so many independent answers, which they are not
+  one-way  with entities as clusters
+  two-way  with entities and combinations as clusters (Cameron, Gelbach and Miller)
+  ours     what is reported: `mean`, `share`, `difference` and `difference_of_shares`; a share is 30% and 5% here, and
+           differences are between two halves of the entities that do not differ
+  found    how often `bearing` says at 5% that they do
 
 Figures go to bench/out/answers.json.
 """
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 OUT = Path(__file__).parent / "out"
 ENTITIES, SIZES, SPREADS, OTHERS = (10, 20, 50), (2, 3), (0.5, 1.0), ("none", "pull", "agree")
-MOOD, EACH, RATES = 0.5, 4, (0.3, 0.05)
-COLUMNS = ("plain", "entities", "two-way", "ours", "share", "rare", "diff", "sharediff", "found")
+MOOD, RATES = 0.5, (0.3, 0.05)
+COLUMNS = ("plain", "one-way", "two-way", "ours", "share", "rare", "diff", "sharediff", "found")
 
 
 class Scene(NamedTuple):
@@ -55,11 +55,12 @@ class Scene(NamedTuple):
     size: int
     spread: float
     others: str
+    talks: int
 
 
 def answers(scene: Scene, random: np.random.Generator) -> Rows:
     """What all answer; the mean is 0."""
-    count = min(possible(scene.entities, scene.size), scene.entities * EACH // scene.size)
+    count = min(possible(scene.entities, scene.size), scene.entities * scene.talks // scene.size)
     talks = np.array(list(draw(scene.entities, scene.size, count, int(random.integers(2**40)))))
     opinions = scene.spread * random.normal(size=scene.entities)[talks]
     rest = (opinions.sum(axis=1, keepdims=True) - opinions) / (scene.size - 1)
@@ -94,7 +95,7 @@ def usual(found: Rows) -> dict[str, bool]:
     t = float(stdtrit(people - 1, 0.975))
     return {
         "plain": abs(middle) <= float(stdtrit(n - 1, 0.975)) * sqrt(float((scores**2).sum()) * n / (n - 1)),
-        "entities": abs(middle) <= t * sqrt(float((own**2).sum()) * people / (people - 1)),
+        "one-way": abs(middle) <= t * sqrt(float((own**2).sum()) * people / (people - 1)),
         "two-way": abs(middle) <= t * sqrt(two_way([found], [scores])),
     }
 
@@ -131,11 +132,14 @@ def measured(scene: Scene, runs: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
-    runs = 40 if parser.parse_args().quick else 300
+    parser.add_argument("--talks", type=int, default=4, help="how many an entity takes part in")
+    parser.add_argument("--entities", type=int, nargs="*", default=ENTITIES)
+    options = parser.parse_args()
+    runs = 40 if options.quick else 300
     print(f"intervals at 95%, {runs} batches each; a simulation error of {sqrt(0.95 * 0.05 / runs):.1%}")
     print("entities  size  spread  others" + "".join(f"{name:>10}" for name in COLUMNS))
     kept = []
-    for scene in (Scene(*each) for each in product(ENTITIES, SIZES, SPREADS, OTHERS)):
+    for scene in (Scene(*each, options.talks) for each in product(options.entities, SIZES, SPREADS, OTHERS)):
         found = measured(scene, runs)
         kept.append({**scene._asdict(), **found})
         print(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import importlib.util
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -34,10 +35,7 @@ def serve(settings: ServerSettings, *, ready: Callable[[str], None] | None = Non
     with _services(settings) as services, tuned_collector():
         server = _server(services, ready, _address(listening))
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            try:
-                runner.run(server.serve([listening]))
-            except KeyboardInterrupt:  # the server has stopped in good order, and then repeats the signal
-                return
+            runner.run(server.serve([listening]))
 
 
 class Running:
@@ -110,7 +108,22 @@ def _server(services: Services, ready: Callable[[str], None] | None, address: st
     from groundswell.web.app import create_app, guarded
 
     class Stoppable(uvicorn.Server):
-        """Ends streams before it waits for answers that are under way, and says when it is ready."""
+        """Ends streams before it waits for answers that are under way, and says when it is ready.
+
+        Signals are not repeated when it has stopped, as they are by default: the runs are yet to be stopped then.
+        """
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            if threading.current_thread() is not threading.main_thread():
+                yield
+                return
+            before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                yield
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)

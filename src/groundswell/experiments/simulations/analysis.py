@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from groundswell.experiments.simulations import prompts
 from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.dimensions import divisions
 from groundswell.experiments.simulations.needed import check_figures
@@ -68,6 +69,7 @@ class Analysis(msgspec.Struct, frozen=True):
     missing       missing simulations by the kind of their fault
     combinations  how many different combinations of entities there are: text where it is too large for JSON
     met           how many of them the usable simulations have
+    prompts       a hash of what entities are told: figures of batches with different ones are not comparable
     questions     one for each of the questionnaire; none where there is none
     """
 
@@ -81,6 +83,7 @@ class Analysis(msgspec.Struct, frozen=True):
     style: Style
     language: str
     models: list[str]
+    prompts: str
     lines: LineFigures
     entities: list[EntityFigures]
     questions: list[QuestionFigures]
@@ -160,6 +163,7 @@ class Tally:
             style=rules.style,
             language=rules.language,
             models=_models(batch),
+            prompts=prompts.digest(),
             lines=self._lines(),
             entities=[_entity(entity.id, entity.name, self._said[at]) for at, entity in enumerate(batch.entities)],
             questions=[
