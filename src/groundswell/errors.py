@@ -8,7 +8,7 @@
     │   ├── ForeignAwait            a program awaited something that is not one of the three traps
     │   └── ReplayMismatch          a program asks something else than its journal recorded
     ├── RunError                    a run could not be opened, or could not go on
-    │   ├── RunNotFound
+    │   ├── RunNotFound             (a NotFound too)
     │   ├── RunBusy                 another process is working on it
     │   ├── SourceChanged           driver or programs changed since the run was started
     │   ├── TrialMissing            a result was asked for where there is none (carries the Fault)
@@ -25,6 +25,9 @@
     │   │   └── NoBatches           the account's batches do not work: another way must be taken
     │   ├── WaveUnsure              it may have been sent, or not: `adopt` finds out
     │   └── WaveOutOfReach          it was sent, and cannot be looked at now: it stays open (carries the Fault)
+    ├── NotFound                    there is nothing of that id
+    │   └── RunNotFound             (a RunError too)
+    ├── Conflict                    an id is taken
     └── SettingsError               a setting, flag or file is wrong; the message names it
 
 Errors of other packages are turned into one of these at the boundary where they arise.
@@ -89,7 +92,15 @@ class RunError(GroundswellError):
     """A run could not be opened or could not go on."""
 
 
-class RunNotFound(RunError):
+class NotFound(GroundswellError):
+    """There is nothing of that id."""
+
+
+class Conflict(GroundswellError):
+    """An id is taken. The message names it and says what to do."""
+
+
+class RunNotFound(RunError, NotFound):
     """No run of that name or id is in the store."""
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from groundswell.store.schema import documents, reading, writing
 
 LOOK_UP = 500
+ANY: Mapping[str, str] = {}
 
 
 class Document(NamedTuple):
@@ -25,6 +26,71 @@ class Document(NamedTuple):
     updated_at: float
 
 
+class Changing:
+    """Documents within one transaction: what is read here stays so until what is written here is there."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def add(self, *new: tuple[str, str, str]) -> list[str]:
+        """Add documents, each (kind, id, body), all or none; returns the ids that are taken, if any are."""
+        taken = [id_ for kind, id_, _ in new if self._is_there(kind, id_)]
+        taken += _repeated([(kind, id_) for kind, id_, _ in new])
+        if taken or not new:
+            return list(dict.fromkeys(taken))
+        now = time.time()
+        last = max(self._last(kind) for kind in {kind for kind, _, _ in new})
+        rows = [
+            {"kind": kind, "id": id_, "number": last + at, "body": body, "created_at": now, "updated_at": now}
+            for at, (kind, id_, body) in enumerate(new, start=1)
+        ]
+        self._connection.execute(sa.insert(documents), rows)
+        return []
+
+    def change(self, kind: str, id_: str, body: str) -> bool:
+        """Replace the body of a document; returns whether it is there."""
+        changed = sa.update(documents).where(documents.c.kind == kind, documents.c.id == id_)
+        return self._connection.execute(changed.values(body=body, updated_at=time.time())).rowcount > 0
+
+    def delete(self, kind: str, *ids: str) -> int:
+        """Remove documents; returns how many were there."""
+        return sum(
+            self._connection.execute(
+                sa.delete(documents).where(documents.c.kind == kind, documents.c.id.in_(ids[at : at + LOOK_UP]))
+            ).rowcount
+            for at in range(0, len(ids), LOOK_UP)
+        )
+
+    def find(self, kind: str, *ids: str) -> dict[str, Document]:
+        """Those of the documents that are there, by their ids."""
+        found: dict[str, Document] = {}
+        for at in range(0, len(ids), LOOK_UP):
+            some = documents.c.id.in_(ids[at : at + LOOK_UP])
+            rows = self._connection.execute(_columns().where(documents.c.kind == kind, some))
+            found.update((row.id, Document(*row)) for row in rows)
+        return found
+
+    def list(
+        self, kind: str, *, limit: int | None = None, offset: int = 0, having: Mapping[str, str] = ANY
+    ) -> Sequence[Document]:
+        """The documents of a kind, in the order in which they were added; those `having` these values in their body."""
+        query = _columns().where(*_matching(kind, having)).order_by(documents.c.number)
+        return [Document(*row) for row in self._connection.execute(query.limit(limit).offset(offset))]
+
+    def count(self, kind: str, *, having: Mapping[str, str] = ANY) -> int:
+        """How many documents of a kind there are."""
+        query = sa.select(sa.func.count()).select_from(documents).where(*_matching(kind, having))
+        return int(self._connection.execute(query).scalar_one())
+
+    def _is_there(self, kind: str, id_: str) -> bool:
+        query = sa.select(documents.c.number).where(documents.c.kind == kind, documents.c.id == id_)
+        return self._connection.execute(query).first() is not None
+
+    def _last(self, kind: str) -> int:
+        query = sa.select(sa.func.max(documents.c.number)).where(documents.c.kind == kind)
+        return self._connection.execute(query).scalar() or 0
+
+
 class Documents:
     """The documents of a store. Calls are short and synchronous, and may be made in any thread."""
 
@@ -32,67 +98,53 @@ class Documents:
         self._engine = engine
         self.path = path
 
+    @contextmanager
+    def changing(self) -> Iterator[Changing]:
+        """One transaction for several steps; an error within undoes them all."""
+        with writing(self._engine, self.path) as connection:
+            yield Changing(connection)
+
     def add(self, *new: tuple[str, str, str]) -> list[str]:
         """Add documents, each (kind, id, body), all or none; returns the ids that are taken, if any are."""
-        now = time.time()
-        with self._write() as connection:
-            taken = [id_ for kind, id_, _ in new if self._number_of(connection, kind, id_) is not None]
-            taken += _repeated([(kind, id_) for kind, id_, _ in new])
-            if taken:
-                return list(dict.fromkeys(taken))
-            last = connection.execute(sa.select(sa.func.max(documents.c.number))).scalar() or 0
-            rows = [
-                {"kind": kind, "id": id_, "number": last + at, "body": body, "created_at": now, "updated_at": now}
-                for at, (kind, id_, body) in enumerate(new, start=1)
-            ]
-            if rows:
-                connection.execute(sa.insert(documents), rows)
-        return []
+        with self.changing() as held:
+            return held.add(*new)
 
     def change(self, kind: str, id_: str, body: str) -> bool:
         """Replace the body of a document; returns whether it is there."""
-        with self._write() as connection:
-            changed = sa.update(documents).where(documents.c.kind == kind, documents.c.id == id_)
-            return connection.execute(changed.values(body=body, updated_at=time.time())).rowcount > 0
+        with self.changing() as held:
+            return held.change(kind, id_, body)
 
     def delete(self, kind: str, *ids: str) -> int:
         """Remove documents; returns how many were there."""
-        with self._write() as connection:
-            return sum(
-                connection.execute(
-                    sa.delete(documents).where(documents.c.kind == kind, documents.c.id.in_(ids[at : at + LOOK_UP]))
-                ).rowcount
-                for at in range(0, len(ids), LOOK_UP)
-            )
+        with self.changing() as held:
+            return held.delete(kind, *ids)
 
     def find(self, kind: str, *ids: str) -> dict[str, Document]:
         """Those of the documents that are there, by their ids."""
-        found: dict[str, Document] = {}
-        with reading(self._engine, self.path) as connection:
-            for at in range(0, len(ids), LOOK_UP):
-                some = documents.c.id.in_(ids[at : at + LOOK_UP])
-                rows = connection.execute(_columns().where(documents.c.kind == kind, some))
-                found.update((row.id, Document(*row)) for row in rows)
-        return found
+        with self._reading() as held:
+            return held.find(kind, *ids)
 
-    def list(self, kind: str, *, limit: int | None = None, offset: int = 0) -> Sequence[Document]:
-        """The documents of a kind, in the order in which they were added."""
-        query = _columns().where(documents.c.kind == kind).order_by(documents.c.number)
-        with reading(self._engine, self.path) as connection:
-            return [Document(*row) for row in connection.execute(query.limit(limit).offset(offset))]
+    def list(
+        self, kind: str, *, limit: int | None = None, offset: int = 0, having: Mapping[str, str] = ANY
+    ) -> Sequence[Document]:
+        """The documents of a kind, in the order in which they were added; those `having` these values in their body."""
+        with self._reading() as held:
+            return held.list(kind, limit=limit, offset=offset, having=having)
 
-    def count(self, kind: str) -> int:
+    def count(self, kind: str, *, having: Mapping[str, str] = ANY) -> int:
         """How many documents of a kind there are."""
-        query = sa.select(sa.func.count()).select_from(documents).where(documents.c.kind == kind)
+        with self._reading() as held:
+            return held.count(kind, having=having)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Changing]:
         with reading(self._engine, self.path) as connection:
-            return int(connection.execute(query).scalar_one())
+            yield Changing(connection)
 
-    def _number_of(self, connection: sa.Connection, kind: str, id_: str) -> int | None:
-        query = sa.select(documents.c.number).where(documents.c.kind == kind, documents.c.id == id_)
-        return connection.execute(query).scalar()
 
-    def _write(self) -> AbstractContextManager[sa.Connection]:
-        return writing(self._engine, self.path)
+def _matching(kind: str, having: Mapping[str, str]) -> list[sa.ColumnElement[bool]]:
+    body = sa.type_coerce(documents.c.body, sa.JSON)
+    return [documents.c.kind == kind, *(body[field].as_string() == value for field, value in having.items())]
 
 
 def _columns() -> sa.Select[Any]:

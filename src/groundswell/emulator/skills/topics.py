@@ -35,7 +35,9 @@ def topic_in(brief: str, said: Sequence[str]) -> str:
     for text in (brief, *said[:1]):
         match = _NAMED.search(text[:4000])
         if match is not None:
-            named = _DISCUSS.sub("", (match[1] or match[2]).strip())
+            named = (match[1] or match[2]).strip()
+            inner = _NAMED.search(named)  # "Context: a panel discussion about bees" is about bees
+            named = _DISCUSS.sub("", (inner[1] or inner[2]).strip() if inner is not None else named)
             return _COMPANY.sub("", named) or DEFAULT
     return keyword(said[-1]) if said else DEFAULT
 

@@ -114,7 +114,7 @@ def _cue(spec: Simulation, messages: Sequence[Message]) -> str:
     """What makes an entity speak that has heard nothing since it spoke last."""
     if len(messages) > 1:
         return say("speaker", "go_on")
-    return say("speaker", "opening" if len(spec.entities) > 1 else "begin")
+    return say("speaker", "opening" if len(spec.entities) > 1 else "begin", context=spec.context)
 
 
 def _own(spec: Simulation, line: Line) -> str:

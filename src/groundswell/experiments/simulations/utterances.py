@@ -10,6 +10,8 @@ _THOUGHT = re.compile(r"\s*(\*{1,2})(?=[^\s*])([^*]+)\1(?!\*)\s*(.*)", re.DOTALL
 _UNCLOSED = re.compile(r"\s*\*(?=[^\s*])([^*]*)", re.DOTALL)
 _WHOLE_LINE = re.compile(r"^[ \t]*\*(?=[^\s*])([^*\n]+)\*[ \t]*$", re.MULTILINE)
 _OPENING, _CLOSING = '"“„«', '"”“»'
+NO_THOUGHT = ("", "thought", "private thought", "thinking")
+"""What a small model writes that copies the form and thinks nothing."""
 
 
 class Utterance(NamedTuple):
@@ -59,7 +61,8 @@ def utterance(text: str, *, thoughts: bool) -> Utterance:
         thought, rest = "", text
     more = [each.strip() for each in _WHOLE_LINE.findall(rest)]
     rest = _WHOLE_LINE.sub("", rest) if more else rest
-    return Utterance(_unquoted(rest.strip()), " ".join([*([thought] if thought else []), *more]))
+    private = [each for each in (thought, *more) if each.casefold() not in NO_THOUGHT]
+    return Utterance(_unquoted(rest.strip()), " ".join(private))
 
 
 def own(text: str, place: int, names: Sequence[str], *, thoughts: bool) -> tuple[Utterance, bool]:

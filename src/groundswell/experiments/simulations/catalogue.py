@@ -1,0 +1,289 @@
+"""The catalogue: the entity types and entities of a store, kept so that every entity fits its type."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, get_args
+
+import msgspec
+
+from groundswell.errors import Conflict, NotFound, SettingsError
+from groundswell.experiments.simulations.entities import Entity, EntityType
+from groundswell.experiments.simulations.templates import names_of_templates, template
+from groundswell.store.documents import Changing, Documents
+
+TYPE = "entity_type"
+ENTITY = "entity"
+KEPT = "kept"
+"""Of every run that made entities: the ids of those that were added to the store."""
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+"""What ids are made of: nothing that could be taken for something else."""
+NAMED = 20
+"""So many ids are named in a message; of the rest, how many there are."""
+
+OnConflict = Literal["error", "skip", "replace"]
+
+
+class Brought(msgspec.Struct, frozen=True):
+    """What became of the types and entities of a file: how many were added, replaced and left as they were."""
+
+    types_added: int = 0
+    types_replaced: int = 0
+    types_skipped: int = 0
+    added: int = 0
+    replaced: int = 0
+    skipped: int = 0
+
+
+class Catalogue:
+    """The entity types and entities of a store. Calls are short and synchronous, and may be made in any thread."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    def types(self, limit: int | None = None, offset: int = 0) -> list[EntityType]:
+        """The types, in the order in which they were added."""
+        found = self._documents.list(TYPE, limit=limit, offset=offset)
+        return [_type_of(document.body) for document in found]
+
+    def type(self, id_: str) -> EntityType:
+        """One type; raises `NotFound`."""
+        found = self._documents.find(TYPE, id_)
+        if id_ not in found:
+            raise NotFound(f"no entity type {id_!r}{_templates_too(id_)}")
+        return _type_of(found[id_].body)
+
+    def types_by_id(self, ids: Iterable[str]) -> dict[str, EntityType]:
+        """Those of the types that are there."""
+        return {id_: _type_of(found.body) for id_, found in self._documents.find(TYPE, *dict.fromkeys(ids)).items()}
+
+    def type_named(self, name: str) -> EntityType:
+        """The type of this id. The name of a template will do: its type is added to the store first, once."""
+        if name in names_of_templates():
+            self._documents.add((TYPE, name, _body(template(name))))  # taken: then it is there, maybe changed
+        return self.type(name)
+
+    def add_type(self, new: EntityType) -> EntityType:
+        """Add a type; raises `Conflict` if its id is taken."""
+        if self._documents.add((TYPE, new.id, _body(new))):
+            raise Conflict(f"there is an entity type {new.id!r} already: change that one, or give another id")
+        return new
+
+    def change_type(self, changed: EntityType) -> EntityType:
+        """Replace a type. Refused if one of its entities would not fit any more."""
+        with self._documents.changing() as held:
+            if not held.change(TYPE, changed.id, _body(changed)):
+                raise NotFound(f"no entity type {changed.id!r}")
+            _check_members(held, changed)
+        return changed
+
+    def delete_type(self, id_: str, *, with_entities: bool = False) -> int:
+        """Remove a type. Refused while it has entities, unless they may go too; returns how many went."""
+        with self._documents.changing() as held:
+            members = [document.id for document in held.list(ENTITY, having={"entity_type_id": id_})]
+            if not held.delete(TYPE, id_):
+                raise NotFound(f"no entity type {id_!r}")
+            if members and not with_entities:
+                count = "1 entity has" if len(members) == 1 else f"{len(members):,} entities have"
+                raise SettingsError(
+                    f"entity type {id_!r}: {count} this type; delete them first, or say that they go too",
+                    field="with_entities",
+                )
+            return held.delete(ENTITY, *members)
+
+    def entities(self, limit: int | None = None, offset: int = 0, entity_type_id: str | None = None) -> list[Entity]:
+        """The entities, in the order in which they were added: all, or those of a type."""
+        having = {} if entity_type_id is None else {"entity_type_id": entity_type_id}
+        found = self._documents.list(ENTITY, limit=limit, offset=offset, having=having)
+        return [_entity_of(document.body) for document in found]
+
+    def entity(self, id_: str) -> Entity:
+        """One entity; raises `NotFound`."""
+        found = self._documents.find(ENTITY, id_)
+        if id_ not in found:
+            raise NotFound(f"no entity {id_!r}")
+        return _entity_of(found[id_].body)
+
+    def many(self, ids: Sequence[str]) -> list[Entity]:
+        """Entities in the order asked; an error names all that are not there."""
+        found = self._documents.find(ENTITY, *dict.fromkeys(ids))
+        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in found]
+        if missing:
+            raise SettingsError(
+                f"entity_ids: there {'is no entity' if len(missing) == 1 else 'are no entities'} "
+                + ", ".join(map(repr, missing)),
+                field="entity_ids",
+            )
+        return [_entity_of(found[id_].body) for id_ in ids]
+
+    def add_entities(self, *entities: Entity) -> list[Entity]:
+        """Add entities, all or none. Raises `Conflict` if an id is taken, `SettingsError` if one does not fit."""
+        with self._documents.changing() as held:
+            _check_fit(held, entities)
+            if taken := held.add(*(_document(entity) for entity in entities)):
+                raise Conflict(f"{_taken(taken)}: change {_them(taken)}, or give other ids")
+        return list(entities)
+
+    def change_entity(self, changed: Entity) -> Entity:
+        """Replace an entity."""
+        with self._documents.changing() as held:
+            _check_fit(held, [changed])
+            if not held.change(ENTITY, changed.id, _body(changed)):
+                raise NotFound(f"no entity {changed.id!r}")
+        return changed
+
+    def delete_entity(self, *ids: str) -> int:
+        """Remove entities, all or none; `NotFound` names all that are not there. Returns how many there were."""
+        with self._documents.changing() as held:
+            found = held.find(ENTITY, *ids)
+            if missing := [id_ for id_ in dict.fromkeys(ids) if id_ not in found]:
+                raise NotFound(f"no {'entity' if len(missing) == 1 else 'entities'} {_listed(missing)}")
+            return held.delete(ENTITY, *found)
+
+    def count_types(self) -> int:
+        """How many types there are."""
+        return self._documents.count(TYPE)
+
+    def count_entities(self, entity_type_id: str | None = None) -> int:
+        """How many entities there are: all, or those of a type."""
+        having = {} if entity_type_id is None else {"entity_type_id": entity_type_id}
+        return self._documents.count(ENTITY, having=having)
+
+    def bring(
+        self, types: Sequence[EntityType], entities: Sequence[Entity], on_conflict: OnConflict = "error"
+    ) -> Brought:
+        """Add types and entities that may be there already, all or none.
+
+        What is there is an error, stays as it is (`skip`) or is replaced (`replace`).
+        """
+        if on_conflict not in get_args(OnConflict):
+            raise SettingsError(
+                f"on_conflict {on_conflict!r}: there are {', '.join(get_args(OnConflict))}", field="on_conflict"
+            )
+        with self._documents.changing() as held:
+            kinds = _put(held, [(TYPE, each.id, _body(each)) for each in types], on_conflict)
+            _check_fit(held, entities)
+            people = _put(held, [_document(each) for each in entities], on_conflict)
+            if on_conflict == "replace":
+                for each in types:
+                    _check_members(held, each)
+        return Brought(*kinds, *people)
+
+    def keep(self, run_id: str, entities: Sequence[Entity]) -> list[Entity]:
+        """Add the entities that a run made, each once ever: those kept before stay as they are, or gone.
+
+        What was kept is written down in the same transaction, so that neither a crash nor a resumed run repeats it.
+        """
+        with self._documents.changing() as held:
+            marker = held.find(KEPT, run_id).get(run_id)
+            before: list[str] = [] if marker is None else msgspec.json.decode(marker.body)
+            fresh = [entity for entity in entities if entity.id not in set(before)]
+            _check_fit(held, fresh)
+            if taken := held.add(*(_document(entity) for entity in fresh)):
+                raise Conflict(f"{_taken(taken)}: run {run_id} cannot keep what it wrote; delete {_them(taken)} first")
+            body = msgspec.json.encode([*before, *(entity.id for entity in fresh)]).decode()
+            if not held.change(KEPT, run_id, body):
+                held.add((KEPT, run_id, body))
+        return fresh
+
+
+def new_entity_id() -> str:
+    """An id for an entity that was given none."""
+    return f"entity-{_random()}"
+
+
+def new_type_id() -> str:
+    """An id for a type that was given none."""
+    return f"type-{_random()}"
+
+
+def _random() -> str:
+    return "".join(secrets.choice(LETTERS) for _ in range(10))
+
+
+def _put(held: Changing, wanted: Sequence[tuple[str, str, str]], on_conflict: OnConflict) -> tuple[int, int, int]:
+    """Add documents, or what is to be done about those there; how many were added, replaced and skipped."""
+    if not wanted:
+        return 0, 0, 0
+    there = held.find(wanted[0][0], *(id_ for _, id_, _ in wanted))
+    known = [id_ for _, id_, _ in wanted if id_ in there]
+    if known and on_conflict == "error":
+        raise Conflict(f"{_taken(known)}: skip or replace {_them(known)}, or give other ids")
+    if twice := held.add(*(each for each in wanted if each[1] not in there)):
+        raise Conflict(f"{_listed(twice)}: given twice")
+    if on_conflict == "skip":
+        return len(wanted) - len(known), 0, len(known)
+    for kind, id_, body in wanted:
+        if id_ in there:
+            held.change(kind, id_, body)
+    return len(wanted) - len(known), len(known), 0
+
+
+def _check_fit(held: Changing, entities: Sequence[Entity]) -> None:
+    """Refuse entities whose type is not there, or does not allow their attributes."""
+    wanted = dict.fromkeys(entity.entity_type_id for entity in entities if entity.entity_type_id is not None)
+    types = {id_: _type_of(found.body) for id_, found in held.find(TYPE, *wanted).items()}
+    for entity in entities:
+        if entity.entity_type_id is not None:
+            _check_one(entity, types)
+
+
+def _check_one(entity: Entity, types: Mapping[str, EntityType]) -> None:
+    type_ = types.get(entity.entity_type_id or "")
+    if type_ is None:
+        raise SettingsError(
+            f"entity_type_id: there is no entity type {entity.entity_type_id!r}"
+            + _templates_too(entity.entity_type_id or ""),
+            field="entity_type_id",
+        )
+    try:
+        type_.check(entity.attributes)
+    except SettingsError as error:
+        raise SettingsError(f"entity {entity.id!r}: {error}", field=error.field) from error
+
+
+def _check_members(held: Changing, type_: EntityType) -> None:
+    """Refuse a type that one of its entities does not fit."""
+    for document in held.list(ENTITY, having={"entity_type_id": type_.id}):
+        entity = _entity_of(document.body)
+        try:
+            type_.check(entity.attributes)
+        except SettingsError as error:
+            raise SettingsError(
+                f"dimensions: entity {entity.id!r} would not fit any more: {error}; change or delete it first",
+                field="dimensions",
+            ) from error
+
+
+def _templates_too(id_: str) -> str:
+    return "; a template of this name can be added as one" if id_ in names_of_templates() else ""
+
+
+def _taken(ids: Sequence[str]) -> str:
+    return f"{_listed(ids)}: {'this id is' if len(ids) == 1 else 'these ids are'} taken"
+
+
+def _them(ids: Sequence[str]) -> str:
+    return "that one" if len(ids) == 1 else "those"
+
+
+def _listed(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
+    return ", ".join(map(repr, ids[:NAMED])) + more
+
+
+def _document(entity: Entity) -> tuple[str, str, str]:
+    return ENTITY, entity.id, _body(entity)
+
+
+def _body(thing: EntityType | Entity) -> str:
+    return msgspec.json.encode(thing).decode()
+
+
+def _type_of(body: str) -> EntityType:
+    return msgspec.json.decode(body, type=EntityType)
+
+
+def _entity_of(body: str) -> Entity:
+    return msgspec.json.decode(body, type=Entity)

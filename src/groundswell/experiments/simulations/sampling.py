@@ -1,0 +1,137 @@
+"""Entities drawn from the distributions of their type. Pure: the same seed, type and number give the same entity.
+
+boolean      true for the share `true_percentage`; half where none is given
+categorical  by `weights`; equally likely where there are none
+int, float   uniform: every whole number, both ends included, or every point is as likely as any other
+             normal: the mean is the middle, the standard deviation a sixth of the range; what falls outside is drawn
+             again, so that nothing piles up at the ends
+             skewed: Beta(2, 5) on the range: most often a fifth of the way up, two in seven on average, thinning out
+             towards the upper end
+text         nothing: a model writes it
+
+Whole numbers that are normal or skewed are drawn from half below the range to half above it and rounded, so that the
+ends have as much room as every other number. Other numbers are rounded to a ten-thousandth of the range or less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import floor, log10
+from random import Random
+
+from groundswell.errors import SettingsError
+from groundswell.experiments.simulations.entities import LONGEST_NAME, Dimension, Entity, EntityType, Value
+
+MOST_SAMPLED = 100_000
+LONGEST_ID = 64
+
+
+def sample(type_: EntityType, count: int, seed: int, first: int = 1) -> list[Entity]:
+    """So many entities of a type, numbered from `first` on."""
+    if not 1 <= count <= MOST_SAMPLED:
+        raise SettingsError(f"count {count}: must be from 1 to {MOST_SAMPLED:,}", field="count")
+    if not 1 <= first <= 10**9:
+        raise SettingsError(f"first {first}: must be from 1 to 1,000,000,000", field="first")
+    names = Names(type_, seed)
+    return [
+        Entity(
+            id=sampled_id(type_, seed, number),
+            name=names.of(number),
+            attributes=profile(type_, seed, number),
+            entity_type_id=type_.id,
+        )
+        for number in range(first, first + count)
+    ]
+
+
+def profile(type_: EntityType, seed: int, number: int) -> dict[str, Value]:
+    """The attributes of one entity. Every dimension has a generator of its own: a new one changes no other."""
+    return {
+        dimension.name: _DRAW[dimension.type](dimension, Random(f"{seed}/{type_.id}/{number}/{dimension.name}"))
+        for dimension in type_.dimensions
+        if dimension.type != "text"
+    }
+
+
+def sampled_id(type_: EntityType, seed: int, number: int) -> str:
+    """The id of a sampled entity: type, seed and number, which is all that it follows from."""
+    end = f"-{seed}-{number}"
+    return type_.id[: LONGEST_ID - len(end)] + end
+
+
+class Names:
+    """The names of a type, shuffled, one for each number. When all are used up they come again, with a number: `Ana 2`.
+
+    A type that has none gives its own name and the number: `Human 1`, `Human 2`.
+    """
+
+    def __init__(self, type_: EntityType, seed: int) -> None:
+        self._type = type_
+        self._seed = seed
+        self._names = list(dict.fromkeys(type_.names))
+        self._orders: dict[int, list[str]] = {}
+
+    def of(self, number: int) -> str:
+        """The name of the entity of this number, from 1 on."""
+        if not self._names:
+            return _numbered(self._type.name, number)
+        turn, place = divmod(number - 1, len(self._names))
+        name = self._order(turn)[place]
+        return name if turn == 0 else _numbered(name, turn + 1)
+
+    def _order(self, turn: int) -> list[str]:
+        if turn not in self._orders:
+            shuffled = self._names.copy()
+            Random(f"{self._seed}/{self._type.id}/names/{turn}").shuffle(shuffled)
+            self._orders = {turn: shuffled}  # numbers come one after the other: no other turn is needed again
+        return self._orders[turn]
+
+
+def _numbered(name: str, number: int) -> str:
+    end = f" {number}"
+    return name[: LONGEST_NAME - len(end)] + end
+
+
+def _boolean(dimension: Dimension, rng: Random) -> bool:
+    share = 0.5 if dimension.true_percentage is None else dimension.true_percentage
+    return rng.random() < share
+
+
+def _categorical(dimension: Dimension, rng: Random) -> str:
+    return rng.choices(dimension.options, dimension.weights)[0]
+
+
+def _int(dimension: Dimension, rng: Random) -> int:
+    low, high = int(dimension.min_value or 0), int(dimension.max_value or 0)
+    if dimension.distribution in (None, "uniform"):
+        return rng.randint(low, high)
+    drawn = _spread(dimension, low - 0.5, high + 0.5, (high - low) / 6, rng)
+    return min(max(floor(drawn + 0.5), low), high)
+
+
+def _float(dimension: Dimension, rng: Random) -> float:
+    low, high = float(dimension.min_value or 0), float(dimension.max_value or 0)
+    if low == high:
+        return low
+    drawn = _spread(dimension, low, high, (high - low) / 6, rng)
+    return min(max(round(drawn, 4 - floor(log10(high - low))), low), high)
+
+
+def _spread(dimension: Dimension, low: float, high: float, deviation: float, rng: Random) -> float:
+    """A number between two ends, by the distribution of a dimension."""
+    if dimension.distribution == "normal":
+        while not low <= (drawn := rng.normalvariate((low + high) / 2, deviation)) <= high:
+            pass
+        return drawn
+    if dimension.distribution == "skewed":
+        share = sorted(rng.random() for _ in range(6))[1]  # the second least of six is a draw from Beta(2, 5)
+        return low + (high - low) * share
+    return low + (high - low) * rng.random()
+
+
+_DRAW: Mapping[str, Callable[[Dimension, Random], Value]] = {
+    "boolean": _boolean,
+    "categorical": _categorical,
+    "int": _int,
+    "float": _float,
+}

@@ -1,0 +1,301 @@
+"""Entities written by a model: the program that writes one, and the driver that writes many.
+
+A model left alone writes the same few people again and again. So every entity is given its attributes first, sampled
+from the distributions of its type; the model writes who that is: a name, a description and what is free text. With
+`free`, the model chooses the attributes too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import msgspec
+
+from groundswell.engine.run import Run
+from groundswell.errors import MalformedReply, SettingsError
+from groundswell.estimate.declared import estimates
+from groundswell.estimate.figures import Estimate
+from groundswell.estimate.sample import rehearse
+from groundswell.experiments.settled import carry_out, settled
+from groundswell.experiments.simulations.catalogue import Catalogue
+from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType, Value, check_text
+from groundswell.experiments.simulations.sampling import profile
+from groundswell.program.request import Chat, ChatOptions, Fault, assistant, user
+from groundswell.program.trial import Trial, program
+
+MOST_WRITTEN = 10_000
+LONGEST_WISHES = 10_000
+REPLIES = (60, 300)
+"""How many tokens a written entity has, for estimates."""
+EXAMPLES = 3
+
+DESCRIBE = (
+    "Write a name, and a description of two to four sentences in the third person: concrete, believable, free of "
+    "clichés, and in keeping with everything above."
+)
+ANOTHER = "Do not take the first name that comes to mind. For the style, where that fits, but make up another: {names}."
+
+
+class Writing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is written, and by whom. `wishes` is what else they should be like, in words."""
+
+    type: EntityType
+    count: int
+    model: str
+    wishes: str = ""
+    free: bool = False
+    temperature: float | None = None
+    max_tokens: int = 1_000
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= MOST_WRITTEN:
+            raise SettingsError(f"count {self.count}: must be from 1 to {MOST_WRITTEN:,}", field="count")
+        if not self.model.strip():
+            raise SettingsError("model: give one as provider/model", field="model")
+        check_text(self.wishes, "wishes", LONGEST_WISHES)
+        if self.temperature is not None and not 0 <= self.temperature <= 2:
+            raise SettingsError(f"temperature {self.temperature}: must be from 0 to 2", field="temperature")
+        if not 1 <= self.max_tokens <= 100_000:
+            raise SettingsError(f"max_tokens {self.max_tokens}: must be from 1 to 100,000", field="max_tokens")
+
+
+class Sketch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one trial is given: the type without its names, the attributes that are settled, and names for the style."""
+
+    number: int
+    type: EntityType
+    attributes: dict[str, Value]
+    names: tuple[str, ...]
+    model: str
+    wishes: str = ""
+    temperature: float | None = None
+    max_tokens: int = 1_000
+
+    @property
+    def open(self) -> list[Dimension]:
+        """The dimensions that the model writes."""
+        return [dimension for dimension in self.type.dimensions if dimension.name not in self.attributes]
+
+
+class Draft(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a model wrote."""
+
+    name: str
+    description: str
+    attributes: dict[str, Value] = {}
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What came of it. `same_name` counts those that share their name with an earlier one; they are kept all the same.
+
+    `faults` says how many are missing for which reason; what was cut short is neither usable nor missing.
+    """
+
+    entities: tuple[Entity, ...]
+    planned: int
+    usable: int
+    missing: int
+    same_name: int
+    faults: dict[str, int]
+
+
+@program("simulations/write", version=1)
+async def write_one(trial: Trial, spec: Sketch) -> Draft:
+    """Ask for one entity; what does not fit its type is told to the model and asked for once more."""
+    options: ChatOptions = {
+        "schema": schema_of(spec),
+        "temperature": spec.temperature,
+        "max_tokens": spec.max_tokens,
+    }
+    messages = [user(brief_of(spec))]
+    first = await trial.ask(spec.model, messages, label="writer", **options)
+    draft = read(first.text, spec)
+    if isinstance(draft, Draft):
+        return draft
+    said = [assistant(first.text)] if first.text else []
+    told = user(f"That was not valid: {draft}. Reply with the whole JSON again, put right.")
+    second = await trial.ask(spec.model, [*messages, *said, told], label="writer", **options)
+    draft = read(second.text, spec)
+    if isinstance(draft, Draft):
+        return draft
+    raise MalformedReply(f"entity of type {spec.type.name!r}", draft, second.text)
+
+
+def brief_of(spec: Sketch) -> str:
+    """What a model is told."""
+    type_ = spec.type
+    given = [each for each in type_.dimensions if each.name in spec.attributes]
+    parts = [f"Make up one for a simulation: {type_.name}.", type_.description]
+    if given:
+        parts.append("This is settled:")
+        parts += [f"- {each.name}: {_shown(spec.attributes[each.name])}{_explained(each)}" for each in given]
+    if spec.wishes.strip():
+        parts.append(f"What is wanted besides: {spec.wishes.strip()}")
+    parts += ["", DESCRIBE]
+    if spec.names:
+        parts.append(ANOTHER.format(names=", ".join(spec.names)))
+    form = '"name" and "description"'
+    if spec.open:
+        parts.append("Write these attributes too:")
+        parts += [f"- {each.name}{_allowed(each)}{_explained(each)}" for each in spec.open]
+        form = '"name", "description" and "attributes", an object with the attributes above'
+    parts.append(f"Reply with a JSON object alone: {form}.")
+    return "\n".join(part for at, part in enumerate(parts) if part or at > 1)
+
+
+def schema_of(spec: Sketch) -> dict[str, Any]:
+    """The JSON schema of a reply."""
+    properties: dict[str, Any] = {"name": {"type": "string"}, "description": {"type": "string"}}
+    if spec.open:
+        properties["attributes"] = _object({dimension.name: _schema(dimension) for dimension in spec.open})
+    return _object(properties)
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _schema(dimension: Dimension) -> dict[str, Any]:
+    """What a value may be, as far as a schema can say it. Numbers are bounded; what remains is checked on reading."""
+    if dimension.type == "boolean":
+        return {"type": "boolean"}
+    if dimension.type == "categorical":
+        return {"type": "string", "enum": list(dimension.options)}
+    if dimension.type == "text":
+        return {"type": "string"}
+    low, high = dimension.min_value or 0, dimension.max_value or 0
+    if dimension.type == "int":
+        return {"type": "integer", "minimum": int(low), "maximum": int(high)}
+    return {"type": "number", "minimum": low, "maximum": high}
+
+
+def read(text: str, spec: Sketch) -> Draft | str:
+    """What a model wrote, or what is wrong with it."""
+    bare = text.strip()
+    if bare.startswith("```") and bare.endswith("```") and "\n" in bare:
+        bare = bare[bare.index("\n") + 1 : -3]
+    try:
+        draft = msgspec.json.decode(bare, type=Draft)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        return str(error).rstrip(".")
+    attributes = {name: _as_meant(spec.type.dimension(name), value) for name, value in draft.attributes.items()}
+    draft = Draft(" ".join(draft.name.split()), draft.description.strip(), attributes)
+    return _problem(draft, spec) or draft
+
+
+def _problem(draft: Draft, spec: Sketch) -> str | None:
+    """What keeps a draft from being an entity."""
+    wanted = [dimension.name for dimension in spec.open]
+    if lacking := [name for name in wanted if name not in draft.attributes]:
+        return f"attributes: {', '.join(lacking)} missing"
+    if strange := [name for name in draft.attributes if name not in wanted]:
+        return f"attributes: {', '.join(strange)} not asked for"
+    if not draft.description:
+        return "description: it is empty"
+    try:
+        spec.type.check(draft.attributes)
+        entity_of(draft, spec, "entity")
+    except SettingsError as error:
+        return str(error)
+    empty = [name for name in wanted if draft.attributes[name] == "" and _is_text(spec.type, name)]
+    return f"attributes: {', '.join(empty)} empty" if empty else None
+
+
+def _is_text(type_: EntityType, name: str) -> bool:
+    dimension = type_.dimension(name)
+    return dimension is not None and dimension.type == "text"
+
+
+def _as_meant(dimension: Dimension | None, value: Value) -> Value:
+    """A whole number that was written as 35.0, and text without the space around it."""
+    if dimension is None:
+        return value
+    if dimension.type == "int" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value.strip() if dimension.type == "text" and isinstance(value, str) else value
+
+
+def entity_of(draft: Draft, spec: Sketch, id_: str) -> Entity:
+    """The entity that a model wrote, with what was settled before."""
+    both = {**spec.attributes, **draft.attributes}
+    attributes = {dimension.name: both[dimension.name] for dimension in spec.type.dimensions if dimension.name in both}
+    return Entity(id_, draft.name, draft.description, attributes, spec.type.id)
+
+
+def sketches_of(settings: Writing, seed: int) -> Iterator[Sketch]:
+    """What every trial is given. Sends nothing."""
+    bare = msgspec.structs.replace(settings.type, names=())
+    for number in range(1, settings.count + 1):
+        rng = Random(f"{seed}/{bare.id}/{number}/examples")
+        yield Sketch(
+            number,
+            bare,
+            {} if settings.free else profile(bare, seed, number),
+            tuple(rng.sample(settings.type.names, min(EXAMPLES, len(settings.type.names)))),
+            settings.model,
+            settings.wishes,
+            settings.temperature,
+            settings.max_tokens,
+        )
+
+
+async def write(run: Run, settings: Writing) -> Written:
+    """Write all entities; one that cannot be had does not keep the others back."""
+    run.lane_of(Chat(settings.model, ()))  # a name that leads nowhere is told before anything is sent
+    seed = run.record.seed
+    await carry_out(run, write_one, sketches_of(settings, seed))
+    entities: list[Entity] = []
+    faults = Counter[str]()
+    sketches = ((sketch, sketch) for sketch in sketches_of(settings, seed))
+    async for sketch, _, found in settled(run, write_one, sketches):
+        if isinstance(found, Draft):
+            entities.append(entity_of(found, sketch, f"entity-{run.record.id}-{sketch.number}"))
+        elif isinstance(found, Fault):
+            faults[found.kind.value] += 1
+    names = {entity.name.casefold() for entity in entities}
+    return Written(
+        entities=tuple(entities),
+        planned=settings.count,
+        usable=len(entities),
+        missing=faults.total(),
+        same_name=len(entities) - len(names),
+        faults=dict(faults.most_common()),
+    )
+
+
+@estimates(write)
+def expected(settings: Writing) -> Estimate:
+    """What writing would use."""
+    return rehearse(write_one, sketches_of(settings, 0), replies=REPLIES)
+
+
+def keep(catalogue: Catalogue, written: Written, run_id: str) -> list[Entity]:
+    """Add the entities that a run wrote to the store, each once ever; returns those that were added now."""
+    return catalogue.keep(run_id, written.entities)
+
+
+def _shown(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _allowed(dimension: Dimension) -> str:
+    """What a value may be, for people and for models that get no schema."""
+    if dimension.type == "boolean":
+        return ": true or false"
+    if dimension.type == "categorical":
+        return f": one of {', '.join(map(repr, dimension.options))}"
+    if dimension.type == "text":
+        return ": text"
+    return f": a {'whole ' * (dimension.type == 'int')}number from {dimension.min_value:g} to {dimension.max_value:g}"
+
+
+def _explained(dimension: Dimension) -> str:
+    return f" ({dimension.description.rstrip('.')})" if dimension.description else ""
