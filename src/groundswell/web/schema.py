@@ -39,10 +39,7 @@ def answers(kind: Any, what: str, *, status: int = 200, example: Any = None, pag
     schema = {
         "type": "object",
         "required": ["status", "data"],
-        "properties": {
-            "status": {"const": "success"},
-            "data": msgspec.json.schema_components([kind], ref_template=REF)[0][0],
-        },
+        "properties": {"status": {"const": "success"}, "data": data},
     }
     content: dict[str, Any] = {"schema": schema}
     if example is not None:

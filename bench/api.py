@@ -1,0 +1,286 @@
+"""The API while it is busy: `python bench/api.py` (a minute or two), `--quick` (a tenth of the batch).
+
+A server (`groundswell serve`) carries out a batch of 1,000 simulations against an emulator over HTTP; meanwhile 200
+clients, each on a connection of its own, call the API. Server, emulator and clients are three processes here.
+
+  alone      the batch with no client at all: what the clients cost it
+  polling    every client calls some route, and waits a second on average before the next: 200 a second in all
+  flat out   no client ever waits: what the server can bear. Then a request waits for 199 others, whatever is served
+
+Routes are drawn by the weights below; the same seed draws the same. A table for each: calls, failures, median, 95th and
+99th percentile, the longest, in milliseconds. Exports are apart: they take as long as there is to write. Figures go to
+bench/out/api.json. The goal is a median below 50 ms for polling clients, exports apart, and no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyreqwest.client import Client, ClientBuilder
+from pyreqwest.exceptions import PyreqwestError
+from pyreqwest.proxy import ProxyBuilder
+
+import groundswell
+from emulator import memory_of
+from live import cpu_of_all
+
+OUT = Path(__file__).parent / "out"
+CLIENTS, ENTITIES, TURNS, LATENCY = 200, 60, 8, "0.2"
+THINKING = 1.0
+FLAT_OUT = 10.0
+GOAL = 50.0
+EXPORT = "export"
+ROUTES: dict[str, tuple[int, str]] = {
+    "batch list": (20, "/api/batch-simulations?limit=20"),
+    "batch progress": (20, "/api/batch-simulations?limit=1"),
+    "simulations, a page": (15, "/api/simulations?batch_id={batch}&limit=20&offset={offset}"),
+    "one simulation": (15, "/api/simulations/{simulation}"),
+    "run": (10, "/api/runs/{run}"),
+    "entities, a page": (10, "/api/entities?limit=20"),
+    "health": (5, "/api/health"),
+    "one more estimate": (2, "POST /api/batch-simulations/estimate"),
+    "whole batch": (1, "/api/batch-simulations/{batch}"),
+    EXPORT: (1, "/api/batch-simulations/{batch}/export?format=csv"),
+}
+
+Took = dict[str, list[float]]
+
+
+class Site(NamedTuple):
+    """A server, a batch on it, and how many simulations that has."""
+
+    url: str
+    batch: str
+    size: int
+
+    def path(self, route: str, chance: random.Random) -> str:
+        """A call of a route."""
+        begun = chance.randrange(1, max(2, self.size // 20))
+        run = self.batch.removeprefix("batch-")
+        return ROUTES[route][1].format(batch=self.batch, run=run, simulation=f"sim-{run}-{begun}", offset=begun)
+
+
+def body(simulations: int, name: str) -> dict[str, Any]:
+    """A batch of pairs."""
+    return {
+        "name": name,
+        "context": "A panel discussion about the price of bread",
+        "entity_ids": [f"e{number}" for number in range(ENTITIES)],
+        "interaction_size": 2,
+        "num_simulations": simulations,
+        "n_turns": TURNS,
+        "model": "openai/gpt-4o-mini",
+        "seed": len(name),
+    }
+
+
+async def send(client: Client, site: Site, path: str, given: Any = None) -> Any:
+    """Call the API; raises if that fails. Bodies are read whole."""
+    if path.startswith("POST ") or given is not None:
+        call = client.post(site.url + path.removeprefix("POST ")).body_json(given or body(10, "estimate"))
+    else:
+        call = client.get(site.url + path)
+    response = await call.build().send()
+    read = await response.bytes()
+    if response.status >= 400:
+        raise RuntimeError(f"{path}: {response.status} {bytes(read)[:200]!r}")
+    return read
+
+
+async def one_client(site: Site, took: Took, failed: list[str], number: int, ends: asyncio.Event, think: float) -> None:
+    """Call routes until it is over."""
+    chance = random.Random(number)
+    names, weights = list(ROUTES), [weight for weight, _ in ROUTES.values()]
+    async with connection() as client:
+        if think:
+            await asyncio.sleep(chance.uniform(0, 2 * think))
+        while not ends.is_set():
+            route = chance.choices(names, weights)[0]
+            start = time.perf_counter()
+            try:
+                await send(client, site, site.path(route, chance))
+            except (PyreqwestError, RuntimeError) as error:
+                failed.append(f"{route}: {error}")
+            else:
+                took[route].append((time.perf_counter() - start) * 1000)
+            if think:
+                await asyncio.sleep(chance.uniform(0, 2 * think))
+
+
+def connection() -> Client:
+    """A client with one connection."""
+    return (
+        ClientBuilder()
+        .max_connections(1)
+        .timeout(timedelta(seconds=120))
+        .proxy(ProxyBuilder.custom(lambda _: None))
+        .build()
+    )
+
+
+async def clients(site: Site, think: float, ends: asyncio.Event) -> tuple[Took, list[str]]:
+    """All clients at once, until it is over."""
+    took: Took = defaultdict(list)
+    failed: list[str] = []
+    await asyncio.gather(*(one_client(site, took, failed, number, ends, think) for number in range(CLIENTS)))
+    return took, failed
+
+
+async def carried_out(url: str, simulations: int, name: str, *, busy: bool) -> dict[str, Any]:
+    """Create a batch and wait for it, with or without clients; what it took, and what they met."""
+    async with connection() as client:
+        start, cpu = time.perf_counter(), cpu_of_all()
+        made = json.loads(
+            bytes(await send(client, Site(url, "", 0), "/api/batch-simulations", body(simulations, name)))
+        )
+        site, ends = Site(url, made["data"]["id"], simulations), asyncio.Event()
+        calling = asyncio.create_task(clients(site, THINKING, ends)) if busy else None
+        listed: dict[str, Any] = {"status": "pending"}
+        while listed["status"] in ("pending", "in_progress"):
+            await asyncio.sleep(0.5)
+            listed = json.loads(bytes(await send(client, site, "/api/batch-simulations?limit=1")))["data"][0]
+        row: dict[str, Any] = {"seconds": time.perf_counter() - start, "status": listed["status"]}
+        ends.set()
+        took, failed = await calling if calling is not None else ({}, [])
+        row["cores"] = (cpu_of_all() - cpu) / (time.perf_counter() - start)
+        return row | {"batch": site.batch, "completed": listed["progress"]["completed"], **summed_up(took, failed)}
+
+
+async def flat_out(url: str, batch: str, simulations: int) -> dict[str, Any]:
+    """All clients without a pause, for some seconds, on a server that has nothing else to do."""
+    ends = asyncio.Event()
+    asyncio.get_running_loop().call_later(FLAT_OUT, ends.set)
+    start = time.perf_counter()
+    took, failed = await clients(Site(url, batch, simulations), 0.0, ends)
+    every = sum(len(each) for each in took.values())
+    return {"per_second": every / (time.perf_counter() - start), **summed_up(took, failed)}
+
+
+def summed_up(took: Took, failed: list[str]) -> dict[str, Any]:
+    """Times by route, and of all but exports."""
+    rows = {route: spread(took[route]) for route in ROUTES if took.get(route)}
+    every = [each for route, times in took.items() if route != EXPORT for each in times]
+    return {"routes": rows, "all but exports": spread(every) if every else None, "failed": failed}
+
+
+def spread(times: list[float]) -> dict[str, float]:
+    """How times are spread."""
+    ordered = sorted(times)
+    return {
+        "calls": len(ordered),
+        "median": statistics.median(ordered),
+        "p95": ordered[int(len(ordered) * 0.95)],
+        "p99": ordered[int(len(ordered) * 0.99)],
+        "most": ordered[-1],
+    }
+
+
+def show(title: str, figures: dict[str, Any]) -> None:
+    """Print one table."""
+    print(f"\n{title}")
+    print(f"  {'':24}{'calls':>8}{'median':>9}{'95%':>9}{'99%':>9}{'longest':>9}  ms")
+    rows = dict(figures["routes"])
+    if figures["all but exports"] is not None:
+        rows["all but exports"] = figures["all but exports"]
+    for route, row in rows.items():
+        times = "".join(f"{row[key]:>9.1f}" for key in ("median", "p95", "p99", "most"))
+        print(f"  {route:24}{row['calls']:>8,}{times}")
+    print(f"  failures: {len(figures['failed'])}", *figures["failed"][:3], sep="\n    " if figures["failed"] else "")
+
+
+@contextmanager
+def process(arguments: list[str], variables: dict[str, str], ready: str) -> Iterator[subprocess.Popen[str]]:
+    """A command of ours that serves at an address, from when it does."""
+    command = [sys.executable, "-m", "groundswell", *arguments]
+    started = subprocess.Popen(command, env=variables, text=True, stdout=subprocess.DEVNULL)
+    try:
+        host, port = ready.rsplit("/", 1)[-1].split(":")
+        for _ in range(600):
+            with socket.socket() as trying:
+                if trying.connect_ex((host, int(port))) == 0:
+                    break
+            if started.poll() is not None:
+                raise SystemExit(f"{' '.join(arguments)} ended with {started.returncode}")
+            time.sleep(0.05)
+        yield started
+    finally:
+        started.terminate()
+        started.wait(20)
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as trying:
+        trying.bind(("127.0.0.1", 0))
+        return int(trying.getsockname()[1])
+
+
+async def measured(url: str, simulations: int) -> dict[str, Any]:
+    """All parts, one after another."""
+    async with connection() as client:
+        for number in range(ENTITIES):
+            entity = {"id": f"e{number}", "name": f"Person {number}", "description": "Has a view on bread."}
+            await send(client, Site(url, "", 0), "/api/entities", entity)
+    found = {"alone": await carried_out(url, simulations, "alone", busy=False)}
+    found["polling"] = await carried_out(url, simulations, "polling", busy=True)
+    found["flat out"] = await flat_out(url, found["polling"]["batch"], simulations)
+    return found
+
+
+def main() -> None:
+    """Measure, print, write down."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the batch")
+    simulations = 100 if parser.parse_args().quick else 1000
+    asked, serving = free_port(), free_port()
+    url, emulator = f"http://127.0.0.1:{serving}", f"http://127.0.0.1:{asked}"
+    variables = os.environ | {
+        "OPENAI_BASE_URL": f"{emulator}/v1",
+        "OPENAI_API_KEY": "any",
+        "PYTHONPATH": str(Path(groundswell.__file__).parents[1]),
+        "NO_PROXY": "*",
+        "no_proxy": "*",
+    }
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        stack.enter_context(
+            process(["emulate", "--port", str(asked), "--latency", LATENCY, "--for", "600"], variables, emulator)
+        )
+        store = str(Path(folder) / "api.db")
+        server = stack.enter_context(process(["serve", "--port", str(serving), "--store", store], variables, url))
+        found = asyncio.run(measured(url, simulations))
+        found["memory_mb"] = memory_of(server.pid)
+    alone, polling = found["alone"], found["polling"]
+    print(f"{simulations:,} simulations of {2 * TURNS} messages, {LATENCY} s each, 256 in flight at the most")
+    print(
+        f"  alone          {alone['seconds']:6.1f} s, {alone['completed']} completed, {alone['cores']:.1f} cores busy"
+    )
+    print(
+        f"  with clients   {polling['seconds']:6.1f} s, {polling['completed']} completed, {polling['cores']:.1f} cores "
+        f"busy: {polling['seconds'] / alone['seconds']:.2f} times as long"
+    )
+    show(f"{CLIENTS} clients that poll, one call a second each", polling)
+    show(f"{CLIENTS} clients flat out: {found['flat out']['per_second']:,.0f} calls a second", found["flat out"])
+    median = polling["all but exports"]["median"]
+    print(f"\nmedian {median:.1f} ms of a goal of {GOAL:.0f}; the server had {found['memory_mb']:.0f} MB at the most")
+    OUT.mkdir(exist_ok=True)
+    (OUT / "api.json").write_text(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()
