@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from groundswell.errors import GroundswellError, RunBusy, RunError, RunNotFound, SettingsError, StoreError
+from groundswell.errors import Conflict, GroundswellError, NotFound, RunBusy, RunError, SettingsError, StoreError
 
 log = logging.getLogger("groundswell.web")
 
@@ -81,11 +81,11 @@ async def _known(_: Request, error: Exception) -> Response:
     """An error of ours, with the status that it has in HTTP."""
     if isinstance(error, SettingsError):
         return failure(422, str(error), _fields(error.field, str(error)))
-    if isinstance(error, RunNotFound):
+    if isinstance(error, NotFound):
         return failure(404, str(error))
     if isinstance(error, RunBusy):
         return failure(409, "it is being worked on: wait until it has ended, or cancel it first")
-    if isinstance(error, RunError):
+    if isinstance(error, RunError | Conflict):
         return failure(409, str(error))
     log.error("%s: %s", type(error).__name__, error)
     if isinstance(error, StoreError):
