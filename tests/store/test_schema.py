@@ -56,6 +56,23 @@ def test_a_new_store_is_what_the_migrations_make(tmp_path: Path) -> None:
     assert revision_of(tmp_path / "new.db") == revision_of(tmp_path / "migrated.db") == REVISION
 
 
+@pytest.mark.parametrize("earlier", ["0001", "0002"])
+def test_an_older_store_is_brought_up_to_date_with_what_it_holds(tmp_path: Path, earlier: str) -> None:
+    path = tmp_path / "old.db"
+    engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        upgrade(connection, earlier)
+        connection.exec_driver_sql("INSERT INTO outcomes VALUES (7, NULL, '{}')")
+    assert revision_of(path) == earlier
+    open_database(tmp_path / "new.db").dispose()
+    open_database(path).dispose()
+    assert revision_of(path) == REVISION
+    assert schema_of(path) == schema_of(tmp_path / "new.db")
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT * FROM outcomes").fetchall() == [(7, None, "{}", None)]
+        assert connection.execute("SELECT * FROM documents").fetchall() == []
+
+
 def test_a_store_opens_again_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     open_database(path).dispose()

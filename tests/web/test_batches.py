@@ -226,7 +226,10 @@ def test_pages(api: Api) -> None:
 def test_a_client_that_goes_away_leaves_no_stream(api: Api) -> None:
     gate = gated("away")
     id_ = api.create(model="scripted/waits-away")
-    with httpx.Client(base_url=api.server.url) as other, other.stream("GET", f"/api/batch-simulations/{id_}/events") as r:
+    with (
+        httpx.Client(base_url=api.server.url) as other,
+        other.stream("GET", f"/api/batch-simulations/{id_}/events") as r,
+    ):
         next(r.iter_lines())
         assert api.server.services.streams == 1
     gate.open()

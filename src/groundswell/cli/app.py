@@ -9,7 +9,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from groundswell.cli import ask, batches, cache, doctor, emulate, game, map, models, power, run, runs, selftest
+from groundswell.cli import (
+    ask,
+    batches,
+    cache,
+    doctor,
+    emulate,
+    entities,
+    game,
+    map,
+    models,
+    power,
+    run,
+    runs,
+    selftest,
+)
 from groundswell.cli.options import VERBOSE
 from groundswell.cli.output import INTERRUPTED, exit_code, print_error
 from groundswell.errors import GroundswellError
@@ -36,6 +50,7 @@ app.command("ask")(ask.ask)
 app.command("map")(map.map_table)
 app.command("play")(game.play)
 app.command("compare")(game.compare)
+app.add_typer(entities.app, name="entities")
 app.command("power")(power.power)
 app.command("selftest")(selftest.selftest)
 app.command("run")(run.run)

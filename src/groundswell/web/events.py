@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from groundswell.errors import RunNotFound
 from groundswell.web.envelope import ApiError
@@ -36,15 +37,26 @@ class EventStream(StreamingResponse):
     """A stream that counts among those that are open, from its beginning to its end."""
 
     def __init__(self, services: Services, look: Callable[[], Moment]) -> None:
-        super().__init__(_told(services, look), media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
+        super().__init__(self._body(look), media_type=EVENTS, headers={"X-Accel-Buffering": "no"})
         self._services = services
+        self._counted = False
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        self._services.streams += 1
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._count(1)
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._services.streams -= 1
+            self._count(-1)
+
+    async def _body(self, look: Callable[[], Moment]) -> AsyncIterator[bytes]:
+        async for event in _told(self._services, look):
+            yield event
+        self._count(-1)  # before the client can know that it was the last
+
+    def _count(self, change: int) -> None:
+        if self._counted == (change < 0):
+            self._counted = change > 0
+            self._services.streams += change
 
 
 def stream(services: Services, look: Callable[[], Moment]) -> EventStream:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hmac
-from urllib.parse import urlsplit
+import logging
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from groundswell.web.envelope import failure
 from groundswell.web.settings import ServerSettings, is_loopback
+
+log = logging.getLogger("groundswell.web")
 
 HEALTH = "/api/health"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -35,15 +37,23 @@ class Guard:
         if scope["type"] != "http":
             return
         path: str = scope["path"]
+        whole = False
 
         async def sending(message: Message) -> None:
+            nonlocal whole
             if message["type"] == "http.response.start":
                 _add_headers(MutableHeaders(scope=message), path)
             await send(message)
+            whole = message["type"] == "http.response.body" and not message.get("more_body")
 
         refused = self._refusal(Headers(scope=scope), path, scope["method"])
         if refused is None:
-            await self._app(scope, receive, sending)
+            try:
+                await self._app(scope, receive, sending)
+            except Exception:
+                log.exception("%s %s failed", scope["method"], path)
+                if not whole:  # else the client was told, and its connection is good for more
+                    raise
             return
         status, why = refused
         shown = {"WWW-Authenticate": "Bearer"} if status == 401 else None
@@ -65,7 +75,8 @@ class Guard:
         host, origin = headers.get("host", ""), headers.get("origin")
         if not is_loopback(_name_of(host)):
             return 403, "the server has no token, so it answers to 127.0.0.1 and localhost alone"
-        if origin is not None and origin not in self._origins and urlsplit(origin).netloc.lower() != host.lower():
+        own = (f"http://{host.lower()}", f"https://{host.lower()}")
+        if origin is not None and origin not in self._origins and origin.lower() not in own:
             return 403, "pages of other sites may not use this server"
         return None
 

@@ -120,15 +120,15 @@ class Catalogue:
     def add_entities(self, *entities: Entity) -> list[Entity]:
         """Add entities, all or none. Raises `Conflict` if an id is taken, `SettingsError` if one does not fit."""
         with self._documents.changing() as held:
-            _check_fit(held, entities)
-            if taken := held.add(*(_document(entity) for entity in entities)):
+            fitted = _fitted(held, entities)
+            if taken := held.add(*(_document(entity) for entity in fitted)):
                 raise Conflict(f"{_taken(taken)}: change {_them(taken)}, or give other ids")
-        return list(entities)
+        return fitted
 
     def change_entity(self, changed: Entity) -> Entity:
         """Replace an entity."""
         with self._documents.changing() as held:
-            _check_fit(held, [changed])
+            [changed] = _fitted(held, [changed])
             if not held.change(ENTITY, changed.id, _body(changed)):
                 raise NotFound(f"no entity {changed.id!r}")
         return changed
@@ -163,8 +163,7 @@ class Catalogue:
             )
         with self._documents.changing() as held:
             kinds = _put(held, [(TYPE, each.id, _body(each)) for each in types], on_conflict)
-            _check_fit(held, entities)
-            people = _put(held, [_document(each) for each in entities], on_conflict)
+            people = _put(held, [_document(each) for each in _fitted(held, entities)], on_conflict)
             if on_conflict == "replace":
                 for each in types:
                     _check_members(held, each)
@@ -178,8 +177,8 @@ class Catalogue:
         with self._documents.changing() as held:
             marker = held.find(KEPT, run_id).get(run_id)
             before: list[str] = [] if marker is None else msgspec.json.decode(marker.body)
-            fresh = [entity for entity in entities if entity.id not in set(before)]
-            _check_fit(held, fresh)
+            known = set(before)
+            fresh = _fitted(held, [entity for entity in entities if entity.id not in known])
             if taken := held.add(*(_document(entity) for entity in fresh)):
                 raise Conflict(f"{_taken(taken)}: run {run_id} cannot keep what it wrote; delete {_them(taken)} first")
             body = msgspec.json.encode([*before, *(entity.id for entity in fresh)]).decode()
@@ -220,27 +219,31 @@ def _put(held: Changing, wanted: Sequence[tuple[str, str, str]], on_conflict: On
     return len(wanted) - len(known), len(known), 0
 
 
-def _check_fit(held: Changing, entities: Sequence[Entity]) -> None:
-    """Refuse entities whose type is not there, or does not allow their attributes."""
+def _fitted(held: Changing, entities: Sequence[Entity]) -> list[Entity]:
+    """Entities with their attributes in the order of their types' dimensions.
+
+    Those whose type is not there, or does not allow their attributes, are refused.
+    """
     wanted = dict.fromkeys(entity.entity_type_id for entity in entities if entity.entity_type_id is not None)
     types = {id_: _type_of(found.body) for id_, found in held.find(TYPE, *wanted).items()}
-    for entity in entities:
-        if entity.entity_type_id is not None:
-            _check_one(entity, types)
+    return [entity if entity.entity_type_id is None else _fitted_one(entity, types) for entity in entities]
 
 
-def _check_one(entity: Entity, types: Mapping[str, EntityType]) -> None:
+def _fitted_one(entity: Entity, types: Mapping[str, EntityType]) -> Entity:
     type_ = types.get(entity.entity_type_id or "")
     if type_ is None:
         raise SettingsError(
-            f"entity_type_id: there is no entity type {entity.entity_type_id!r}"
+            f"entity {entity.id!r}: entity_type_id: there is no entity type {entity.entity_type_id!r}"
             + _templates_too(entity.entity_type_id or ""),
             field="entity_type_id",
         )
+    given = entity.attributes
     try:
-        type_.check(entity.attributes)
+        type_.check(given)
     except SettingsError as error:
         raise SettingsError(f"entity {entity.id!r}: {error}", field=error.field) from error
+    ordered = {each.name: given[each.name] for each in type_.dimensions if each.name in given}
+    return msgspec.structs.replace(entity, attributes=ordered)
 
 
 def _check_members(held: Changing, type_: EntityType) -> None:

@@ -186,6 +186,8 @@ class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
         check_id(self.id, "id")
         check_name(self.name, "name")
         check_text(self.description, "description")
+        if self.model is not None and (not self.model.strip() or len(self.model) > 500 or not self.model.isprintable()):
+            raise SettingsError(f"model {self.model!r}: give one as provider/model, or leave it out", field="model")
         if len(self.attributes) > MOST_DIMENSIONS:
             raise SettingsError(
                 f"attributes: {len(self.attributes)} are too many: {MOST_DIMENSIONS} at the most", field="attributes"

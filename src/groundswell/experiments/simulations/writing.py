@@ -21,7 +21,7 @@ from groundswell.estimate.figures import Estimate
 from groundswell.estimate.sample import rehearse
 from groundswell.experiments.settled import carry_out, settled
 from groundswell.experiments.simulations.catalogue import Catalogue
-from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType, Value, check_text
+from groundswell.experiments.simulations.entities import LONGEST_NAME, Dimension, Entity, EntityType, Value, check_text
 from groundswell.experiments.simulations.sampling import profile
 from groundswell.program.request import Chat, ChatOptions, Fault, assistant, user
 from groundswell.program.trial import Trial, program
@@ -187,7 +187,8 @@ def read(text: str, spec: Sketch) -> Draft | str:
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         return str(error).rstrip(".")
     attributes = {name: _as_meant(spec.type.dimension(name), value) for name, value in draft.attributes.items()}
-    draft = Draft(" ".join(draft.name.split()), draft.description.strip(), attributes)
+    name = " ".join(draft.name.split())[:LONGEST_NAME].rstrip()  # one that runs on is cut: the rest may be good
+    draft = Draft(name, draft.description.strip(), attributes)
     return _problem(draft, spec) or draft
 
 

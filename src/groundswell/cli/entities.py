@@ -1,0 +1,291 @@
+"""`groundswell entities`: who talks in simulations; made by hand, sampled, written by a model, or brought along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundswell.cli import entity_types, entity_writing, output
+from groundswell.cli import entity_views as views
+from groundswell.cli.catalogued import catalogue_of, is_there, text_of
+from groundswell.cli.options import StoreFlags, takes
+from groundswell.errors import Conflict, SettingsError
+
+if TYPE_CHECKING:
+    from groundswell.experiments.simulations.entities import Entity, EntityType, Value
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id of an entity.", show_default=False)]
+TypeOrTemplate = Annotated[
+    str,
+    typer.Option(
+        "--type",
+        metavar="ID",
+        help="The id of an entity type, or the name of a template, which is added to the store first.",
+        show_default=False,
+    ),
+]
+OfType = Annotated[
+    str | None, typer.Option("--type", metavar="ID", help="Only entities of this type.", show_default=False)
+]
+Limit = Annotated[int, typer.Option(min=1, metavar="N", help="Show at most so many.")]
+Offset = Annotated[int, typer.Option(min=0, metavar="N", help="Leave out so many at the beginning.")]
+
+
+class FileFormat(StrEnum):
+    """What a file of entities can look like."""
+
+    JSON = "json"
+    CSV = "csv"
+
+
+class Taken(StrEnum):
+    """What to do about an entity that is there already."""
+
+    ERROR = "error"
+    SKIP = "skip"
+    REPLACE = "replace"
+
+
+Form = Annotated[
+    FileFormat | None,
+    typer.Option("--format", help="The form of the file, where its name does not say.", show_default=False),
+]
+
+app = typer.Typer(no_args_is_help=True, help="Make the entities that talk in simulations, look at them, exchange them.")
+app.add_typer(entity_types.app, name="types")
+
+
+@app.command("list")
+@takes(StoreFlags)
+def list_entities(flags: StoreFlags, *, of_type: OfType = None, limit: Limit = 50, offset: Offset = 0) -> None:
+    """List entities, in the order in which they were added."""
+    found: list[Entity] = []
+    total = 0
+    if is_there(flags.store):
+        with catalogue_of(flags.store) as catalogue:
+            found = catalogue.entities(limit, offset, of_type)
+            total = catalogue.count_entities(of_type)
+    if flags.json:
+        output.print_json({"total": total, "entities": found})
+    elif total:
+        views.print_entities(found, total)
+    elif of_type is not None:
+        output.line(f"no entities of type {of_type} in {flags.store}")
+    else:
+        views.say_what_to_do(flags.store)
+
+
+@app.command()
+@takes(StoreFlags)
+def show(flags: StoreFlags, entity: Id) -> None:
+    """Show an entity with all its attributes."""
+    with catalogue_of(flags.store) as catalogue:
+        found = catalogue.entity(entity)
+    if flags.json:
+        output.print_json(found)
+    else:
+        views.print_entity(found)
+
+
+@app.command()
+@takes(StoreFlags)
+def add(
+    flags: StoreFlags,
+    *,
+    name: Annotated[str, typer.Option(help="What it is called.", show_default=False)],
+    description: Annotated[str, typer.Option(help="Who it is, in a few sentences.", show_default=False)] = "",
+    of_type: Annotated[
+        str | None,
+        typer.Option("--type", metavar="ID", help="Its type, or the name of a template.", show_default=False),
+    ] = None,
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An attribute, as age=34. May be repeated.", show_default=False),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="The model that speaks for it.", show_default=False)
+    ] = None,
+    new_id: Annotated[
+        str | None, typer.Option("--id", help="Its id; one is made up where none is given.", show_default=False)
+    ] = None,
+) -> None:
+    """Add an entity by hand."""
+    from groundswell.experiments.simulations.catalogue import new_entity_id
+    from groundswell.experiments.simulations.entities import Entity
+
+    with catalogue_of(flags.store, make=True) as catalogue:
+        type_ = None if of_type is None else catalogue.type_named(of_type)
+        attributes = _attributes(attribute or (), type_)
+        made = Entity(new_id or new_entity_id(), name, description, attributes, of_type, model)
+        [added] = catalogue.add_entities(made)
+    if flags.json:
+        output.print_json(added)
+    else:
+        output.line(f"{added.name} is added as {added.id}")
+
+
+def _attributes(given: Sequence[str], type_: EntityType | None) -> dict[str, Value]:
+    from groundswell.experiments.simulations.files import value_of
+
+    found: dict[str, Value] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise SettingsError(f"--attribute {each}: write it as NAME=VALUE")
+        found[name] = value_of(value, None if type_ is None else type_.dimension(name))
+    return found
+
+
+@app.command()
+@takes(StoreFlags)
+def sample(
+    flags: StoreFlags,
+    *,
+    of_type: TypeOrTemplate,
+    count: Annotated[int, typer.Option(min=1, metavar="N", help="How many.")] = 10,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same entities, another one others.")] = 0,
+    first: Annotated[int, typer.Option(min=1, metavar="N", help="The number of the first: 11 goes on after ten.")] = 1,
+) -> None:
+    """Draw entities from the distributions of their type. No model is asked, so texts stay empty."""
+    from groundswell.experiments.simulations.sampling import sample as drawn
+
+    with catalogue_of(flags.store, make=True) as catalogue:
+        try:
+            added = catalogue.add_entities(*drawn(catalogue.type_named(of_type), count, seed, first))
+        except Conflict as error:
+            other = f"give another --seed, or go on with --first {first + count}"
+            raise Conflict(f"some of these were sampled before: {other} ({error})") from error
+    if flags.json:
+        output.print_json({"total": len(added), "entities": added})
+    else:
+        views.print_entities(added[:20], len(added[:20]))
+        output.say(f"{len(added):,} {'entity' if len(added) == 1 else 'entities'} of type {of_type} added")
+
+
+@app.command("import")
+@takes(StoreFlags)
+def import_file(
+    flags: StoreFlags,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON or CSV file.", show_default=False)],
+    *,
+    form: Form = None,
+    on_conflict: Annotated[
+        Taken, typer.Option(help="What to do about ids that are taken: nothing at all, skip them, or replace them.")
+    ] = Taken.ERROR,
+) -> None:
+    """Add the entities, and from JSON also the types, that a file holds: all of them, or none."""
+    from groundswell.experiments.simulations.files import read
+
+    wanted = _format(str(file), form)
+    text = text_of(file)
+    with catalogue_of(flags.store, make=True) as catalogue:
+        loaded = read(text, wanted.value, str(file), catalogue)
+        try:
+            brought = catalogue.bring(*loaded, on_conflict.value)
+        except Conflict as error:
+            raise Conflict(f"{file}: {error} (--on-conflict skip or replace)") from error
+    if flags.json:
+        output.print_json(brought)
+        return
+    also = output._also(replaced=brought.replaced, skipped=brought.skipped)
+    types = brought.types_added + brought.types_replaced
+    output.line(f"{brought.added:,} entities added{also}" + (f"; {types:,} types" if types else ""))
+
+
+@app.command()
+@takes(StoreFlags)
+def export(
+    flags: StoreFlags,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A JSON or CSV file, or - for standard output.", show_default=False)
+    ],
+    *,
+    form: Form = None,
+    of_type: OfType = None,
+) -> None:
+    """Write entities to a file: JSON with their types, or CSV with one row for each entity."""
+    if file == "-" and flags.json:
+        raise SettingsError("--json: standard output has room for one thing; give a file")
+    from groundswell.experiments.simulations.files import write_csv, write_json
+
+    wanted = _format(file, form)
+    with catalogue_of(flags.store) as catalogue:
+        types = catalogue.types() if of_type is None else [catalogue.type(of_type)]
+        entities = catalogue.entities(entity_type_id=of_type)
+    text = write_csv(entities) if wanted is FileFormat.CSV else write_json(types, entities)
+    if file == "-":
+        typer.echo(text, nl=False)
+        return
+    _write_to(Path(file), text)
+    if flags.json:
+        held = 0 if wanted is FileFormat.CSV else len(types)
+        output.print_json({"output": file, "format": wanted.value, "entities": len(entities), "types": held})
+    else:
+        output.say(f"{len(entities):,} entities written to {file}")
+
+
+@app.command()
+@takes(StoreFlags)
+def delete(
+    flags: StoreFlags,
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of entities.", show_default=False)],
+    *,
+    yes: entity_types.Yes = False,
+) -> None:
+    """Remove entities. Simulations in which they talked keep what they were."""
+    if not yes:
+        what = ids[0] if len(ids) == 1 else f"{len(ids)} entities"
+        typer.confirm(f"Remove {what}?", abort=True, err=True)
+    with catalogue_of(flags.store) as catalogue:
+        count = catalogue.delete_entity(*ids)
+    if flags.json:
+        output.print_json({"deleted": count})
+    else:
+        output.line(f"{count:,} {'entity' if count == 1 else 'entities'} removed")
+
+
+app.command("write")(entity_writing.write)
+app.command("keep")(entity_writing.keep)
+
+
+@app.command("templates")
+def list_templates(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Show this one with its dimensions.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> None:
+    """Show the entity types that come with Groundswell, to use as they are or as a start."""
+    from groundswell.experiments.simulations.templates import template, templates
+
+    if json:
+        output.print_json({"templates": templates()} if name is None else template(name))
+    elif name is None:
+        views.print_types(templates(), {})
+    else:
+        views.print_type(template(name))
+
+
+def _format(name: str, given: FileFormat | None) -> FileFormat:
+    from groundswell.experiments.simulations.files import format_of
+
+    found = given.value if given is not None else format_of(name)
+    if found is None:
+        raise SettingsError(f"{name}: its name does not say what form it has; add --format json or --format csv")
+    return FileFormat(found)
+
+
+def _write_to(file: Path, text: str) -> None:
+    """Write a file that appears only once it is complete."""
+    part = file.with_name(f"{file.name}.part")
+    try:
+        part.write_bytes(text.encode())
+        part.replace(file)
+    except OSError as error:
+        raise SettingsError(f"{file}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,112 @@
+"""`groundswell entities types`: the kinds of entities, and the dimensions in which their members differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundswell.cli import entity_views as views
+from groundswell.cli import output
+from groundswell.cli.catalogued import catalogue_of, is_there, text_of
+from groundswell.cli.options import StoreFlags, takes
+from groundswell.errors import SettingsError
+
+if TYPE_CHECKING:
+    from groundswell.experiments.simulations.entities import EntityType
+
+TypeId = Annotated[str, typer.Argument(metavar="ID", help="The id of an entity type.", show_default=False)]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+app = typer.Typer(no_args_is_help=True, help="Entity types: the dimensions in which their entities differ.")
+
+
+@app.command("list")
+@takes(StoreFlags)
+def list_types(flags: StoreFlags) -> None:
+    """List the entity types of a store."""
+    types: list[EntityType] = []
+    members: dict[str, int] = {}
+    if is_there(flags.store):
+        with catalogue_of(flags.store) as catalogue:
+            types = catalogue.types()
+            members = {type_.id: catalogue.count_entities(type_.id) for type_ in types}
+    if flags.json:
+        output.print_json({"total": len(types), "types": types, "entities": members})
+    elif types:
+        views.print_types(types, members)
+    else:
+        add = output.command("entities types add --template human", flags.store)
+        output.line(f"no entity types in {flags.store} yet: {add}")
+
+
+@app.command("show")
+@takes(StoreFlags)
+def show_type(flags: StoreFlags, entity_type: TypeId) -> None:
+    """Show an entity type with its dimensions."""
+    with catalogue_of(flags.store) as catalogue:
+        found = catalogue.type(entity_type)
+        members = catalogue.count_entities(entity_type)
+    if flags.json:
+        output.print_json(found)
+    else:
+        views.print_type(found, members)
+
+
+@app.command("add")
+@takes(StoreFlags)
+def add_type(
+    flags: StoreFlags,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE.json", help="The type, as a JSON object.", show_default=False)
+    ] = None,
+    *,
+    template: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Take a template instead.", show_default=False)
+    ] = None,
+    new_id: Annotated[str | None, typer.Option("--id", help="Give it this id.", show_default=False)] = None,
+) -> None:
+    """Add an entity type: your own, from a file, or one that comes with Groundswell."""
+    import msgspec
+
+    from groundswell.experiments.simulations import templates
+    from groundswell.experiments.simulations.files import read_type
+
+    if (file is None) == (template is None):
+        raise SettingsError("give either FILE.json or --template NAME: `groundswell entities templates` lists these")
+    new = templates.template(template) if template is not None else read_type(text_of(file or Path()), str(file))
+    if new_id is not None:
+        new = msgspec.structs.replace(new, id=new_id)
+    with catalogue_of(flags.store, make=True) as catalogue:
+        catalogue.add_type(new)
+    if flags.json:
+        output.print_json(new)
+    else:
+        output.line(f"{new.name} is added as {new.id}, with {len(new.dimensions)} dimensions")
+
+
+@app.command("delete")
+@takes(StoreFlags)
+def delete_type(
+    flags: StoreFlags,
+    entity_type: TypeId,
+    *,
+    with_entities: Annotated[
+        bool, typer.Option("--with-entities", help="Remove the entities of this type too.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Remove an entity type. One that has entities stays, unless they may go too."""
+    if not yes:
+        also = " and all its entities" if with_entities else ""
+        typer.confirm(f"Remove entity type {entity_type}{also}?", abort=True, err=True)
+    with catalogue_of(flags.store) as catalogue:
+        try:
+            gone = catalogue.delete_type(entity_type, with_entities=with_entities)
+        except SettingsError as error:
+            raise SettingsError(f"{error}: --with-entities", field=error.field) from error
+    if flags.json:
+        output.print_json({"deleted": entity_type, "entities": gone})
+    else:
+        output.line(f"entity type {entity_type} removed" + (f", and {gone:,} entities" if gone else ""))

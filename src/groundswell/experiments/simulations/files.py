@@ -1,0 +1,269 @@
+"""Entities and their types as files: JSON, and CSV with one row for each entity.
+
+A cell that a spreadsheet would run as a formula gets an apostrophe in front, as does text that would be read as
+something else: `12`, `true`, text that is empty or begins with an apostrophe itself. Reading takes it off again, and
+leaves every other apostrophe alone. So what was written comes back as it was.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from groundswell.errors import SettingsError
+from groundswell.experiments.simulations.catalogue import Catalogue, new_entity_id, new_type_id
+from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType, Value
+from groundswell.store.export import guarded
+
+T = TypeVar("T")
+Format = Literal["json", "csv"]
+COLUMNS = ("id", "entity_type_id", "name", "description", "model")
+PREFIX = "attributes."
+"""Goes before the name of an attribute that is called like one of the other columns."""
+DELIMITERS = (",", ";", "\t")
+WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,15})")
+NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+
+class Loaded(NamedTuple):
+    """What a file holds."""
+
+    types: list[EntityType]
+    entities: list[Entity]
+
+
+def write_json(types: Iterable[EntityType], entities: Iterable[Entity]) -> str:
+    """Types and entities as one object."""
+    held = {"entity_types": list(types), "entities": list(entities)}
+    return msgspec.json.format(msgspec.json.encode(held), indent=2).decode() + "\n"
+
+
+def write_csv(entities: Sequence[Entity]) -> str:
+    """Entities as a table with a column for every attribute that one of them has. Types are not in it."""
+    names = list(dict.fromkeys(name for entity in entities for name in entity.attributes))
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow([*COLUMNS, *(_text_cell(_column(name)) for name in names)])
+    for entity in entities:
+        own = (entity.id, entity.entity_type_id, entity.name, entity.description, entity.model)
+        cells = ["" if text is None else _text_cell(text) for text in own]
+        writer.writerow([*cells, *(_cell(entity.attributes.get(name)) for name in names)])
+    return out.getvalue()
+
+
+def read_json(text: str, source: str) -> Loaded:
+    """What a JSON file holds: {"entity_types": [...], "entities": [...]}, or a bare list of entities."""
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        raise SettingsError(f"{source}: this is not JSON: {error}") from error
+    if isinstance(found, list):
+        found = {"entities": found}
+    if not isinstance(found, dict):
+        raise SettingsError(f'{source}: must be {{"entity_types": [...], "entities": [...]}}, or a list of entities')
+    _refuse_unknown(found, ("entity_types", "entities"), source)
+    types = [
+        _type(each, f"{source}: entity_types[{at}]") for at, each in enumerate(_list(found, "entity_types", source))
+    ]
+    entities = [_entity(each, f"{source}: entities[{at}]") for at, each in enumerate(_list(found, "entities", source))]
+    return Loaded(types, entities)
+
+
+def read_type(text: str, source: str) -> EntityType:
+    """One entity type, as JSON. Without an id it is given one."""
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        raise SettingsError(f"{source}: this is not JSON: {error}") from error
+    return _type(found, source)
+
+
+def read_csv(text: str, source: str, types: Mapping[str, EntityType]) -> Loaded:
+    """The entities of a table. Values are what the dimensions of their type say, or else what they look like."""
+    rows = _rows(text, source)
+    header = next(rows, (0, []))[1]
+    places = _places(header, source)
+    entities: list[Entity] = []
+    for number, row in rows:
+        where = f"{source}, row {number}"
+        if len(row) > len(header):
+            raise SettingsError(f"{where}: {len(row)} cells, but there are {len(header)} columns")
+        entities.append(_read_row(dict(zip(places, row, strict=False)), types, where))
+    return Loaded([], entities)
+
+
+def read(text: str, form: Format, source: str, catalogue: Catalogue) -> Loaded:
+    """What a file holds, given the types that are in the store."""
+    if form == "json":
+        return read_json(text, source)
+    return read_csv(text, source, {type_.id: type_ for type_ in catalogue.types()})
+
+
+def format_of(name: str) -> Format | None:
+    """The form of a file, by the end of its name."""
+    ending = name.lower().rpartition(".")[2]
+    return "json" if ending == "json" else "csv" if ending == "csv" else None
+
+
+def _list(found: Mapping[str, Any], field: str, source: str) -> list[Any]:
+    held = found.get(field, [])
+    if not isinstance(held, list):
+        raise SettingsError(f"{source}: {field}: must be a list")
+    return held
+
+
+def _type(given: Any, where: str) -> EntityType:
+    if not isinstance(given, dict):
+        raise SettingsError(f"{where}: must be an object")
+    _refuse_unknown(given, EntityType.__struct_fields__, where)
+    dimensions = given.get("dimensions")
+    for at, dimension in enumerate(dimensions if isinstance(dimensions, list) else ()):
+        if isinstance(dimension, dict):
+            _refuse_unknown(dimension, Dimension.__struct_fields__, f"{where}: dimensions[{at}]")
+    return _made({"id": new_type_id(), **given}, EntityType, where)
+
+
+def _entity(given: Any, where: str) -> Entity:
+    if not isinstance(given, dict):
+        raise SettingsError(f"{where}: must be an object")
+    _refuse_unknown(given, Entity.__struct_fields__, where)
+    return _made({"id": new_entity_id(), **given}, Entity, where)
+
+
+def _made(given: dict[str, Any], wanted: type[T], where: str) -> T:
+    try:
+        return msgspec.convert(given, wanted)
+    except SettingsError as error:
+        raise SettingsError(f"{where}: {error}", field=error.field) from error
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{where}: {error}") from error
+
+
+def _refuse_unknown(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    """A misspelt field would be lost silently."""
+    if strange := [name for name in given if name not in known]:
+        raise SettingsError(f"{where}: {strange[0]!r} is no field; there are {', '.join(known)}")
+
+
+def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table, numbered from 1 as a spreadsheet does; empty ones are left out."""
+    text = text.removeprefix("\ufeff")
+    try:
+        for number, row in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text)), start=1):
+            if any(row):
+                yield number, row
+    except csv.Error as error:
+        raise SettingsError(f"{source}: this is not CSV: {error}") from error
+
+
+def _delimiter(text: str) -> str:
+    """What separates the cells: a comma, unless only a semicolon or a tab gives a column `name`."""
+    for delimiter in DELIMITERS:
+        if "name" in next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), ()):
+            return delimiter
+    return DELIMITERS[0]
+
+
+def _places(header: Sequence[str], source: str) -> list[str]:
+    """The columns as they are meant: a field of entities, or `attributes.` and the name of one."""
+    if "name" not in header:
+        raise SettingsError(
+            f"{source}, row 1: there is no column 'name'; there may be {', '.join(COLUMNS)} and attributes"
+        )
+    places: list[str] = []
+    for at, cell in enumerate(header, start=1):
+        column = _text(cell)
+        if not column.strip():
+            raise SettingsError(f"{source}, row 1: column {at} has no name")
+        places.append(column if column in COLUMNS or column.startswith(PREFIX) else PREFIX + column)
+        if places.index(places[-1]) < len(places) - 1:
+            raise SettingsError(f"{source}, row 1: there are two columns {column!r}")
+    return places
+
+
+def _read_row(cells: Mapping[str, str], types: Mapping[str, EntityType], where: str) -> Entity:
+    own = {name: _text(cells[name]) for name in COLUMNS if cells.get(name)}
+    wanted = own.get("entity_type_id")
+    if wanted is not None and wanted not in types:
+        raise SettingsError(
+            f"{where}, column 'entity_type_id': there is no entity type {wanted!r}; add it first",
+            field="entity_type_id",
+        )
+    type_ = None if wanted is None else types[wanted]
+    attributes: dict[str, Value] = {}
+    for column, cell in cells.items():
+        if column not in COLUMNS and cell:
+            name = column.removeprefix(PREFIX)
+            attributes[name] = value_of(cell, type_.dimension(name) if type_ is not None else None)
+            _check_value(type_, name, attributes[name], f"{where}, column {name!r}")
+    return _made({"id": new_entity_id(), **own, "attributes": attributes}, Entity, where)
+
+
+def _check_value(type_: EntityType | None, name: str, value: Value, where: str) -> None:
+    if type_ is None:
+        return
+    try:
+        type_.check({name: value})
+    except SettingsError as error:
+        problem = str(error).removeprefix(f"attributes.{name}: ")
+        raise SettingsError(f"{where}: {problem}", field=error.field) from error
+
+
+def _column(name: str) -> str:
+    return PREFIX + name if name in COLUMNS or name.startswith(PREFIX) else name
+
+
+def _cell(value: Value | None) -> str:
+    """A value as it is written; one that is not there is an empty cell."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value if value and _plain(value) and isinstance(_guessed(value), str) else f"'{value}"
+    return repr(value)
+
+
+def value_of(cell: str, dimension: Dimension | None) -> Value:
+    """What a cell means: text, where its dimension says so; else what it looks like."""
+    if dimension is not None and dimension.type in ("categorical", "text"):
+        return _unmarked(cell)
+    bare = _unmarked(cell)
+    return bare if bare != cell else _guessed(cell)
+
+
+def _unmarked(cell: str) -> str:
+    """A cell without the apostrophe that `_cell` put before it, if it did."""
+    rest = cell[1:]
+    marked = cell.startswith("'") and not (rest and _plain(rest) and isinstance(_guessed(rest), str))
+    return rest if marked else cell
+
+
+def _guessed(text: str) -> Value:
+    """A value by its looks: true or false, a whole number, a number; else text. `007` is no number."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if WHOLE.fullmatch(text) and abs(int(text)) <= 2**53:
+        return int(text)
+    if NUMBER.fullmatch(text) and ("." in text or "e" in text.lower()) and abs(float(text)) <= 1e308:
+        return float(text)
+    return text
+
+
+def _text_cell(text: str) -> str:
+    """Text where nothing but text can be."""
+    return text if _plain(text) else f"'{text}"
+
+
+def _text(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and not _plain(cell[1:]) else cell
+
+
+def _plain(text: str) -> bool:
+    """Whether text needs no apostrophe: it is no formula, and does not begin with an apostrophe of its own."""
+    return guarded(text) == text and not text.startswith("'")
