@@ -11,7 +11,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from groundswell.web import batches, entities, entity_types, runs, simulations
+from groundswell.web import batches, entities, entity_files, entity_types, runs, simulations
 from groundswell.web.bodies import JsonBodies
 from groundswell.web.envelope import answer_errors, success
 from groundswell.web.pages import overview
@@ -33,6 +33,7 @@ ROUTERS = (
     simulations.router,
     entity_types.of_templates,
     entity_types.router,
+    entity_files.router,  # before the next: `export` is no id
     entities.router,
     runs.router,
 )

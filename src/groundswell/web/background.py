@@ -62,7 +62,7 @@ class Background:
         patience: float = 3.0,
         ended: Callable[[Store, str], None] | None = None,
     ) -> None:
-        """`ended` is called in a thread with the id of every run that was worked on; the run goes on until it is done."""
+        """`ended` is called in a thread with the id of each run that was worked on, which goes on until then."""
         self._make = make
         self._patience = patience
         self._ended = ended

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import Path, Query
@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 from groundswell.engine.budget import Limits
 from groundswell.engine.run import RunOptions
 from groundswell.errors import SettingsError
-from groundswell.experiments.simulations.catalogue import new_entity_id, new_type_id
+from groundswell.experiments.simulations.catalogue import OnConflict, new_entity_id, new_type_id
 from groundswell.experiments.simulations.entities import (
     LONGEST_NAME,
     LONGEST_TEXT,
@@ -256,8 +256,8 @@ class GenerateBody(MembersBody):
         return RunOptions(limits=Limits(usd=self.budget), unattended=True)
 
 
-OnConflict = Annotated[
-    Literal["error", "skip", "replace"], Query(description="what to do about ids that are taken: refuse all, or these")
+WhatOfTaken = Annotated[
+    OnConflict, Query(description="what to do about ids that are taken: refuse everything, skip them, replace them")
 ]
 
 
