@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def documents(tmp_path: Path) -> Iterator[Documents]:
     engine.dispose()
 
 
-def ids(documents: Documents, kind: str, **options: int) -> list[str]:
+def ids(documents: Documents, kind: str, **options: Any) -> list[str]:
     return [document.id for document in documents.list(kind, **options)]
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import msgspec
 
+from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.program.request import Fault, FaultKind, Request
 from groundswell.transports.scripted import Answer, scripted_model
@@ -135,9 +135,7 @@ class Api:
 
 def add_entities(server: Running) -> None:
     """Put the entities of the document into the store."""
-    server.services.store.documents.add(
-        *(("entity", entity.id, msgspec.json.encode(entity).decode()) for entity in ENTITIES)
-    )
+    Catalogue(server.services.store.documents).bring([], ENTITIES, on_conflict="skip")
 
 
 @contextmanager

@@ -226,11 +226,8 @@ def test_pages(api: Api) -> None:
 def test_a_client_that_goes_away_leaves_no_stream(api: Api) -> None:
     gate = gated("away")
     id_ = api.create(model="scripted/waits-away")
-    with (
-        httpx.Client(base_url=api.server.url) as other,
-        other.stream("GET", f"/api/batch-simulations/{id_}/events") as r,
-    ):
-        next(r.iter_lines())
+    with httpx.stream("GET", f"{api.server.url}/api/batch-simulations/{id_}/events") as response:
+        next(response.iter_lines())
         assert api.server.services.streams == 1
     gate.open()
     assert api.ended(id_)["status"] == "completed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -54,31 +55,28 @@ def test_what_is_no_object_is_refused(shared: Api, body: bytes) -> None:
     shared("POST", "/batch-simulations", 422, content=body, headers={"Content-Type": "application/json"})
 
 
-def test_too_large_a_body_is_refused_by_what_it_says_and_by_what_it_is(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_too_large_a_body_is_refused_by_what_it_says_and_by_what_it_is(tmp_path: Path) -> None:
     large = json.dumps({**REQUEST, "metadata": {"more": "x" * 5_000}}).encode()
 
     def pieces() -> Iterator[bytes]:
         for at in range(0, len(large), 100):
             yield large[at : at + 100]
 
-    with serving(tmp_path_factory.mktemp("small"), max_body_bytes=2_000) as api:
+    with serving(tmp_path, max_body_bytes=2_000) as api:
         headers = {"Content-Type": "application/json"}
         assert "2,000" in api("POST", "/batch-simulations", 413, content=large, headers=headers)["message"]
         assert "2,000" in api("POST", "/batch-simulations", 413, content=pieces(), headers=headers)["message"]
         api.ended(api.create())
 
 
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 JSON = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**63), 2**63 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner)
-    ),
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
     max_leaves=20,
 )
 

@@ -70,14 +70,16 @@ class Background:
         self._batches, self._singles = Line(running), Line(running)
         self._coming = 0
         self._stopping = False
-        self._loop = new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="groundswell-background", daemon=True)
+        self._loop: asyncio.AbstractEventLoop
+        self._thread: threading.Thread
         self._engine: Engine | None = None
 
     # From the thread that serves.
 
     def start(self) -> None:
         """Open the engine and go on with what was left."""
+        self._loop = new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="groundswell-background", daemon=True)
         self._thread.start()
         try:
             self._engine = self._wait(self._open())

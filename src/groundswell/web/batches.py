@@ -12,6 +12,7 @@ from starlette.responses import Response
 from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.batch import Batch
+from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.driving import simulate
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.reading import BatchShown, BatchStatus, Progress, Readings
@@ -211,11 +212,7 @@ async def entities_of(here: Services, body: TalkBody) -> tuple[Entity, ...]:
             f"entity_ids: {len(body.entity_ids)} are too many: {here.settings.max_entities:,} at the most",
             field="entity_ids",
         )
-    found = here.store.documents.find("entity", *dict.fromkeys(body.entity_ids))
-    missing = [id_ for id_ in dict.fromkeys(body.entity_ids) if id_ not in found]
-    if missing:
-        raise SettingsError(f"entity_ids: there is no entity {', '.join(map(repr, missing))}", field="entity_ids")
-    return tuple(msgspec.json.decode(found[id_].body, type=Entity) for id_ in body.entity_ids)
+    return tuple(Catalogue(here.store.documents).many(body.entity_ids))
 
 
 async def check_models(here: Services, model: str, entities: tuple[Entity, ...]) -> None:

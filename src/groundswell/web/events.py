@@ -18,10 +18,18 @@ from groundswell.web.services import Services
 EVERY = 0.3
 HEARTBEAT = 15.0
 EVENTS = "text/event-stream"
+EVENT = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"enum": ["progress", "end"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
 DECLARED: Responses = {
     200: {
         "description": "`progress` whenever something changed, `end` when it has ended",
-        "content": {EVENTS: {"schema": {"type": "string"}}},
+        "content": {EVENTS: {"schema": EVENT}},
     }
 }
 

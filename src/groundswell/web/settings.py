@@ -70,7 +70,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def prepared(settings: ServerSettings) -> ServerSettings:
     """The settings with what was left out filled in; refuses a server that anybody could reach."""
-    token = settings.token if settings.token is not None else os.environ.get(TOKEN)
+    token = settings.token if settings.token is not None else os.environ.get(TOKEN) or None
     if token is not None:
         _check_token(token)
     elif not settings.is_local:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ def test_all_that_are_missing_are_named(catalogue: Catalogue) -> None:
 
 
 def looked_up(catalogue: Catalogue, how: str) -> Any:
-    calls = {
+    calls: dict[str, Callable[[], Any]] = {
         "type": lambda: catalogue.type("x"),
         "entity": lambda: catalogue.entity("x"),
         "change a type": lambda: catalogue.change_type(EntityType("x", "X")),
@@ -121,7 +121,7 @@ def test_a_type_changes_as_far_as_its_entities_let_it(catalogue: Catalogue) -> N
     wider = EntityType("person", "Person", dimensions=(AGE, Dimension("city", "text")))
     assert catalogue.change_type(wider) == wider
     narrow = EntityType("person", "Person", dimensions=(Dimension("age", "int", min_value=0, max_value=60),))
-    with pytest.raises(SettingsError, match="entity 'bob' would not fit any more.* 90 is not from 0 to 60") as caught:
+    with pytest.raises(SettingsError, match=r"entity 'bob' would not fit any more.* 90 is not from 0 to 60") as caught:
         catalogue.change_type(narrow)
     assert caught.value.field == "dimensions"
     assert catalogue.type("person") == wider

@@ -243,7 +243,7 @@ def test_a_type_in_a_file() -> None:
     found = read_type('{"name": "Person", "dimensions": [{"name": "happy", "type": "boolean"}]}', "t.json")
     assert found.id.startswith("type-")
     assert found.dimensions == (Dimension("happy", "boolean"),)
-    with pytest.raises(SettingsError, match="t.json: must be an object"):
+    with pytest.raises(SettingsError, match=r"t\.json: must be an object"):
         read_type("[]", "t.json")
 
 

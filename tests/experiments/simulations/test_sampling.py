@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import stats  # type: ignore[import-untyped]
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType
@@ -100,7 +100,7 @@ def test_a_wrong_curve_would_be_found() -> None:
 def test_dimensions_are_independent() -> None:
     type_ = EntityType("t", "T", dimensions=tuple(Dimension(name, "float", "", 0, 1) for name in ("a", "b")))
     drawn = [profile(type_, 3, number) for number in range(1, DRAWN + 1)]
-    found = stats.pearsonr([each["a"] for each in drawn], [each["b"] for each in drawn])  # type: ignore[arg-type]
+    found = stats.pearsonr([each["a"] for each in drawn], [each["b"] for each in drawn])
     assert found.pvalue > P
 
 
@@ -117,7 +117,7 @@ def dimensions(draw: st.DrawFn, name: str) -> Dimension:
         return Dimension(name, "text")
     ends = st.integers(-(10**15), 10**15) if kind == "int" else st.floats(-1e15, 1e15)
     low, high = sorted((draw(ends), draw(ends)))
-    curve = draw(st.sampled_from([None, "uniform", "normal", "skewed"]))
+    curve: Any = draw(st.sampled_from([None, "uniform", "normal", "skewed"]))
     return Dimension(name, "int" if kind == "int" else "float", "", low, high, distribution=curve)
 
 

@@ -1,12 +1,28 @@
-"""What a batch of simulations finds: a function of its outcomes alone."""
+"""What a batch of simulations finds, as one object: the same for a terminal, a report, JSON and a driver.
+
+`Tally` counts outcomes as they come, in whatever order; `Analysis` is what comes of them. A figure with an interval is
+a `groundswell.stats.means.Figure`: `value`, `low` and `high` at the level 0.95, `n` answers of so many `entities`.
+Where `low` is None, `reason` says why there is no interval: "fewer than 5 entities", for one. Where `value` is None
+too, nobody answered. Shares are from 0 to 1.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import NamedTuple
+
 import msgspec
 
+from groundswell.experiments.simulations import prompts
 from groundswell.experiments.simulations.batch import Batch
-from groundswell.experiments.simulations.simulation import Simulation, Talked
+from groundswell.experiments.simulations.dimensions import divisions
+from groundswell.experiments.simulations.needed import check_figures
+from groundswell.experiments.simulations.reading import countable
+from groundswell.experiments.simulations.simulation import InteractionType, Line, Method, Simulation, Style, Talked
+from groundswell.experiments.simulations.tabulation import Answered, QuestionFigures, tabulated
 from groundswell.program.request import Fault
+
+LEVEL = 0.95
 
 
 class Simulations(msgspec.Struct, frozen=True):
@@ -18,25 +34,166 @@ class Simulations(msgspec.Struct, frozen=True):
     unfinished: int
 
 
+class LineFigures(msgspec.Struct, frozen=True):
+    """The utterances of all usable simulations.
+
+    cut          cut off by the limit on tokens
+    overrun      gone on to speak for somebody else, which was left out
+    thoughtless  without the private thought that was asked for; None where none was
+    left         lines left out that a narrator wrote beyond those it was asked for
+    short        simulations with fewer whole turns than planned
+    """
+
+    count: int
+    words_per_line: float | None
+    cut: int
+    overrun: int
+    thoughtless: int | None
+    left: int
+    short: int
+
+
+class EntityFigures(msgspec.Struct, frozen=True):
+    """One entity, over the usable simulations that it took part in."""
+
+    id: str
+    name: str
+    simulations: int
+    lines: int
+    words_per_line: float | None
+
+
 class Analysis(msgspec.Struct, frozen=True):
-    """The figures of a batch."""
+    """The figures of a batch.
+
+    missing       missing simulations by the kind of their fault
+    combinations  how many different combinations of entities there are: text where it is too large for JSON
+    met           how many of them the usable simulations have
+    prompts       a hash of what entities are told: figures of batches with different ones are not comparable
+    questions     one for each of the questionnaire; none where there is none
+    """
 
     simulations: Simulations
+    missing: dict[str, int]
+    combinations: int | str
+    met: int
+    interaction_size: int
+    interaction_type: InteractionType
+    method: Method
+    style: Style
+    language: str
+    models: list[str]
+    prompts: str
+    lines: LineFigures
+    entities: list[EntityFigures]
+    questions: list[QuestionFigures]
+    level: float = LEVEL
+
+
+class _Said(NamedTuple):
+    """What one entity said."""
+
+    simulations: int = 0
+    lines: int = 0
+    words: int = 0
 
 
 class Tally:
-    """Counts outcomes as they come."""
+    """Counts outcomes as they come. What it holds grows with answers, not with what was said."""
 
     def __init__(self, batch: Batch) -> None:
+        """Refuses a questionnaire that could not be tabulated for want of a package, before anything is paid for."""
+        sheet = batch.rules.questionnaire
+        check_figures(sheet)
         self._batch = batch
-        self._usable = self._missing = 0
+        self._place = {entity.id: number for number, entity in enumerate(batch.entities)}
+        self._answered = [Answered(question, sheet.before) for question in sheet.questions] if sheet is not None else []
+        self._companies: dict[tuple[int, ...], int] = {}
+        """The combinations that came up, each with its number."""
+        self._said = [_Said()] * len(batch.entities)
+        self._missing = Counter[str]()
+        self._usable = self._cut = self._overrun = self._thoughtless = self._left = self._short = 0
 
     def add(self, spec: Simulation, talked: Talked | None, fault: Fault | None = None) -> None:
-        """One outcome."""
-        self._usable += talked is not None
-        self._missing += talked is None
+        """One outcome: what came of a simulation, or that it is missing and why."""
+        if talked is None:
+            self._missing[fault.kind.value if fault is not None else "unknown"] += 1
+            return
+        self._usable += 1
+        who = [self._place[entity.id] for entity in spec.entities]
+        members = tuple(sorted(who))
+        company = self._companies.setdefault(members, len(self._companies))
+        self._count_lines(spec, talked, who)
+        given: dict[tuple[str, int, bool], str | int] = {}
+        for answer in talked.answers:
+            if answer.value is not None:
+                given.setdefault((answer.question, answer.place, answer.before), answer.value)
+        for answered in self._answered:
+            for place, entity in enumerate(who):
+                before, after = (given.get((answered.question.id, place, before)) for before in (True, False))
+                answered.add(spec.number, entity, company, before, after)
+
+    def _count_lines(self, spec: Simulation, talked: Talked, who: list[int]) -> None:
+        for entity in who:
+            said = self._said[entity]
+            self._said[entity] = said._replace(simulations=said.simulations + 1)
+        for line in talked.lines:
+            _, lines, words = said = self._said[who[line.place]]
+            self._said[who[line.place]] = said._replace(lines=lines + 1, words=words + len(line.speech.split()))
+            self._cut += line.cut
+            self._overrun += line.overrun
+            self._thoughtless += not line.thought.strip()
+        self._left += talked.left
+        rules = spec.rules
+        self._short += talked.turns < _turns(spec.past, len(who)) + rules.n_turns * rules.simulation_rounds
 
     def analysis(self, *, planned: int) -> Analysis:
-        """The figures so far."""
-        left = planned - self._usable - self._missing
-        return Analysis(Simulations(planned, self._usable, self._missing, left))
+        """The figures so far: the same, in whatever order outcomes were added."""
+        batch, missing = self._batch, self._missing.total()
+        rules = batch.rules
+        groups = divisions(batch.entities) if self._answered else []
+        return Analysis(
+            simulations=Simulations(planned, self._usable, missing, planned - self._usable - missing),
+            missing=dict(sorted(self._missing.items())),
+            combinations=countable(batch.combinations),
+            met=len(self._companies),
+            interaction_size=batch.interaction_size,
+            interaction_type=batch.interaction_type,
+            method=rules.method,
+            style=rules.style,
+            language=rules.language,
+            models=_models(batch),
+            prompts=prompts.digest(),
+            lines=self._lines(),
+            entities=[_entity(entity.id, entity.name, self._said[at]) for at, entity in enumerate(batch.entities)],
+            questions=[
+                tabulated(answered, list(self._companies), batch.entities, groups, LEVEL) for answered in self._answered
+            ],
+        )
+
+    def _lines(self) -> LineFigures:
+        count, words = sum(said.lines for said in self._said), sum(said.words for said in self._said)
+        thoughtless = self._thoughtless if self._batch.rules.thoughts else None
+        return LineFigures(count, _per(words, count), self._cut, self._overrun, thoughtless, self._left, self._short)
+
+
+def _entity(id_: str, name: str, said: _Said) -> EntityFigures:
+    return EntityFigures(id_, name, said.simulations, said.lines, _per(said.words, said.lines))
+
+
+def _models(batch: Batch) -> list[str]:
+    """The models that are asked. A narrator speaks for all, but questions go to the model of each entity."""
+    rules = batch.rules
+    own = [entity.model or rules.model for entity in batch.entities]
+    narrators = [rules.model] if rules.method == "narrator" else []
+    return sorted({*narrators, *(own if rules.method == "speaker" or rules.questionnaire is not None else [])})
+
+
+def _turns(past: tuple[Line, ...], size: int) -> int:
+    """How many whole turns the talk had that is gone on with."""
+    spoken = Counter(line.place for line in past)
+    return min(spoken[place] for place in range(size))
+
+
+def _per(total: int, count: int) -> float | None:
+    return total / count if count else None

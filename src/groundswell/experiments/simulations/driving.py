@@ -6,6 +6,7 @@ converse   one simulation on its own, or the continuation of one
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -46,7 +47,7 @@ async def simulate(run: Run, batch: Batch) -> Analysis:
             tally.add(outcome.spec, outcome.result, outcome.fault)
     except RunStopped:
         tally = await _recount(run, batch, schedule)
-    return tally.analysis(planned=len(schedule))
+    return await asyncio.to_thread(tally.analysis, planned=len(schedule))  # seconds of many answers; others go on
 
 
 async def converse(run: Run, single: Single) -> Conversation:

@@ -306,7 +306,7 @@ def _about(record: RunRecord, spec: Simulation, talked: Talked | None) -> dict[s
         "method": rules.method,
         "style": rules.style,
         "replicate": spec.replicate,
-        "models": [entity.model or rules.model for entity in spec.entities],
+        "models": [rules.model if rules.method == "narrator" else each.model or rules.model for each in spec.entities],
     }
 
 

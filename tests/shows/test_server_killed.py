@@ -1,0 +1,143 @@
+"""The server, killed with five batches in flight and one waiting: started again, it finishes all, each thing once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import groundswell
+from groundswell.emulator.latency import Latency
+from groundswell.emulator.server import Threaded, running
+from groundswell.emulator.settings import Settings
+from groundswell.experiments.simulations.catalogue import Catalogue
+from groundswell.experiments.simulations.entities import Entity
+from groundswell.store.journal import Store
+from tests.shows.desk import PATIENCE, Desk
+
+RUNNING, WAITING, SIMULATIONS, TURNS = 5, 1, 16, 3
+BATCHES = RUNNING + WAITING
+ASKS = BATCHES * SIMULATIONS * 2 * TURNS
+CAP = 8
+MOST_AT_ONCE = 1.5 * CAP + 2
+"""Asks that may be in flight, and so be lost by one kill."""
+SERVER = """
+import sys
+from groundswell.web.serving import serve
+from groundswell.web.settings import ServerSettings
+serve(
+    ServerSettings(store="runs.db", port=0, model="openai/gpt-4o-mini", max_running=RUNNING, max_concurrent=CAP),
+    ready=lambda url: print(url, flush=True),
+)
+""".replace("CAP", str(CAP)).replace("RUNNING", str(RUNNING))
+
+
+@pytest.fixture(scope="module")
+def slow() -> Iterator[Threaded]:
+    with running(Settings(latency=Latency(0.03))) as emulator:
+        yield emulator
+
+
+class Site(Desk):
+    """A folder with a store, and servers on it, one after another."""
+
+    @contextmanager
+    def server(self) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", SERVER],
+            cwd=self.folder,
+            env={**self.variables, "PYTHONPATH": str(Path(groundswell.__file__).parents[1])},
+            text=True,
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        try:
+            url = process.stdout.readline().strip()
+            assert url, "the server did not start"
+            with httpx.Client(base_url=f"{url}/api", timeout=PATIENCE, trust_env=False) as client:
+                yield process, client
+        finally:
+            process.kill()
+            process.communicate()
+
+    def add_entities(self) -> None:
+        store = Store(self.folder / "runs.db")
+        Catalogue(store.documents).add_entities(*(Entity(f"e{at}", f"Person {at}") for at in range(10)))
+        store.close_reading()
+
+
+def create(client: httpx.Client, number: int) -> str:
+    """A batch like no other: another context gives other requests."""
+    body = {
+        "name": f"batch {number}",
+        "context": f"Discussion number {number}",
+        "entity_ids": [f"e{at}" for at in range(10)],
+        "interaction_size": 2,
+        "num_simulations": SIMULATIONS,
+        "n_turns": TURNS,
+        "seed": number,
+    }
+    made = client.post("/batch-simulations", json=body)
+    assert made.status_code == 201, made.text
+    return str(made.json()["data"]["id"])
+
+
+def statuses(client: httpx.Client) -> dict[str, str]:
+    return {each["id"]: each["status"] for each in client.get("/batch-simulations").json()["data"]}
+
+
+def follow(client: httpx.Client, batch: str) -> None:
+    """Wait until a batch has ended."""
+    with client.stream("GET", f"/batch-simulations/{batch}/events") as response:
+        assert [line for line in response.iter_lines() if line.startswith("event: ")][-1] == "event: end"
+
+
+@pytest.mark.timeout(180)
+def test_batches_in_flight_all_finish(tmp_path: Path, slow: Threaded) -> None:
+    site = Site(tmp_path / "site", slow)
+    site.add_entities()
+    with site.server() as (process, client):
+        ids = [create(client, number) for number in range(BATCHES)]
+        until = time.monotonic() + PATIENCE
+        while site.books["requests"] < ASKS // 4:
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.005)
+        before = Counter(statuses(client).values())
+        process.kill()
+        process.wait()
+    assert before == {"in_progress": RUNNING, "pending": WAITING}
+
+    with site.server() as (process, client):
+        for id_ in ids:
+            follow(client, id_)
+        assert statuses(client) == dict.fromkeys(reversed(ids), "completed")
+        for id_ in ids:
+            check(client.get(f"/batch-simulations/{id_}").json()["data"])
+        runs = client.get("/runs").json()["data"]
+        process.terminate()
+        assert process.wait(20) in (0, -15)
+
+    assert len(runs) == BATCHES
+    assert all(run["trials"] == {"planned": SIMULATIONS, "usable": SIMULATIONS, "missing": 0} for run in runs)
+    books, resent = site.books, sum(run["asks"]["resent"] for run in runs)
+    assert books["requests"] - books["paid_again"] == ASKS
+    assert books["paid_again"] <= MOST_AT_ONCE
+    assert books["paid_again"] <= resent <= RUNNING * MOST_AT_ONCE  # each run fears for what all may have lost
+
+
+def check(batch: Any) -> None:
+    """Every simulation is there once, whole, and no pair talked twice."""
+    simulations = batch["simulations"]
+    assert [each["sequence_number"] for each in simulations] == list(range(1, SIMULATIONS + 1))
+    assert all(each["status"] == "completed" for each in simulations)
+    assert all(len(each["lines"]) == 2 * TURNS for each in simulations)
+    assert len({frozenset(each["entity_ids"]) for each in simulations}) == SIMULATIONS

@@ -1,0 +1,89 @@
+"""schemathesis over the whole API: no server error, and no answer that the OpenAPI document does not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from groundswell import compose
+from groundswell.web.app import create_app
+from groundswell.web.background import Background
+from groundswell.web.services import Services
+from groundswell.web.settings import ServerSettings
+from tests.web.scene import MODEL, Api
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    response_headers_conformance,
+]
+
+
+def described() -> Any:
+    """The OpenAPI document, from an application that was never started."""
+    background = Background(lambda: compose.open("never.db"), running=1, waiting=0)
+    return create_app(Services(ServerSettings(model=MODEL), background)).openapi()
+
+
+schema = schemathesis.openapi.from_dict(described())
+
+
+class There:
+    """Things of which there is one when they are asked for: other calls may have deleted the last."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    @property
+    def batch(self) -> str:
+        listed = self._api("GET", "/batch-simulations?limit=1")
+        if listed:
+            return str(listed[0]["id"])
+        id_: str = self._api.create(num_simulations=1)
+        self._api.ended(id_)
+        return id_
+
+    def named(self, name: str) -> str:
+        """The value of a parameter of that name."""
+        run = self.batch.removeprefix("batch-")
+        return {"batch_id": f"batch-{run}", "simulation_id": f"sim-{run}-1", "run_id": run, "key": ""}[name]
+
+
+def known(case: Any, there: There) -> bool:
+    """Have a case be about what is there; returns whether that changed anything."""
+    names = [name for name in case.path_parameters or {} if name in ("batch_id", "simulation_id", "run_id")]
+    for name in names:
+        case.path_parameters[name] = there.named(name)
+    if isinstance(case.body, dict) and isinstance(case.body.get("entity_ids"), list):
+        case.body["entity_ids"] = ["entity-id-1", "entity-id-2", "entity-id-3"]
+        for field in ("num_simulations", "interaction_size", "n_turns", "simulation_rounds"):
+            if isinstance(case.body.get(field), int):
+                case.body[field] = 1 + abs(case.body[field]) % 2
+        case.body.pop("model", None)
+        return True
+    return bool(names)
+
+
+@schema.parametrize()
+@settings(
+    max_examples=8,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    database=None,
+)
+def test_every_answer_is_as_described(case: Any, shared: Api) -> None:
+    case.call_and_validate(base_url=shared.server.url, checks=CHECKS)
+    if known(case, There(shared)):
+        case.call_and_validate(base_url=shared.server.url, checks=CHECKS)
