@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+FEW_ROWS = 50
 HEAVY_AT_ONCE = 4
 """Threads for what takes long: exports, large batches, estimates. Other requests must not wait for them."""
 
@@ -61,6 +62,10 @@ class Services:
         if record is None or record.id != id_:
             raise RunNotFound(f"no run {id_!r}: GET /api/runs lists those there are")
         return record
+
+    async def read(self, rows: int, work: Callable[[], T]) -> T:
+        """Read so many rows at the most: a few on the loop itself, where a thread would take longer."""
+        return work() if rows <= FEW_ROWS else await self.heavy(work)
 
     async def heavy(self, work: Callable[[], T]) -> T:
         """Do long work in a thread, a few at a time."""
