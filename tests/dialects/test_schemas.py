@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import msgspec
 import pytest
 
-from groundswell.dialects.schemas import closed, looseness, strict
+from groundswell.dialects.schemas import closed, limit_in, looseness, strict, unlimited
 
 
 class Point(msgspec.Struct):
@@ -71,3 +72,38 @@ def test_a_schema_too_deep_is_loose() -> None:
     for _ in range(400):
         schema = {"type": "array", "items": schema}
     assert "nesting" in str(looseness(schema))
+
+
+LIMITED = {
+    "type": "object",
+    "properties": {
+        "age": {"type": "integer", "minimum": 0, "maximum": 120, "description": "In years."},
+        "tags": {"type": "array", "items": {"type": "string", "maxLength": 9}, "minItems": 1, "maxItems": 3},
+        "few": {"type": "array", "items": {"anyOf": [{"type": "number", "multipleOf": 2}]}, "minItems": 2},
+    },
+    "additionalProperties": False,
+}
+
+
+def test_limits_that_are_refused_are_told_in_words() -> None:
+    before = deepcopy(LIMITED)
+    made = unlimited(LIMITED)
+    age, tags, few = made["properties"].values()
+    assert age == {"type": "integer", "description": "In years. (minimum: 0, maximum: 120)"}
+    assert tags == {
+        "type": "array",
+        "items": {"type": "string", "description": "(maxLength: 9)"},
+        "minItems": 1,
+        "description": "(maxItems: 3)",
+    }
+    assert few["items"]["anyOf"] == [{"type": "number", "description": "(multipleOf: 2)"}]
+    assert few["description"] == "(minItems: 2)"
+    assert before == LIMITED, "the program keeps its own"
+    assert limit_in(LIMITED) == ("integer", "minimum")
+    assert limit_in(made) is None
+
+
+def test_a_property_may_be_called_as_a_limit_is() -> None:
+    schema = {"type": "object", "properties": {"minimum": {"type": "integer"}}}
+    assert unlimited(schema) == schema
+    assert limit_in(schema) is None

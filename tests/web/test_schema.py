@@ -28,6 +28,8 @@ CHECKS = [
     response_schema_conformance,
     response_headers_conformance,
 ]
+OF_ENTITIES = {"entity_id": "/api/entities", "entity_type_id": "/api/entity-types"}
+KNOWN = ("batch_id", "simulation_id", "run_id", *OF_ENTITIES)
 
 
 def described() -> Any:
@@ -56,13 +58,16 @@ class There:
 
     def named(self, name: str) -> str:
         """The value of a parameter of that name."""
+        if name in OF_ENTITIES:
+            self._api.http.post(OF_ENTITIES[name], json={"id": "spare", "name": "Spare"})
+            return "spare"
         run = self.batch.removeprefix("batch-")
         return {"batch_id": f"batch-{run}", "simulation_id": f"sim-{run}-1", "run_id": run, "key": ""}[name]
 
 
 def known(case: Any, there: There) -> bool:
     """Have a case be about what is there; returns whether that changed anything."""
-    names = [name for name in case.path_parameters or {} if name in ("batch_id", "simulation_id", "run_id")]
+    names = [name for name in case.path_parameters or {} if name in KNOWN]
     for name in names:
         case.path_parameters[name] = there.named(name)
     if isinstance(case.body, dict) and isinstance(case.body.get("entity_ids"), list):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from groundswell.errors import SettingsError
@@ -30,7 +32,7 @@ TOKEN = "of-a-test-and-of-no-worth"
         ({"Authorization": f"Bearer {TOKEN}", "Host": "example.org"}, 200),
     ],
 )
-def test_a_token_is_asked_for(with_token: Api, headers: dict[str, str | bytes], status: int) -> None:
+def test_a_token_is_asked_for(with_token: Api, headers: Any, status: int) -> None:
     response = httpx.get(f"{with_token.server.url}/api/batch-simulations", headers=headers)
     assert response.status_code == status
     if status == 401:
@@ -147,7 +149,7 @@ def test_loopback(host: str, own: bool) -> None:
 @pytest.mark.parametrize("field", ["max_body_bytes", "max_entities", "max_turns", "max_simulations", "max_running"])
 def test_limits_are_at_least_one(field: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        ServerSettings(**{field: 0})
+        msgspec.convert({field: 0}, ServerSettings)
     assert refused.value.field == field
 
 

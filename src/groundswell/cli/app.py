@@ -23,6 +23,8 @@ from groundswell.cli import (
     run,
     runs,
     selftest,
+    serve,
+    simulate,
 )
 from groundswell.cli.options import VERBOSE
 from groundswell.cli.output import INTERRUPTED, exit_code, print_error
@@ -50,6 +52,8 @@ app.command("ask")(ask.ask)
 app.command("map")(map.map_table)
 app.command("play")(game.play)
 app.command("compare")(game.compare)
+app.command("simulate")(simulate.simulate)
+app.command("serve")(serve.serve)
 app.add_typer(entities.app, name="entities")
 app.command("power")(power.power)
 app.command("selftest")(selftest.selftest)

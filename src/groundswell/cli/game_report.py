@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DRIVERS = "groundswell.experiments.secret_game.playing:"
 RESULTS = Path("results")
 MOST_LETTERS = 100
-_STRANGE = re.compile(r"[^\w .,=+@-]")
+_STRANGE = re.compile(r"[^\w .,=+@…-]")
 """What is not put into the name of a folder."""
 
 
@@ -74,6 +74,11 @@ def check_folder(folder: Path) -> None:
     from groundswell.experiments.secret_game.needed import REPORT, check_installed
 
     check_installed("reports", REPORT)
+    check_writable(folder)
+
+
+def check_writable(folder: Path) -> None:
+    """Find out whether files can be put into a folder, which need not be there yet."""
     place = folder.absolute()
     try:
         nearest = next(each for each in (place, *place.parents) if each.exists())  # the rest is made with the report

@@ -223,10 +223,11 @@ def _own_parameters(command: Callable[..., None]) -> list[inspect.Parameter]:
 
 
 def _shared_parameters(flags: type[Any]) -> list[inspect.Parameter]:
-    hints = get_type_hints(flags, include_extras=True)
+    """The options of a class of flags; those that it adds itself come first, as they do in the help."""
+    hints, added = get_type_hints(flags, include_extras=True), inspect.get_annotations(flags)
     return [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
         )
-        for field in fields(flags)
+        for field in sorted(fields(flags), key=lambda field: field.name not in added)
     ]

@@ -113,7 +113,7 @@ def resume(
     ] = False,
 ) -> None:
     """Go on with a run where it was left. A finished one prints its summary again."""
-    from groundswell.cli.game_report import report_of
+    from groundswell.cli import game_report, simulate_report
     from groundswell.cli.running import options_of, run_and_report
     from groundswell.cli.targets import find_driver
 
@@ -122,12 +122,13 @@ def resume(
     if record.driver is not None:
         find_driver(record.driver)
     options = options_of(record.options, flags)
+    own = game_report.report_of(record, flags.store) or simulate_report.report_of(record, flags.store)
     run_and_report(
         lambda engine: engine.resume(
             record.id, accept_changes=accept_changes, retry_missing=retry_missing, options=options
         ),
         flags,
-        report=report_of(record, flags.store) or output.print_outcome,
+        report=own or output.print_outcome,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from groundswell.dialects import Call
 from groundswell.dialects.bodies import call, counted, name_of, object_of, odd_number, opened, refused, tool_call
 from groundswell.dialects.faults import garbled
-from groundswell.dialects.schemas import closed, looseness, too_deep
+from groundswell.dialects.schemas import closed, looseness, too_deep, unlimited
 from groundswell.dialects.standings import Names, read
 from groundswell.program.request import (
     Chat,
@@ -197,7 +197,7 @@ def _output(chat: Chat) -> dict[str, Any]:
     """What structured output and the effort of thinking are called there."""
     config: dict[str, Any] = {}
     if chat.schema is not None:
-        config["format"] = {"type": "json_schema", "schema": closed(chat.schema)}
+        config["format"] = {"type": "json_schema", "schema": unlimited(closed(chat.schema))}
     if chat.reasoning in EFFORTS:
         config["effort"] = chat.reasoning
     settings: dict[str, Any] = {"output_config": config} if config else {}

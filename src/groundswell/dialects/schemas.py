@@ -11,6 +11,10 @@ ANY_OBJECT: dict[str, Any] = {"type": "object"}
 DEEPEST = 100
 MOST_SCHEMAS = 10_000
 
+LIMITS = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
+)
 _NESTED = ("properties", "$defs", "definitions", "patternProperties")
 _LISTED = ("anyOf", "allOf", "oneOf", "prefixItems")
 _SINGLE = ("items", "additionalProperties", "not")
@@ -49,6 +53,42 @@ def _is_object(schema: dict[str, Any]) -> bool:
 def closed(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with `additionalProperties: false` wherever an object leaves open what else it may hold."""
     return _rebuilt(schema, strict=False)
+
+
+def unlimited(schema: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+    """The schema with limits on numbers, lengths and counts told in its descriptions, where Anthropic refuses them."""
+    if depth > DEEPEST:
+        return schema
+    made = {key: value for key, value in schema.items() if key not in _refused(schema)}
+    if limits := {key: schema[key] for key in _refused(schema)}:
+        told = ", ".join(f"{key}: {value}" for key, value in limits.items())
+        made["description"] = f"{schema.get('description', '')} ({told})".strip()
+    for key, place, child in _children(schema):
+        if isinstance(child, dict) and key in made:
+            inner = unlimited(child, depth + 1)
+            made[key] = inner if place is None else _put(made[key], place, inner)
+    return made
+
+
+def limit_in(schema: dict[str, Any], depth: int = 0) -> tuple[str, str] | None:
+    """The type and the name of the first limit that Anthropic would refuse, if there is one."""
+    for key in _refused(schema):
+        return str(schema.get("type", "")), key
+    inside = (limit_in(child, depth + 1) for _, _, child in _children(schema) if isinstance(child, dict))
+    return next((found for found in inside if found is not None), None) if depth <= DEEPEST else None
+
+
+def _refused(schema: dict[str, Any]) -> list[str]:
+    """The limits of a schema that Anthropic does not know. Of the least number of items it knows 0 and 1."""
+    few = schema.get("minItems") in (None, 0, 1)
+    return [key for key in LIMITS if key in schema and not (key == "minItems" and few)]
+
+
+def _put(held: Any, place: str | int, inner: dict[str, Any]) -> Any:
+    """A list or a mapping with one member replaced."""
+    changed = held.copy()
+    changed[place] = inner
+    return changed
 
 
 def strict(schema: dict[str, Any]) -> dict[str, Any] | None:

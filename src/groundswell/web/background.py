@@ -17,12 +17,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from groundswell.engine.driver import Driver
+from groundswell.engine.driver import Driver, driver_name
 from groundswell.engine.engine import Engine
 from groundswell.engine.outcome import described
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.run import RunOptions
-from groundswell.errors import GroundswellError, RunBusy, RunError
+from groundswell.errors import GroundswellError, RunBusy, RunError, StoreError
 from groundswell.experiments.simulations.reading import SINGLE
 from groundswell.loop import new_event_loop
 from groundswell.web.envelope import ApiError
@@ -36,6 +36,8 @@ log = logging.getLogger("groundswell.web")
 
 UNFINISHED: tuple[Status, ...] = ("pending", "running", "interrupted")
 PAGE = 500
+LOOK_EVERY = 1.0
+"""Seconds between looks at runs that other processes work on."""
 LAST_WISHES = 2.0
 """Seconds that a run which is to be deleted has for ending by itself."""
 
@@ -48,6 +50,13 @@ class Line:
         self.waiting: OrderedDict[str, bool] = OrderedDict()
         """Ids, and whether changed code is accepted."""
         self.working: dict[str, asyncio.Task[None]] = {}
+        self.coming = 0
+        """Runs that are being written down."""
+
+    @property
+    def length(self) -> int:
+        """How many there are, with those to come."""
+        return len(self.waiting) + len(self.working) + self.coming
 
 
 class Background:
@@ -66,13 +75,14 @@ class Background:
         self._make = make
         self._patience = patience
         self._ended = ended
-        self._most = running + waiting
+        self._most_waiting = waiting
         self._batches, self._singles = Line(running), Line(running)
-        self._coming = 0
+        self._elsewhere: set[str] = set()
         self._stopping = False
         self._loop: asyncio.AbstractEventLoop
         self._thread: threading.Thread
         self._engine: Engine | None = None
+        self._watching: asyncio.Task[None]
 
     # From the thread that serves.
 
@@ -119,14 +129,15 @@ class Background:
         """Write down a run and put it in line; refuses it where too many wait."""
         if self._stopping:
             raise ApiError(503, "the server is stopping")
-        if self.running + self.waiting + self._coming >= self._most:
-            raise ApiError(429, f"{self.waiting} wait already: try again when some have ended, or delete some")
-        self._coming += 1
+        line = self._line_for(driver_name(driver))
+        if line.length >= line.room + self._most_waiting:
+            raise ApiError(429, f"{len(line.waiting)} wait already: try again when some have ended, or delete some")
+        line.coming += 1
         try:
             record = await asyncio.to_thread(self.engine.plan, driver, settings, seed=seed, options=options)
-            await self._do(self._enter(record.id, record.driver))
         finally:
-            self._coming -= 1
+            line.coming -= 1
+        await self._do(self._enter(record))
         return record
 
     async def reach(self, model: str) -> None:
@@ -185,13 +196,36 @@ class Background:
             found += [record for record in some if record.options.get("unattended") and record.status in UNFINISHED]
             at += PAGE
         for record in reversed(found):
-            if not runs.is_held(record):
-                await self._enter(record.id, record.driver)
+            await self._enter(record)
+        self._watching = self._loop.create_task(self._watch_elsewhere())
 
-    async def _enter(self, id_: str, driver: str | None, *, accept_changes: bool = False) -> None:
-        line = self._singles if driver == SINGLE else self._batches
-        line.waiting[id_] = accept_changes
+    async def _watch_elsewhere(self) -> None:
+        """Take over what another process works on, should it leave that: a server that was told to stop, say."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            for id_ in list(self._elsewhere):
+                try:
+                    await self._look_at(id_)
+                except StoreError as error:
+                    log.error("run %s: %s", id_, error)
+
+    async def _look_at(self, id_: str) -> None:
+        record = self.store.runs.find(id_)
+        if record is not None and record.status in UNFINISHED and self.store.runs.is_held(record):
+            return
+        self._elsewhere.discard(id_)
+        if record is not None and record.status in UNFINISHED:
+            await self._enter(record)
+        else:
+            await self._follow_up(id_)
+
+    async def _enter(self, record: RunRecord, *, accept_changes: bool = False) -> None:
+        line = self._line_for(record.driver)
+        line.waiting[record.id] = accept_changes
         self._advance(line)
+
+    def _line_for(self, driver: str | None) -> Line:
+        return self._singles if driver == SINGLE else self._batches
 
     def _advance(self, line: Line) -> None:
         while line.waiting and len(line.working) < line.room and not self._stopping:
@@ -209,14 +243,18 @@ class Background:
         try:
             await self.engine.resume(id_, accept_changes=accept_changes)
         except RunBusy:
-            log.info("run %s is worked on by another process", id_)
+            self._elsewhere.add(id_)
         except Exception as error:  # noqa: BLE001  the edge of a task: the run tells what became of it
             self._write_down(id_, error)
-        if self._ended is not None:
-            try:
-                await asyncio.to_thread(self._ended, self.store, id_)
-            except Exception as error:  # noqa: BLE001  the same edge
-                log.error("run %s has ended, but not what follows: %s", id_, described(error))
+        await self._follow_up(id_)
+
+    async def _follow_up(self, id_: str) -> None:
+        if self._ended is None:
+            return
+        try:
+            await asyncio.to_thread(self._ended, self.store, id_)
+        except Exception as error:  # noqa: BLE001  the same edge
+            log.error("run %s has ended, but not what follows: %s", id_, described(error))
 
     def _write_down(self, id_: str, error: Exception) -> None:
         """An error that ended a run is shown as the run's own, and a run that cannot go on is not tried again."""
@@ -266,7 +304,7 @@ class Background:
             runs.change(record, **values)
         finally:
             lock.release()
-        await self._enter(record.id, record.driver, accept_changes=accept_changes)
+        await self._enter(record, accept_changes=accept_changes)
 
     async def _let_go(self, record: RunRecord) -> None:
         """See to it that nobody here works on a run."""

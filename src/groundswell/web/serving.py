@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import importlib.util
+import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,20 +26,29 @@ if TYPE_CHECKING:
 NEEDED = ("fastapi", "uvicorn")
 DRAIN = 3
 """Seconds that answers under way have when the server stops."""
-WAITING = 1024
+BACKLOG = 1024
+TURN = 0.001
 
 
 def serve(settings: ServerSettings, *, ready: Callable[[str], None] | None = None) -> None:
     """Serve until SIGINT or SIGTERM. `ready` is told the address once it can be called."""
     settings = _checked(settings)
     listening = _listen(settings.host, settings.port)
-    with _services(settings) as services, tuned_collector():
+    with _services(settings) as services, tuned_collector(), _quick_turns():
         server = _server(services, ready, _address(listening))
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            try:
-                runner.run(server.serve([listening]))
-            except KeyboardInterrupt:  # the server has stopped in good order, and then repeats the signal
-                return
+            runner.run(server.serve([listening]))
+
+
+@contextmanager
+def _quick_turns() -> Iterator[None]:
+    """Let the thread that answers take its turn soon while the engine is busy: it halves how long an answer takes."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(TURN)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 class Running:
@@ -113,7 +124,22 @@ def _server(services: Services, ready: Callable[[str], None] | None, address: st
     from groundswell.web.app import create_app, guarded
 
     class Stoppable(uvicorn.Server):
-        """Ends streams before it waits for answers that are under way, and says when it is ready."""
+        """Ends streams before it waits for answers that are under way, and says when it is ready.
+
+        Signals are not repeated when it has stopped, as they are by default: the runs are yet to be stopped then.
+        """
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            if threading.current_thread() is not threading.main_thread():
+                yield
+                return
+            before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                yield
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -150,7 +176,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(WAITING)
+        listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
         taken = f"port {port} of {host} is taken: give another --port, or 0 for a free one"

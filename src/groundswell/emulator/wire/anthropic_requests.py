@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from groundswell.dialects.anthropic import EFFORTS
-from groundswell.dialects.schemas import looseness
+from groundswell.dialects.schemas import limit_in, looseness
 from groundswell.emulator.schemas import flaw_in
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire.pieces import dump
@@ -318,6 +318,8 @@ def _output(body: dict[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
     schema = _sound(given.get("schema"), f"{path}.schema")
     if looseness(schema, all_required=False):
         refuse(f"{path}.schema: For 'object' type, 'additionalProperties' must be explicitly set to false")
+    if (limit := limit_in(schema)) is not None:
+        refuse(f"{path}.schema: For '{limit[0]}' type, property '{limit[1]}' is not supported")
     return schema, effort
 
 

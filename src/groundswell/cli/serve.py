@@ -1,0 +1,151 @@
+"""`groundswell serve`: the REST API, until it is stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from groundswell.cli import output
+from groundswell.cli.options import COMMON, DEFAULT_STORE, LIMITS, VERBOSE, takes
+from groundswell.errors import SettingsError
+
+if TYPE_CHECKING:
+    from groundswell.web.settings import ServerSettings
+
+PORT = 8000
+
+
+def _remember_verbose(context: typer.Context, verbose: bool) -> bool:
+    context.meta[VERBOSE] = verbose
+    return verbose
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeFlags:
+    """How the server is set up."""
+
+    host: Annotated[str, typer.Option(help="The address to listen on. Any but this machine's own needs a token.")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 chooses a free port.")] = PORT
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="MODEL",
+            help="Who speaks where a request names nobody. (The alias `default`, or local/smollm2.)",
+            show_default=False,
+        ),
+    ] = None
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="GROUNDSWELL_TOKEN",
+            metavar="TOKEN",
+            help="What clients must send, as `Authorization: Bearer TOKEN`. The variable keeps it out of `ps`.",
+            show_default=False,
+        ),
+    ] = None
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="Let pages of this site call the server from a browser. May be repeated. (None may.)",
+            show_default=False,
+        ),
+    ] = None
+    max_running: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Batches that run side by side.", rich_help_panel=LIMITS)
+    ] = 4
+    max_concurrent: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="The most live asks in flight at once on each account, all batches together. (256, or what "
+            "groundswell.toml says; locally 4.)",
+            show_default=False,
+            rich_help_panel=LIMITS,
+        ),
+    ] = None
+    account: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME.SETTING=VALUE",
+            help="One setting of an account, as openai.rate_limit_per_minute=3500. May be repeated.",
+            show_default=False,
+            rich_help_panel=COMMON,
+        ),
+    ] = None
+    store: Annotated[
+        str,
+        typer.Option(
+            envvar="GROUNDSWELL_STORE", metavar="PATH", help="The file that holds the runs.", rich_help_panel=COMMON
+        ),
+    ] = DEFAULT_STORE
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="Say which requests come in, and tracebacks of errors.",
+            callback=_remember_verbose,
+            rich_help_panel=COMMON,
+        ),
+    ] = False
+
+    def settings(self) -> ServerSettings:
+        """The settings of the server."""
+        from groundswell.web.settings import ServerSettings
+
+        if self.token == "":
+            raise SettingsError("--token: is empty; leave it out, or give at least 16 random characters")
+        return ServerSettings(
+            store=self.store,
+            host=self.host,
+            port=self.port,
+            model=self.model,
+            token=self.token,
+            max_running=self.max_running,
+            max_concurrent=self.max_concurrent,
+            account=tuple(self.account or ()),
+            cors_origins=tuple(self.cors_origin or ()),
+            verbose=self.verbose,
+        )
+
+
+@takes(ServeFlags)
+def serve(flags: ServeFlags) -> None:
+    """Serve the REST API: simulations, entities, runs. What has not ended goes on when the server starts again."""
+    from groundswell.web import serving
+    from groundswell.web.settings import is_loopback
+
+    settings = flags.settings()
+    left = _unfinished(flags.store)  # counted first: what is short may have ended by the time that it listens
+
+    def ready(url: str) -> None:
+        output.say(f"Groundswell listens on {url}; what it does is in {flags.store}")
+        output.say(f"try: curl {url}/api/health    all there is: {url}/openapi.json")
+        if left:
+            output.say(f"goes on with {left} {'run' if left == 1 else 'runs'} that had not ended")
+        if not is_loopback(flags.host):
+            output.say("others can reach this address, and the token travels in plain text: put TLS in front of it")
+        output.say("Ctrl-C stops it; batches that have not ended go on when it is started again")
+
+    serving.serve(settings, ready=ready)
+    output.say("stopped")
+
+
+def _unfinished(store: str) -> int:
+    """How many runs the server takes up when it starts."""
+    from groundswell.cli.catalogued import is_there
+    from groundswell.cli.stored import opened
+
+    if not is_there(store):
+        return 0
+    with opened(store) as held:
+        runs = [record for record in held.runs.list() if record.options.get("unattended")]
+        return sum(held.runs.state(record) in ("pending", "running", "interrupted") for record in runs)

@@ -1,0 +1,326 @@
+"""`groundswell simulate`: what it says, what it writes, what it refuses, and how it goes on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from groundswell.experiments.simulations.entities import Entity
+from groundswell.store.journal import Store
+from tests.cli.conftest import CommandLine
+
+PEOPLE = [
+    {"id": name.lower(), "name": name, "attributes": {"age": 30 + number, "town": ["Ulm", "Rom"][number % 2]}}
+    for number, name in enumerate(["Ann", "Bob", "Cleo", "Dan", "Eve", "Fred"])
+]
+CONTEXT = "A panel discussion about climate change solutions"
+SHEET = [
+    {"id": "agree", "text": "Do you agree?", "type": "choice", "options": ["yes", "no"]},
+    {"id": "warm", "text": "How warm was it?", "type": "scale"},
+    {"id": "why", "text": "Why?"},
+]
+FILES = {
+    *("transcripts.html", "analysis.json"),
+    *("simulations.csv", "simulations.json", "lines.csv", "lines.json"),
+}
+ANSWERS = {"answers.csv", "answers.json"}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder to work in, with entities and a questionnaire."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("COLUMNS", raising=False)
+    Path("people.json").write_text(json.dumps({"entities": PEOPLE}))
+    Path("sheet.json").write_text(json.dumps(SHEET))
+
+
+def line(*more: str, entities: str = "people.json", context: str = CONTEXT, size: int = 2, count: int = 4) -> list[str]:
+    words = ["simulate", "--entities", entities, "--context", context, "--interaction-size", str(size)]
+    return [*words, "--num-simulations", str(count), "--model", "emulated/keeper", *more]
+
+
+def rows(path: str) -> list[dict[str, str]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, strict=True))
+
+
+def keep(store: Path, people: Sequence[dict[str, Any]]) -> None:
+    """Put entities into a store."""
+    held = Store(store)
+    held.documents.add(*(("entity", each["id"], json.dumps(each)) for each in people))
+    held.close_reading()
+
+
+def test_a_batch_is_announced_told_and_written(cli: CommandLine) -> None:
+    done = cli(*line("--n-turns", "2", "--simulation-rounds", "2", "--name", "climate"))
+    assert "6 entities in pairs: 15 combinations, 4 of them drawn\n" in done.stderr
+    assert re.search(r"^ +trials +4 usable of 4 planned$", done.stdout, re.MULTILINE)
+    assert re.search(r"^one of them, sim-\w{10}-1:$", done.stdout, re.MULTILINE)
+    assert re.search(r"^32 lines, \d+\.\d words each$", done.stdout, re.MULTILINE)
+    assert "to read: results/climate/transcripts.html\n" in done.stdout
+    assert {path.name for path in Path("results/climate").iterdir()} == FILES
+    assert len(rows("results/climate/lines.csv")) == 32
+    whole = json.loads(Path("results/climate/simulations.json").read_bytes())
+    assert (whole["name"], whole["status"], len(whole["simulations"])) == ("climate", "completed", 4)
+    assert whole["simulations"][0]["metadata"]["final_turn_number"] == 4
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "more", "said"),
+    [
+        (1, 6, [], "6 entities alone: 6 combinations, all of them"),
+        (3, 1, [], "6 entities in groups of 3: 20 combinations, 1 of them drawn"),
+        (2, 6, ["--replicates", "3"], "6 entities in pairs: 15 combinations, 2 of them drawn, in 6 simulations"),
+        (6, 1, [], "6 entities in groups of 6: 1 combination, all of them"),
+    ],
+    ids=["solo", "group", "replicates", "everybody"],
+)
+def test_combinations_are_counted_before_the_run(
+    cli: CommandLine, size: int, count: int, more: list[str], said: str
+) -> None:
+    assert f"{said}\n" in cli(*line(*more, "--estimate", size=size, count=count)).stderr
+
+
+def test_figures_of_a_questionnaire(cli: CommandLine) -> None:
+    told = cli(*line("--questions", "sheet.json", "--out", "mine", count=15)).stdout
+    assert re.search(r"^agree: Do you agree\?\noption +answers +share +95% interval\n", told, re.MULTILINE)
+    assert "30 of 30 answered" in told
+    assert re.search(r"^mean \d\.\d\d \(95%: \d\.\d\d to \d\.\d\d\), sd \d\.\d\d, from 1 to 5; 30 of 30", told, re.M)
+    assert re.search(r"^(no attribute makes a difference|\w+ makes a difference)", told, re.MULTILINE)
+    assert "there is more: mine/analysis.json" in told
+    assert {path.name for path in Path("mine").iterdir()} == FILES | ANSWERS
+    found = rows("mine/answers.csv")
+    assert len(found) == 15 * 2 * 3
+    assert {(row["entity_id"], row["attribute.town"]) for row in found} >= {("ann", "Ulm"), ("bob", "Rom")}
+    analysis = json.loads(Path("mine/analysis.json").read_bytes())
+    assert [each["id"] for each in analysis["questions"]] == ["agree", "warm", "why"]
+
+
+def test_a_questionnaire_may_be_an_object_and_be_put_before_too(cli: CommandLine) -> None:
+    Path("sheet.json").write_text(json.dumps({"questions": SHEET[1:2], "before": True}))
+    told = cli(*line("--questions", "sheet.json", "--out", "mine", size=1)).stdout
+    assert re.search(r"^before \d\.\d\d.*; change [+-]\d\.\d\d", told, re.MULTILINE)
+    assert [row["before"] for row in rows("mine/answers.csv")].count("true") == 4
+
+
+def test_a_made_up_name_is_the_runs_and_the_same_command_goes_on_with_it(cli: CommandLine) -> None:
+    first = cli.json(*line())
+    assert re.fullmatch(r"A panel discussion about climate… \d{4}-\d\d-\d\d", first["name"])
+    assert Path("results", first["name"], "lines.csv").exists()
+    again = cli(*line())
+    assert f"nothing was asked: {first['name']} is a run that you have" in again.stderr
+    other = cli.json(*line("--n-turns", "2"))
+    assert other["name"] == f"{first['name']} (2)"
+    assert cli.json(*line("--n-turns", "2"))["run_id"] == other["run_id"]
+    assert cli.json(*line("--seed", "1"))["name"] == f"{first['name']} (3)"
+    assert len(cli.json("runs", "list")["runs"]) == 3
+
+
+def test_a_limit_ends_a_batch_which_resume_goes_on_with_and_reports(cli: CommandLine) -> None:
+    stopped = cli.json(*line("--max-calls", "5", "--name", "b"), status=3)
+    assert stopped["analysis"]["simulations"]["unfinished"] > 0
+    done = cli("runs", "resume", "b", "--max-calls", "99")
+    assert "one of them, sim-" in done.stdout
+    assert "to read: results/b/transcripts.html" in done.stdout
+    assert len(rows("results/b/lines.csv")) == 8
+
+
+def test_json_is_the_summary_and_files_are_written_too(cli: CommandLine) -> None:
+    found = cli.json(*line("--out", "mine"))
+    assert found["trials"] == {"planned": 4, "usable": 4, "missing": 0}
+    assert json.loads(Path("mine/analysis.json").read_bytes()) == found["analysis"]
+    assert {path.name for path in Path("mine").iterdir()} == FILES
+
+
+def test_settings_reach_the_batch(cli: CommandLine) -> None:
+    more = [
+        "--method",
+        "narrator",
+        "--style",
+        "debate",
+        "--language",
+        "German",
+        "--no-thoughts",
+        "--temperature",
+        "0.5",
+    ]
+    more += ["--reply-tokens", "77", "--order", "given", "--description", "why not"]
+    found = cli.json(*line(*more))
+    settings = cli.json("runs", "show", found["run_id"])["settings"]
+    assert settings["rules"] == {
+        "model": "emulated/keeper",
+        "method": "narrator",
+        "style": "debate",
+        "language": "German",
+        "thoughts": False,
+        "temperature": 0.5,
+        "max_tokens": 77,
+    }
+    assert (settings["order"], settings["description"]) == ("given", "why not")
+
+
+@pytest.mark.parametrize(
+    ("entities", "written"),
+    [
+        ("bob, ann", None),
+        ("ids.json", ["bob", "ann"]),
+        ("ids.json", {"entity_ids": ["bob", "ann"]}),
+    ],
+    ids=["commas", "list", "object"],
+)
+def test_entities_by_their_ids(cli: CommandLine, entities: str, written: Any) -> None:
+    keep(cli.store, PEOPLE)
+    Path("ids.json").write_text(json.dumps(written))
+    found = cli.json(*line("--order", "given", entities=entities, count=1))
+    settings = cli.json("runs", "show", found["run_id"])["settings"]
+    assert [each["id"] for each in settings["entities"]] == ["bob", "ann"]
+    assert settings["entities"][0]["attributes"] == {"age": 31, "town": "Rom"}
+
+
+def test_entities_of_a_csv_file_and_ones_without_ids_are_the_same_every_time(cli: CommandLine) -> None:
+    Path("people.csv").write_text("name,age,rich\nAnn,41,true\nBob,7,false\n")
+    first = cli.json(*line(entities="people.csv", count=1))
+    settings = cli.json("runs", "show", first["run_id"])["settings"]
+    people = msgspec.convert(settings["entities"], list[Entity])
+    assert [(each.id, each.name) for each in people] == [("entity-1", "Ann"), ("entity-2", "Bob")]
+    assert people[0].attributes == {"age": 41, "rich": True}
+    assert cli.json(*line(entities="people.csv", count=1))["run_id"] == first["run_id"]
+
+
+def test_a_context_from_a_file(cli: CommandLine) -> None:
+    Path("scene.txt").write_text("It is late.\nThe fire is low.\n")
+    found = cli.json(*line(context="scene.txt", count=1))
+    assert cli.json("runs", "show", found["run_id"])["settings"]["context"] == "It is late.\nThe fire is low."
+    assert found["name"].startswith("It is late. The fire is low 2")
+
+
+def test_a_simulation_goes_on(cli: CommandLine) -> None:
+    batch = cli.json(*line("--questions", "sheet.json", "--out", "mine", count=1))
+    sim = f"sim-{batch['run_id']}-1"
+    done = cli("simulate", "--continue", sim, "--n-turns", "2", "--out", "more")
+    assert "2 lines so far, and the talk goes on" in done.stderr
+    (before,), (after,) = rows("mine/simulations.csv"), rows("more/simulations.csv")
+    assert after["content"].startswith(before["content"])
+    assert (after["entity_ids"], after["final_turn_number"], after["models"]) == (
+        before["entity_ids"],
+        "3",
+        before["models"],
+    )
+    whole = json.loads(Path("more/simulations.json").read_bytes())
+    assert whole["metadata"]["continues"] == sim
+    assert len(rows("more/answers.csv")) == 6
+    again = cli("simulate", "--continue", sim, "--n-turns", "2")
+    assert f"nothing was asked: {sim} continued is a run that you have" in again.stderr
+    third = cli.json("simulate", "--continue", whole["id"], "--style", "debate", "--context", "And now?")
+    assert third["analysis"]["turns"] == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (line()[:1], "--entities: is missing; give --entities"),
+        (line()[:3], "--context: is missing"),
+        (line()[:5], "--interaction-size: is missing"),
+        (line()[:7], "--num-simulations: is missing"),
+        (line(count=16), "--num-simulations 16: 6 entities have only 15 different combinations of 2"),
+        (line(size=7), "--interaction-size 7: must be at least 1, and 6 entities are given"),
+        (line(entities="gone.json"), "--entities gone.json: there is no such file"),
+        (line(entities="ann,,bob"), "--entities: an id is empty"),
+        (line(entities="ann,bob"), "--entities: there is no store"),
+        (line(context="gone.txt"), "--context gone.txt: there is no such file"),
+        (line(context="  "), "--context: is empty"),
+        (line("--n-turns", "9999"), "--n-turns 9999: must be from 1 to 200"),
+        (line("--model", "emulated/echo"), "--model: 2 given, and one speaks"),
+        (line("--questions", "gone.json"), "--questions gone.json: No such file"),
+        (line("--questions", "people.json"), "--questions people.json: a questionnaire has no field 'entities'"),
+        (line("--out", "people.json"), "--out people.json"),
+        (line("--name", "a\tb"), "--name 'a\\tb': must be 1 to 200 printable characters"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_wrong_is_told_by_its_flag(cli: CommandLine, words: list[str], said: str) -> None:
+    assert f"error: {said}" in cli(*words, status=2).stderr
+    assert not cli.store.exists()
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("[1]", "1 is no question: write a JSON object"),
+        ("[]", "questions: 0 given; there must be 1 to 50"),
+        ("{", "not JSON|Input data was truncated"),
+        ('[{"id": "a", "text": "b", "lowest": 1}]', "a question has no field 'lowest'; there are id, text"),
+        ('[{"id": "a"}]', "missing required field `text`"),
+        ('[{"id": "a", "text": "b", "type": "choice"}]', "a choice needs at least two"),
+    ],
+    ids=["number", "none", "broken", "field", "missing", "options"],
+)
+def test_a_questionnaire_that_is_none(cli: CommandLine, written: str, said: str) -> None:
+    Path("sheet.json").write_text(written)
+    told = cli(*line("--questions", "sheet.json"), status=2).stderr
+    assert re.search(f"error: --questions sheet.json: .*({said})", told), told
+
+
+def test_ids_that_are_not_there_are_named(cli: CommandLine) -> None:
+    keep(cli.store, PEOPLE[:1])
+    told = cli(*line(entities="ann,zoe,yan"), status=2).stderr
+    assert "error: --entities: there are no entities 'zoe', 'yan': `groundswell entities list` shows" in told
+    Path("ids.json").write_text('["ann", 1]')
+    assert "some entries are ids and others are not" in cli(*line(entities="ids.json"), status=2).stderr
+
+
+def test_only_what_has_ended_goes_on_and_nobody_else_joins(cli: CommandLine) -> None:
+    batch = cli.json(*line(count=1))
+    sim = f"sim-{batch['run_id']}-1"
+    assert (
+        "--order: --continue goes on with who was there"
+        in cli("simulate", "--continue", sim, "--order", "given", status=2).stderr
+    )
+    assert (
+        "--continue sim-x-1: there is no such simulation" in cli("simulate", "--continue", "sim-x-1", status=2).stderr
+    )
+
+
+def test_what_people_and_models_write_runs_nowhere(cli: CommandLine) -> None:
+    nasty = {"id": "eve", "name": "=cmd()", "description": "<script>", "attributes": {"[red]x": "=1+1"}}
+    Path("people.json").write_text(json.dumps({"entities": [nasty, {"id": "bob", "name": "<b onclick=x>Bob</b>"}]}))
+    context = "<img src=x onerror=alert(1)> \x1b[31m red"
+    told = cli(*line("--questions", "sheet.json", "--out", "mine", context=context, count=1)).stdout
+    assert "\x1b[31m red" not in told
+    page = Path("mine/transcripts.html").read_text()
+    assert "<img" not in page
+    assert "<b onclick" not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page
+    assert "script" not in page.replace("&lt;script", "")
+    for path in Path("mine").glob("*.csv"):
+        for row in rows(str(path)):
+            assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row.values()), path
+
+
+def test_an_estimate_sends_nothing_and_makes_no_store(cli: CommandLine) -> None:
+    told = cli(*line("--estimate", "--questions", "sheet.json")).stdout
+    assert "4 trials; nothing was sent" in told
+    assert not cli.store.exists()
+
+
+def test_a_model_that_cannot_be_reached_is_told_before_anything_runs(cli: CommandLine) -> None:
+    Path("people.json").write_text(json.dumps({"entities": [*PEOPLE[:2], {**PEOPLE[2], "model": "emulated/nobody"}]}))
+    assert "emulated/nobody" in cli(*line(count=3), status=2).stderr
+    assert cli.json("runs", "list")["runs"] == []
+
+
+def test_few_entities_have_figures_and_no_intervals(cli: CommandLine) -> None:
+    Path("people.json").write_text(json.dumps(PEOPLE[:3]))
+    told = cli(*line("--questions", "sheet.json", count=3)).stdout
+    assert "no interval: fewer than 5 entities" in told
+    assert re.search(r"^mean \d\.\d\d \(no interval: fewer than 5 entities\), sd", told, re.MULTILINE)
+    assert "makes a difference" not in told

@@ -1,0 +1,55 @@
+"""Batches as their runs would have left them in a store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from groundswell.engine.records import RunRecord, TrialRow
+from groundswell.experiments.simulations.batch import Batch, Schedule, Single
+from groundswell.experiments.simulations.reading import BATCH, SINGLE
+from groundswell.experiments.simulations.simulation import Simulation, Talked
+from groundswell.program.request import Fault, canonical
+from groundswell.store.journal import Store
+
+
+def plant_batch(path: Path, batch: Batch, came: Sequence[Talked | Fault | None]) -> RunRecord:
+    """A run of a batch in which this came of its simulations; of None nothing yet, and the rest has not begun."""
+    return _plant(path, (BATCH, batch), list(Schedule(batch, 0))[: len(came)], came)
+
+
+def plant_single(path: Path, single: Single, came: Talked | Fault | None) -> RunRecord:
+    """A run of one simulation."""
+    return _plant(path, (SINGLE, single), [single.simulation], [came])
+
+
+def _plant(
+    path: Path, what: tuple[str, Batch | Single], specs: Sequence[Simulation], came: Sequence[Talked | Fault | None]
+) -> RunRecord:
+    async def work() -> str:
+        store = Store(path)
+        record = store.runs.create(None, 0, driver=what[0], settings=canonical(what[1]).decode())
+        journal = store.journal(record, lambda error: None)
+        for number, (spec, found) in enumerate(zip(specs, came, strict=True), 1):
+            at, body = record.span[0] + number, msgspec.json.encode(found).decode()
+            journal.add_trial(TrialRow(at, str(number), "simulations/talk@1", canonical(spec).decode(), 0))
+            record.counters.planned += 1
+            if found is not None:
+                fault = found.kind.value if isinstance(found, Fault) else None
+                record.counters.usable += fault is None
+                record.counters.missing += fault is not None
+                journal.add_outcome(at, fault, body, lambda: None)
+        await journal.flush()
+        journal.close()
+        store.runs.change(record, status="completed")
+        await store.close()
+        return record.id
+
+    id_ = asyncio.run(work())
+    store = Store(path)
+    record = store.runs.get(id_)
+    store.close_reading()
+    return record

@@ -1,0 +1,83 @@
+"""Runs in the background: what another process holds, what has changed since, and what a stop leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groundswell import compose
+from groundswell.errors import SettingsError
+from groundswell.web.background import Background
+from tests.web.scene import Api, gated, serving
+
+
+def run_of(batch: str) -> str:
+    return batch.removeprefix("batch-")
+
+
+def test_what_another_process_leaves_is_taken_over(tmp_path: Path) -> None:
+    gate = gated("held")
+    with serving(tmp_path, stop_patience=0.01) as api:
+        id_ = api.create(model="scripted/waits-held")
+        api.until(id_, "in_progress")
+        services = api.server.services
+    gate.open()
+    lock = services.store.runs.lock(services.readings.find(id_))  # as another server has it that has yet to stop
+    try:
+        with serving(tmp_path) as api:
+            assert "worked on" in api("POST", f"/batch-simulations/{id_}/resume", 409)["message"]
+            assert "worked on" in api("DELETE", f"/batch-simulations/{id_}", 409)["message"]
+            lock.release()
+            assert api.ended(id_)["status"] == "completed"
+    finally:
+        lock.release()
+
+
+def test_a_run_whose_code_has_changed_says_so_and_can_be_accepted(tmp_path: Path) -> None:
+    gate = gated("changed")
+    with serving(tmp_path, stop_patience=0.01) as api:
+        id_ = api.create(model="scripted/waits-changed")
+        api.until(id_, "in_progress")
+    gate.open()
+    services = api.server.services
+    record = services.readings.find(id_)
+    assert record.sources
+    services.store.runs.change(record, sources=dict.fromkeys(record.sources, "something else"))
+    with serving(tmp_path) as api:
+        assert api.ended(id_)["status"] == "failed"
+        assert "has changed" in api.batch(id_)["error"]
+    with serving(tmp_path) as api:
+        assert api("GET", f"/runs/{run_of(id_)}")["status"] == "failed"
+        api("POST", f"/batch-simulations/{id_}/resume", json={"accept_changes": True})
+        assert api.ended(id_)["status"] == "completed"
+
+
+def test_a_budget_that_is_used_up_ends_a_batch_and_can_be_seen(api: Api) -> None:
+    id_ = api.create(deadline=1e-6)
+    assert api.ended(id_)["status"] in ("failed", "partial")
+    assert "time limit" in api.batch(id_)["error"]
+
+
+def test_the_same_seed_finds_the_same(api: Api) -> None:
+    found = []
+    for seed in (1, 1, 2):
+        id_ = api.create(seed=seed)
+        api.ended(id_)
+        found.append([(each["entity_ids"], each["content"]) for each in api.batch(id_)["simulations"]])
+    assert found[0] == found[1] != found[2]
+
+
+def test_runs_of_a_command_are_not_taken_up(tmp_path: Path) -> None:
+    with serving(tmp_path) as api:
+        runs = api.server.services.store.runs
+        planned = runs.create(None, 0, driver="nowhere.at:all", settings="{}")
+    with serving(tmp_path) as api:
+        assert api("GET", f"/runs/{planned.id}")["status"] == "pending"
+        assert api("GET", "/health")["running"] == 0
+
+
+def test_a_store_that_cannot_be_opened_is_told_to_whoever_starts(tmp_path: Path) -> None:
+    background = Background(lambda: compose.open("postgres://nowhere"), running=1, waiting=1)
+    with pytest.raises(SettingsError, match="--store"):
+        background.start()
