@@ -185,6 +185,27 @@ def test_what_ended_and_was_not_kept_is_kept_at_the_next_start(tmp_path: Path, w
     assert len(writer.asked) == 3
 
 
+def test_what_another_server_ended_and_did_not_keep_is_kept(tmp_path: Path, writer: Writer) -> None:
+    with serving(tmp_path) as api:
+        id_ = start(api)
+        ended(api, id_)
+        forget(api, id_)
+        runs = api.server.services.store.runs
+        record = runs.get(id_)
+    runs.change(record, status="running")
+    lock = runs.lock(record)  # as the other server has it
+    try:
+        with serving(tmp_path) as api:
+            assert robots(api) == []
+            runs.change(record, status="completed")
+            lock.release()
+            while not robots(api):
+                api("GET", "/health")
+            assert robots(api) == ids(id_, 1, 2, 3)
+    finally:
+        lock.release()
+
+
 def test_what_was_deleted_stays_so(tmp_path: Path, writer: Writer) -> None:
     with serving(tmp_path) as api:
         id_ = start(api)
