@@ -145,7 +145,6 @@ LAZY = {
     ("web.serving", "groundswell.web.app"),
     ("web.serving", "groundswell.web.background"),
     ("web.serving", "groundswell.web.services"),
-    ("web.batches", "groundswell.experiments.simulations.exporting"),
 }
 
 
