@@ -109,6 +109,7 @@ def _services(settings: ServerSettings) -> Iterator[Services]:
     background.start()
     services = Services(settings, background)
     try:
+        services.open()
         yield services
     finally:
         services.close()
