@@ -48,13 +48,14 @@ MOST_AHEAD = 50_000
 class Store:
     """An open database: its runs, its one writer, and a thread for reading.
 
-    `around` is given every commit to make; a crash harness, or a meter, sits there.
+    `around` is given every commit to make; a crash harness, or a meter, sits there. A `pooled` one is for many short
+    looks, as a server makes them: to open a connection takes longer than the look.
     """
 
-    def __init__(self, store: str | Path, *, around: Around = plainly) -> None:
+    def __init__(self, store: str | Path, *, around: Around = plainly, pooled: bool = False) -> None:
         self.path = database_path(store)
         self._around = around
-        self._engine = open_database(store)
+        self._engine = open_database(store, pooled=pooled)
         self.runs = Runs(self._engine, self.path)
         self.waves = Waves(self._engine, self.path)
         self.documents = Documents(self._engine, self.path)

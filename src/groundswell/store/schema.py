@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -116,16 +117,15 @@ documents = sa.Table(
 )
 
 
-def open_database(store: str | Path) -> sa.Engine:
-    """Open a store, creating or migrating it as needed."""
+def open_database(store: str | Path, *, pooled: bool = False) -> sa.Engine:
+    """Open a store, creating or migrating it as needed. If it is pooled, connections are kept for the next who asks."""
     path = database_path(store)
     if path.is_dir():
         raise StoreError(f"{path} is a folder: give a file in it, as in --store {path}/groundswell.db")
     if not path.parent.is_dir():
         raise StoreError(f"{path}: the folder {path.parent} does not exist; create it or give another --store")
-    engine = sa.create_engine(
-        f"sqlite:///{path}", connect_args={"check_same_thread": False, "timeout": 30}, poolclass=sa.NullPool
-    )
+    pool: dict[str, Any] = {"max_overflow": -1} if pooled else {"poolclass": sa.NullPool}
+    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"check_same_thread": False, "timeout": 30}, **pool)
     sa.event.listen(engine, "connect", _prepare)
     try:
         _bring_up_to_date(engine, path)

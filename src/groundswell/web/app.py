@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
@@ -83,6 +84,7 @@ def guarded(app: FastAPI, settings: ServerSettings) -> ASGIApp:
     return Guard(app, settings)
 
 
+@cache
 def own_version() -> str:
     """The version of this package."""
     try:

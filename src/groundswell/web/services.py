@@ -13,12 +13,12 @@ from fastapi import Depends, Query, Request
 from groundswell.errors import RunNotFound
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.reading import Readings
+from groundswell.store.journal import Store
 from groundswell.web.background import Background
 from groundswell.web.settings import ServerSettings
 
 if TYPE_CHECKING:
     from groundswell.engine.records import RunRecord
-    from groundswell.store.journal import Store
 
 T = TypeVar("T")
 
@@ -44,12 +44,18 @@ class Services:
         self.closing = asyncio.Event()
         """Set when the server is about to stop: streams end then."""
         self.streams = 0
+        self._store: Store | None = None
         self._heavy = ThreadPoolExecutor(HEAVY_AT_ONCE, thread_name_prefix="groundswell-heavy")
+
+    def open(self) -> None:
+        """Open the store for routes: with connections of their own, which are kept."""
+        self._store = Store(self.settings.store, pooled=True)
 
     @property
     def store(self) -> Store:
-        """The store."""
-        return self.background.store
+        """The store, to read it and to change documents in it; runs are changed in the background alone."""
+        assert self._store is not None, "the services are not open"
+        return self._store
 
     @property
     def readings(self) -> Readings:
@@ -77,8 +83,11 @@ class Services:
         return await asyncio.get_running_loop().run_in_executor(self._heavy, work)
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads, and let go of the store."""
         self._heavy.shutdown(wait=True, cancel_futures=True)
+        if self._store is not None:
+            self._store.close_reading()
+            self._store = None
 
 
 async def _services(request: Request) -> Services:

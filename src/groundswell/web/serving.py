@@ -111,6 +111,7 @@ def _services(settings: ServerSettings) -> Iterator[Services]:
     background.start()
     services = Services(settings, background)
     try:
+        services.open()
         keep_left(background.store)
         yield services
     finally:
