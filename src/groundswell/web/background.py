@@ -74,8 +74,8 @@ class Background:
         """`ended` is called in a thread with the id of each run that was worked on, which goes on until then."""
         self._make = make
         self._patience = patience
-        self._ended = ended
         self._most_waiting = waiting
+        self._ended = ended
         self._batches, self._singles = Line(running), Line(running)
         self._elsewhere: set[str] = set()
         self._stopping = False
