@@ -146,7 +146,6 @@ LAZY = {
     ("web.serving", "groundswell.web.background"),
     ("web.serving", "groundswell.web.keeping"),
     ("web.serving", "groundswell.web.services"),
-    ("web.batches", "groundswell.experiments.simulations.exporting"),
 }
 
 

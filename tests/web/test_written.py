@@ -13,6 +13,7 @@ from groundswell.program.request import Chat, Fault, FaultKind, Request
 from groundswell.transports.scripted import Answer, scripted_model
 from groundswell.web.keeping import NOT_KEPT
 from tests.web.scene import Api, Gate, gated, serving
+from tests.web.test_background import stored
 from tests.web.test_entity_types import fields
 
 ROBOT: dict[str, Any] = {
@@ -183,6 +184,27 @@ def test_what_ended_and_was_not_kept_is_kept_at_the_next_start(tmp_path: Path, w
             assert robots(api) == ids(id_, 1, 2, 3)
             assert api("GET", f"/runs/{id_}")["error"] is None
     assert len(writer.asked) == 3
+
+
+def test_what_another_server_ended_and_did_not_keep_is_kept(tmp_path: Path, writer: Writer) -> None:
+    with serving(tmp_path) as api:
+        id_ = start(api)
+        ended(api, id_)
+        forget(api, id_)
+    with stored(tmp_path) as runs:
+        record = runs.get(id_)
+        runs.change(record, status="running")
+        lock = runs.lock(record)  # as the other server has it
+        try:
+            with serving(tmp_path) as api:
+                assert robots(api) == []
+                runs.change(record, status="completed")
+                lock.release()
+                while not robots(api):
+                    api("GET", "/health")
+                assert robots(api) == ids(id_, 1, 2, 3)
+        finally:
+            lock.release()
 
 
 def test_what_was_deleted_stays_so(tmp_path: Path, writer: Writer) -> None:

@@ -216,6 +216,8 @@ class Background:
         self._elsewhere.discard(id_)
         if record is not None and record.status in UNFINISHED:
             await self._enter(record)
+        else:
+            await self._follow_up(id_)
 
     async def _enter(self, record: RunRecord, *, accept_changes: bool = False) -> None:
         line = self._line_for(record.driver)
@@ -244,11 +246,15 @@ class Background:
             self._elsewhere.add(id_)
         except Exception as error:  # noqa: BLE001  the edge of a task: the run tells what became of it
             self._write_down(id_, error)
-        if self._ended is not None:
-            try:
-                await asyncio.to_thread(self._ended, self.store, id_)
-            except Exception as error:  # noqa: BLE001  the same edge
-                log.error("run %s has ended, but not what follows: %s", id_, described(error))
+        await self._follow_up(id_)
+
+    async def _follow_up(self, id_: str) -> None:
+        if self._ended is None:
+            return
+        try:
+            await asyncio.to_thread(self._ended, self.store, id_)
+        except Exception as error:  # noqa: BLE001  the same edge
+            log.error("run %s has ended, but not what follows: %s", id_, described(error))
 
     def _write_down(self, id_: str, error: Exception) -> None:
         """An error that ended a run is shown as the run's own, and a run that cannot go on is not tried again."""

@@ -115,7 +115,7 @@ async def trials(here: Here, run_id: str, limit: Limit = 100, offset: Offset = 0
         some = here.store.results(record).numbered(offset + 1, offset + limit)
         return page([TrialShown(**_trial(each)) for each in some], record.counters.planned)
 
-    return await here.heavy(read)
+    return await here.part(limit, read)
 
 
 @router.get(

@@ -26,26 +26,23 @@ if TYPE_CHECKING:
 NEEDED = ("fastapi", "uvicorn")
 DRAIN = 3
 """Seconds that answers under way have when the server stops."""
-WAITING = 1024
-TURN = 0.0005
-"""Seconds for which a thread may keep others waiting."""
+BACKLOG = 1024
+TURN = 0.001
 
 
 def serve(settings: ServerSettings, *, ready: Callable[[str], None] | None = None) -> None:
     """Serve until SIGINT or SIGTERM. `ready` is told the address once it can be called."""
     settings = _checked(settings)
     listening = _listen(settings.host, settings.port)
-    with _services(settings) as services, tuned_collector(), quick_turns():
+    with _services(settings) as services, tuned_collector(), _quick_turns():
         server = _server(services, ready, _address(listening))
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(server.serve([listening]))
 
 
 @contextmanager
-def quick_turns() -> Iterator[None]:
-    """Have threads take turns more often than Python has them do: a request changes threads at every row that it reads,
-    and would wait 5 ms each time while the engine is at work.
-    """
+def _quick_turns() -> Iterator[None]:
+    """Let the thread that answers take its turn soon while the engine is busy: it halves how long an answer takes."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(TURN)
     try:
@@ -114,6 +111,7 @@ def _services(settings: ServerSettings) -> Iterator[Services]:
     background.start()
     services = Services(settings, background)
     try:
+        services.open()
         keep_left(background.store)
         yield services
     finally:
@@ -179,7 +177,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(WAITING)
+        listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
         taken = f"port {port} of {host} is taken: give another --port, or 0 for a free one"
