@@ -144,6 +144,7 @@ LAZY = {
     ("transports.weights", "importlib.metadata"),
     ("web.serving", "groundswell.web.app"),
     ("web.serving", "groundswell.web.background"),
+    ("web.serving", "groundswell.web.keeping"),
     ("web.serving", "groundswell.web.services"),
 }
 

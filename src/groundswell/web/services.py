@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from fastapi import Depends, Query, Request
 
 from groundswell.errors import RunNotFound
+from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.reading import Readings
 from groundswell.store.journal import Store
 from groundswell.web.background import Background
@@ -60,6 +61,11 @@ class Services:
     def readings(self) -> Readings:
         """Batches and simulations, as they are shown."""
         return Readings(self.store)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Entities and their types."""
+        return Catalogue(self.store.documents)
 
     def run(self, id_: str) -> RunRecord:
         """A run by its id; raises `RunNotFound`."""

@@ -98,6 +98,7 @@ def _checked(settings: ServerSettings) -> ServerSettings:
 def _services(settings: ServerSettings) -> Iterator[Services]:
     """The engine in the background, from start to end."""
     from groundswell.web.background import Background
+    from groundswell.web.keeping import keep_left, keep_written
     from groundswell.web.services import Services
 
     background = Background(
@@ -105,11 +106,13 @@ def _services(settings: ServerSettings) -> Iterator[Services]:
         running=settings.max_running,
         waiting=settings.max_waiting,
         patience=settings.stop_patience,
+        ended=keep_written,
     )
     background.start()
     services = Services(settings, background)
     try:
         services.open()
+        keep_left(background.store)
         yield services
     finally:
         services.close()
