@@ -18,6 +18,9 @@ from groundswell.store.lock import RunLock, is_held
 from groundswell.store.schema import asks, outcomes, reading, runs, store_error, trials, waves
 
 LARGEST = 2**63
+_given = sa.bindparam("given", type_=sa.Text)
+FIND = sa.select(runs).where((runs.c.name == _given) | (runs.c.uid == _given)).order_by((runs.c.uid == _given).desc())
+"""The run of a name or an id. Made once: a server looks runs up with every request, and to make this takes longer."""
 
 
 class Runs:
@@ -82,11 +85,7 @@ class Runs:
     def find(self, name_or_id: str) -> RunRecord | None:
         """The run with this name or id."""
         with self._read() as connection:
-            row = connection.execute(
-                sa.select(runs)
-                .where((runs.c.name == name_or_id) | (runs.c.uid == name_or_id))
-                .order_by((runs.c.uid == name_or_id).desc())
-            ).first()
+            row = connection.execute(FIND, {"given": name_or_id}).first()
         return None if row is None else _record(row)
 
     def get(self, name_or_id: str) -> RunRecord:

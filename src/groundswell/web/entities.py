@@ -110,7 +110,7 @@ async def generate(here: Here, body: GenerateBody) -> Response:
 )
 async def list_all(here: Here, entity_type_id: OfType = None, limit: Limit = 100, offset: Offset = 0) -> Response:
     """A bare list; the header X-Total-Count says how many there are in all."""
-    return await here.heavy(lambda: _listed(here, entity_type_id, limit, offset))
+    return await here.part(limit, lambda: _listed(here, entity_type_id, limit, offset))
 
 
 @router.get(

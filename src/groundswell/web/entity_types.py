@@ -71,7 +71,7 @@ async def create(here: Here, body: NewTypeBody) -> Response:
 )
 async def list_all(here: Here, limit: Limit = 100, offset: Offset = 0) -> Response:
     """A bare list; the header X-Total-Count says how many there are in all."""
-    return await here.heavy(lambda: _listed(here, limit, offset))
+    return await here.part(limit, lambda: _listed(here, limit, offset))
 
 
 @router.get(
