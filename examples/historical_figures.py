@@ -18,7 +18,7 @@ from groundswell.cli.app import main
 
 HERE = Path(__file__).parent
 CONTEXT = "Discuss the ethics of artificial intelligence"
-LOCAL_WORDS, WORDS = 30, 200
+LOCAL_WORDS, WORDS = 24, 200
 """How long a speech may be, in tokens: on the model of this machine, and on others."""
 
 

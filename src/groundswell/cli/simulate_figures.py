@@ -127,6 +127,9 @@ def _print_means(found: DimensionFigures, level: float) -> None:
             row += [_number(each.mean.value), _between(each.mean), _number(each.difference.value, signed=True)]
         rows.append(row)
     _print_table(heads, rows)
+    reasons = dict.fromkeys(each.mean.reason for each in found.groups if each.mean is not None and each.mean.reason)
+    if reasons:
+        output.line(f"no interval, for some: {', '.join(reasons)}")
 
 
 def _print_shares(found: DimensionFigures, question: QuestionFigures) -> None:
