@@ -144,8 +144,8 @@ LAZY = {
     ("transports.weights", "importlib.metadata"),
     ("web.serving", "groundswell.web.app"),
     ("web.serving", "groundswell.web.background"),
+    ("web.serving", "groundswell.web.keeping"),
     ("web.serving", "groundswell.web.services"),
-    ("web.batches", "groundswell.experiments.simulations.exporting"),
 }
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from groundswell import compose
 from groundswell.errors import SettingsError
+from groundswell.store.runs import Runs
 from groundswell.web.background import Background
 from tests.web.scene import Api, gated, serving
 
@@ -16,14 +19,22 @@ def run_of(batch: str) -> str:
     return batch.removeprefix("batch-")
 
 
+@contextmanager
+def stored(folder: Path) -> Iterator[Runs]:
+    """The runs of a store that no server has open."""
+    with compose.look_into(folder / "runs.db") as store:
+        assert store is not None
+        yield store.runs
+
+
 def test_what_another_process_leaves_is_taken_over(tmp_path: Path) -> None:
     gate = gated("held")
     with serving(tmp_path, stop_patience=0.01) as api:
         id_ = api.create(model="scripted/waits-held")
         api.until(id_, "in_progress")
-        services = api.server.services
     gate.open()
-    lock = services.store.runs.lock(services.readings.find(id_))  # as another server has it that has yet to stop
+    with stored(tmp_path) as runs:
+        lock = runs.lock(runs.get(run_of(id_)))  # as another server has it that has yet to stop
     try:
         with serving(tmp_path) as api:
             assert "worked on" in api("POST", f"/batch-simulations/{id_}/resume", 409)["message"]
@@ -40,10 +51,10 @@ def test_a_run_whose_code_has_changed_says_so_and_can_be_accepted(tmp_path: Path
         id_ = api.create(model="scripted/waits-changed")
         api.until(id_, "in_progress")
     gate.open()
-    services = api.server.services
-    record = services.readings.find(id_)
-    assert record.sources
-    services.store.runs.change(record, sources=dict.fromkeys(record.sources, "something else"))
+    with stored(tmp_path) as runs:
+        record = runs.get(run_of(id_))
+        assert record.sources
+        runs.change(record, sources=dict.fromkeys(record.sources, "something else"))
     with serving(tmp_path) as api:
         assert api.ended(id_)["status"] == "failed"
         assert "has changed" in api.batch(id_)["error"]

@@ -63,7 +63,6 @@ def test_files_of_a_run(shared: Api, run: str, to: str) -> None:
 @pytest.mark.parametrize("table", ["simulations", "lines"])
 @pytest.mark.parametrize("to", ["json", "csv", "parquet"])
 def test_files_of_a_batch(shared: Api, run: str, to: str, table: str) -> None:
-    pytest.importorskip("groundswell.experiments.simulations.exporting")
     path = f"/api/batch-simulations/batch-{run}/export"
     response = shared.http.get(path, params={"format": to, "table": table})
     assert response.status_code == 200
@@ -74,7 +73,6 @@ def test_files_of_a_batch(shared: Api, run: str, to: str, table: str) -> None:
 
 
 def test_the_file_of_a_batch_is_json_unless_said_otherwise(shared: Api, run: str) -> None:
-    pytest.importorskip("groundswell.experiments.simulations.exporting")
     response = shared.http.get(f"/api/batch-simulations/batch-{run}/export")
     assert response.headers["content-type"] == "application/json"
     json.loads(response.text)

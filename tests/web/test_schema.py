@@ -6,6 +6,7 @@ from typing import Any
 
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
+from pydantic import ValidationError
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -17,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
 from groundswell import compose
 from groundswell.web.app import create_app
 from groundswell.web.background import Background
+from groundswell.web.requests import BatchBody, SimulationBody
 from groundswell.web.services import Services
 from groundswell.web.settings import ServerSettings
 from tests.web.scene import MODEL, Api
@@ -28,6 +30,8 @@ CHECKS = [
     response_schema_conformance,
     response_headers_conformance,
 ]
+OF_ENTITIES = {"entity_id": "/api/entities", "entity_type_id": "/api/entity-types"}
+KNOWN = ("batch_id", "simulation_id", "run_id", *OF_ENTITIES)
 
 
 def described() -> Any:
@@ -56,13 +60,16 @@ class There:
 
     def named(self, name: str) -> str:
         """The value of a parameter of that name."""
+        if name in OF_ENTITIES:
+            self._api.http.post(OF_ENTITIES[name], json={"id": "spare", "name": "Spare"})
+            return "spare"
         run = self.batch.removeprefix("batch-")
         return {"batch_id": f"batch-{run}", "simulation_id": f"sim-{run}-1", "run_id": run, "key": ""}[name]
 
 
 def known(case: Any, there: There) -> bool:
     """Have a case be about what is there; returns whether that changed anything."""
-    names = [name for name in case.path_parameters or {} if name in ("batch_id", "simulation_id", "run_id")]
+    names = [name for name in case.path_parameters or {} if name in KNOWN]
     for name in names:
         case.path_parameters[name] = there.named(name)
     if isinstance(case.body, dict) and isinstance(case.body.get("entity_ids"), list):
@@ -71,8 +78,18 @@ def known(case: Any, there: There) -> bool:
             if isinstance(case.body.get(field), int):
                 case.body[field] = 1 + abs(case.body[field]) % 2
         case.body.pop("model", None)
-        return True
+        return fits(case.body)
     return bool(names)
+
+
+def fits(body: dict[str, Any]) -> bool:
+    """Whether a body would be taken; one that is wrong was refused before."""
+    kind = BatchBody if "num_simulations" in body else SimulationBody
+    try:
+        kind.model_validate(body)
+    except ValidationError:
+        return False
+    return True
 
 
 @schema.parametrize()

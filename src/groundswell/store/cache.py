@@ -96,12 +96,14 @@ class Cache:
         runs = Runs(self._engine, self._path)
         if any(runs.is_held(record) for record in runs.list()):
             return Space(0, "busy")
-        before = self._path.stat().st_size
         try:
             with self._engine.connect() as connection:
+                connection.detach()  # nobody else is to have its patience
+                connection.exec_driver_sql(f"PRAGMA busy_timeout={PATIENCE_MS}")
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
+                before = self._path.stat().st_size
                 if not _worthwhile(connection):
                     return Space(0, "small")
-                connection.exec_driver_sql(f"PRAGMA busy_timeout={PATIENCE_MS}")
                 connection.exec_driver_sql("VACUUM")
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
         except sa.exc.OperationalError as error:

@@ -38,6 +38,17 @@ COUNT_TRIALS = """
         ) GROUP BY sequence
     )
 """
+TRIALS = (
+    sa.select(
+        *(trials.c.id, trials.c.key, trials.c.program, trials.c.spec, trials.c.attempt),
+        *(outcomes.c.body, outcomes.c.fault, trials.c.abandoned, outcomes.c.ended_at),
+    )
+    .outerjoin(outcomes, outcomes.c.trial == trials.c.id)
+    .order_by(trials.c.id)
+)
+"""The columns of a `TrialRow`."""
+NUMBERED = TRIALS.where(trials.c.id.between(sa.bindparam("first"), sa.bindparam("last")))
+
 TrialStatus = Literal["usable", "missing", "unfinished"]
 
 
@@ -127,8 +138,9 @@ class Results:
         begin, end = self._span
         if last < first or first > end - begin:
             return ()
-        between = trials.c.id.between(begin + max(first, 1), min(begin + last, end))
-        return self._select(between, limit=last - first + 1)
+        with self._read() as connection:
+            found = connection.execute(NUMBERED, {"first": begin + max(first, 1), "last": min(begin + last, end)})
+            return [_result(TrialRow(*row)) for row in found.all()]
 
     def trial(self, key: str) -> TrialResult:
         """The trial with this key, or the only one whose key begins so."""
@@ -177,28 +189,15 @@ class Results:
             assert isinstance(driver, sqlite3.Connection)
             driver.create_function("reply_hash", 2, _reply_hash)
             driver.create_aggregate("sequence_hash", 2, _SequenceHash)  # type: ignore[arg-type]  # it gives an int
+            connection.exec_driver_sql("DROP TABLE IF EXISTS temp.replies")
             connection.exec_driver_sql(FIND_REPLIES, self._span)
             replies = connection.exec_driver_sql(COUNT_REPLIES).one()
-            return ReplyCounts(*replies, *connection.exec_driver_sql(COUNT_TRIALS).one())
+            counts = ReplyCounts(*replies, *connection.exec_driver_sql(COUNT_TRIALS).one())
+            connection.exec_driver_sql("DROP TABLE temp.replies")
+            return counts
 
     def _select(self, condition: sa.ColumnElement[bool], limit: int) -> Sequence[TrialResult]:
-        query = (
-            sa.select(
-                trials.c.id,
-                trials.c.key,
-                trials.c.program,
-                trials.c.spec,
-                trials.c.attempt,
-                outcomes.c.body,
-                outcomes.c.fault,
-                trials.c.abandoned,
-                outcomes.c.ended_at,
-            )
-            .outerjoin(outcomes, outcomes.c.trial == trials.c.id)
-            .where(trials.c.id.between(*self._span), condition)
-            .order_by(trials.c.id)
-            .limit(limit)
-        )
+        query = TRIALS.where(trials.c.id.between(*self._span), condition).limit(limit)
         with self._read() as connection:
             return [_result(TrialRow(*row)) for row in connection.execute(query)]
 

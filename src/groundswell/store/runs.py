@@ -19,6 +19,17 @@ from groundswell.store.schema import asks, outcomes, reading, runs, store_error,
 
 LARGEST = 2**63
 
+# Made once: to put a query together takes longer than to run it, and a server runs these for every request.
+_WANTED: sa.BindParameter[str] = sa.bindparam("wanted")
+_SOME = runs.c.driver.in_(sa.bindparam("drivers", expanding=True))
+FIND = (
+    sa.select(runs).where((runs.c.name == _WANTED) | (runs.c.uid == _WANTED)).order_by((runs.c.uid == _WANTED).desc())
+)
+LIST = sa.select(runs).order_by(runs.c.id.desc()).limit(sa.bindparam("limit")).offset(sa.bindparam("offset"))
+LIST_OF = LIST.where(_SOME)
+COUNT = sa.select(sa.func.count(runs.c.id))
+COUNT_OF = COUNT.where(_SOME)
+
 
 class Runs:
     """The table of runs. Calls are short and synchronous."""
@@ -82,11 +93,7 @@ class Runs:
     def find(self, name_or_id: str) -> RunRecord | None:
         """The run with this name or id."""
         with self._read() as connection:
-            row = connection.execute(
-                sa.select(runs)
-                .where((runs.c.name == name_or_id) | (runs.c.uid == name_or_id))
-                .order_by((runs.c.uid == name_or_id).desc())
-            ).first()
+            row = connection.execute(FIND, {"wanted": name_or_id}).first()
         return None if row is None else _record(row)
 
     def get(self, name_or_id: str) -> RunRecord:
@@ -98,14 +105,15 @@ class Runs:
 
     def list(self, *, drivers: Sequence[str] = (), limit: int | None = None, offset: int = 0) -> Sequence[RunRecord]:
         """All runs, or those of some drivers, newest first."""
-        query = _of(drivers, sa.select(runs)).order_by(runs.c.id.desc()).limit(limit).offset(offset)
+        some = {"limit": -1 if limit is None else limit, "offset": offset}
         with self._read() as connection:
-            return [_record(row) for row in connection.execute(query)]
+            found = connection.execute(LIST_OF if drivers else LIST, some | _of(drivers))
+            return [_record(row) for row in found.all()]
 
     def count(self, *, drivers: Sequence[str] = ()) -> int:
         """How many runs there are, or how many of some drivers."""
         with self._read() as connection:
-            return int(connection.execute(_of(drivers, sa.select(sa.func.count(runs.c.id)))).scalar_one())
+            return int(connection.execute(COUNT_OF if drivers else COUNT, _of(drivers)).scalar_one())
 
     def planned(self, *, drivers: Sequence[str]) -> Sequence[tuple[str, str, int]]:
         """The runs of some drivers, newest first: id, driver and how many trials were begun. Quick, for many runs."""
@@ -219,8 +227,8 @@ class Runs:
         )
 
 
-def _of(drivers: Sequence[str], query: sa.Select[Any]) -> sa.Select[Any]:
-    return query.where(runs.c.driver.in_(drivers)) if drivers else query
+def _of(drivers: Sequence[str]) -> dict[str, Any]:
+    return {"drivers": list(drivers)} if drivers else {}
 
 
 def _check_storable(name: str | None, seed: int) -> None:

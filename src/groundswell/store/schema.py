@@ -16,6 +16,8 @@ import sqlalchemy as sa
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew
 
 REVISION = "0003"
+KEPT = 4
+"""Connections that are kept for the next to use; there may be any number at once."""
 
 metadata = sa.MetaData()
 
@@ -124,7 +126,11 @@ def open_database(store: str | Path) -> sa.Engine:
     if not path.parent.is_dir():
         raise StoreError(f"{path}: the folder {path.parent} does not exist; create it or give another --store")
     engine = sa.create_engine(
-        f"sqlite:///{path}", connect_args={"check_same_thread": False, "timeout": 30}, poolclass=sa.NullPool
+        f"sqlite:///{path}",
+        connect_args={"check_same_thread": False, "timeout": 30},
+        poolclass=sa.QueuePool,  # a new connection reads the schema first, which takes longer than most queries
+        pool_size=KEPT,
+        max_overflow=-1,
     )
     sa.event.listen(engine, "connect", _prepare)
     try:

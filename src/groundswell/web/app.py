@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
@@ -11,7 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from groundswell.web import batches, runs, simulations
+from groundswell.web import batches, entities, entity_files, entity_types, runs, simulations
 from groundswell.web.bodies import JsonBodies
 from groundswell.web.envelope import answer_errors, success
 from groundswell.web.pages import overview
@@ -27,7 +28,16 @@ Every answer is `{"status": "success", "data": ...}` or `{"status": "error", "me
 """
 
 router = APIRouter(tags=["server"])
-ROUTERS = (router, batches.router, simulations.router, runs.router)
+ROUTERS = (
+    router,
+    batches.router,
+    simulations.router,
+    entity_types.of_templates,
+    entity_types.router,
+    entity_files.router,  # before the next: `export` is no id
+    entities.router,
+    runs.router,
+)
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -74,6 +84,7 @@ def guarded(app: FastAPI, settings: ServerSettings) -> ASGIApp:
     return Guard(app, settings)
 
 
+@cache
 def own_version() -> str:
     """The version of this package."""
     try:

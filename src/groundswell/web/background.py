@@ -62,10 +62,20 @@ class Line:
 class Background:
     """An engine that carries out runs, for callers on another loop. Use `start` and `close` from one thread."""
 
-    def __init__(self, make: Callable[[], Engine], *, running: int, waiting: int, patience: float = 3.0) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Engine],
+        *,
+        running: int,
+        waiting: int,
+        patience: float = 3.0,
+        ended: Callable[[Store, str], None] | None = None,
+    ) -> None:
+        """`ended` is called in a thread with the id of each run that was worked on, which goes on until then."""
         self._make = make
         self._patience = patience
         self._most_waiting = waiting
+        self._ended = ended
         self._batches, self._singles = Line(running), Line(running)
         self._elsewhere: set[str] = set()
         self._stopping = False
@@ -110,6 +120,10 @@ class Background:
     def waiting(self) -> int:
         """How many runs wait for their turn."""
         return sum(len(line.waiting) for line in self._lines)
+
+    def works_on(self, id_: str) -> bool:
+        """Whether a run is being worked on here, to the end of what follows it."""
+        return any(id_ in line.working for line in self._lines)
 
     async def plan(self, driver: Driver, settings: Any, *, seed: int, options: RunOptions) -> RunRecord:
         """Write down a run and put it in line; refuses it where too many wait."""
@@ -202,6 +216,8 @@ class Background:
         self._elsewhere.discard(id_)
         if record is not None and record.status in UNFINISHED:
             await self._enter(record)
+        else:
+            await self._follow_up(id_)
 
     async def _enter(self, record: RunRecord, *, accept_changes: bool = False) -> None:
         line = self._line_for(record.driver)
@@ -218,14 +234,27 @@ class Background:
 
     async def _work(self, line: Line, id_: str, accept_changes: bool) -> None:
         try:
+            await self._carry_out(id_, accept_changes)
+        finally:
+            del line.working[id_]
+            self._advance(line)
+
+    async def _carry_out(self, id_: str, accept_changes: bool) -> None:
+        try:
             await self.engine.resume(id_, accept_changes=accept_changes)
         except RunBusy:
             self._elsewhere.add(id_)
         except Exception as error:  # noqa: BLE001  the edge of a task: the run tells what became of it
             self._write_down(id_, error)
-        finally:
-            del line.working[id_]
-            self._advance(line)
+        await self._follow_up(id_)
+
+    async def _follow_up(self, id_: str) -> None:
+        if self._ended is None:
+            return
+        try:
+            await asyncio.to_thread(self._ended, self.store, id_)
+        except Exception as error:  # noqa: BLE001  the same edge
+            log.error("run %s has ended, but not what follows: %s", id_, described(error))
 
     def _write_down(self, id_: str, error: Exception) -> None:
         """An error that ended a run is shown as the run's own, and a run that cannot go on is not tried again."""

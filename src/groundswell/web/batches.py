@@ -15,6 +15,7 @@ from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.driving import simulate
 from groundswell.experiments.simulations.entities import Entity
+from groundswell.experiments.simulations.exporting import write_export
 from groundswell.experiments.simulations.reading import BatchShown, BatchStatus, Progress, Readings
 from groundswell.experiments.simulations.reading import batch_id as id_of
 from groundswell.web import events
@@ -146,7 +147,7 @@ async def export(
     """A file with a row for every simulation, for every line that was said, or for every answer."""
     readings, record = here.readings, here.readings.find(batch_id)
     name = f"{id_of(record)}-{table}"
-    return await download(here, name, format, lambda out: _export(readings, record, format, table, out))
+    return await download(here, name, format, lambda out: write_export(readings, record, format, table, out))
 
 
 @router.post(
@@ -246,9 +247,3 @@ def _pieces(readings: Readings, record: RunRecord) -> Iterator[bytes]:
     for number, simulation in enumerate(readings.simulations(record)):
         yield (b"," if number else b"") + msgspec.json.encode(simulation)
     yield b"]}"
-
-
-def _export(readings: Readings, record: RunRecord, format_: Any, table: Any, out: IO[bytes]) -> None:
-    from groundswell.experiments.simulations.exporting import write_export
-
-    write_export(readings, record, format_, table, out)

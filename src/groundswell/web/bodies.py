@@ -1,4 +1,4 @@
-"""Bodies of requests: read no further than they may be long, and refused where they are not plain JSON."""
+"""Bodies of requests: read no further than they may be long, and refused where they are not plain JSON, or a table."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from groundswell.web.envelope import JSON, failure
 
 DEEPEST = 50
 LARGEST = 2**63
+CSV = "text/csv"
+TABLES = ("/api/entities/import",)
+"""Where tables are taken beside JSON."""
 
 
 class JsonBodies:
@@ -35,7 +38,7 @@ class JsonBodies:
         if too_large or len(body) > self._most:
             refused: tuple[int, str] | None = (413, f"the body is too large: {self._most:,} bytes at the most")
         else:
-            refused = _refusal(headers, body) if body else None
+            refused = _refusal(scope["path"], headers, body) if body else None
         if refused is not None:
             await failure(*refused)(scope, receive, send)
         else:
@@ -56,12 +59,28 @@ class JsonBodies:
         return b"".join(pieces)
 
 
-def _refusal(headers: Headers, body: bytes) -> tuple[int, str] | None:
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+def kind_of(headers: Headers) -> str:
+    """What a body is said to be."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _refusal(path: str, headers: Headers, body: bytes) -> tuple[int, str] | None:
+    kind = kind_of(headers)
+    if kind == CSV and path in TABLES:
+        return _unreadable(body)
     if kind != JSON:
-        return 415, f"send JSON, with the header `Content-Type: {JSON}`"
+        also = f", or CSV, with `Content-Type: {CSV}`" if path in TABLES else ""
+        return 415, f"send JSON, with the header `Content-Type: {JSON}`{also}"
     problem = flaw(body)
     return None if problem is None else (400, f"the body is not JSON that can be read: {problem}")
+
+
+def _unreadable(body: bytes) -> tuple[int, str] | None:
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        return 400, f"the body is not text that can be read: byte {error.start} is not UTF-8"
+    return None
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

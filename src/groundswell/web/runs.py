@@ -115,7 +115,7 @@ async def trials(here: Here, run_id: str, limit: Limit = 100, offset: Offset = 0
         some = here.store.results(record).numbered(offset + 1, offset + limit)
         return page([TrialShown(**_trial(each)) for each in some], record.counters.planned)
 
-    return await here.heavy(read)
+    return await here.part(limit, read)
 
 
 @router.get(
@@ -148,7 +148,7 @@ async def export(here: Here, run_id: str, format: Format = "jsonl") -> Response:
 async def cancel(here: Here, run_id: str) -> Response:
     """Nothing more is sent; what is under way is still recorded, and the run can be resumed."""
     record = here.run(run_id)
-    if _over(record, here.store.runs.state(record)):
+    if _over(record, _state(here, record)):
         raise ApiError(409, f"run {run_id} has ended already")
     await here.background.cancel(record)
     return success(Started(run_id, "Run cancelled"))
@@ -183,11 +183,17 @@ async def follow(here: Here, run_id: str) -> Response:
 
     def look() -> events.Moment:
         record = here.run(run_id)
-        status, summary = here.store.runs.state(record), summarise(record)
+        status, summary = _state(here, record), summarise(record)
         moment = RunMoment(record.id, status, summary.trials, summary.asks, summary.cost)
         return events.Moment(moment, _over(record, status))
 
     return events.stream(here, look)
+
+
+def _state(here: Services, record: RunRecord) -> Status:
+    """The status to show. A run goes on until what follows it is done: then its entities are there, for instance."""
+    status = here.store.runs.state(record)
+    return "running" if status not in ("pending", "running") and here.background.works_on(record.id) else status
 
 
 def _over(record: RunRecord, status: Status) -> bool:
@@ -204,7 +210,7 @@ def _fields(here: Services, record: RunRecord, summary: Summary) -> dict[str, An
     return {
         "run_id": record.id,
         "name": record.name,
-        "status": here.store.runs.state(record),
+        "status": _state(here, record),
         "driver": None if record.driver is None else record.driver.rpartition("/")[2],
         "seed": record.seed,
         "created_at": timestamp(record.created_at),

@@ -53,7 +53,7 @@ async def list_all(
     offset: Offset = 0,
 ) -> Response:
     """Those that have begun, of batches and on their own; the header X-Total-Count says how many there are."""
-    return await here.heavy(lambda: _listed(here, batch_id, limit, offset))
+    return await here.part(limit, lambda: _listed(here, batch_id, limit, offset))
 
 
 @router.post(

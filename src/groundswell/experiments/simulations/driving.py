@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from itertools import islice
+from random import Random
 
 import msgspec
 
+from groundswell.engine.ranges import Range
 from groundswell.engine.run import Run
 from groundswell.errors import RunStopped
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
-from groundswell.estimate.sample import rehearse
+from groundswell.estimate.sample import assumed, rehearse_some, scaled
 from groundswell.experiments.settled import settled
 from groundswell.experiments.simulations import prompts
 from groundswell.experiments.simulations.analysis import Analysis, Tally
@@ -27,6 +30,8 @@ from groundswell.program.trial import Trial, program
 
 SHORTEST = 10
 """The tokens of a short utterance, for estimates."""
+ENOUGH = 20
+"""So many simulations of a batch are rehearsed: a client of the API waits for it."""
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -80,21 +85,23 @@ async def _recount(run: Run, batch: Batch, schedule: Schedule) -> Tally:
 
 @estimates(simulate)
 def expected(batch: Batch) -> Estimate:
-    """What a batch would use."""
-    return _rehearsed(batch.rules, Schedule(batch, 0))
+    """What a batch would use, from its first simulations: they are drawn, and differ in who takes part alone."""
+    return _rehearsed(batch.rules, islice(Schedule(batch, 0), ENOUGH), batch.num_simulations)
 
 
 @estimates(converse)
 def expected_of_one(single: Single) -> Estimate:
     """What one simulation would use."""
-    return _rehearsed(single.simulation.rules, [single.simulation])
+    return _rehearsed(single.simulation.rules, [single.simulation], 1)
 
 
-def _rehearsed(rules: Rules, specs: Iterable[Simulation]) -> Estimate:
+def _rehearsed(rules: Rules, specs: Iterable[Simulation], count: int) -> Estimate:
     each, turns = rules.max_tokens, rules.n_turns
-    if rules.method == "speaker":
-        return rehearse(talk, specs, replies=(min(SHORTEST, each), each))
-    return rehearse(narrated, specs, replies=(min(SHORTEST, each) * turns, each * turns * MOST_TOGETHER))
+    program, replies = talk, (min(SHORTEST, each), each)
+    if rules.method == "narrator":
+        program, replies = narrated, (min(SHORTEST, each) * turns, each * turns * MOST_TOGETHER)
+    rehearsed = rehearse_some(program, enumerate(specs), Random(0), 0, Range(*replies))
+    return scaled(rehearsed, count).assuming(*assumed(rehearsed, count, program, replies))
 
 
 @program("simulations/rehearsed_narration", version=1)
@@ -103,8 +110,11 @@ async def narrated(trial: Trial, spec: Simulation) -> Talked:
     return await carry_out(trial, spec, _shared_out)
 
 
-async def _shared_out(trial: Trial, spec: Simulation, past: Sequence[Line], before: Before) -> tuple[list[Line], int]:
-    reply = await ask_narrator(trial, spec, prompts.narration(spec, past))
+async def _shared_out(
+    trial: Trial, scene: prompts.Scene, past: Sequence[Line], before: Before
+) -> tuple[list[Line], int]:
+    spec = scene.spec
+    reply = await ask_narrator(trial, spec, scene.narration(past))
     many = spec.rules.n_turns * len(spec.entities)
     part = len(reply.text) // many + 1
     lines = [

@@ -16,6 +16,7 @@ DimensionType = Literal["boolean", "categorical", "int", "float", "text"]
 Distribution = Literal["uniform", "normal", "skewed"]
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 LONGEST_NAME = 200
 LONGEST_TEXT = 10_000
 MOST_DIMENSIONS = 100
@@ -227,5 +228,5 @@ def check_text(value: str, field: str, longest: int = LONGEST_TEXT) -> None:
     """Refuse text that is too long, or that no database and no provider takes."""
     if len(value) > longest:
         raise SettingsError(f"{field}: {len(value):,} characters are too many: {longest:,} at the most", field=field)
-    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+    if UNSTORABLE.search(value) is not None:
         raise SettingsError(f"{field}: must be valid Unicode text without null characters", field=field)

@@ -34,87 +34,96 @@ def say(part: str, key: str, **values: object) -> str:
     return _words()[part][key].format(**values)
 
 
-def view(spec: Simulation, place: int, lines: Sequence[Line], *, speaking: bool = True) -> list[Message]:
-    """The talk as one entity has it: what it said and thought itself, and what the others said aloud."""
-    messages = [system(brief(spec, place, speaking=speaking))]
-    heard: list[str] = []
-    for line in lines:
-        if line.place != place:
-            heard.append(f"{spec.names[line.place]}: {line.speech or SILENCE}")
-            continue
-        messages += [user("\n".join(heard) or _cue(spec, messages)), assistant(_own(spec, line))]
-        heard = []
-    return [*messages, user("\n".join(heard))] if heard else messages
+class Scene:
+    """A simulation as those who take part are told of it. What does not change in a talk is put together once."""
 
+    def __init__(self, spec: Simulation) -> None:
+        self.spec = spec
+        self.names = spec.names
+        self._briefs: dict[tuple[int, bool], Message] = {}
 
-def turn(spec: Simulation, place: int, lines: Sequence[Line]) -> list[Message]:
-    """What an entity is given when it is its turn to speak."""
-    messages = view(spec, place, lines)
-    return messages if messages[-1].role == "user" else [*messages, user(_cue(spec, messages))]
+    def view(self, place: int, lines: Sequence[Line], *, speaking: bool = True) -> list[Message]:
+        """The talk as one entity has it: what it said and thought itself, and what the others said aloud."""
+        messages = [self._brief(place, speaking=speaking)]
+        heard: list[str] = []
+        for line in lines:
+            if line.place != place:
+                heard.append(f"{self.names[line.place]}: {line.speech or SILENCE}")
+                continue
+            messages += [user("\n".join(heard) or self._cue(messages)), assistant(_own(self.spec, line))]
+            heard = []
+        return [*messages, user("\n".join(heard))] if heard else messages
 
+    def turn(self, place: int, lines: Sequence[Line]) -> list[Message]:
+        """What an entity is given when it is its turn to speak."""
+        messages = self.view(place, lines)
+        return messages if messages[-1].role == "user" else [*messages, user(self._cue(messages))]
 
-def brief(spec: Simulation, place: int, *, speaking: bool = True) -> str:
-    """Who an entity is, where it is, with whom, and how it is to talk, if it is."""
-    rules, entity, name = spec.rules, spec.entities[place], spec.names[place]
-    others = [each for at, each in enumerate(spec.names) if at != place]
-    told = [
-        " ".join([say("speaker", "who", name=name), entity.description]).strip(),
-        *_attributes(entity),
-        say("speaker", "context", context=spec.context),
-        say("speaker", "company", others=listed(others)) if others else say("speaker", "alone"),
-        *([_words()["styles"][rules.style]] if others else []),
-        say("speaker", "manner" if speaking else "character", name=name),
-        *([say("speaker", "language", language=rules.language)] if rules.language else []),
-        *([say("speaker", "private")] if rules.thoughts and speaking else []),
-    ]
-    return "\n".join(told)
+    def narration(self, lines: Sequence[Line]) -> list[Message]:
+        """What a narrator is given for one round."""
+        rules, names = self.spec.rules, self.names
+        turns = f"{rules.n_turns} turn{'s' if rules.n_turns > 1 else ''}"
+        task = "turns" if len(names) > 1 else "alone"
+        told = [
+            say("narrator", "people"),
+            *(_introduced(name, entity) for name, entity in zip(names, self.spec.entities, strict=True)),
+            say("narrator", "context", context=self.spec.context),
+            *([say("narrator", "before"), content_of(names, lines), ""] if lines else []),
+            say("narrator", task, turns=turns, style=rules.style, name=names[0]),
+            *([_words()["styles"][rules.style]] if len(names) > 1 else []),
+            *([say("narrator", "language", language=rules.language)] if rules.language else []),
+            say("narrator", "private" if rules.thoughts else "plain", name=names[0]),
+        ]
+        return [system(say("narrator", "task")), user("\n".join(told))]
 
+    def questioning(
+        self, place: int, lines: Sequence[Line], questions: Sequence[Question], *, before: bool
+    ) -> list[Message]:
+        """What an entity is given with a questionnaire: the talk from its side, and the questions."""
+        messages = self.view(place, lines, speaking=False)
+        asked = [
+            say("questions", "before" if before else "after", name=self.names[place]),
+            *(_asked(question) for question in questions),
+            say("questions", "form"),
+        ]
+        if messages[-1].role == "user":  # two messages of the same side in a row are refused by some providers
+            heard = messages.pop().content
+            assert isinstance(heard, str)
+            asked = [heard, "", *asked]
+        return [*messages, user("\n".join(asked))]
 
-def narration(spec: Simulation, lines: Sequence[Line]) -> list[Message]:
-    """What a narrator is given for one round."""
-    rules, names = spec.rules, spec.names
-    turns = f"{rules.n_turns} turn{'s' if rules.n_turns > 1 else ''}"
-    task = "turns" if len(names) > 1 else "alone"
-    told = [
-        say("narrator", "people"),
-        *(_introduced(name, entity) for name, entity in zip(names, spec.entities, strict=True)),
-        say("narrator", "context", context=spec.context),
-        *([say("narrator", "before"), content_of(names, lines), ""] if lines else []),
-        say("narrator", task, turns=turns, style=rules.style, name=names[0]),
-        *([_words()["styles"][rules.style]] if len(names) > 1 else []),
-        *([say("narrator", "language", language=rules.language)] if rules.language else []),
-        say("narrator", "private" if rules.thoughts else "plain", name=names[0]),
-    ]
-    return [system(say("narrator", "task")), user("\n".join(told))]
+    def _brief(self, place: int, *, speaking: bool) -> Message:
+        known = self._briefs.get((place, speaking))
+        if known is None:
+            known = self._briefs[place, speaking] = system(self._told(place, speaking=speaking))
+        return known
 
+    def _told(self, place: int, *, speaking: bool) -> str:
+        """Who an entity is, where it is, with whom, and how it is to talk, if it is."""
+        rules, entity, name = self.spec.rules, self.spec.entities[place], self.names[place]
+        others = [each for at, each in enumerate(self.names) if at != place]
+        told = [
+            " ".join([say("speaker", "who", name=name), entity.description]).strip(),
+            *_attributes(entity),
+            say("speaker", "context", context=self.spec.context),
+            say("speaker", "company", others=listed(others)) if others else say("speaker", "alone"),
+            *([_words()["styles"][rules.style]] if others else []),
+            say("speaker", "manner" if speaking else "character", name=name),
+            *([say("speaker", "language", language=rules.language)] if rules.language else []),
+            *([say("speaker", "private")] if rules.thoughts and speaking else []),
+        ]
+        return "\n".join(told)
 
-def questioning(
-    spec: Simulation, place: int, lines: Sequence[Line], questions: Sequence[Question], *, before: bool
-) -> list[Message]:
-    """What an entity is given with a questionnaire: the talk from its side, and the questions."""
-    messages = view(spec, place, lines, speaking=False)
-    asked = [
-        say("questions", "before" if before else "after", name=spec.names[place]),
-        *(_asked(question) for question in questions),
-        say("questions", "form"),
-    ]
-    if messages[-1].role == "user":  # two messages of the same side in a row are refused by some providers
-        heard = messages.pop().content
-        assert isinstance(heard, str)
-        asked = [heard, "", *asked]
-    return [*messages, user("\n".join(asked))]
+    def _cue(self, messages: Sequence[Message]) -> str:
+        """What makes an entity speak that has heard nothing since it spoke last."""
+        if len(messages) > 1:
+            return say("speaker", "go_on")
+        return say("speaker", "opening" if len(self.names) > 1 else "begin", context=self.spec.context)
 
 
 def listed(names: Sequence[str]) -> str:
     """Names as a sentence has them: Ana, Ben and Carla."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
-
-
-def _cue(spec: Simulation, messages: Sequence[Message]) -> str:
-    """What makes an entity speak that has heard nothing since it spoke last."""
-    if len(messages) > 1:
-        return say("speaker", "go_on")
-    return say("speaker", "opening" if len(spec.entities) > 1 else "begin", context=spec.context)
 
 
 def _own(spec: Simulation, line: Line) -> str:

@@ -37,10 +37,10 @@ async def carry_out(trial: Trial, spec: Simulation, have_round: HaveRound) -> Ta
     """All rounds, each in the same way, and the questions around them."""
     sheet = spec.rules.questionnaire
     before = await _ask_all(trial, spec, spec.past, before=True) if sheet is not None and sheet.before else ()
-    lines = list(spec.past)
+    scene, lines = prompts.Scene(spec), list(spec.past)
     turns, left = turns_of(spec, lines), 0
     for _ in range(spec.rules.simulation_rounds):
-        said, more = await have_round(trial, spec, lines, Before.of(lines))
+        said, more = await have_round(trial, scene, lines, Before.of(lines))
         turns, left = turns + turns_of(spec, said), left + more
         lines += said
     after = () if sheet is None else await _ask_all(trial, spec, lines, before=False)
@@ -59,29 +59,29 @@ class Before(NamedTuple):
         return cls(max((line.turn for line in lines), default=0), max((line.round for line in lines), default=0))
 
 
-HaveRound = Callable[[Trial, Simulation, Sequence[Line], Before], Awaitable[tuple[list[Line], int]]]
+HaveRound = Callable[[Trial, prompts.Scene, Sequence[Line], Before], Awaitable[tuple[list[Line], int]]]
 """A way to have one round: its lines, and how many were written beyond it."""
 
 
-async def speak(trial: Trial, spec: Simulation, past: Sequence[Line], before: Before) -> tuple[list[Line], int]:
+async def speak(trial: Trial, scene: prompts.Scene, past: Sequence[Line], before: Before) -> tuple[list[Line], int]:
     """A round, utterance by utterance: each entity sees what was said before it, also in the same turn."""
-    said = list[Line]()
+    spec, said = scene.spec, list[Line]()
     for turn in range(before.turn + 1, before.turn + spec.rules.n_turns + 1):
         for place in range(len(spec.entities)):
-            reply = await _ask(trial, spec, place, prompts.turn(spec, place, [*past, *said]))
-            words, overrun = utterances.own(reply.text, place, spec.names, thoughts=spec.rules.thoughts)
+            reply = await _ask(trial, spec, place, scene.turn(place, [*past, *said]))
+            words, overrun = utterances.own(reply.text, place, scene.names, thoughts=spec.rules.thoughts)
             cut = reply.finish == "length" and not overrun
             said.append(Line(place, turn, before.round + 1, words.speech, words.thought, cut, overrun))
     return said, 0
 
 
-async def narrate(trial: Trial, spec: Simulation, past: Sequence[Line], before: Before) -> tuple[list[Line], int]:
+async def narrate(trial: Trial, scene: prompts.Scene, past: Sequence[Line], before: Before) -> tuple[list[Line], int]:
     """A round in one ask. A narrator that writes no line of anybody is asked once more."""
-    messages = prompts.narration(spec, past)
+    spec, messages = scene.spec, scene.narration(past)
     reply = await ask_narrator(trial, spec, messages)
     lines, left = read_script(spec, reply, before)
     if not lines:
-        again = prompts.say("narrator", "again", names=prompts.listed(spec.names))
+        again = prompts.say("narrator", "again", names=prompts.listed(scene.names))
         reply = await ask_narrator(trial, spec, [*messages, assistant(reply.text or prompts.SILENCE), user(again)])
         lines, left = read_script(spec, reply, before)
     if not lines:
@@ -141,7 +141,7 @@ async def answer(trial: Trial, who: Respondent) -> list[Answer]:
     and the talk stands all the same.
     """
     questions = _shown(who.sheet, trial.rng)
-    messages = prompts.questioning(who.simulation, who.place, who.lines, questions, before=who.before)
+    messages = prompts.Scene(who.simulation).questioning(who.place, who.lines, questions, before=who.before)
     values: dict[str, Any] = {}
     problems: dict[str, str] = {}
     for _ in range(2):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 _THOUGHT = re.compile(r"\s*(\*{1,2})(?=[^\s*])([^*]+)\1(?!\*)\s*(.*)", re.DOTALL)
@@ -30,13 +31,7 @@ class Segment(NamedTuple):
 
 def segments(text: str, names: Sequence[str]) -> list[Segment]:
     """A text cut where a line begins with one of the names and a colon."""
-    labels = _labels(names)
-    pattern = re.compile(
-        r"^[ \t]*(?:[-•>]|\d{1,3}[.)])?[ \t]*[*_\"“]{0,3}("
-        + "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
-        + r")[*_\"”]{0,3}[ \t]*(?:\([^)\n]{0,60}\))?[ \t]*[:：][*_]{0,2}",
-        re.MULTILINE | re.IGNORECASE,
-    )
+    labels, pattern = _labels(tuple(names))
     found = list(pattern.finditer(text))
     cuts = [*(match.start() for match in found), len(text)]
     first = [Segment(None, text[: cuts[0]])]
@@ -80,14 +75,21 @@ def own(text: str, place: int, names: Sequence[str], *, thoughts: bool) -> tuple
     return utterance("\n".join(parts), thoughts=thoughts), overrun
 
 
-def _labels(names: Sequence[str]) -> dict[str, int]:
-    """What a participant may be called before a line: by the whole name, or by a first name that only one has."""
+@lru_cache(maxsize=256)
+def _labels(names: tuple[str, ...]) -> tuple[dict[str, int], re.Pattern[str]]:
+    """What a participant may be called before a line, and how such a line begins.
+
+    That is the whole name, or a first name that only one of them has.
+    """
     labels = {name.casefold(): place for place, name in enumerate(names)}
     first = [name.split()[0].casefold() for name in names]
     for place, name in enumerate(first):
         if first.count(name) == 1 and len(name) > 1:
             labels.setdefault(name, place)
-    return labels
+    longest_first = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
+    before = r"^[ \t]*(?:[-•>]|\d{1,3}[.)])?[ \t]*[*_\"“]{0,3}"
+    after = r"[*_\"”]{0,3}[ \t]*(?:\([^)\n]{0,60}\))?[ \t]*[:：][*_]{0,2}"
+    return labels, re.compile(f"{before}({longest_first}){after}", re.MULTILINE | re.IGNORECASE)
 
 
 def _unquoted(text: str) -> str:
