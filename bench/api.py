@@ -28,7 +28,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,24 +104,26 @@ async def send(client: Client, site: Site, path: str, given: Any = None) -> Any:
     return read
 
 
-async def one_client(site: Site, took: Took, failed: list[str], number: int, ends: asyncio.Event, think: float) -> None:
+async def one_client(
+    client: Client, site: Site, met: tuple[Took, list[str]], number: int, ends: asyncio.Event, think: float
+) -> None:
     """Call routes until it is over."""
+    took, failed = met
     chance = random.Random(number)
     names, weights = list(ROUTES), [weight for weight, _ in ROUTES.values()]
-    async with connection() as client:
+    if think:
+        await asyncio.sleep(chance.uniform(0, 2 * think))
+    while not ends.is_set():
+        route = chance.choices(names, weights)[0]
+        start = time.perf_counter()
+        try:
+            await send(client, site, site.path(route, chance))
+        except (PyreqwestError, RuntimeError) as error:
+            failed.append(f"{route}: {error}")
+        else:
+            took[route].append((time.perf_counter() - start) * 1000)
         if think:
             await asyncio.sleep(chance.uniform(0, 2 * think))
-        while not ends.is_set():
-            route = chance.choices(names, weights)[0]
-            start = time.perf_counter()
-            try:
-                await send(client, site, site.path(route, chance))
-            except (PyreqwestError, RuntimeError) as error:
-                failed.append(f"{route}: {error}")
-            else:
-                took[route].append((time.perf_counter() - start) * 1000)
-            if think:
-                await asyncio.sleep(chance.uniform(0, 2 * think))
 
 
 def connection() -> Client:
@@ -135,40 +137,39 @@ def connection() -> Client:
     )
 
 
-async def clients(site: Site, think: float, ends: asyncio.Event) -> tuple[Took, list[str]]:
+async def clients(made: list[Client], site: Site, think: float, ends: asyncio.Event) -> tuple[Took, list[str]]:
     """All clients at once, until it is over."""
-    took: Took = defaultdict(list)
-    failed: list[str] = []
-    await asyncio.gather(*(one_client(site, took, failed, number, ends, think) for number in range(CLIENTS)))
-    return took, failed
+    met: tuple[Took, list[str]] = (defaultdict(list), [])
+    await asyncio.gather(*(one_client(each, site, met, number, ends, think) for number, each in enumerate(made)))
+    return met
 
 
-async def carried_out(url: str, simulations: int, name: str, *, busy: bool) -> dict[str, Any]:
+async def carried_out(url: str, simulations: int, name: str, made: list[Client]) -> dict[str, Any]:
     """Create a batch and wait for it, with or without clients; what it took, and what they met."""
     async with connection() as client:
         start, cpu = time.perf_counter(), cpu_of_all()
-        made = json.loads(
+        batch = json.loads(
             bytes(await send(client, Site(url, "", 0), "/api/batch-simulations", body(simulations, name)))
         )
-        site, ends = Site(url, made["data"]["id"], simulations), asyncio.Event()
-        calling = asyncio.create_task(clients(site, THINKING, ends)) if busy else None
+        site, ends = Site(url, batch["data"]["id"], simulations), asyncio.Event()
+        calling = asyncio.create_task(clients(made, site, THINKING, ends))
         listed: dict[str, Any] = {"status": "pending"}
         while listed["status"] in ("pending", "in_progress"):
             await asyncio.sleep(0.5)
             listed = json.loads(bytes(await send(client, site, "/api/batch-simulations?limit=1")))["data"][0]
         row: dict[str, Any] = {"seconds": time.perf_counter() - start, "status": listed["status"]}
         ends.set()
-        took, failed = await calling if calling is not None else ({}, [])
+        took, failed = await calling
         row["cores"] = (cpu_of_all() - cpu) / (time.perf_counter() - start)
         return row | {"batch": site.batch, "completed": listed["progress"]["completed"], **summed_up(took, failed)}
 
 
-async def flat_out(url: str, batch: str, simulations: int) -> dict[str, Any]:
+async def flat_out(url: str, batch: str, simulations: int, made: list[Client]) -> dict[str, Any]:
     """All clients without a pause, for some seconds, on a server that has nothing else to do."""
     ends = asyncio.Event()
     asyncio.get_running_loop().call_later(FLAT_OUT, ends.set)
     start = time.perf_counter()
-    took, failed = await clients(Site(url, batch, simulations), 0.0, ends)
+    took, failed = await clients(made, Site(url, batch, simulations), 0.0, ends)
     every = sum(len(each) for each in took.values())
     return {"per_second": every / (time.perf_counter() - start), **summed_up(took, failed)}
 
@@ -238,9 +239,11 @@ async def measured(url: str, simulations: int) -> dict[str, Any]:
         for number in range(ENTITIES):
             entity = {"id": f"e{number}", "name": f"Person {number}", "description": "Has a view on bread."}
             await send(client, Site(url, "", 0), "/api/entities", entity)
-    found = {"alone": await carried_out(url, simulations, "alone", busy=False)}
-    found["polling"] = await carried_out(url, simulations, "polling", busy=True)
-    found["flat out"] = await flat_out(url, found["polling"]["batch"], simulations)
+    found = {"alone": await carried_out(url, simulations, "alone", [])}
+    async with AsyncExitStack() as stack:  # made before anything is measured: to make a client takes longer than a call
+        made = [await stack.enter_async_context(connection()) for _ in range(CLIENTS)]
+        found["polling"] = await carried_out(url, simulations, "polling", made)
+        found["flat out"] = await flat_out(url, found["polling"]["batch"], simulations, made)
     return found
 
 

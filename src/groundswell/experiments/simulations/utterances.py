@@ -10,9 +10,19 @@ from typing import NamedTuple
 _THOUGHT = re.compile(r"\s*(\*{1,2})(?=[^\s*])([^*]+)\1(?!\*)\s*(.*)", re.DOTALL)
 _UNCLOSED = re.compile(r"\s*\*(?=[^\s*])([^*]*)", re.DOTALL)
 _WHOLE_LINE = re.compile(r"^[ \t]*\*(?=[^\s*])([^*\n]+)\*[ \t]*$", re.MULTILINE)
+_LEAD = re.compile(r"([ \t]*(?:[-•>]|\d{1,3}[.)])?[ \t]*)[*_\"“]{0,3}")
+_TAIL = re.compile(r"[*_\"”]{0,3}[ \t]*(?:\([^)\n]{0,60}\))?[ \t]*[:：][*_]{0,2}")
 _OPENING, _CLOSING = '"“„«', '"”“»'
 NO_THOUGHT = ("", "thought", "private thought", "thinking")
 """What a small model writes that copies the form and thinks nothing."""
+
+
+class Label(NamedTuple):
+    """What a line may begin with, in small letters, how long it is as it is written, and whom it means."""
+
+    folded: str
+    length: int
+    place: int
 
 
 class Utterance(NamedTuple):
@@ -31,14 +41,31 @@ class Segment(NamedTuple):
 
 def segments(text: str, names: Sequence[str]) -> list[Segment]:
     """A text cut where a line begins with one of the names and a colon."""
-    labels, pattern = _labels(tuple(names))
-    found = list(pattern.finditer(text))
-    cuts = [*(match.start() for match in found), len(text)]
-    first = [Segment(None, text[: cuts[0]])]
-    return first + [
-        Segment(labels[match[1].casefold()], text[match.end() : end])
-        for match, end in zip(found, cuts[1:], strict=True)
-    ]
+    labels = _labels(tuple(names))
+    found = [Segment(None, "")]
+    begin, line = 0, 0
+    while True:
+        if (label := _label_at(text, line, labels)) is not None:
+            found[-1] = found[-1]._replace(text=text[begin:line])
+            begin = label[1]
+            found.append(Segment(label[0], ""))
+        line = text.find("\n", line) + 1
+        if not line:
+            break
+    found[-1] = found[-1]._replace(text=text[begin:])
+    return found
+
+
+def _label_at(text: str, line: int, labels: Sequence[Label]) -> tuple[int, int] | None:
+    """Whom the line that begins here names as its speaker, and where the words begin."""
+    lead = _LEAD.match(text, line)
+    assert lead is not None
+    for start in dict.fromkeys((lead.end(), lead.end(1), line)):  # a name may begin with what else would be left out
+        for label in labels:
+            end = start + label.length
+            if text[start:end].casefold() == label.folded and (tail := _TAIL.match(text, end)) is not None:
+                return label.place, tail.end()
+    return None
 
 
 def utterance(text: str, *, thoughts: bool) -> Utterance:
@@ -75,21 +102,16 @@ def own(text: str, place: int, names: Sequence[str], *, thoughts: bool) -> tuple
     return utterance("\n".join(parts), thoughts=thoughts), overrun
 
 
-@lru_cache(maxsize=256)
-def _labels(names: tuple[str, ...]) -> tuple[dict[str, int], re.Pattern[str]]:
-    """What a participant may be called before a line, and how such a line begins.
-
-    That is the whole name, or a first name that only one of them has.
-    """
-    labels = {name.casefold(): place for place, name in enumerate(names)}
-    first = [name.split()[0].casefold() for name in names]
+@lru_cache(maxsize=1024)
+def _labels(names: tuple[str, ...]) -> list[Label]:
+    """What participants may be called before a line: the whole name, or a first name that only one of them has."""
+    labels = {name.casefold(): Label(name.casefold(), len(name), place) for place, name in enumerate(names)}
+    first = [name.split()[0] for name in names]
+    folded = [name.casefold() for name in first]
     for place, name in enumerate(first):
-        if first.count(name) == 1 and len(name) > 1:
-            labels.setdefault(name, place)
-    longest_first = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
-    before = r"^[ \t]*(?:[-•>]|\d{1,3}[.)])?[ \t]*[*_\"“]{0,3}"
-    after = r"[*_\"”]{0,3}[ \t]*(?:\([^)\n]{0,60}\))?[ \t]*[:：][*_]{0,2}"
-    return labels, re.compile(f"{before}({longest_first}){after}", re.MULTILINE | re.IGNORECASE)
+        if folded.count(name.casefold()) == 1 and len(name) > 1:
+            labels.setdefault(name.casefold(), Label(name.casefold(), len(name), place))
+    return sorted(labels.values(), key=lambda label: -label.length)
 
 
 def _unquoted(text: str) -> str:
