@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-game bench-peers clean
+.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-peers clean
 
 # The secret game on a real model on this machine: who gives their word away, and a report of it.
 demo: $(MODEL)
@@ -58,6 +58,11 @@ bench-waves: $(READY)
 bench-game: $(READY)
 	$(BIN)/python bench/game.py
 	$(BIN)/python bench/words.py
+
+# The API: 200 clients beside a batch of 1,000 simulations; and how often intervals of answers hold. Two minutes.
+bench-api: $(READY)
+	$(BIN)/python bench/api.py
+	$(BIN)/python bench/answers.py
 
 # The peers need versions that do not go together: each has an environment of its own.
 bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.ready
