@@ -48,19 +48,21 @@ def _whole(path: Path, store: str) -> list[Entity]:
     """The entities of a file. Those without an id are numbered: the same file must give the same batch."""
     import msgspec
 
+    from groundswell.experiments.simulations.entities import taking_part
     from groundswell.experiments.simulations.files import read_csv, read_json
 
     text, source = text_of(path), f"--entities {path}"
-    table = path.suffix.lower() == ".csv"
-    types, entities = read_csv(text, source, _types(store)) if table else read_json(text, source)
+    table, kinds = path.suffix.lower() == ".csv", _types(store)
+    types, entities = read_csv(text, source, kinds) if table else read_json(text, source)
+    kinds |= {each.id: each for each in types}
     for entity in entities:
-        kind = next((each for each in types if each.id == entity.entity_type_id), None)
-        if kind is not None:
+        if (kind := kinds.get(entity.entity_type_id or "")) is not None:
             kind.check(entity.attributes)
-    return [
+    numbered = [
         entity if entity.id in text else msgspec.structs.replace(entity, id=f"entity-{number}")
         for number, entity in enumerate(entities, 1)
     ]
+    return [taking_part(entity, kinds.get(entity.entity_type_id or "")) for entity in numbered]
 
 
 def _types(store: str) -> dict[str, EntityType]:
@@ -106,7 +108,7 @@ def _stored(ids: Sequence[str], store: str) -> list[Entity]:
         raise SettingsError(f"--entities: there is no store {store}, so there are no entities in it; {advice}")
     with catalogue_of(store) as catalogue:
         try:
-            return catalogue.many(ids)
+            return catalogue.cast(ids)
         except SettingsError as error:
             raise SettingsError(f"{error}: {advice}", field="entity_ids") from error
 

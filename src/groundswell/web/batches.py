@@ -213,7 +213,7 @@ async def entities_of(here: Services, body: TalkBody) -> tuple[Entity, ...]:
             f"entity_ids: {len(body.entity_ids)} are too many: {here.settings.max_entities:,} at the most",
             field="entity_ids",
         )
-    return tuple(Catalogue(here.store.documents).many(body.entity_ids))
+    return tuple(Catalogue(here.store.documents).cast(body.entity_ids))
 
 
 async def check_models(here: Services, model: str, entities: tuple[Entity, ...]) -> None:

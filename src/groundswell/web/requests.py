@@ -187,9 +187,7 @@ class ContinueBody(Body):
         """As the drivers take it: `said` comes after the past that the simulation had."""
         check_turns(self.n_turns, self.simulation_rounds, settings)
         rules = msgspec.structs.replace(before.rules, n_turns=self.n_turns, simulation_rounds=self.simulation_rounds)
-        past = (*before.past, *said)
-        simulation = Simulation(1, self.context or before.context, before.entities, rules, past=past)
-        return Single(simulation, continues=id_, metadata=self.metadata)
+        return Single(before.gone_on(said, rules, self.context), continues=id_, metadata=self.metadata)
 
 
 class ResumeBody(Body):

@@ -10,7 +10,7 @@ import pytest
 
 from groundswell import Fault, FaultKind, Reply
 from groundswell.experiments.simulations.batch import Single
-from groundswell.experiments.simulations.entities import Entity
+from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType, taking_part
 from groundswell.experiments.simulations.questions import Question, Questionnaire
 from groundswell.experiments.simulations.simulation import Line, Rules, Simulation
 from groundswell.experiments.simulations.talk import read_answers
@@ -252,6 +252,39 @@ def test_answers_are_read(text: str, values: dict[str, object], wrong: set[str])
     found, problems = read_answers(text, SHEET.questions)
     assert found == values
     assert set(problems) == wrong
+
+
+def test_models_are_told_what_attributes_mean() -> None:
+    kind = EntityType("adult", "Adult", "An adult in Norway.", (Dimension("age", "int", "In years.", 0, 120),))
+    cues = Cues("x")
+    drive(a_batch(PLAIN, entities=(taking_part(ANA, kind), BEN)), cues)
+    assert text_of(cues.asked[0])[0].startswith(
+        "system: You are Ana Silva. A nurse. An adult in Norway.\nAbout you:\n- age (In years): 41\n- urban: yes\n"
+    )
+
+
+def test_who_is_asked_ahead_of_the_talk_does_not_know_with_whom_it_will_be() -> None:
+    sheet = msgspec.structs.replace(SHEET, before=True)
+    cues = Cues("a", "b", answers=ANSWERS)
+    drive(a_batch(msgspec.structs.replace(PLAIN, questionnaire=sheet)), cues)
+    first, last = text_of(cues.asked[0]), text_of(cues.asked[-1])
+    assert "Ben Okoro" not in "".join(first)
+    assert "You talk with Ana Silva." in last[0]
+    assert "For the honey" not in "".join(last), "what was answered before is not shown again"
+
+
+def test_a_talk_that_goes_on_keeps_its_context_and_gets_another() -> None:
+    first = Simulation(1, CONTEXT, (ANA, BEN), PLAIN, past=(Line(0, 1, 1, "One."), Line(1, 1, 1, "Two.")))
+    sheet = msgspec.structs.replace(SHEET, before=True)
+    rules = msgspec.structs.replace(PLAIN, questionnaire=sheet)
+    spec = first.gone_on([Line(0, 2, 2, "Three."), Line(1, 2, 2, "Four.")], rules, "A year later")
+    cues = Cues("Five.", "Six.", answers=ANSWERS)
+    _, [shown] = drive(Single(spec), cues)
+    assert [line.speech for line in shown.lines] == ["One.", "Two.", "Three.", "Four.", "Five.", "Six."]
+    told = text_of(cues.asked[2])
+    assert f"Context: {CONTEXT}\nThen: A year later\n" in told[0]
+    assert told[1] == f"user: This is what it is about: {CONTEXT}\nYou speak first."
+    assert "Before it goes on, answer" in text_of(cues.asked[0])[-1]
 
 
 def test_a_talk_can_be_continued() -> None:

@@ -174,7 +174,10 @@ class EntityType(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Somebody who talks: a person, a character, an organization. `model` is the one that speaks for it."""
+    """Somebody who talks: a person, a character, an organization. `model` is the one that speaks for it.
+
+    `kind` and `meanings` are what its type says of it and of its attributes; they are there when it takes part.
+    """
 
     id: str
     name: str
@@ -182,6 +185,8 @@ class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
     attributes: dict[str, Value] = {}
     entity_type_id: str | None = None
     model: str | None = None
+    kind: str = ""
+    meanings: dict[str, str] = {}
 
     def __post_init__(self) -> None:
         check_id(self.id, "id")
@@ -196,6 +201,17 @@ class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
         for name, value in self.attributes.items():
             check_name(name, "attributes")
             _check_value(name, value)
+        for text in (self.kind, *self.meanings.values()):
+            check_text(text, "meanings")
+
+
+def taking_part(entity: Entity, type_: EntityType | None) -> Entity:
+    """An entity as it goes into a batch: with what its type says of it, so that models know what attributes mean."""
+    if type_ is None:
+        return entity
+    said = {each.name: each.description for each in type_.dimensions if each.description}
+    meanings = {name: said[name] for name in entity.attributes if name in said}
+    return msgspec.structs.replace(entity, kind=type_.description, meanings=meanings)
 
 
 def _check_value(name: str, value: Any) -> None:

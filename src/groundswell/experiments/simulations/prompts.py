@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import Literal
 
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.questions import Question
@@ -14,6 +15,8 @@ from groundswell.experiments.simulations.simulation import Line, Simulation, con
 from groundswell.program.request import Message, assistant, system, user
 
 FILE = Path(__file__).with_name("prompts.toml")
+Moment = Literal["speaking", "before", "after"]
+"""What an entity is told for: its turn to speak, or questions ahead of the talk or at its end."""
 SILENCE = "(says nothing)"
 """How an empty utterance is shown to a model: providers refuse empty messages."""
 
@@ -40,11 +43,11 @@ class Scene:
     def __init__(self, spec: Simulation) -> None:
         self.spec = spec
         self.names = spec.names
-        self._briefs: dict[tuple[int, bool], Message] = {}
+        self._briefs: dict[tuple[int, Moment], Message] = {}
 
-    def view(self, place: int, lines: Sequence[Line], *, speaking: bool = True) -> list[Message]:
+    def view(self, place: int, lines: Sequence[Line], moment: Moment = "speaking") -> list[Message]:
         """The talk as one entity has it: what it said and thought itself, and what the others said aloud."""
-        messages = [self._brief(place, speaking=speaking)]
+        messages = [self._brief(place, moment)]
         heard: list[str] = []
         for line in lines:
             if line.place != place:
@@ -67,7 +70,7 @@ class Scene:
         told = [
             say("narrator", "people"),
             *(_introduced(name, entity) for name, entity in zip(names, self.spec.entities, strict=True)),
-            say("narrator", "context", context=self.spec.context),
+            *self._contexts(),
             *([say("narrator", "before"), content_of(names, lines), ""] if lines else []),
             say("narrator", task, turns=turns, style=rules.style, name=names[0]),
             *([_words()["styles"][rules.style]] if len(names) > 1 else []),
@@ -80,9 +83,10 @@ class Scene:
         self, place: int, lines: Sequence[Line], questions: Sequence[Question], *, before: bool
     ) -> list[Message]:
         """What an entity is given with a questionnaire: the talk from its side, and the questions."""
-        messages = self.view(place, lines, speaking=False)
+        messages = self.view(place, lines, "before" if before else "after")
+        when = "after" if not before else "between" if lines else "before"
         asked = [
-            say("questions", "before" if before else "after", name=self.names[place]),
+            say("questions", when, name=self.names[place]),
             *(_asked(question) for question in questions),
             say("questions", "form"),
         ]
@@ -92,27 +96,36 @@ class Scene:
             asked = [heard, "", *asked]
         return [*messages, user("\n".join(asked))]
 
-    def _brief(self, place: int, *, speaking: bool) -> Message:
-        known = self._briefs.get((place, speaking))
+    def _brief(self, place: int, moment: Moment) -> Message:
+        known = self._briefs.get((place, moment))
         if known is None:
-            known = self._briefs[place, speaking] = system(self._told(place, speaking=speaking))
+            known = self._briefs[place, moment] = system("\n".join(self._told(place, moment)))
         return known
 
-    def _told(self, place: int, *, speaking: bool) -> str:
-        """Who an entity is, where it is, with whom, and how it is to talk, if it is."""
+    def _told(self, place: int, moment: Moment) -> list[str]:
+        """Who an entity is and where; with whom, unless it is asked ahead of the talk; how to talk, if it is to."""
         rules, entity, name = self.spec.rules, self.spec.entities[place], self.names[place]
-        others = [each for at, each in enumerate(self.names) if at != place]
         told = [
-            " ".join([say("speaker", "who", name=name), entity.description]).strip(),
+            " ".join([say("speaker", "who", name=name), entity.description, entity.kind]).strip(),
             *_attributes(entity),
-            say("speaker", "context", context=self.spec.context),
-            say("speaker", "company", others=listed(others)) if others else say("speaker", "alone"),
-            *([_words()["styles"][rules.style]] if others else []),
-            say("speaker", "manner" if speaking else "character", name=name),
-            *([say("speaker", "language", language=rules.language)] if rules.language else []),
-            *([say("speaker", "private")] if rules.thoughts and speaking else []),
+            *self._contexts(),
+            *(self._company(place) if moment != "before" else []),
+            say("speaker", "manner" if moment == "speaking" else "character", name=name),
         ]
-        return "\n".join(told)
+        if rules.language:
+            told.append(say("speaker", "language", language=rules.language))
+        return [*told, say("speaker", "private")] if rules.thoughts and moment == "speaking" else told
+
+    def _company(self, place: int) -> list[str]:
+        others = [each for at, each in enumerate(self.names) if at != place]
+        if not others:
+            return [say("speaker", "alone")]
+        return [say("speaker", "company", others=listed(others)), _words()["styles"][self.spec.rules.style]]
+
+    def _contexts(self) -> list[str]:
+        """The context, and what it became in talks that went on."""
+        spec = self.spec
+        return [say("context", "first", context=spec.context), *(say("context", "then", context=c) for c in spec.later)]
 
     def _cue(self, messages: Sequence[Message]) -> str:
         """What makes an entity speak that has heard nothing since it spoke last."""
@@ -135,14 +148,19 @@ def _own(spec: Simulation, line: Line) -> str:
 
 
 def _attributes(entity: Entity) -> list[str]:
-    if not entity.attributes:
-        return []
-    return [say("speaker", "attributes"), *(f"- {name}: {_value(value)}" for name, value in entity.attributes.items())]
+    return [say("speaker", "attributes"), *(f"- {each}" for each in _meant(entity))] if entity.attributes else []
 
 
 def _introduced(name: str, entity: Entity) -> str:
-    about = "; ".join(f"{key}: {_value(value)}" for key, value in entity.attributes.items())
-    return f"- {name}" + (f" ({about})" if about else "") + (f": {entity.description}" if entity.description else "")
+    about = "; ".join(_meant(entity))
+    who = " ".join([entity.description, entity.kind]).strip()
+    return f"- {name}" + (f" ({about})" if about else "") + (f": {who}" if who else "")
+
+
+def _meant(entity: Entity) -> list[str]:
+    """Attributes with their values, and what they mean where the type of the entity says so."""
+    meanings = {name: f" ({meaning.strip().rstrip('.')})" for name, meaning in entity.meanings.items()}
+    return [f"{name}{meanings.get(name, '')}: {_value(value)}" for name, value in entity.attributes.items()]
 
 
 def _value(value: object) -> str:

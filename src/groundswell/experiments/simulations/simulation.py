@@ -80,7 +80,8 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
 class Simulation(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one trial is given: entities in the order in which they speak, and everything that they are told.
 
-    `number` counts the simulations of a batch from 1; `past` is the talk that this one continues.
+    `number` counts the simulations of a batch from 1; `past` is the talk that this one continues, and `later` what they
+    were told since it began.
     """
 
     number: int
@@ -89,13 +90,20 @@ class Simulation(msgspec.Struct, frozen=True, omit_defaults=True):
     rules: Rules
     replicate: int = 1
     past: tuple[Line, ...] = ()
+    later: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_context(self.context)
+        for context in (self.context, *self.later):
+            check_context(context)
         if not self.entities:
             raise SettingsError("entity_ids: at least one entity must talk", field="entity_ids")
         if any(not 0 <= line.place < len(self.entities) for line in self.past):
             raise SettingsError("past: a line is by somebody who is not there", field="past")
+
+    def gone_on(self, lines: Sequence[Line], rules: Rules, context: str | None = None) -> Simulation:
+        """The simulation that goes on where this one ended with these lines, maybe in another context from there on."""
+        later = self.later if context is None else (*self.later, context)
+        return Simulation(1, self.context, self.entities, rules, self.replicate, (*self.past, *lines), later)
 
     @property
     def interaction_type(self) -> InteractionType:
