@@ -115,6 +115,7 @@ def test_speeches_are_short_on_the_model_of_this_machine() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @needs_model
 def test_the_figures_talk_on_the_model_of_this_machine(place: Place) -> None:
     out, _ = place("python examples/historical_figures.py")
