@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from groundswell import SettingsError
 from groundswell.experiments.simulations.batch import Schedule
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.simulation import Rules, distinct_names
+from groundswell.program.request import canonical
 from tests.experiments.simulations.stage import ANA, EVERYBODY, MODEL, a_batch
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -95,3 +97,9 @@ def test_who_speaks_first_is_drawn_unless_it_is_given() -> None:
 
 def test_names_are_made_different() -> None:
     assert distinct_names(["Ana", "ana", "Ana  (2)", "Ben\t B"]) == ["Ana", "ana (2)", "Ana (2) (2)", "Ben B"]
+
+
+def test_the_same_rules_are_written_alike_however_they_were_given() -> None:
+    """Keys of trials follow from what is written, and replies from keys."""
+    given_ = Rules(MODEL, max_tokens=int("300"))
+    assert canonical(given_) == canonical(Rules(MODEL)) == canonical(msgspec.json.decode(canonical(given_), type=Rules))

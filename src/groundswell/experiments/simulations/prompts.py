@@ -46,12 +46,14 @@ class Scene:
         """The talk as one entity has it: what it said and thought itself, and what the others said aloud."""
         messages = [self._brief(place, speaking=speaking)]
         heard: list[str] = []
-        for line in lines:
+        for at, line in enumerate(lines):
+            heard += self._later(at)
             if line.place != place:
                 heard.append(f"{self.names[line.place]}: {line.speech or SILENCE}")
                 continue
             messages += [user("\n".join(heard) or self._cue(messages)), assistant(_own(self.spec, line))]
             heard = []
+        heard += self._later(len(lines))
         return [*messages, user("\n".join(heard))] if heard else messages
 
     def turn(self, place: int, lines: Sequence[Line]) -> list[Message]:
@@ -68,7 +70,7 @@ class Scene:
             say("narrator", "people"),
             *(_introduced(name, entity) for name, entity in zip(names, self.spec.entities, strict=True)),
             say("narrator", "context", context=self.spec.context),
-            *([say("narrator", "before"), content_of(names, lines), ""] if lines else []),
+            *([say("narrator", "before"), *self._so_far(lines), ""] if lines else []),
             say("narrator", task, turns=turns, style=rules.style, name=names[0]),
             *([_words()["styles"][rules.style]] if len(names) > 1 else []),
             *([say("narrator", "language", language=rules.language)] if rules.language else []),
@@ -91,6 +93,18 @@ class Scene:
             assert isinstance(heard, str)
             asked = [heard, "", *asked]
         return [*messages, user("\n".join(asked))]
+
+    def _so_far(self, lines: Sequence[Line]) -> list[str]:
+        """A talk as a narrator has it, with what happened to the context in between."""
+        told, begin = list[str](), 0
+        for later in self.spec.later:
+            told += [content_of(self.names, lines[begin : later.lines]), "", *self._later(later.lines), ""]
+            begin = later.lines
+        return [*told, content_of(self.names, lines[begin:])]
+
+    def _later(self, at: int) -> list[str]:
+        """What everybody is told after so many lines."""
+        return [say("speaker", "later", context=later.context) for later in self.spec.later if later.lines == at]
 
     def _brief(self, place: int, *, speaking: bool) -> Message:
         known = self._briefs.get((place, speaking))
