@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 
-from tests.web.scene import REQUEST, Api, gated, serving
+from groundswell.experiments.simulations.batch import Batch
+from groundswell.experiments.simulations.questions import Question, Questionnaire
+from groundswell.experiments.simulations.simulation import Rules
+from tests.experiments.simulations.stage import drive
+from tests.web.scene import ENTITIES, MODEL, REQUEST, Api, gated, serving
 
 
 def test_pending_then_in_progress_then_completed(tmp_path: Path) -> None:
@@ -233,3 +238,17 @@ def test_a_client_that_goes_away_leaves_no_stream(api: Api) -> None:
         api("GET", "/health")
     gate.open()
     assert api.ended(id_)["status"] == "completed"
+
+
+def test_a_batch_is_the_same_as_one_that_was_not_made_here(api: Api) -> None:
+    """Who talks with whom, in which order, and what they say and answer follow from the settings and the seed alone."""
+    sheet = {"questions": [{"id": "vote", "text": "How?", "type": "choice", "options": ["yes", "no"]}]}
+    id_ = api.create(num_simulations=5, seed=3, questionnaire=sheet)
+    assert api.ended(id_)["status"] == "completed"
+    question = Question("vote", "How?", "choice", ("yes", "no"))
+    rules = Rules(MODEL, n_turns=2, questionnaire=Questionnaire((question,)))
+    batch = Batch("Another name", REQUEST["context"], tuple(ENTITIES), 2, 5, rules)
+    _, wanted = drive(batch, seed=3)
+    told = ("entity_ids", "content", "answers", "metadata")
+    found = [{name: each[name] for name in told} for each in api.batch(id_)["simulations"]]
+    assert found == [{name: each[name] for name in told} for each in msgspec.json.decode(msgspec.json.encode(wanted))]

@@ -89,6 +89,7 @@ def _single(flags: SimulateFlags) -> tuple[str, Single]:
     from groundswell.cli.stored import opened
     from groundswell.experiments.simulations.batch import Single
     from groundswell.experiments.simulations.reading import SINGLE, Readings
+    from groundswell.experiments.simulations.simulation import continued
 
     assert flags.continues is not None
     for name in OF_A_BATCH:
@@ -105,7 +106,7 @@ def _single(flags: SimulateFlags) -> tuple[str, Single]:
             ) from error
         spec, talked = readings.talk(found)
     context = None if flags.context is None else read_context(flags.context)
-    simulation = spec.gone_on(talked.lines, _rules(flags, spec.rules), context)
+    simulation = continued(spec, talked, _rules(flags, spec.rules), context)
     title = as_unicode(flags.name or f"{flags.continues} continued", "--name")
     single = Single(simulation, title, flags.continues)
     if flags.name is not None:

@@ -89,7 +89,7 @@ class SimulateFlags(RunFlags):
     order: Annotated[
         Order | None,
         typer.Option(
-            help="Who speaks first: drawn for every simulation (random, the default), or as entities are given.",
+            help="Who speaks first: drawn, in replicates in turn (random, the default), or as entities are given.",
             show_default=False,
             rich_help_panel=WHO,
         ),

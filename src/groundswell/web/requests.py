@@ -17,9 +17,11 @@ from groundswell.experiments.simulations.simulation import (
     LONGEST_CONTEXT,
     MOST_ROUNDS,
     MOST_TURNS,
-    Line,
+    UTTERANCE_TOKENS,
     Rules,
     Simulation,
+    Talked,
+    continued,
 )
 from groundswell.web.settings import ServerSettings
 
@@ -86,7 +88,7 @@ class TalkBody(Body):
     language: Annotated[str, Field(max_length=60)] = ""
     thoughts: bool = True
     temperature: Annotated[float | None, Field(ge=0, le=2)] = None
-    max_tokens: Annotated[int, Field(ge=1, le=100_000)] = 300
+    max_tokens: Annotated[int, Field(ge=1, le=100_000)] = UTTERANCE_TOKENS
     questionnaire: QuestionnaireBody | None = None
     seed: Seed = 0
     budget: Annotated[float | None, Field(gt=0, description="US dollars")] = None
@@ -179,15 +181,15 @@ class ContinueBody(Body):
 
     n_turns: Turns = 1
     simulation_rounds: Rounds = 1
-    context: Annotated[Context | None, Field(description="another context from here on")] = None
+    context: Annotated[Context | None, Field(description="what happens to the context from here on")] = None
     metadata: Metadata
     seed: Seed = 0
 
-    def made(self, id_: str, before: Simulation, said: tuple[Line, ...], settings: ServerSettings) -> Single:
-        """As the drivers take it: `said` comes after the past that the simulation had."""
+    def made(self, id_: str, before: Simulation, talked: Talked, settings: ServerSettings) -> Single:
+        """As the drivers take it."""
         check_turns(self.n_turns, self.simulation_rounds, settings)
         rules = msgspec.structs.replace(before.rules, n_turns=self.n_turns, simulation_rounds=self.simulation_rounds)
-        return Single(before.gone_on(said, rules, self.context), continues=id_, metadata=self.metadata)
+        return Single(continued(before, talked, rules, self.context), continues=id_, metadata=self.metadata)
 
 
 class ResumeBody(Body):

@@ -93,7 +93,7 @@ async def go_on(here: Here, simulation_id: str, body: ContinueBody) -> Response:
     if shown.status != "completed":
         raise ApiError(409, f"simulation {simulation_id} has no talk to go on with: it is {shown.status}")
     before, talked = here.readings.talk(found)
-    single = body.made(simulation_id, before, talked.lines, here.settings)
+    single = body.made(simulation_id, before, talked, here.settings)
     await check_models(here, before.rules.model, before.entities)
     return await _started(here, single, body.seed, RunOptions(unattended=True))
 

@@ -211,7 +211,7 @@ def test_by_dimension() -> None:
     sex, age, member = vote.dimensions
     assert [(each.name, each.kind, each.cut) for each in vote.dimensions] == [
         ("sex", "text", None),
-        ("age", "number", 27.5),
+        ("age", "number", 25),
         ("member", "boolean", None),
     ]
     assert [(each.value, each.entities, each.answered) for each in sex.groups] == [
@@ -219,7 +219,7 @@ def test_by_dimension() -> None:
         ("m", 6, 6),
         ("(none)", 1, 1),
     ]
-    assert [each.value for each in age.groups] == ["up to 27.5", "above 27.5", "(none)"]
+    assert [each.value for each in age.groups] == ["up to 25", "above 25", "(none)"]
     yes = sex.groups[0].options[0]
     assert (yes.option, yes.count, yes.share.value, yes.difference.value) == ("yes", 6, 1, 1)
     assert yes.difference.low is not None

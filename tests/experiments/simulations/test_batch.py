@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from groundswell import SettingsError
 from groundswell.experiments.simulations.batch import Schedule
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.simulation import Rules, distinct_names
+from groundswell.program.request import canonical
 from tests.experiments.simulations.stage import ANA, EVERYBODY, MODEL, a_batch
 
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -86,12 +88,28 @@ def test_replicates_come_after_all_combinations_and_are_the_same_ones() -> None:
 
 
 def test_who_speaks_first_is_drawn_unless_it_is_given() -> None:
-    drawn = a_batch(size=4, simulations=40, replicates=40, order="random")
-    first = Counter(spec.entities[0].id for spec in Schedule(drawn, 0))
-    assert len(first) == 4
+    drawn = a_batch(size=2, simulations=6, order="random")
+    order = [[entity.id for entity in spec.entities] for seed in range(20) for spec in Schedule(drawn, seed)]
+    assert 30 < sum(ids == sorted(ids) for ids in order) < 90
     given_ = a_batch(size=4, simulations=40, replicates=40, order="given")
     assert all(spec.entities == EVERYBODY for spec in Schedule(given_, 0))
 
 
+def test_in_replicates_of_a_combination_everybody_is_first_as_often() -> None:
+    batch = a_batch(size=3, simulations=120, replicates=30, order="random")
+    specs = list(Schedule(batch, 1))
+    first = Counter((frozenset(each.id for each in spec.entities), spec.entities[0].id) for spec in specs)
+    assert len(first) == 12
+    assert set(first.values()) == {10}
+    orders = {tuple(each.id for each in spec.entities) for spec in specs}
+    assert len(orders) == 24, "and not always followed by the same"
+
+
 def test_names_are_made_different() -> None:
     assert distinct_names(["Ana", "ana", "Ana  (2)", "Ben\t B"]) == ["Ana", "ana (2)", "Ana (2) (2)", "Ben B"]
+
+
+def test_the_same_rules_are_written_alike_however_they_were_given() -> None:
+    """Keys of trials follow from what is written, and replies from keys."""
+    given_ = Rules(MODEL, max_tokens=int("300"))
+    assert canonical(given_) == canonical(Rules(MODEL)) == canonical(msgspec.json.decode(canonical(given_), type=Rules))

@@ -29,10 +29,11 @@ def divided(*values: Value | None) -> list[Division]:
         (["b", True, "b"], "text", ("True", "b"), (1, 0, 1), None),
         ([2, 1, 1], "number", ("1", "2"), (1, 0, 0), None),
         ([2.5, 10, None], "number", ("2.5", "10", "(none)"), (0, 1, 2), None),
-        ([6, 5, 4, 3, 2, 1], "number", ("up to 3.5", "above 3.5"), (1, 1, 1, 0, 0, 0), 3.5),
+        ([0.4312, 0.4406, 0.1, 0.2, 0.8, 0.9], "number", ("up to 0.4312", "above 0.4312"), (0, 1, 0, 0, 1, 1), 0.4312),
+        ([6, 5, 4, 3, 2, 1], "number", ("up to 3", "above 3"), (1, 1, 1, 0, 0, 0), 3),
         ([1, 2, 3, 4, 5, 6, 7], "number", ("up to 4", "above 4"), (0, 0, 0, 0, 1, 1, 1), 4),
         ([1, 2, 3, 4, 5, 9, 9, 9, 9, 9, 9], "number", ("up to 5", "above 5"), (0,) * 5 + (1,) * 6, 5),
-        ([1, 2, 3, 4, 5, 6, None], "number", ("up to 3.5", "above 3.5", "(none)"), (0, 0, 0, 1, 1, 1, 2), 3.5),
+        ([1, 2, 3, 4, 5, 6, None], "number", ("up to 3", "above 3", "(none)"), (0, 0, 0, 1, 1, 1, 2), 3),
     ],
 )
 def test_an_attribute_makes_groups(

@@ -12,7 +12,7 @@ from groundswell import Fault, FaultKind, Reply
 from groundswell.experiments.simulations.batch import Single
 from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType, taking_part
 from groundswell.experiments.simulations.questions import Question, Questionnaire
-from groundswell.experiments.simulations.simulation import Line, Rules, Simulation
+from groundswell.experiments.simulations.simulation import Line, Rules, Simulation, Talked, continued
 from groundswell.experiments.simulations.talk import read_answers
 from tests.experiments.simulations.stage import ANA, BEN, CARLA, CONTEXT, MODEL, SHEET, Cues, a_batch, drive, text_of
 
@@ -273,20 +273,6 @@ def test_who_is_asked_ahead_of_the_talk_does_not_know_with_whom_it_will_be() -> 
     assert "For the honey" not in "".join(last), "what was answered before is not shown again"
 
 
-def test_a_talk_that_goes_on_keeps_its_context_and_gets_another() -> None:
-    first = Simulation(1, CONTEXT, (ANA, BEN), PLAIN, past=(Line(0, 1, 1, "One."), Line(1, 1, 1, "Two.")))
-    sheet = msgspec.structs.replace(SHEET, before=True)
-    rules = msgspec.structs.replace(PLAIN, questionnaire=sheet)
-    spec = first.gone_on([Line(0, 2, 2, "Three."), Line(1, 2, 2, "Four.")], rules, "A year later")
-    cues = Cues("Five.", "Six.", answers=ANSWERS)
-    _, [shown] = drive(Single(spec), cues)
-    assert [line.speech for line in shown.lines] == ["One.", "Two.", "Three.", "Four.", "Five.", "Six."]
-    told = text_of(cues.asked[2])
-    assert f"Context: {CONTEXT}\nThen: A year later\n" in told[0]
-    assert told[1] == f"user: This is what it is about: {CONTEXT}\nYou speak first."
-    assert "Before it goes on, answer" in text_of(cues.asked[0])[-1]
-
-
 def test_a_talk_can_be_continued() -> None:
     past = (Line(0, 1, 1, "One.", "Hm."), Line(1, 1, 1, "Two."))
     spec = Simulation(1, CONTEXT, (ANA, BEN), Rules(MODEL, n_turns=1), past=past)
@@ -306,3 +292,39 @@ def test_a_talk_can_be_continued() -> None:
     assert shown.metadata["final_turn_number"] == 2
     assert shown.metadata["continues"] == "sim-x-1"
     assert shown.content.startswith('Ana Silva: *Hm.*\n"One."\n\nBen Okoro: "Two."')
+
+
+def test_another_context_comes_after_what_was_said_in_the_first() -> None:
+    talked = Talked((Line(0, 1, 1, "One.", "Hm."), Line(1, 1, 1, "Two.")), 1)
+    first = Simulation(1, CONTEXT, (ANA, BEN), PLAIN, replicate=3)
+    rained = continued(first, talked, PLAIN, "It rained.")
+    assert (rained.context, rained.replicate) == (CONTEXT, 3)
+    assert continued(rained, talked, PLAIN, "It rained.").later == rained.later
+    cues = Cues("Wet.")
+    drive(Single(rained), cues)
+    ana, ben = (text_of(chat) for chat in cues.asked)
+    assert f"Context: {CONTEXT}" in ana[0]
+    assert ana[1] == f"user: This is what it is about: {CONTEXT}\nYou speak first."
+    assert ana[-1] == "user: Ben Okoro: Two.\nThen: It rained."
+    assert ben[-1] == "user: Then: It rained.\nAna Silva: Wet."
+    dried = continued(rained, Talked((Line(0, 2, 2, "Wet."), Line(1, 2, 2, "Wet.")), 2), NARRATED, "It dried.")
+    cues = Cues(SCRIPT)
+    drive(Single(dried), cues)
+    told = text_of(cues.asked[0])[1]
+    order = [told.index(part) for part in (CONTEXT, '"Two."', "Then: It rained.", '"Wet."', "Then: It dried.")]
+    assert order == sorted(order)
+
+
+def test_whole_turns_are_the_same_in_a_talk_and_its_continuation() -> None:
+    """Ana speaks twice in the first round and Ben in the second: two turns are whole, not three."""
+    cues = Cues("Ana Silva: 1.\nBen Okoro: 2.\nAna Silva: 3.", "Ana Silva: 4.\nBen Okoro: 5.\nBen Okoro: 6.")
+    rules = msgspec.structs.replace(NARRATED, simulation_rounds=2)
+    _, [shown] = drive(a_batch(rules), cues)
+    assert [line.turn for line in shown.lines] == [1, 1, 2, 3, 3, 4]
+    assert shown.metadata["final_turn_number"] == 2
+    lines = tuple(
+        Line((ANA.id, BEN.id).index(line.entity_id), line.turn, line.round, line.speech) for line in shown.lines
+    )
+    spec = Simulation(1, CONTEXT, (ANA, BEN), rules)
+    _, [more] = drive(Single(continued(spec, Talked(lines, 2), Rules(MODEL))), Cues("Fine."))
+    assert more.metadata["final_turn_number"] == 3

@@ -18,7 +18,14 @@ from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.dimensions import divisions
 from groundswell.experiments.simulations.needed import check_figures
 from groundswell.experiments.simulations.reading import countable
-from groundswell.experiments.simulations.simulation import InteractionType, Line, Method, Simulation, Style, Talked
+from groundswell.experiments.simulations.simulation import (
+    InteractionType,
+    Method,
+    Simulation,
+    Style,
+    Talked,
+    turns_of,
+)
 from groundswell.experiments.simulations.tabulation import Answered, QuestionFigures, tabulated
 from groundswell.program.request import Fault
 
@@ -145,7 +152,7 @@ class Tally:
             self._thoughtless += not line.thought.strip()
         self._left += talked.left
         rules = spec.rules
-        self._short += talked.turns < _turns(spec.past, len(who)) + rules.n_turns * rules.simulation_rounds
+        self._short += talked.turns < turns_of(spec.past, len(who)) + rules.n_turns * rules.simulation_rounds
 
     def analysis(self, *, planned: int) -> Analysis:
         """The figures so far: the same, in whatever order outcomes were added."""
@@ -187,12 +194,6 @@ def _models(batch: Batch) -> list[str]:
     own = [entity.model or rules.model for entity in batch.entities]
     narrators = [rules.model] if rules.method == "narrator" else []
     return sorted({*narrators, *(own if rules.method == "speaker" or rules.questionnaire is not None else [])})
-
-
-def _turns(past: tuple[Line, ...], size: int) -> int:
-    """How many whole turns the talk had that is gone on with."""
-    spoken = Counter(line.place for line in past)
-    return min(spoken[place] for place in range(size))
 
 
 def _per(total: int, count: int) -> float | None:

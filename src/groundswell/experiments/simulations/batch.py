@@ -29,7 +29,7 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything that makes a batch: entities are copied into it, so that it stays what it was when they change.
 
     replicates  how often every combination is run; `num_simulations` counts them all
-    order       who speaks first: drawn for every simulation, or as the entities are given
+    order       who speaks first: drawn for every combination, in replicates in turn; or as entities are given
     """
 
     name: str
@@ -137,6 +137,8 @@ class Schedule:
     def _simulation(self, number: int, places: tuple[int, ...], replicate: int) -> Simulation:
         batch, order = self._batch, list(places)
         if batch.order == "random":
-            Random(f"{self._seed}/order/{number}").shuffle(order)
+            moved = (replicate - 1) % len(order)  # replicates go around: each of them is the first as often
+            Random(f"{self._seed}/order/{number - moved * batch.drawn}").shuffle(order)
+            order = order[moved:] + order[:moved]
         entities = tuple(batch.entities[place] for place in order)
         return Simulation(number, batch.context, entities, batch.rules, replicate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from statistics import median
+from statistics import median_low
 from typing import Literal, NamedTuple
 
 from groundswell.experiments.simulations.entities import Entity, Value
@@ -54,7 +54,7 @@ def _numbers(name: str, values: Sequence[float | None]) -> Division:
     if len(there) <= MOST_NUMBERS:
         labels = [None if value is None else _written(value) for value in values]
         return _labelled(name, "number", labels, [_written(value) for value in there])
-    middle = median(value for value in values if value is not None)
+    middle = median_low(value for value in values if value is not None)  # one that is there: it reads well
     # Halves of which one would be empty, since most have the highest value, are cut below it instead.
     cut = middle if middle < there[-1] else there[-2]
     low, high = f"up to {_written(cut)}", f"above {_written(cut)}"

@@ -49,12 +49,14 @@ class Scene:
         """The talk as one entity has it: what it said and thought itself, and what the others said aloud."""
         messages = [self._brief(place, moment)]
         heard: list[str] = []
-        for line in lines:
+        for at, line in enumerate(lines):
+            heard += self._later(at)
             if line.place != place:
                 heard.append(f"{self.names[line.place]}: {line.speech or SILENCE}")
                 continue
             messages += [user("\n".join(heard) or self._cue(messages)), assistant(_own(self.spec, line))]
             heard = []
+        heard += self._later(len(lines))
         return [*messages, user("\n".join(heard))] if heard else messages
 
     def turn(self, place: int, lines: Sequence[Line]) -> list[Message]:
@@ -70,8 +72,8 @@ class Scene:
         told = [
             say("narrator", "people"),
             *(_introduced(name, entity) for name, entity in zip(names, self.spec.entities, strict=True)),
-            *self._contexts(),
-            *([say("narrator", "before"), content_of(names, lines), ""] if lines else []),
+            say("context", "first", context=self.spec.context),
+            *([say("narrator", "before"), *self._so_far(lines), ""] if lines else []),
             say("narrator", task, turns=turns, style=rules.style, name=names[0]),
             *([_words()["styles"][rules.style]] if len(names) > 1 else []),
             *([say("narrator", "language", language=rules.language)] if rules.language else []),
@@ -96,6 +98,18 @@ class Scene:
             asked = [heard, "", *asked]
         return [*messages, user("\n".join(asked))]
 
+    def _so_far(self, lines: Sequence[Line]) -> list[str]:
+        """A talk as a narrator has it, with what happened to the context in between."""
+        told, begin = list[str](), 0
+        for later in self.spec.later:
+            told += [content_of(self.names, lines[begin : later.lines]), "", *self._later(later.lines), ""]
+            begin = later.lines
+        return [*told, content_of(self.names, lines[begin:])]
+
+    def _later(self, at: int) -> list[str]:
+        """What everybody is told after so many lines."""
+        return [say("context", "then", context=later.context) for later in self.spec.later if later.lines == at]
+
     def _brief(self, place: int, moment: Moment) -> Message:
         known = self._briefs.get((place, moment))
         if known is None:
@@ -108,7 +122,7 @@ class Scene:
         told = [
             " ".join([say("speaker", "who", name=name), entity.description, entity.kind]).strip(),
             *_attributes(entity),
-            *self._contexts(),
+            say("context", "first", context=self.spec.context),
             *(self._company(place) if moment != "before" else []),
             say("speaker", "manner" if moment == "speaking" else "character", name=name),
         ]
@@ -121,11 +135,6 @@ class Scene:
         if not others:
             return [say("speaker", "alone")]
         return [say("speaker", "company", others=listed(others)), _words()["styles"][self.spec.rules.style]]
-
-    def _contexts(self) -> list[str]:
-        """The context, and what it became in talks that went on."""
-        spec = self.spec
-        return [say("context", "first", context=spec.context), *(say("context", "then", context=c) for c in spec.later)]
 
     def _cue(self, messages: Sequence[Message]) -> str:
         """What makes an entity speak that has heard nothing since it spoke last."""

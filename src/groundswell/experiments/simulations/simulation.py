@@ -18,6 +18,7 @@ InteractionType = Literal["solo", "dyadic", "group"]
 MOST_TURNS = 200
 MOST_ROUNDS = 100
 LONGEST_CONTEXT = 100_000
+UTTERANCE_TOKENS = 300
 
 
 class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,7 +39,7 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
     language: str = ""
     thoughts: bool = True
     temperature: float | None = None
-    max_tokens: int = 300
+    max_tokens: int = UTTERANCE_TOKENS
     questionnaire: Questionnaire | None = None
 
     def __post_init__(self) -> None:
@@ -57,6 +58,9 @@ class Rules(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.temperature is not None and not 0 <= self.temperature <= 2:
             raise SettingsError(f"temperature {self.temperature}: must be from 0 to 2", field="temperature")
         _check_count(self.max_tokens, "max_tokens", 100_000)
+        if self.max_tokens == UTTERANCE_TOKENS:
+            # The very default, which is not written: however it was given, the rules make the same trials.
+            msgspec.structs.force_setattr(self, "max_tokens", UTTERANCE_TOKENS)
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -77,11 +81,20 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     overrun: bool = False
 
 
+class Later(msgspec.Struct, frozen=True):
+    """A context that a talk has from some line on, beside the one that it began in."""
+
+    lines: int
+    """How many were said before."""
+    context: str
+
+
 class Simulation(msgspec.Struct, frozen=True, omit_defaults=True):
     """What one trial is given: entities in the order in which they speak, and everything that they are told.
 
-    `number` counts the simulations of a batch from 1; `past` is the talk that this one continues, and `later` what they
-    were told since it began.
+    number   counts the simulations of a batch from 1
+    past     the talk that this one continues
+    later    what happened to the context meanwhile, where a continuation brought another one
     """
 
     number: int
@@ -90,20 +103,16 @@ class Simulation(msgspec.Struct, frozen=True, omit_defaults=True):
     rules: Rules
     replicate: int = 1
     past: tuple[Line, ...] = ()
-    later: tuple[str, ...] = ()
+    later: tuple[Later, ...] = ()
 
     def __post_init__(self) -> None:
-        for context in (self.context, *self.later):
-            check_context(context)
+        check_context(self.context)
+        for later in self.later:
+            check_context(later.context)
         if not self.entities:
             raise SettingsError("entity_ids: at least one entity must talk", field="entity_ids")
         if any(not 0 <= line.place < len(self.entities) for line in self.past):
             raise SettingsError("past: a line is by somebody who is not there", field="past")
-
-    def gone_on(self, lines: Sequence[Line], rules: Rules, context: str | None = None) -> Simulation:
-        """The simulation that goes on where this one ended with these lines, maybe in another context from there on."""
-        later = self.later if context is None else (*self.later, context)
-        return Simulation(1, self.context, self.entities, rules, self.replicate, (*self.past, *lines), later)
 
     @property
     def interaction_type(self) -> InteractionType:
@@ -127,6 +136,23 @@ class Talked(msgspec.Struct, frozen=True, omit_defaults=True):
     turns: int
     answers: tuple[Answer, ...] = ()
     left: int = 0
+
+
+def continued(spec: Simulation, talked: Talked, rules: Rules, context: str | None = None) -> Simulation:
+    """How a simulation goes on: who was there, with all that was said, and from here on in another context if given."""
+    past, later = (*spec.past, *talked.lines), spec.later
+    current = spec.later[-1].context if spec.later else spec.context
+    if context is not None and context != current:
+        later = (*later, Later(len(past), context))
+    return Simulation(1, spec.context, spec.entities, rules, spec.replicate, past, later)
+
+
+def turns_of(lines: Sequence[Line], size: int) -> int:
+    """How many turns are whole: in which all of so many entities spoke."""
+    spoke: dict[int, set[int]] = {}
+    for line in lines:
+        spoke.setdefault(line.turn, set()).add(line.place)
+    return sum(len(places) == size for places in spoke.values())
 
 
 def interaction_type(size: int) -> InteractionType:

@@ -17,7 +17,7 @@ import msgspec
 from groundswell.errors import AskFailed, MalformedReply
 from groundswell.experiments.simulations import prompts, utterances
 from groundswell.experiments.simulations.questions import Answer, Question, Questionnaire
-from groundswell.experiments.simulations.simulation import Line, Simulation, Talked
+from groundswell.experiments.simulations.simulation import Line, Simulation, Talked, turns_of
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.request import Message, Reply, assistant, user
 from groundswell.program.traps import together
@@ -37,13 +37,12 @@ async def carry_out(trial: Trial, spec: Simulation, have_round: HaveRound) -> Ta
     """All rounds, each in the same way, and the questions around them."""
     sheet = spec.rules.questionnaire
     before = await _ask_all(trial, spec, spec.past, before=True) if sheet is not None and sheet.before else ()
-    scene, lines = prompts.Scene(spec), list(spec.past)
-    turns, left = turns_of(spec, lines), 0
+    scene, lines, left = prompts.Scene(spec), list(spec.past), 0
     for _ in range(spec.rules.simulation_rounds):
         said, more = await have_round(trial, scene, lines, Before.of(lines))
-        turns, left = turns + turns_of(spec, said), left + more
-        lines += said
+        lines, left = lines + said, left + more
     after = () if sheet is None else await _ask_all(trial, spec, lines, before=False)
+    turns = turns_of(lines, len(spec.entities))
     return Talked(tuple(lines[len(spec.past) :]), turns, (*before, *after), left)
 
 
@@ -105,14 +104,6 @@ def read_script(spec: Simulation, reply: Reply, before: Before) -> tuple[list[Li
     if lines and not left and reply.finish == "length":
         lines[-1] = msgspec.structs.replace(lines[-1], cut=True)
     return lines, left
-
-
-def turns_of(spec: Simulation, lines: Sequence[Line]) -> int:
-    """How many turns are whole: in which everybody spoke."""
-    spoken = [0] * len(spec.entities)
-    for line in lines:
-        spoken[line.place] += 1
-    return min(spoken)
 
 
 async def _ask_all(trial: Trial, spec: Simulation, lines: Sequence[Line], *, before: bool) -> tuple[Answer, ...]:
