@@ -244,6 +244,7 @@ READ = {
     "one is missing": ('{"keep": "no"}', {"keep": "no"}, {"like", "why"}),
     "no object": ("[1, 2]", {}, {"keep", "like", "why"}),
     "broken": ('{"keep": ', {}, {"keep", "like", "why"}),
+    "nested beyond reason": ('{"keep":' * 5_000 + "1" + "}" * 5_000, {}, {"keep", "like", "why"}),
 }
 
 
@@ -252,6 +253,12 @@ def test_answers_are_read(text: str, values: dict[str, object], wrong: set[str])
     found, problems = read_answers(text, SHEET.questions)
     assert found == values
     assert set(problems) == wrong
+
+
+def test_a_problem_does_not_repeat_all_of_a_long_answer() -> None:
+    long = "x" * 100_000
+    _, problems = read_answers(f'{{"keep": "{long}", "like": "{long}", "why": "x"}}', SHEET.questions)
+    assert max(len(problem) for problem in problems.values()) < 500
 
 
 def test_a_talk_can_be_continued() -> None:

@@ -170,7 +170,7 @@ def read_answers(text: str, questions: Sequence[Question]) -> tuple[dict[str, An
     begin, end = text.find("{"), text.rfind("}")
     try:
         given = msgspec.json.decode(text[begin : end + 1]) if 0 <= begin < end else None
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         given = None
     if not isinstance(given, dict):
         return {}, {question.id: "there is no JSON object with answers" for question in questions}
