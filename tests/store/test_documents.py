@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from groundswell.store.documents import Documents
 from groundswell.store.schema import open_database
@@ -40,6 +41,17 @@ def test_all_are_added_or_none(documents: Documents) -> None:
     assert ids(documents, "a") == ["x"]
     assert documents.count("b") == 0
     assert documents.find("a", "x")["x"].body == "1"
+
+
+def test_many_are_added_with_few_questions(tmp_path: Path) -> None:
+    engine = open_database(tmp_path / "s.db")
+    documents, asked = Documents(engine, tmp_path / "s.db"), list[str]()
+    sa.event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    new = [("a", str(each), "1") for each in range(2_000)]
+    assert documents.add(*new) == []
+    assert len(asked) < 20
+    assert documents.add(("a", "new", "1"), *new[-2:]) == ["1998", "1999"]
+    engine.dispose()
 
 
 def test_an_id_may_be_used_again_in_another_kind(documents: Documents) -> None:

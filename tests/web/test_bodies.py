@@ -27,6 +27,7 @@ BAD: dict[str, bytes] = {
     "half a character as a key": b'{"metadata": {"\\udfff": 1}}',
     "a key twice": b'{"name": "a", "name": "b"}',
     "a key twice inside": b'{"metadata": {"a": 1, "a": 2}}',
+    "a key twice among very many": b"{" + b"".join(b'"%d":1,' % each for each in range(80_000)) + b'"79999":1}',
     "nested without end": b'{"metadata": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "nested too deep": b'{"metadata": ' + b'{"a":' * 60 + b"1" + b"}" * 60 + b"}",
     "two values": b"{} {}",

@@ -80,9 +80,17 @@ def test_no_spelling_of_an_address_goes_past_the_token(with_token: Api, path: st
         ({"Host": "localhost:8000", "Origin": "https://evil.example"}, 403),
         ({"Host": "localhost:8000", "Origin": "null"}, 403),
         ({"Host": "localhost:8000", "Origin": "http://[broken"}, 403),
+        ({"Host": "[::1].evil.example"}, 403),
+        ([("Host", "localhost"), ("Origin", "http://localhost"), ("Origin", "https://evil.example")], 403),
+        ({"Host": "localhost", "Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Host": "localhost", "Sec-Fetch-Site": "same-site"}, 403),
+        ({"Host": "localhost", "Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Host": "localhost", "Sec-Fetch-Site": "none"}, 200),
     ],
 )
-def test_without_a_token_only_this_machine_is_let_in(shared: Api, headers: dict[str, str], status: int) -> None:
+def test_without_a_token_only_this_machine_is_let_in(
+    shared: Api, headers: dict[str, str] | list[tuple[str, str]], status: int
+) -> None:
     response = httpx.get(f"{shared.server.url}/api/health", headers=headers)
     assert response.status_code == status
     assert "access-control-allow-origin" not in response.headers

@@ -34,7 +34,8 @@ class Changing:
 
     def add(self, *new: tuple[str, str, str]) -> list[str]:
         """Add documents, each (kind, id, body), all or none; returns the ids that are taken, if any are."""
-        taken = [id_ for kind, id_, _ in new if self._is_there(kind, id_)]
+        there = {(kind, id_) for kind in {kind for kind, _, _ in new} for id_ in self._there(kind, new)}
+        taken = [id_ for kind, id_, _ in new if (kind, id_) in there]
         taken += _repeated([(kind, id_) for kind, id_, _ in new])
         if taken or not new:
             return list(dict.fromkeys(taken))
@@ -82,9 +83,12 @@ class Changing:
         query = sa.select(sa.func.count()).select_from(documents).where(*_matching(kind, having))
         return int(self._connection.execute(query).scalar_one())
 
-    def _is_there(self, kind: str, id_: str) -> bool:
-        query = sa.select(documents.c.number).where(documents.c.kind == kind, documents.c.id == id_)
-        return self._connection.execute(query).first() is not None
+    def _there(self, wanted: str, new: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+        """The ids of a kind that are taken. Many at a time: others wait until what is added is there."""
+        ids = [id_ for kind, id_, _ in new if kind == wanted]
+        for at in range(0, len(ids), LOOK_UP):
+            some = documents.c.id.in_(ids[at : at + LOOK_UP])
+            yield from self._connection.scalars(sa.select(documents.c.id).where(documents.c.kind == wanted, some))
 
     def _last(self, kind: str) -> int:
         query = sa.select(sa.func.max(documents.c.number)).where(documents.c.kind == kind)

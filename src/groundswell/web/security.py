@@ -14,6 +14,7 @@ from groundswell.web.settings import ServerSettings, is_loopback
 log = logging.getLogger("groundswell.web")
 
 HEALTH = "/api/health"
+ELSEWHERE = ("cross-site", "same-site")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 
@@ -62,7 +63,7 @@ class Guard:
     def _refusal(self, headers: Headers, path: str, method: str) -> tuple[int, str] | None:
         """Why a request is not let in, if it is not."""
         if self._token is None:
-            return self._stranger(headers)
+            return self._stranger(headers, path)
         asks_leave = method == "OPTIONS" and "access-control-request-method" in headers  # a browser, without the token
         if not path.startswith("/api") or path == HEALTH or asks_leave:
             return None
@@ -71,12 +72,14 @@ class Guard:
             return None
         return 401, "a token is needed: send the header `Authorization: Bearer TOKEN`"
 
-    def _stranger(self, headers: Headers) -> tuple[int, str] | None:
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if not is_loopback(_name_of(host)):
+    def _stranger(self, headers: Headers, path: str) -> tuple[int, str] | None:
+        hosts, origins = headers.getlist("host"), headers.getlist("origin")
+        if len(hosts) != 1 or not is_loopback(_name_of(hosts[0])):
             return 403, "the server has no token, so it answers to 127.0.0.1 and localhost alone"
-        own = (f"http://{host.lower()}", f"https://{host.lower()}")
-        if origin is not None and origin not in self._origins and origin.lower() not in own:
+        own = (f"http://{hosts[0].lower()}", f"https://{hosts[0].lower()}")
+        strange = [each for each in origins if each not in self._origins and each.lower() not in own]
+        elsewhere = headers.get("sec-fetch-site") in ELSEWHERE and path.startswith("/api")
+        if strange or (elsewhere and not origins):  # a picture, say, whose address is one of ours
             return 403, "pages of other sites may not use this server"
         return None
 
@@ -89,7 +92,8 @@ def _as_bearer(shown: bytes) -> bytes:
 def _name_of(host: str) -> str:
     """The name in a Host header, without the port."""
     if host.startswith("["):
-        return host[1:].partition("]")[0]
+        name, _, port = host[1:].partition("]")
+        return name if not port or port.startswith(":") else ""
     return host.rpartition(":")[0] if host.count(":") == 1 else host
 
 

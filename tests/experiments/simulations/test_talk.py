@@ -244,6 +244,7 @@ READ = {
     "one is missing": ('{"keep": "no"}', {"keep": "no"}, {"like", "why"}),
     "no object": ("[1, 2]", {}, {"keep", "like", "why"}),
     "broken": ('{"keep": ', {}, {"keep", "like", "why"}),
+    "nested beyond reason": ('{"keep":' * 5_000 + "1" + "}" * 5_000, {}, {"keep", "like", "why"}),
 }
 
 
@@ -271,6 +272,12 @@ def test_who_is_asked_ahead_of_the_talk_does_not_know_with_whom_it_will_be() -> 
     assert "Ben Okoro" not in "".join(first)
     assert "You talk with Ana Silva." in last[0]
     assert "For the honey" not in "".join(last), "what was answered before is not shown again"
+
+
+def test_a_problem_does_not_repeat_all_of_a_long_answer() -> None:
+    long = "x" * 100_000
+    _, problems = read_answers(f'{{"keep": "{long}", "like": "{long}", "why": "x"}}', SHEET.questions)
+    assert max(len(problem) for problem in problems.values()) < 500
 
 
 def test_a_talk_can_be_continued() -> None:

@@ -25,6 +25,17 @@ WRITTEN = {
     "the form without a thought": ('*thought*\n"Hello."', Utterance("Hello.")),
     "two quoted parts": ('"One," she said. "Two."', Utterance('"One," she said. "Two."')),
     "nothing": ("  \n ", Utterance("")),
+    "emphasis within a thought": ('*I *do* **loathe** him.*\n"Hello."', Utterance("Hello.", "I *do* **loathe** him.")),
+    "asterisks that do not match": ('**I doubt it.*\n"Yes."', Utterance("Yes.", "I doubt it.")),
+    "three asterisks": ('***I doubt it.***\n"Yes."', Utterance("Yes.", "I doubt it.")),
+    "spaces within": ('* I doubt it. *\n"Yes."', Utterance("Yes.", "I doubt it.")),
+    "escaped asterisks": ('\\*I doubt it.\\*\n"Yes."', Utterance("Yes.", "I doubt it.")),
+    "underscores": ('_I doubt it._\n"Yes."', Utterance("Yes.", "I doubt it.")),
+    "a second thought that was cut off": ('*One.*\n"Yes."\n*I do not mea', Utterance("Yes.", "One. I do not mea")),
+    "a thought after the speech": ('"Yes."\n*I do\nnot mean it.*', Utterance("Yes.", "I do\nnot mean it.")),
+    "a thought beside the speech": ('"Yes." *I lie.* "Of course."', Utterance('"Yes." "Of course."', "I lie.")),
+    "a thought at the end, without quotes": ("Yes. *I lie.*", Utterance("Yes.", "I lie.")),
+    "emphasis in quotes": ('*Hm.*\n"I *really* mean it."', Utterance("I *really* mean it.", "Hm.")),
 }
 
 
@@ -53,6 +64,31 @@ OWN = {
 @pytest.mark.parametrize(("text", "speech", "overrun"), OWN.values(), ids=OWN)
 def test_an_entity_speaks_only_for_itself(text: str, speech: str, overrun: bool) -> None:
     assert own(text, 1, NAMES, thoughts=False) == (Utterance(speech), overrun)
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\v", "\f", "\x85", "\u2028"], ids=repr)
+def test_every_end_of_a_line_is_one(end: str) -> None:
+    text = f'"Yes."{end}*He lies.*{end}Ana Silva: No!'
+    assert own(text, 1, NAMES, thoughts=True) == (Utterance("Yes.", "He lies."), True)
+
+
+@pytest.mark.parametrize("lead", ["### ", "* ", "[", "(", "`", "\u200b", "\u200f", "\xa0", "\ufeff**"], ids=ascii)
+def test_what_stands_before_a_name_does_not_hide_it(lead: str) -> None:
+    closing = {"[": "]", "(": ")", "`": "`"}.get(lead, "")
+    assert own(f"Yes.\n{lead}Ana Silva{closing}: No!", 1, NAMES, thoughts=False) == (Utterance("Yes."), True)
+
+
+@pytest.mark.parametrize(
+    "text", ['<think>\nAna Silva: what a fool\n</think>\n"Yes."', 'What a fool\n</think>\n"Yes."'], ids=["both", "end"]
+)
+@pytest.mark.parametrize("thoughts", [True, False], ids=["thoughts", "no thoughts"])
+def test_the_reasoning_of_a_model_is_not_said(text: str, thoughts: bool) -> None:
+    assert own(text, 1, NAMES, thoughts=thoughts) == (Utterance("Yes."), False)
+
+
+def test_a_second_line_of_the_same_speaker_keeps_its_thought_private() -> None:
+    spoken, _ = own('Ben Okoro: *One.*\n"Yes."\nBen Okoro: *He lies.* "No."', 1, NAMES, thoughts=True)
+    assert (spoken.thought, "lies" in spoken.speech) == ("One. He lies.", False)
 
 
 def test_a_script_is_cut_at_its_names() -> None:

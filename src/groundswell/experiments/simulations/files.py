@@ -175,15 +175,16 @@ def _places(header: Sequence[str], source: str) -> list[str]:
         raise SettingsError(
             f"{source}, row 1: there is no column 'name'; there may be {', '.join(COLUMNS)} and attributes"
         )
-    places: list[str] = []
+    places: dict[str, None] = {}
     for at, cell in enumerate(header, start=1):
         column = _text(cell)
         if not column.strip():
             raise SettingsError(f"{source}, row 1: column {at} has no name")
-        places.append(column if column in COLUMNS or column.startswith(PREFIX) else PREFIX + column)
-        if places.index(places[-1]) < len(places) - 1:
+        place = column if column in COLUMNS or column.startswith(PREFIX) else PREFIX + column
+        if place in places:
             raise SettingsError(f"{source}, row 1: there are two columns {column!r}")
-    return places
+        places[place] = None
+    return list(places)
 
 
 def _read_row(cells: Mapping[str, str], types: Mapping[str, EntityType], where: str) -> Entity:

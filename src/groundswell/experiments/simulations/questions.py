@@ -12,6 +12,7 @@ from groundswell.experiments.simulations.entities import check_id, check_text
 Kind = Literal["choice", "scale", "text"]
 MOST_QUESTIONS = 50
 MOST_STEPS = 101
+LONGEST_QUOTED = 200
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -58,11 +59,17 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     def problem(self, value: object) -> str | None:
         """What is wrong with an answer, if anything is."""
         if self.type == "choice":
-            return None if value in self.options else f"{value!r} is none of {', '.join(self.options)}"
+            return None if value in self.options else f"{_quoted(value)} is none of {', '.join(self.options)}"
         if self.type == "scale":
             fits = isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high
-            return None if fits else f"{value!r} is no whole number from {self.low} to {self.high}"
+            return None if fits else f"{_quoted(value)} is no whole number from {self.low} to {self.high}"
         return None if isinstance(value, str) and value.strip() else "is empty"
+
+
+def _quoted(value: object) -> str:
+    """An answer as a problem names it: it is kept and told to the model again, so that a long one is cut."""
+    shown = repr(value)
+    return shown if len(shown) <= LONGEST_QUOTED else f"{shown[:LONGEST_QUOTED]}…"
 
 
 class Questionnaire(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -18,6 +18,7 @@ from groundswell.errors import AskFailed, MalformedReply
 from groundswell.experiments.simulations import prompts, utterances
 from groundswell.experiments.simulations.questions import Answer, Question, Questionnaire
 from groundswell.experiments.simulations.simulation import Line, Simulation, Talked, turns_of
+from groundswell.experiments.simulations.thoughts import readable
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.request import Message, Reply, assistant, user
 from groundswell.program.traps import together
@@ -92,7 +93,7 @@ def read_script(spec: Simulation, reply: Reply, before: Before) -> tuple[list[Li
     """The lines of a narrator's round, and how many more there were: an entity's first line is its first turn."""
     spoken = [0] * len(spec.entities)
     lines, left = list[Line](), 0
-    for segment in utterances.segments(reply.text, spec.names)[1:]:
+    for segment in utterances.segments(readable(reply.text), spec.names)[1:]:
         assert segment.place is not None
         if spoken[segment.place] == spec.rules.n_turns:
             left += 1
@@ -156,10 +157,11 @@ async def answer(trial: Trial, who: Respondent) -> list[Answer]:
 
 def read_answers(text: str, questions: Sequence[Question]) -> tuple[dict[str, Any], dict[str, str]]:
     """The answers in a reply that fit, and what is wrong with the others."""
+    text = readable(text)
     begin, end = text.find("{"), text.rfind("}")
     try:
         given = msgspec.json.decode(text[begin : end + 1]) if 0 <= begin < end else None
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         given = None
     if not isinstance(given, dict):
         return {}, {question.id: "there is no JSON object with answers" for question in questions}

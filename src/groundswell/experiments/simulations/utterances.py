@@ -7,22 +7,20 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-_THOUGHT = re.compile(r"\s*(\*{1,2})(?=[^\s*])([^*]+)\1(?!\*)\s*(.*)", re.DOTALL)
-_UNCLOSED = re.compile(r"\s*\*(?=[^\s*])([^*]*)", re.DOTALL)
-_WHOLE_LINE = re.compile(r"^[ \t]*\*(?=[^\s*])([^*\n]+)\*[ \t]*$", re.MULTILINE)
-_LEAD = re.compile(r"([ \t]*(?:[-•>]|\d{1,3}[.)])?[ \t]*)[*_\"“]{0,3}")
-_TAIL = re.compile(r"[*_\"”]{0,3}[ \t]*(?:\([^)\n]{0,60}\))?[ \t]*[:：][*_]{0,2}")
+from groundswell.experiments.simulations.thoughts import INVISIBLE, apart, readable
+
+_BLANK = rf"[ \t\xa0{INVISIBLE}]*+"
+_LEAD = re.compile(rf"({_BLANK}(?:[-•>*+]|#{{1,6}}|\d{{1,3}}[.)])?{_BLANK})[*_\"“`(\[]{{0,3}}")
+_TAIL = re.compile(rf"{_BLANK}[*_\"”`)\]]{{0,3}}{_BLANK}(?:\([^)\n]{{0,60}}\))?{_BLANK}[:：][*_]{{0,2}}")
+_COLON = re.compile("[:：\n]")
 _OPENING, _CLOSING = '"“„«', '"”“»'
-NO_THOUGHT = ("", "thought", "private thought", "thinking")
-"""What a small model writes that copies the form and thinks nothing."""
 
 
-class Label(NamedTuple):
-    """What a line may begin with, in small letters, how long it is as it is written, and whom it means."""
+class Labels(NamedTuple):
+    """What a line may begin with that is so long: in small letters, with whom it means."""
 
-    folded: str
     length: int
-    place: int
+    places: dict[str, int]
 
 
 class Utterance(NamedTuple):
@@ -56,35 +54,28 @@ def segments(text: str, names: Sequence[str]) -> list[Segment]:
     return found
 
 
-def _label_at(text: str, line: int, labels: Sequence[Label]) -> tuple[int, int] | None:
+def _label_at(text: str, line: int, labels: Sequence[Labels]) -> tuple[int, int] | None:
     """Whom the line that begins here names as its speaker, and where the words begin."""
+    if (colon := _COLON.search(text, line)) is None or colon[0] == "\n":
+        return None
     lead = _LEAD.match(text, line)
     assert lead is not None
     for start in dict.fromkeys((lead.end(), lead.end(1), line)):  # a name may begin with what else would be left out
-        for label in labels:
-            end = start + label.length
-            if text[start:end].casefold() == label.folded and (tail := _TAIL.match(text, end)) is not None:
-                return label.place, tail.end()
+        for length, places in labels:
+            end = start + length
+            place = places.get(text[start:end].casefold())
+            if place is not None and (tail := _TAIL.match(text, end)) is not None:
+                return place, tail.end()
     return None
 
 
 def utterance(text: str, *, thoughts: bool) -> Utterance:
-    """One participant's words. With `thoughts`, what stands between asterisks ahead of the speech, or alone on a line,
-    was only thought; a thought that was cut off before its end still is one.
+    """One participant's words. With `thoughts`, what stands between asterisks was only thought, unless it is emphasis
+    within the speech; a thought that was cut off before its end still is one.
     """
     text = text.strip()
-    if not thoughts:
-        return Utterance(_unquoted(text))
-    if (found := _THOUGHT.fullmatch(text)) is not None:
-        thought, rest = found[2].strip(), found[3]
-    elif (cut := _UNCLOSED.fullmatch(text)) is not None:
-        return Utterance("", cut[1].strip())
-    else:
-        thought, rest = "", text
-    more = [each.strip() for each in _WHOLE_LINE.findall(rest)]
-    rest = _WHOLE_LINE.sub("", rest) if more else rest
-    private = [each for each in (thought, *more) if each.casefold() not in NO_THOUGHT]
-    return Utterance(_unquoted(rest.strip()), " ".join(private))
+    speech, thought = apart(text) if thoughts else (text, "")
+    return Utterance(_unquoted(speech), thought)
 
 
 def own(text: str, place: int, names: Sequence[str], *, thoughts: bool) -> tuple[Utterance, bool]:
@@ -93,7 +84,7 @@ def own(text: str, place: int, names: Sequence[str], *, thoughts: bool) -> tuple
     A label of its own is taken off; from where another is named as the speaker, the rest is left out.
     """
     parts, overrun = list[str](), False
-    for segment in segments(text.strip(), names):
+    for segment in segments(readable(text).strip(), names):
         if segment.place not in (None, place):
             overrun = True
             break
@@ -103,15 +94,18 @@ def own(text: str, place: int, names: Sequence[str], *, thoughts: bool) -> tuple
 
 
 @lru_cache(maxsize=1024)
-def _labels(names: tuple[str, ...]) -> list[Label]:
+def _labels(names: tuple[str, ...]) -> list[Labels]:
     """What participants may be called before a line: the whole name, or a first name that only one of them has."""
-    labels = {name.casefold(): Label(name.casefold(), len(name), place) for place, name in enumerate(names)}
+    found = {name.casefold(): (len(name), place) for place, name in enumerate(names)}
     first = [name.split()[0] for name in names]
     folded = [name.casefold() for name in first]
     for place, name in enumerate(first):
         if folded.count(name.casefold()) == 1 and len(name) > 1:
-            labels.setdefault(name.casefold(), Label(name.casefold(), len(name), place))
-    return sorted(labels.values(), key=lambda label: -label.length)
+            found.setdefault(name.casefold(), (len(name), place))
+    by_length: dict[int, dict[str, int]] = {}
+    for name, (length, place) in found.items():
+        by_length.setdefault(length, {})[name] = place
+    return [Labels(length, by_length[length]) for length in sorted(by_length, reverse=True)]
 
 
 def _unquoted(text: str) -> str:
