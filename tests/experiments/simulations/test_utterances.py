@@ -108,16 +108,17 @@ def test_any_text_can_be_read(text: str) -> None:
     assert "".join(segment.text for segment in segments(text, ("Zoë (2)", "a|b", "x*"))).strip() in text
 
 
-@given(
-    st.text(
-        st.characters(codec="utf-8", exclude_characters='*"“”„«»', exclude_categories=["Cc", "Cs", "Zs", "Zl", "Zp"]),
-        min_size=1,
+PLAIN = st.text(
+    st.characters(
+        codec="utf-8",
+        exclude_characters='*"“”„«»\\＊∗_<',  # what else makes, ends or hides a thought
+        exclude_categories=["Cc", "Cf", "Cs", "Zs", "Zl", "Zp"],
     ),
-    st.text(
-        st.characters(codec="utf-8", exclude_characters='*"“”„«»', exclude_categories=["Cc", "Cs", "Zs", "Zl", "Zp"]),
-        min_size=1,
-    ),
+    min_size=1,
 )
+
+
+@given(PLAIN, PLAIN)
 def test_what_was_written_in_the_form_is_read_back(thought: str, speech: str) -> None:
     found = utterance(f'*{thought}*\n"{speech}"', thoughts=True)
     assert found.speech == speech

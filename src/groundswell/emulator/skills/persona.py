@@ -11,10 +11,13 @@ from groundswell.emulator.skills.lines import fresh
 from groundswell.emulator.skills.reading import pattern, words_in
 from groundswell.emulator.skills.scene import Scene
 
+_UPPER = r"[^\W\d_a-zß-öø-ÿāăąćčďđēęěğīıłńňōőŕřśşšťūůűźżž]"
+"""A letter that is not a small one of a European alphabet: the first of a name."""
+_NAME = rf"{_UPPER}[\w'’-]*"
 PERSONA = pattern(
     r"\b(?i:you are|you're|your name is|play(?:ing)?(?: the (?:role|part) of)?|act as|speak as"
     r"|stay in character as|role ?play as)\s+"
-    r"(?!an?\s|the\s|in\s|to\s|not\s|now\s|playing\s)([A-Z][\w'’-]*(?:\s+(?:of|the|von|van|de|al)?\s*[A-Z][\w'’-]*){0,3})",
+    rf"(?!an?\s|the\s|in\s|to\s|not\s|now\s|playing\s)({_NAME}(?:\s+(?:of|the|von|van|de|al)?\s*{_NAME}){{0,3}})",
     flags=0,
 )
 THOUGHT = re.compile(
@@ -38,14 +41,16 @@ _NUMBERS = {
     for at, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
 }
 _LISTED = re.compile(
-    r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]*\**([A-Z][\w'’-]*(?:[ \t]+[A-Z][\w'’-]*){0,3})\**[ \t]*(?:[:(,–—-]|$)", re.M
+    rf"^[ \t]*(?:[-*•]|\d{{1,2}}[.)])[ \t]*\**({_NAME}(?:[ \t]+{_NAME}){{0,3}}(?:[ \t]\(\d\))?)\**[ \t]*(?:[:(,–—-]|$)",
+    re.M,
 )
 _BETWEEN = pattern(
-    r"\b(?i:between|among|of|by|with|speakers?:?|participants?:?|characters?:?|entities:?|people:?)\s+((?:[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)?(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*))+[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)?)",
+    r"\b(?i:between|among|of|by|with|speakers?:?|participants?:?|characters?:?|entities:?|people:?)\s+"
+    rf"((?:{_NAME}(?:\s+{_NAME})?(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*))+{_NAME}(?:\s+{_NAME})?)",
     flags=0,
 )
 _NAMES = re.compile(r",\s*(?:and\s+)?|\s+and\s+|\s*&\s*")
-_SPOKE = re.compile(r"(?:^|\n)[ \t]*([A-Z][\w'’-]*(?:[ \t]+[A-Z][\w'’-]*){0,2}):[ \t]*\S")
+_SPOKE = re.compile(rf"(?:^|\n)[ \t]*({_NAME}(?:[ \t]+{_NAME}){{0,2}}):[ \t]*\S")
 _TURNS = re.compile(r"turn|round|exchange|line|message|utterance")
 MOST_LINES = 200
 
