@@ -14,7 +14,7 @@ from groundswell.emulator.skills.scene import Scene
 PERSONA = pattern(
     r"\b(?i:you are|you're|your name is|play(?:ing)?(?: the (?:role|part) of)?|act as|speak as"
     r"|stay in character as|role ?play as)\s+"
-    r"(?!an?\s|the\s|in\s|to\s|not\s|now\s|playing\s)([A-Z][\w'’-]*(?:\s+(?:of|the|von|van|de|al)?\s*[A-Z][\w'’-]*){0,3})",
+    r"(?!an?\s|the\s|in\s|to\s|not\s|now\s|playing\s)([A-Z][\w'’-]*(?:\s+(?:of|the|von|van|de|al)?\s*[A-Z\d][\w'’-]*){0,3})",
     flags=0,
 )
 THOUGHT = re.compile(
@@ -38,14 +38,14 @@ _NUMBERS = {
     for at, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
 }
 _LISTED = re.compile(
-    r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]*\**([A-Z][\w'’-]*(?:[ \t]+[A-Z][\w'’-]*){0,3})\**[ \t]*(?:[:(,–—-]|$)", re.M
+    r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]*\**([A-Z][\w'’-]*(?:[ \t]+[A-Z\d][\w'’-]*){0,3})\**[ \t]*(?:[:(,–—-]|$)", re.M
 )
 _BETWEEN = pattern(
     r"\b(?i:between|among|of|by|with|speakers?:?|participants?:?|characters?:?|entities:?|people:?)\s+((?:[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)?(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*))+[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)?)",
     flags=0,
 )
 _NAMES = re.compile(r",\s*(?:and\s+)?|\s+and\s+|\s*&\s*")
-_SPOKE = re.compile(r"(?:^|\n)[ \t]*([A-Z][\w'’-]*(?:[ \t]+[A-Z][\w'’-]*){0,2}):[ \t]*\S")
+_SPOKE = re.compile(r"(?:^|\n)[ \t]*([A-Z][\w'’-]*(?:[ \t]+[A-Z\d][\w'’-]*){0,2}):[ \t]*\S")
 _TURNS = re.compile(r"turn|round|exchange|line|message|utterance")
 MOST_LINES = 200
 
