@@ -16,6 +16,7 @@ NAMED = {
     "Your name is Leo. You are a baker.": "Leo",
     "Stay in character as Tom of Bombadil.": "Tom of Bombadil",
     "you are playing the role of Kira": "Kira",
+    "You are Entity 1. Context: buses": "Entity 1",
 }
 UNNAMED = [
     "You are a helpful assistant.",
@@ -78,6 +79,7 @@ SCRIPTS = [
     ("Participants:\n- Ana (a nurse)\n- Ben: a pilot\nTopic: buses\nWrite the next three turns.", ["Ana", "Ben"] * 3),
     ("Narrate 5 lines of a conversation between Ana and Ben.", ["Ana", "Ben", "Ana", "Ben", "Ana"]),
     ("Speakers:\n1. Ana Lopez\n2. Ben\nSimulate 1 round.", ["Ana Lopez", "Ben"]),
+    ("People:\n- Entity 1\n- Entity 2 (old)\nTopic: buses\nWrite the next 2 turns.", ["Entity 1", "Entity 2"] * 2),
 ]
 
 

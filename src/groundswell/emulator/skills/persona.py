@@ -14,10 +14,12 @@ from groundswell.emulator.skills.scene import Scene
 _UPPER = r"[^\W\d_a-zß-öø-ÿāăąćčďđēęěğīıłńňōőŕřśşšťūůűźżž]"
 """A letter that is not a small one of a European alphabet: the first of a name."""
 _NAME = rf"{_UPPER}[\w'’-]*"
+_MORE = rf"(?:{_UPPER}|\d)[\w'’-]*"
+"""What else a name may have: Entity 1 and Entity 2 are two people."""
 PERSONA = pattern(
     r"\b(?i:you are|you're|your name is|play(?:ing)?(?: the (?:role|part) of)?|act as|speak as"
     r"|stay in character as|role ?play as)\s+"
-    rf"(?!an?\s|the\s|in\s|to\s|not\s|now\s|playing\s)({_NAME}(?:\s+(?:of|the|von|van|de|al)?\s*{_NAME}){{0,3}})",
+    rf"(?!an?\s|the\s|in\s|to\s|not\s|now\s|playing\s)({_NAME}(?:\s+(?:of|the|von|van|de|al)?\s*{_MORE}){{0,3}})",
     flags=0,
 )
 THOUGHT = re.compile(
@@ -41,7 +43,7 @@ _NUMBERS = {
     for at, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"])
 }
 _LISTED = re.compile(
-    rf"^[ \t]*(?:[-*•]|\d{{1,2}}[.)])[ \t]*\**({_NAME}(?:[ \t]+{_NAME}){{0,3}}(?:[ \t]\(\d\))?)\**[ \t]*(?:[:(,–—-]|$)",
+    rf"^[ \t]*(?:[-*•]|\d{{1,2}}[.)])[ \t]*\**({_NAME}(?:[ \t]+{_MORE}){{0,3}}(?:[ \t]\(\d\))?)\**[ \t]*(?:[:(,–—-]|$)",
     re.M,
 )
 _BETWEEN = pattern(
@@ -50,7 +52,7 @@ _BETWEEN = pattern(
     flags=0,
 )
 _NAMES = re.compile(r",\s*(?:and\s+)?|\s+and\s+|\s*&\s*")
-_SPOKE = re.compile(rf"(?:^|\n)[ \t]*({_NAME}(?:[ \t]+{_NAME}){{0,2}}):[ \t]*\S")
+_SPOKE = re.compile(rf"(?:^|\n)[ \t]*({_NAME}(?:[ \t]+{_MORE}){{0,2}}):[ \t]*\S")
 _TURNS = re.compile(r"turn|round|exchange|line|message|utterance")
 MOST_LINES = 200
 
