@@ -15,7 +15,7 @@ import msgspec
 
 from groundswell.engine.ranges import Range
 from groundswell.engine.run import Run
-from groundswell.errors import RunStopped
+from groundswell.errors import RunStopped, SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.estimate.sample import assumed, rehearse_some, scaled
@@ -32,6 +32,11 @@ SHORTEST = 10
 """The tokens of a short utterance, for estimates."""
 ENOUGH = 20
 """So many simulations of a batch are rehearsed: a client of the API waits for it."""
+MOST_LETTERS = 100_000_000
+MOST_OF_ONE = 500_000_000
+"""So many letters of prompts are made up for an estimate, some seconds; of a single talk up to so many."""
+LETTERS = 6
+"""Of a token, at the most."""
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -86,13 +91,30 @@ async def _recount(run: Run, batch: Batch, schedule: Schedule) -> Tally:
 @estimates(simulate)
 def expected(batch: Batch) -> Estimate:
     """What a batch would use, from its first simulations: they are drawn, and differ in who takes part alone."""
-    return _rehearsed(batch.rules, islice(Schedule(batch, 0), ENOUGH), batch.num_simulations)
+    many = _worth(batch.rules, batch.interaction_size, len(batch.context))
+    return _rehearsed(batch.rules, islice(Schedule(batch, 0), many), batch.num_simulations)
 
 
 @estimates(converse)
 def expected_of_one(single: Single) -> Estimate:
     """What one simulation would use."""
-    return _rehearsed(single.simulation.rules, [single.simulation], 1)
+    spec = single.simulation
+    _worth(spec.rules, len(spec.entities), len(spec.context))
+    return _rehearsed(spec.rules, [spec], 1)
+
+
+def _worth(rules: Rules, size: int, told: int) -> int:
+    """How many simulations are rehearsed. Every ask holds the whole talk so far, so that long ones take very long."""
+    asks = rules.simulation_rounds * (1 if rules.method == "narrator" else size * rules.n_turns)
+    spoken = size * rules.n_turns * rules.simulation_rounds * rules.max_tokens * LETTERS
+    work = asks * (spoken / 2 + told)
+    if work > MOST_OF_ONE:
+        raise SettingsError(
+            f"n_turns {rules.n_turns}: with {size} who talk in {rules.simulation_rounds} rounds, and up to "
+            f"{rules.max_tokens:,} tokens each time, this is too long to be estimated; estimate a shorter talk",
+            field="n_turns",
+        )
+    return max(1, min(ENOUGH, int(MOST_LETTERS / work)))
 
 
 def _rehearsed(rules: Rules, specs: Iterable[Simulation], count: int) -> Estimate:

@@ -162,13 +162,14 @@ def interaction_type(size: int) -> InteractionType:
 
 def distinct_names(names: Sequence[str]) -> list[str]:
     """Names of which no two are equal."""
-    taken: list[str] = []
+    taken: dict[str, str] = {}
     for name in names:
-        wanted, number = " ".join(name.split()), 2
-        while wanted.casefold() in {each.casefold() for each in taken}:
-            wanted, number = f"{' '.join(name.split())} ({number})", number + 1
-        taken.append(wanted)
-    return taken
+        plain = " ".join(name.split())
+        wanted, number = plain, 2
+        while wanted.casefold() in taken:
+            wanted, number = f"{plain} ({number})", number + 1
+        taken[wanted.casefold()] = wanted
+    return list(taken.values())
 
 
 def content_of(names: Sequence[str], lines: Sequence[Line]) -> str:
