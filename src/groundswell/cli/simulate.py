@@ -13,11 +13,12 @@ from groundswell.cli.simulate_options import SimulateFlags
 from groundswell.errors import RunNotFound, SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from groundswell.engine.engine import Engine
     from groundswell.engine.summary import Summary
     from groundswell.experiments.simulations.batch import Batch, Single
+    from groundswell.experiments.simulations.entities import Entity
     from groundswell.experiments.simulations.simulation import Rules
     from groundswell.store.results import FaultCount
 
@@ -29,7 +30,7 @@ NEEDED = {
 }
 FLAGS = {"entity_ids": "--entities", "max_tokens": "--reply-tokens", "questions": "--questions"}
 """The flags of fields that are called otherwise."""
-OF_A_BATCH = ("entities", "interaction_size", "num_simulations", "replicates", "order", "description")
+OF_A_BATCH = ("entities", "interaction_size", "num_simulations", "replicates", "order", "by", "description")
 
 
 @takes(SimulateFlags)
@@ -41,6 +42,8 @@ def simulate(flags: SimulateFlags) -> None:
         raise _by_flag(error) from error
     if not flags.json:
         output.say(_announced(settings))
+        for note in _notes(settings):
+            output.say(note)
     _run(flags, title, settings)
 
 
@@ -66,20 +69,29 @@ def _batch(flags: SimulateFlags) -> tuple[str, Batch]:
     assert flags.context is not None
     context = read_context(flags.context)
     title = as_unicode(flags.name, "--name") if flags.name is not None else headline(context)
+    entities = tuple(read_entities(flags.entities, flags.store))
     batch = Batch(
         title,
         context,
-        tuple(read_entities(flags.entities, flags.store)),
+        entities,
         flags.interaction_size or 1,
         flags.num_simulations or 1,
         _rules(flags),
         as_unicode(flags.description or "", "--description"),
         replicates=flags.replicates or 1,
         order="random" if flags.order is None else flags.order.value,
+        by=_attributes(flags.by or [], entities),
     )
     if flags.name is not None:
         return title, batch
     return make_up_name(title, flags.store, flags.seed, BATCH, lambda name: msgspec.structs.replace(batch, name=name))
+
+
+def _attributes(given: Sequence[str], entities: Sequence[Entity]) -> tuple[str, ...]:
+    """The attributes that --by names: each on its own, or with commas between them."""
+    there = {name for entity in entities for name in entity.attributes}
+    parts = [[each] if each in there else each.split(",") for each in given]  # a name may have a comma in it
+    return tuple(as_unicode(name.strip(), "--by") for each in parts for name in each)
 
 
 def _single(flags: SimulateFlags) -> tuple[str, Single]:
@@ -161,6 +173,20 @@ def _announced(settings: Batch | Single) -> str:
     entities = "1 entity" if count == 1 else f"{count:,} entities"
     combinations = "1 combination" if found == 1 else f"{_counted(found)} combinations"
     return f"{entities} {how}: {combinations}, {which}{often}"
+
+
+def _notes(settings: Batch | Single) -> Iterator[str]:
+    """What --by will not do, said before anything is paid for."""
+    from groundswell.experiments.simulations.batch import Batch
+    from groundswell.experiments.simulations.dimensions import looks
+
+    if not isinstance(settings, Batch):
+        return
+    if settings.by and settings.rules.questionnaire is None:
+        yield "--by: there are no --questions, so there will be nothing to tell by it"
+    for look in looks(settings.entities, settings.by):
+        if look.division is None:
+            yield f"--by {look.name}: makes no groups: {look.reason}"
 
 
 def _counted(number: int) -> str:

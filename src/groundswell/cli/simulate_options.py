@@ -157,6 +157,16 @@ class SimulateFlags(RunFlags):
             rich_help_panel=ASKED,
         ),
     ] = None
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ATTRIBUTE",
+            help="An attribute that the study is about: answers by it are always told, and tested apart from all that "
+            "is looked at because it is there. May be repeated, or have commas.",
+            show_default=False,
+            rich_help_panel=ASKED,
+        ),
+    ] = None
     model: Annotated[
         list[str] | None,
         typer.Option(

@@ -141,6 +141,7 @@ class BatchBody(TalkBody):
     num_simulations: Count
     replicates: Annotated[Count, Field(description="how often every combination is run")] = 1
     order: Literal["random", "given"] = "random"
+    by: Annotated[list[str], Field(description="attributes that the study is about, named in advance")] = []
 
     def made(self, entities: tuple[Entity, ...], settings: ServerSettings) -> Batch:
         """As the drivers take it."""
@@ -160,6 +161,7 @@ class BatchBody(TalkBody):
             metadata=self.metadata,
             replicates=self.replicates,
             order=self.order,
+            by=tuple(self.by),
         )
 
 

@@ -34,6 +34,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "the same twice": ({"entities": (ANA, ANA)}, "entity_ids", "'e-ana' is there twice"),
     "nobody": ({"entities": (), "size": 1}, "entity_ids", "0 given"),
     "no replicate": ({"replicates": 0}, "replicates", "at least 1"),
+    "an attribute that nobody has": (
+        {"by": ("age", "sex")},
+        "by",
+        "no entity has an attribute 'sex'; there are age, urb",
+    ),
+    "an attribute twice": ({"by": ("age", "age")}, "by", "'age' is there twice"),
     "an order that there is not": ({"order": "by age"}, "order", "random, given"),
 }
 

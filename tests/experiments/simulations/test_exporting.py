@@ -132,7 +132,7 @@ def test_one_row_for_each_line(place: Place) -> None:
 def test_answers_come_with_the_attributes_of_those_who_gave_them(place: Place) -> None:
     rows = place.csv("answers")
     assert list(rows[0]) == [
-        *("simulation_id", "sequence_number", "entity_id", "name"),
+        *("simulation_id", "sequence_number", "interaction_type", "entity_id", "name", "other_ids", "others"),
         *("attribute.age", "attribute.job", "attribute.rich", "attribute.town", "attribute.mood"),
         *("question", "before", "value", "problem"),
     ]
@@ -145,6 +145,30 @@ def test_answers_come_with_the_attributes_of_those_who_gave_them(place: Place) -
         ("agree", "true", "", "is missing"),
         ("why", "false", "'-because", ""),
     ]
+
+
+def test_answers_say_who_else_was_there(tmp_path: Path) -> None:
+    spec = Simulation(1, "three", (ANN, BOB, ANN_TOO), Rules("emulated/a"))
+    given = (Answer(0, "agree", 1), Answer(1, "agree", 2), Answer(2, "agree", 3))
+    place = Place(tmp_path / "s.db", plant_single(tmp_path / "s.db", Single(spec), Talked((), 0, given)))
+    rows, told = place.csv("answers"), json.loads(place.export("json", "answers"))
+    typed = polars.read_parquet(place.export("parquet", "answers"))
+    place.close()
+    assert [row["other_ids"] for row in rows] == ["bob; ann2", "ann; ann2", "ann; bob"]
+    assert [row["others"] for row in told] == [["+Bob", "Ann (2)"], ["Ann", "Ann (2)"], ["Ann", "+Bob"]]
+    assert rows[0]["others"] == "'+Bob; Ann (2)"
+    assert [row["name"] for row in told] == ["Ann", "+Bob", "Ann (2)"]
+    assert {row["interaction_type"] for row in rows} == {"group"}
+    assert typed["other_ids"].to_list()[1] == ["ann", "ann2"]
+
+
+def test_one_who_was_alone_had_nobody_with_them(tmp_path: Path) -> None:
+    spec = Simulation(1, "alone", (ANN,), Rules("emulated/a"))
+    record = plant_single(tmp_path / "s.db", Single(spec), Talked((), 0, (Answer(0, "agree", 1),)))
+    place = Place(tmp_path / "s.db", record)
+    (row,) = place.csv("answers")
+    place.close()
+    assert (row["interaction_type"], row["other_ids"], row["others"]) == ("solo", "", "")
 
 
 def test_json_has_the_batch_as_the_api_shows_it(place: Place) -> None:

@@ -15,9 +15,10 @@ import msgspec
 
 from groundswell.experiments.simulations import prompts
 from groundswell.experiments.simulations.batch import Batch
-from groundswell.experiments.simulations.dimensions import divisions
+from groundswell.experiments.simulations.dimensions import looks
 from groundswell.experiments.simulations.needed import check_figures
 from groundswell.experiments.simulations.reading import countable
+from groundswell.experiments.simulations.sheets import Answered
 from groundswell.experiments.simulations.simulation import (
     InteractionType,
     Method,
@@ -26,7 +27,7 @@ from groundswell.experiments.simulations.simulation import (
     Talked,
     turns_of,
 )
-from groundswell.experiments.simulations.tabulation import Answered, QuestionFigures, tabulated
+from groundswell.experiments.simulations.tabulation import QuestionFigures, tabulated
 from groundswell.program.request import Fault
 
 LEVEL = 0.95
@@ -77,6 +78,7 @@ class Analysis(msgspec.Struct, frozen=True):
     combinations  how many different combinations of entities there are: text where it is too large for JSON
     met           how many of them the usable simulations have
     prompts       a hash of what entities are told: figures of batches with different ones are not comparable
+    by            the attributes that were named in advance; the others are looked at because they are there
     questions     one for each of the questionnaire; none where there is none
     """
 
@@ -95,6 +97,7 @@ class Analysis(msgspec.Struct, frozen=True):
     entities: list[EntityFigures]
     questions: list[QuestionFigures]
     level: float = LEVEL
+    by: list[str] = []
 
 
 class _Said(NamedTuple):
@@ -158,7 +161,7 @@ class Tally:
         """The figures so far: the same, in whatever order outcomes were added."""
         batch, missing = self._batch, self._missing.total()
         rules = batch.rules
-        groups = divisions(batch.entities) if self._answered else []
+        groups = looks(batch.entities, batch.by) if self._answered else []
         return Analysis(
             simulations=Simulations(planned, self._usable, missing, planned - self._usable - missing),
             missing=dict(sorted(self._missing.items())),
@@ -176,6 +179,7 @@ class Tally:
             questions=[
                 tabulated(answered, list(self._companies), batch.entities, groups, LEVEL) for answered in self._answered
             ],
+            by=list(batch.by),
         )
 
     def _lines(self) -> LineFigures:

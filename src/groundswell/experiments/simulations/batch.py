@@ -23,6 +23,8 @@ Order = Literal["random", "given"]
 MOST_ENTITIES = 1_000
 MOST_TOGETHER = 50
 MOST_SIMULATIONS = 1_000_000
+MOST_LISTED = 20
+"""So many attributes are named in a message."""
 
 
 class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -30,6 +32,7 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
 
     replicates  how often every combination is run; `num_simulations` counts them all
     order       who speaks first: drawn for every combination, in replicates in turn; or as entities are given
+    by          the attributes that the study is about, named in advance: figures by these are not one find among many
     """
 
     name: str
@@ -42,6 +45,7 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
     metadata: dict[str, Any] = {}
     replicates: int = 1
     order: Order = "random"
+    by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_name(self.name, "name")
@@ -51,6 +55,7 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
             raise SettingsError(f"order {self.order!r}: there are {', '.join(get_args(Order))}", field="order")
         self._check_entities()
         self._check_counts()
+        self._check_by()
 
     def _check_entities(self) -> None:
         count = len(self.entities)
@@ -79,6 +84,15 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.num_simulations > self.combinations * self.replicates:
             raise self._too_many()
 
+    def _check_by(self) -> None:
+        there = dict.fromkeys(name for entity in self.entities for name in entity.attributes)
+        for at, name in enumerate(self.by):
+            if name not in there:
+                known = f"there are {_listed(list(there))}" if there else "they have none"
+                raise SettingsError(f"by: no entity has an attribute {name!r}; {known}", field="by")
+            if name in self.by[:at]:
+                raise SettingsError(f"by: {name!r} is there twice", field="by")
+
     def _too_many(self) -> SettingsError:
         count, size, most = len(self.entities), self.interaction_size, self.combinations
         each = "" if self.replicates == 1 else f", each {self.replicates} times"
@@ -104,6 +118,11 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
     def interaction_type(self) -> InteractionType:
         """The size class of its simulations."""
         return interaction_type(self.interaction_size)
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 class Single(msgspec.Struct, frozen=True, omit_defaults=True):

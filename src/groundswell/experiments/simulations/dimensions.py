@@ -1,4 +1,9 @@
-"""Entities in groups by what they have in common: by every attribute whose values are shared by some of them. Pure."""
+"""Entities in groups by what they have in common: by every attribute whose values are shared by some of them. Pure.
+
+Numbers and booleans always make groups, if there are two different ones. A text may be a category or a description:
+it is a category if most entities share it with another, and there are two such values. Where an attribute was named in
+advance, that is the word of somebody who knows, and a single shared value is enough.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +21,8 @@ MOST_TEXTS = 12
 """With more different values than that, a text is a description and no dimension."""
 MOST_NUMBERS = 5
 """Where there are more different numbers than that, they are cut in halves."""
+ALIKE = "all who have it have the same value"
+DESCRIBES = f"its texts tell entities apart rather than group them, or are more than {MOST_TEXTS}"
 
 
 class Division(NamedTuple):
@@ -28,25 +35,60 @@ class Division(NamedTuple):
     cut: float | None = None
 
 
+class Look(NamedTuple):
+    """An attribute by which answers are looked at; where it makes no groups, `reason` says why.
+
+    `exploratory` is one that was not named in advance: it is looked at because it is there.
+    """
+
+    name: str
+    division: Division | None
+    exploratory: bool
+    reason: str = ""
+
+
+def looks(entities: Sequence[Entity], by: Sequence[str] = ()) -> list[Look]:
+    """By what answers are looked at: first what was named in advance, then all else that makes groups."""
+    found = [(name, divided(entities, name, named=True)) for name in by]
+    named = [
+        Look(name, None, False, each) if isinstance(each, str) else Look(name, each, False) for name, each in found
+    ]
+    return [*named, *(Look(each.name, each, True) for each in divisions(entities) if each.name not in by)]
+
+
 def divisions(entities: Sequence[Entity]) -> list[Division]:
-    """The divisions by all attributes that make more than one group, in the order in which the attributes come."""
+    """The divisions by all attributes that make groups, in the order in which the attributes come."""
     names = dict.fromkeys(name for entity in entities for name in entity.attributes)
-    found = [_division(name, [entity.attributes.get(name) for entity in entities]) for name in names]
-    return [each for each in found if each is not None and len(each.groups) > 1]
+    found = [divided(entities, name) for name in names]
+    return [each for each in found if isinstance(each, Division)]
 
 
-def _division(name: str, values: Sequence[Value | None]) -> Division | None:
+def divided(entities: Sequence[Entity], name: str, *, named: bool = False) -> Division | str:
+    """The division by one attribute, which may have been named in advance; or why it makes no groups."""
+    values = [entity.attributes.get(name) for entity in entities]
     there = [value for value in values if value is not None]
     if all(isinstance(value, bool) for value in there):
-        return _labelled(name, "boolean", [_truth(value) for value in values], ["true", "false"])
-    numbers = [value for value in there if isinstance(value, int | float) and not isinstance(value, bool)]
-    if len(numbers) == len(there):
-        return _numbers(name, [None if value is None else float(value) for value in values])
-    texts = [None if value is None else str(value) for value in values]
-    counts = Counter(text for text in texts if text is not None)
-    if len(counts) > MOST_TEXTS or max(counts.values()) < 2:
-        return None
-    return _labelled(name, "text", texts, sorted(counts))
+        found = _labelled(name, "boolean", [_truth(value) for value in values], ["true", "false"])
+    elif all(isinstance(value, int | float) and not isinstance(value, bool) for value in there):
+        found = _numbers(name, [None if value is None else float(value) for value in values])
+    else:
+        texts = [
+            _truth(value) if isinstance(value, bool) else None if value is None else str(value) for value in values
+        ]
+        counts = Counter(text for text in texts if text is not None)
+        if len(counts) > 1 and not _is_category(counts, named=named):
+            return DESCRIBES
+        found = _labelled(name, "text", texts, sorted(counts))
+    # To lack it is no value: those who do are no group beside a single one.
+    return found if len(found.groups) - (None in values) > 1 else ALIKE
+
+
+def _is_category(counts: Counter[str], *, named: bool) -> bool:
+    """Whether texts are what entities have in common, and not what is said of each."""
+    shared = [count for count in counts.values() if count > 1]
+    if len(counts) > MOST_TEXTS or not shared:
+        return False
+    return named or (len(shared) > 1 and 2 * sum(shared) >= counts.total())
 
 
 def _numbers(name: str, values: Sequence[float | None]) -> Division:

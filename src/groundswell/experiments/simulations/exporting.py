@@ -2,7 +2,7 @@
 
 simulations  one row for each simulation that has begun
 lines        one row for each utterance
-answers      one row for each answer, with the attributes of the entity that gave it
+answers      one row for each answer, with who else was there and the attributes of the entity that gave it
 
 Simulations are read one by one and written as they come. Parquet is gathered first, since it is written by columns.
 """
@@ -66,8 +66,11 @@ LINES: Mapping[str, Kind] = {
 WHO: Mapping[str, Kind] = {
     "simulation_id": "text",
     "sequence_number": "int",
+    "interaction_type": "text",
     "entity_id": "text",
     "name": "text",
+    "other_ids": "list",
+    "others": "list",
 }
 ANSWERS: Mapping[str, Kind] = {"question": "text", "before": "bool", "value": "any", "problem": "text"}
 
@@ -171,13 +174,19 @@ def _line_rows(simulation: SimulationShown) -> Iterator[Row]:
 
 
 def _answer_rows(simulation: SimulationShown, known: Mapping[str, Entity], attributes: Sequence[str]) -> Iterator[Row]:
+    ids = simulation.entity_ids
+    called = dict(zip(ids, distinct_names([known[each].name for each in ids]), strict=True))
     for answer in simulation.answers:
         has = known[answer.entity_id].attributes
+        others = [each for each in ids if each != answer.entity_id]
         yield {
             "simulation_id": simulation.id,
             "sequence_number": simulation.sequence_number,
+            "interaction_type": simulation.interaction_type,
             "entity_id": answer.entity_id,
             "name": answer.name,
+            "other_ids": others,
+            "others": [called[each] for each in others],
             **{name: has.get(name.removeprefix(ATTRIBUTE)) for name in attributes},
             **{name: getattr(answer, name) for name in ANSWERS},
         }
