@@ -22,7 +22,7 @@ SHOWN = 100
 """So much of a text."""
 
 
-def print_figures(analysis: Analysis, file: Path) -> None:
+def print_figures(analysis: Analysis, file: Path | str) -> None:
     """The short version of an analysis; `file` has the whole."""
     output.line()
     if not analysis.simulations.usable:
