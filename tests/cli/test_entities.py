@@ -51,6 +51,8 @@ def test_sampled_entities_are_listed_and_shown(people: CommandLine) -> None:
 def test_samples_go_on_and_do_not_repeat(people: CommandLine) -> None:
     again = people("entities", "sample", "--type", "human", "--count", "3", "--seed", "7", status=1)
     assert "give another --seed, or go on with --first 4" in again.stderr
+    more = people("entities", "sample", "--type", "human", "--count", "9", "--seed", "7", status=1)
+    assert "go on with --first 4 " in more.stderr
     added = people.json("entities", "sample", "--type", "human", "--count", "2", "--seed", "7", "--first", "4")
     assert [entity["id"] for entity in added["entities"]] == ["human-7-4", "human-7-5"]
     assert people.json("entities", "types", "list")["entities"] == {"human": 5}
@@ -86,10 +88,13 @@ def test_an_entity_by_hand(cli: CommandLine) -> None:
         (("add", "--name", " "), 2, "name ' '"),
         (("show", "ghost"), 1, "no entity 'ghost'"),
         (("delete", "human-7-1", "ghost", "--yes"), 1, "no entity 'ghost'"),
+        (("delete", "ghost"), 1, "no entity 'ghost'"),
+        (("types", "delete", "ghost"), 1, "no entity type 'ghost'"),
+        (("list", "--type", "humna"), 1, "no entity type 'humna'; there is 'human'"),
         (("types", "show", "ghost"), 1, "no entity type 'ghost'"),
         (("types", "add"), 2, "either FILE.json or --template NAME"),
         (("types", "add", "--template", "ghost"), 2, "there are fantasy_character, human, organization"),
-        (("types", "add", "--template", "human"), 1, "'human' already"),
+        (("types", "add", "--template", "human"), 1, "'human' already.*groundswell entities types change FILE.json"),
         (("types", "delete", "human", "--yes"), 2, "3 entities have this type.*--with-entities"),
         (("export", "x.txt"), 2, "x.txt: its name does not say.*--format"),
         (("export", "-", "--format", "csv", "--json"), 2, "--json"),
@@ -130,6 +135,30 @@ def test_types_come_and_go(people: CommandLine, tmp_path: Path) -> None:
     gone = people.json("entities", "types", "delete", "human", "--with-entities", "--yes")
     assert gone == {"deleted": "human", "entities": 3}
     assert ids(people) == []
+
+
+def test_a_type_is_changed_where_its_entities_still_fit(people: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "human.json"
+    human = people.json("entities", "types", "show", "human")
+    file.write_text(json.dumps(human | {"name": "Person", "names": []}))
+    done = people("entities", "types", "change", str(file))
+    assert done.stdout.startswith("human is changed: Person, with ")
+    assert "sampled members will be called Person 1, Person 2 and so on" in done.stderr
+    assert people.json("entities", "types", "show", "human")["name"] == "Person"
+    file.write_text(json.dumps(human | {"dimensions": []}))
+    assert "would not fit any more" in people("entities", "types", "change", str(file), status=2).stderr
+    file.write_text(json.dumps(human | {"id": "ghost"}))
+    assert "no entity type 'ghost'" in people("entities", "types", "change", str(file), status=1).stderr
+    file.write_text(json.dumps({"name": "Person"}))
+    assert "human.json: id is missing" in people("entities", "types", "change", str(file), status=2).stderr
+
+
+def test_a_conflict_names_a_few_ids_and_counts_the_rest(cli: CommandLine, tmp_path: Path) -> None:
+    cli("entities", "sample", "--type", "human", "--count", "16")
+    cli("entities", "export", str(tmp_path / "e.csv"))
+    told = cli("entities", "import", str(tmp_path / "e.csv"), status=1).stderr
+    assert "'human-0-5' and 11 more: these ids are taken" in told
+    assert "human-0-6" not in told
 
 
 def test_nothing_is_removed_unasked(people: CommandLine) -> None:

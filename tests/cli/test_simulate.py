@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -115,7 +118,8 @@ def test_a_questionnaire_may_be_an_object_and_be_put_before_too(cli: CommandLine
 def test_a_made_up_name_is_the_runs_and_the_same_command_goes_on_with_it(cli: CommandLine) -> None:
     first = cli.json(*line())
     assert re.fullmatch(r"A panel discussion about climate… \d{4}-\d\d-\d\d", first["name"])
-    assert Path("results", first["name"], "lines.csv").exists()
+    slug = f"a-panel-discussion-about-climate-{first['name'][-10:]}"
+    assert Path("results", slug, "lines.csv").exists()
     again = cli(*line())
     assert f"nothing was asked: {first['name']} is a run that you have" in again.stderr
     other = cli.json(*line("--n-turns", "2"))
@@ -132,6 +136,55 @@ def test_a_limit_ends_a_batch_which_resume_goes_on_with_and_reports(cli: Command
     assert "one of them, sim-" in done.stdout
     assert "to read: results/b/transcripts.html" in done.stdout
     assert len(rows("results/b/lines.csv")) == 8
+
+
+def test_all_simulations_of_a_batch_are_planned_also_those_that_had_not_begun(cli: CommandLine) -> None:
+    stopped = cli(*line("--max-calls", "3", "--name", "b", "--max-concurrent", "1", count=15), status=3)
+    assert re.search(r"^ +trials +\d usable of 15 planned", stopped.stdout, re.MULTILINE)
+    assert re.search(r"^ +trials +\d usable of 15 planned", cli("runs", "show", "b").stdout, re.MULTILINE)
+
+
+def test_the_show_of_a_batch_ends_as_its_run_did(cli: CommandLine) -> None:
+    told = cli(*line("--questions", "sheet.json", "--name", "b", count=15)).stdout
+    findings = told[told.index("one of them, sim-") : told.index("\nto read: ")].replace("results/b/analysis.json", "")
+    shown = cli("runs", "show", "b").stdout
+    assert findings.rstrip().rpartition("\n")[0] in shown
+    assert f"there is more: groundswell runs show {cli.json('runs', 'show', 'b')['run_id']} --json" in shown
+    assert '"analysis"' not in shown
+    assert '"questions": [' not in shown
+
+
+def test_folders_have_plain_names_and_no_two_runs_the_same(cli: CommandLine) -> None:
+    folders = [
+        re.findall(r"to read: (.*)/transcripts.html", cli(*line("--name", name, count=1)).stdout)[0]
+        for name in ("A bridge? Now", "A bridge! Now", "../a bridge, now", "…", "Brücke 7.5", "A bridge? Now")
+    ]
+    assert folders[0] == folders[-1] == "results/a-bridge-now"
+    assert folders[3:5] == ["results/simulations", "'results/brücke-7.5"]
+    assert all(re.fullmatch(r"results/a-bridge-now-[0-9a-f]{8}", folder) for folder in folders[1:3])
+    assert len(set(folders)) == 5
+    assert "to read: results/a-bridge-now/t" in cli("runs", "resume", "A bridge? Now").stdout
+    assert f"to read: {folders[2]}/t" in cli("runs", "resume", "../a bridge, now").stdout
+
+
+def test_a_folder_is_quoted_where_that_is_needed(cli: CommandLine) -> None:
+    assert "to read: 'my files/transcripts.html'\n" in cli(*line("--out", "my files", count=1)).stdout
+
+
+def test_files_are_there_also_where_nobody_reads_what_is_printed(cli: CommandLine) -> None:
+    batch = cli.json(*line("--name", "before", count=1))
+    for words, folder in (
+        (line("--out", "one", count=1), "one"),
+        (["simulate", "--continue", f"sim-{batch['run_id']}-1", "--out", "two"], "two"),
+        (["play", "--model", "emulated/keeper", "--num-interactions", "2", "--out", "three"], "three"),
+    ):
+        reader, writer = os.pipe()
+        os.close(reader)
+        command = [sys.executable, "-m", "groundswell", *words, "--store", str(cli.store)]
+        done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
+        os.close(writer)
+        assert done.returncode == 1
+        assert len(list(Path(folder).iterdir())) > 2, done.stderr
 
 
 def test_json_is_the_summary_and_files_are_written_too(cli: CommandLine) -> None:

@@ -80,11 +80,11 @@ def test_the_documented_command(place: Place) -> None:
     (place.folder / "groundswell.toml").write_text('[models]\ndefault = "emulated/keeper"\n')
     out, err = place(DOCUMENTED)
     assert "4 entities in pairs: 6 combinations, 3 of them drawn" in err
-    folder = place.folder / "results" / "Climate Change Discussions"
+    folder = place.folder / "results" / "climate-change-discussions"
     whole = json.loads((folder / "simulations.json").read_bytes())
     assert whole["description"] == "Testing how different entities discuss climate solutions"
     assert [each["metadata"]["final_turn_number"] for each in whole["simulations"]] == [2, 2, 2]
-    assert "results/Climate Change Discussions/transcripts.html" in out
+    assert "results/climate-change-discussions/transcripts.html" in out
     assert "nothing was asked" in place(DOCUMENTED)[1]
 
 

@@ -73,7 +73,9 @@ def list_entities(flags: StoreFlags, *, of_type: OfType = None, limit: Limit = 5
         output.print_json({"total": total, "entities": found})
     elif total:
         views.print_entities(found, total)
-    elif of_type is not None:
+    elif of_type is not None and is_there(flags.store):
+        with catalogue_of(flags.store) as catalogue:
+            catalogue.type(of_type)  # one that is not there is most likely misspelt
         output.line(f"no entities of type {of_type} in {flags.store}")
     else:
         views.say_what_to_do(flags.store)
@@ -151,13 +153,16 @@ def sample(
     first: Annotated[int, typer.Option(min=1, metavar="N", help="The number of the first: 11 goes on after ten.")] = 1,
 ) -> None:
     """Draw entities from the distributions of their type. No model is asked, so texts stay empty."""
+    from groundswell.experiments.simulations.sampling import first_free
     from groundswell.experiments.simulations.sampling import sample as drawn
 
     with catalogue_of(flags.store, make=True) as catalogue:
+        type_ = catalogue.type_named(of_type)
         try:
-            added = catalogue.add_entities(*drawn(catalogue.type_named(of_type), count, seed, first))
+            added = catalogue.add_entities(*drawn(type_, count, seed, first))
         except Conflict as error:
-            other = f"give another --seed, or go on with --first {first + count}"
+            free = first_free(type_, count, seed, first, catalogue.taken)
+            other = f"give another --seed, or go on with --first {free}"
             raise Conflict(f"some of these were sampled before: {other} ({error})") from error
     if flags.json:
         output.print_json({"total": len(added), "entities": added})
@@ -237,6 +242,8 @@ def delete(
     yes: entity_types.Yes = False,
 ) -> None:
     """Remove entities. Simulations in which they talked keep what they were."""
+    with catalogue_of(flags.store) as catalogue:
+        catalogue.check_there(ids)
     if not yes:
         what = ids[0] if len(ids) == 1 else f"{len(ids)} entities"
         typer.confirm(f"Remove {what}?", abort=True, err=True)

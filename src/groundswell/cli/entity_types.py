@@ -11,7 +11,7 @@ from groundswell.cli import entity_views as views
 from groundswell.cli import output
 from groundswell.cli.catalogued import catalogue_of, is_there, text_of
 from groundswell.cli.options import StoreFlags, takes
-from groundswell.errors import SettingsError
+from groundswell.errors import Conflict, SettingsError
 
 if TYPE_CHECKING:
     from groundswell.experiments.simulations.entities import EntityType
@@ -79,11 +79,46 @@ def add_type(
     if new_id is not None:
         new = msgspec.structs.replace(new, id=new_id)
     with catalogue_of(flags.store, make=True) as catalogue:
-        catalogue.add_type(new)
+        try:
+            catalogue.add_type(new)
+        except Conflict as error:
+            change = output.command("entities types change FILE.json", flags.store)
+            raise Conflict(f"{error} (--id, or {change})") from error
     if flags.json:
         output.print_json(new)
     else:
-        output.line(f"{new.name} is added as {new.id}, with {len(new.dimensions)} dimensions")
+        output.line(f"{new.name} is added as {new.id}, with {_dimensions(new)}")
+        _say_names(new)
+
+
+@app.command("change")
+@takes(StoreFlags)
+def change_type(
+    flags: StoreFlags,
+    file: Annotated[Path, typer.Argument(metavar="FILE.json", help="The whole type, with its id.", show_default=False)],
+) -> None:
+    """Replace an entity type by that of a file. Refused if one of its entities would not fit any more."""
+    from groundswell.experiments.simulations.files import read_type
+
+    changed = read_type(text_of(file), str(file), new=False)
+    with catalogue_of(flags.store) as catalogue:
+        catalogue.change_type(changed)
+    if flags.json:
+        output.print_json(changed)
+    else:
+        output.line(f"{changed.id} is changed: {changed.name}, with {_dimensions(changed)}")
+        _say_names(changed)
+
+
+def _dimensions(type_: EntityType) -> str:
+    count = len(type_.dimensions)
+    return f"{count} {'dimension' if count == 1 else 'dimensions'}"
+
+
+def _say_names(type_: EntityType) -> None:
+    """Say what sampled members will be called, where a type has no names for them."""
+    if not type_.names:
+        output.say(f"it has no `names`: sampled members will be called {type_.name} 1, {type_.name} 2 and so on")
 
 
 @app.command("delete")
@@ -98,6 +133,8 @@ def delete_type(
     yes: Yes = False,
 ) -> None:
     """Remove an entity type. One that has entities stays, unless they may go too."""
+    with catalogue_of(flags.store) as catalogue:
+        catalogue.type(entity_type)
     if not yes:
         also = " and all its entities" if with_entities else ""
         typer.confirm(f"Remove entity type {entity_type}{also}?", abort=True, err=True)

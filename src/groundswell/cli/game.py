@@ -195,7 +195,7 @@ def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
         summary = await engine.drive(driver, settings, name=title, seed=flags.seed, options=options)
         if before is not None and summarise(before).asks == summary.asks:
             output.say(f"nothing was asked: {title} is a run that you have; its report is written anew")
-        if flags.json and summary.analysis is not None:  # else it is written once its figures are told
+        if flags.json and summary.analysis is not None:  # else it is written before its figures are told
             await asyncio.to_thread(write_to, folder, summary, flags.store, times)
         return summary
 

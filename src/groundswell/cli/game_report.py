@@ -89,17 +89,21 @@ def check_writable(folder: Path) -> None:
 
 
 def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], store: str, times: WaveTimes) -> None:
-    """Say what a run came to, and write its report."""
+    """Write the report of a run, and say what it came to."""
     import msgspec
 
     from groundswell.cli.stored import opened
     from groundswell.experiments.secret_game.report.writing import write_report
 
-    output.print_outcome(msgspec.structs.replace(summary, analysis=None), faults)
+    bare = msgspec.structs.replace(summary, analysis=None)
     if summary.analysis is None:
+        output.print_outcome(bare, faults)
         return
     with opened(store) as held:
         told = _told(summary, held, times)
+        with output.working("writing the report"):
+            written = write_report(folder, told)  # before anything is said: whoever reads may stop reading
+        output.print_outcome(bare, faults)
         print_analysis(told.analysis)
         if (beyond := summary.trials.usable - told.analysis.interactions.usable) > 0 and told.analysis.stopping:
             output.line(f"{beyond:,} interactions that were under way then are in the tables, and not in the figures")
@@ -107,8 +111,6 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
         if telling is not None:
             output.line()
             print_talk(telling, told.analysis.tier)
-        with output.working("writing the report"):
-            written = write_report(folder, told)
     output.line()
     output.line(f"report: {written.page}")
     output.line(f"the interactions beside it: {', '.join(_tables(written.files))}")

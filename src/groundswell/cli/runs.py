@@ -65,6 +65,8 @@ def show(
     ] = None,
 ) -> None:
     """Show a run: how it was started, how far it is, and why trials are missing; or what was said in one trial."""
+    from groundswell.cli import simulate_report
+
     with opened(flags.store) as store:
         record = store.runs.get(run)
         if trial is not None:
@@ -92,7 +94,10 @@ def show(
     if flags.json:
         output.print_json(details | {"came": came._asdict(), "batches_in_flight": len(waiting)})
     else:
-        _print_details(details, faults, flags.store, first)
+        own = simulate_report.is_simulation(record)
+        _print_details(_of_simulations(details) if own else details, faults, flags.store, first)
+        if own:
+            _print_findings(record, details["analysis"], flags.store)
         if came.batches:
             output.say(output.travelled(came))
         _say_waiting(waiting, flags.store)
@@ -290,6 +295,21 @@ def _print_details(
     if first is not None:
         look = output.command(f"runs show {details['run_id']} --trial {first.key}", store)
         output.say(f"to read a trial: {look}")
+
+
+def _of_simulations(details: dict[str, Any]) -> dict[str, Any]:
+    """The details of a batch of simulations: all of them are planned, and its figures are told in words."""
+    planned = details["settings"].get("num_simulations", details["trials"]["planned"])
+    return details | {"analysis": None, "trials": {**details["trials"], "planned": planned}}
+
+
+def _print_findings(record: RunRecord, analysis: Any, store: str) -> None:
+    """What simulations came to, as at the end of their run."""
+    from groundswell.cli.simulate_report import print_findings
+    from groundswell.experiments.simulations.reading import Readings
+
+    with opened(store) as held:
+        print_findings(analysis, Readings(held), record, output.command(f"runs show {record.id} --json", store))
 
 
 def _say_waiting(accounts: Sequence[str], store: str) -> None:

@@ -195,16 +195,16 @@ def _counted(number: int) -> str:
 
 def _run(flags: SimulateFlags, title: str, settings: Batch | Single) -> None:
     """Have them talk, say what came of it, and write the files."""
-    from groundswell.cli.game_report import check_writable, folder_of
+    from groundswell.cli.game_report import check_writable
     from groundswell.cli.running import run_and_report
-    from groundswell.cli.simulate_report import report_to, write_to
+    from groundswell.cli.simulate_report import folder_for, report_to, write_to
     from groundswell.engine.run import RunOptions
     from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.simulations.batch import Batch
     from groundswell.experiments.simulations.driving import converse, simulate
 
     driver = simulate if isinstance(settings, Batch) else converse
-    folder = flags.out or folder_of(title)
+    folder = flags.out or folder_for(title, flags.store)
     if not flags.estimate:
         check_writable(folder)
     options = flags.run_options(RunOptions())
@@ -216,7 +216,7 @@ def _run(flags: SimulateFlags, title: str, settings: Batch | Single) -> None:
         summary = await engine.drive(driver, settings, name=title, seed=flags.seed, options=options)
         if before is not None and summarise(before).asks == summary.asks:
             output.say(f"nothing was asked: {title} is a run that you have; its files are written anew")
-        if flags.json and summary.analysis is not None:  # else they are written once the figures are told
+        if flags.json and summary.analysis is not None:  # else they are written with the report
             await asyncio.to_thread(write_to, folder, summary, flags.store)
         return summary
 

@@ -28,7 +28,7 @@ MOST_QUESTIONS = 6
 """So many questions are shown."""
 
 
-def print_figures(analysis: Analysis, file: Path) -> None:
+def print_figures(analysis: Analysis, file: Path | str) -> None:
     """The short version of an analysis; `file` has the whole."""
     output.line()
     if not analysis.simulations.usable:

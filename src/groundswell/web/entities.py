@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from groundswell.errors import Conflict, NotFound, SettingsError
 from groundswell.experiments.simulations.entities import Entity, EntityType
+from groundswell.experiments.simulations.sampling import first_free
 from groundswell.experiments.simulations.sampling import sample as drawn
 from groundswell.experiments.simulations.templates import template
 from groundswell.experiments.simulations.writing import write
@@ -165,11 +166,13 @@ def _checked(here: Services, entity: Entity) -> Entity:
 def _sampled(here: Services, body: SampleBody) -> list[EntityShown]:
     body.check()
     type_ = type_of(here, body)
-    entities = drawn(type_, body.count, body.seed_or_any(), body.first)
+    seed = body.seed_or_any()
+    entities = drawn(type_, body.count, seed, body.first)
     try:
         return [shown(each) for each in here.catalogue.add_entities(*entities)]
     except Conflict as error:
-        other = f"give another seed, or go on with `first` {body.first + body.count}"
+        free = first_free(type_, body.count, seed, body.first, here.catalogue.taken)
+        other = f"give another seed, or go on with `first` {free}"
         raise Conflict(f"some of these were sampled before: {other} ({error})") from error
 
 

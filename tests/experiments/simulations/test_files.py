@@ -44,17 +44,37 @@ PERSON = EntityType(
     ),
 )
 TYPES = {"person": PERSON}
+BOOLEAN, SHARE = Dimension("urban", "boolean"), Dimension("share", "float", min_value=-1, max_value=1)
 
 NASTY = st.sampled_from(
     [
         *("=1+1", "+1", "-1", "@x", "\t=1", " =1", "\n=1", "\r", "'", "''", "'=1", "'tis", "12", "007", "-0", "1e5"),
-        *("true", "TRUE", "False", "0.5", "1e999", "", " ", ",", '"', "a,b", 'say "hi"', "line\nline", "a\r\nb", "é"),
+        *(
+            "true",
+            "TRUE",
+            "False",
+            "yes",
+            ".5",
+            "0.5",
+            "1e999",
+            "",
+            " ",
+            ",",
+            '"',
+            "a,b",
+            'say "hi"',
+            "line\nline",
+            "a\r\nb",
+            "é",
+        ),
         *("日本", "\u202e", "id", "name", "9007199254740993", "٣"),
     ]
 )
 TEXT = NASTY | st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
 NAME = st.text("ab ='\",;é-+@1", min_size=1, max_size=8).filter(str.strip)
-COLUMN = NAME | st.sampled_from(["name", "id", "attributes.name", "attributes.", "model", "=x", "'x"])
+COLUMN = NAME | st.sampled_from(
+    ["name", "id", "attributes.name", "attributes.", "model", "type", "Entity_Type", "=x", "'x"]
+)
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(-1e308, 1e308)
 VALUES: st.SearchStrategy[Value] = st.booleans() | NUMBERS | TEXT
 
@@ -128,6 +148,21 @@ def test_samples_of_the_templates_come_back() -> None:
         assert exactly(read_csv(write_csv(drawn), "x.csv", {name: template(name)}).entities) == exactly(drawn)
 
 
+@pytest.mark.parametrize(
+    ("cell", "kind", "value"),
+    [("yes", BOOLEAN, True), ("No", BOOLEAN, False), ("yes", None, "yes"), (".1", None, 0.1), ("-.5", SHARE, -0.5)],
+)
+def test_a_cell_may_be_written_as_people_do(cell: str, kind: Dimension | None, value: Value) -> None:
+    found = value_of(cell, kind)
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_an_attribute_that_is_called_much_like_a_column_comes_back() -> None:
+    attributes: dict[str, Value] = {"type": "round", "ID": 7, "Entity Type": "x", "age": 3}
+    given = Entity("a", "Ann", attributes=attributes)
+    assert read_csv(write_csv([given]), "x.csv", {}).entities == [given]
+
+
 def test_a_table_has_one_row_for_each_entity() -> None:
     found = write_csv([Entity("a", "Ann", "Two\nlines", {"age": 3, "ok": True}), Entity("b", "=Bob", model="m")])
     rows = list(csv.reader(io.StringIO(found, newline="")))
@@ -194,7 +229,17 @@ def test_tables_that_others_made_are_read(delimiter: str) -> None:
         ("name,entity_type_id,agee\nAnn,person,3\n", "x.csv, row 2, column 'agee': type 'Person' has no such"),
         ("name,entity_type_id\nAnn,ghost\n", "x.csv, row 2, column 'entity_type_id': there is no entity type 'ghost'"),
         ("name,id\nAnn,a b\n", "x.csv, row 2: id 'a b'"),
-        ("name,id\n,a\n", "x.csv, row 2: .*name"),
+        ("name,id\n,a\n", "x.csv, row 2, column 'name': is empty"),
+        ("name,age,town\nAnn,3\n", "x.csv, row 2: 2 cells, but there are 3 columns"),
+        ("name,type\nAnn,person\n", "x.csv, row 1: column 'type' must be called entity_type_id; .* attributes.type"),
+        ("name,Entity Type\nAnn,person\n", "row 1: column 'Entity Type' must be called entity_type_id"),
+        ("name,ID\nAnn,ann\n", "row 1: column 'ID' must be called id"),
+        ("Name,age\nAnn,3\n", "row 1: column 'Name' must be called name"),
+        ("name,id\nA,a\nB,b c\nC,d\nD,e f\n", "^x.csv: 2 rows are wrong\n  row 3: id 'b c'.*\n  row 5: id 'e f'.*$"),
+        (
+            "name,id\n" + ",x\n" * 8,
+            "^x.csv: 8 rows are wrong(\n  row [2-6], column 'name': is empty){5}\n  and 3 more$",
+        ),
         ('name\n"' + "x" * 200_000 + '"\n', "x.csv: this is not CSV"),
     ],
 )

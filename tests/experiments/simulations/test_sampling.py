@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from scipy import stats  # type: ignore[import-untyped]
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType
-from groundswell.experiments.simulations.sampling import Names, profile, sample
+from groundswell.experiments.simulations.sampling import Names, first_free, profile, sample, sampled_id
 from groundswell.experiments.simulations.templates import template
 
 DRAWN = 4_000
@@ -175,6 +176,17 @@ def test_seeds_and_types_differ_and_a_new_dimension_changes_no_other() -> None:
     more = EntityType(human.id, human.name, "", (Dimension("new", "boolean"), *human.dimensions), human.names)
     for before, after in zip(ten, sample(more, 10, 1), strict=True):
         assert before.attributes.items() <= after.attributes.items()
+
+
+@pytest.mark.parametrize(
+    ("taken", "count", "first", "free"),
+    [((), 3, 1, 1), (range(1, 17), 10, 1, 17), ((1, 2, 9), 4, 1, 3), ((1, 2, 9), 7, 1, 10), ((12,), 3, 11, 13)],
+    ids=["none", "sixteen", "a gap that is large enough", "a gap that is not", "not before the first"],
+)
+def test_the_first_number_from_which_on_all_are_free(taken: Sequence[int], count: int, first: int, free: int) -> None:
+    human = template("human")
+    held = {sampled_id(human, 7, number) for number in taken}
+    assert first_free(human, count, 7, first, held.intersection) == free
 
 
 def test_these_are_drawn_for_good() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 import msgspec
@@ -19,7 +19,7 @@ KEPT = "kept"
 """Of every run that made entities: the ids of those that were added to the store."""
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 """What ids are made of: nothing that could be taken for something else."""
-NAMED = 20
+NAMED = 5
 """So many ids are named in a message; of the rest, how many there are."""
 
 OnConflict = Literal["error", "skip", "replace"]
@@ -51,7 +51,8 @@ class Catalogue:
         """One type; raises `NotFound`."""
         found = self._documents.find(TYPE, id_)
         if id_ not in found:
-            raise NotFound(f"no entity type {id_!r}{_templates_too(id_)}")
+            there = [document.id for document in self._documents.list(TYPE)]
+            raise NotFound(f"no entity type {id_!r}{_templates_too(id_) or _those_there(there)}")
         return _type_of(found[id_].body)
 
     def types_by_id(self, ids: Iterable[str]) -> dict[str, EntityType]:
@@ -123,6 +124,14 @@ class Catalogue:
         types = self.types_by_id(entity.entity_type_id for entity in entities if entity.entity_type_id is not None)
         return [taking_part(entity, types.get(entity.entity_type_id or "")) for entity in entities]
 
+    def check_there(self, ids: Sequence[str]) -> None:
+        """`NotFound` names those that no entity has."""
+        _refuse_missing(ids, self.taken(ids))
+
+    def taken(self, ids: Sequence[str]) -> set[str]:
+        """Those of the ids that entities have."""
+        return set(self._documents.find(ENTITY, *dict.fromkeys(ids)))
+
     def add_entities(self, *entities: Entity) -> list[Entity]:
         """Add entities, all or none. Raises `Conflict` if an id is taken, `SettingsError` if one does not fit."""
         with self._documents.changing() as held:
@@ -143,8 +152,7 @@ class Catalogue:
         """Remove entities, all or none; `NotFound` names all that are not there. Returns how many there were."""
         with self._documents.changing() as held:
             found = held.find(ENTITY, *ids)
-            if missing := [id_ for id_ in dict.fromkeys(ids) if id_ not in found]:
-                raise NotFound(f"no {'entity' if len(missing) == 1 else 'entities'} {_listed(missing)}")
+            _refuse_missing(ids, found)
             return held.delete(ENTITY, *found)
 
     def count_types(self) -> int:
@@ -207,6 +215,11 @@ def _random() -> str:
     return "".join(secrets.choice(LETTERS) for _ in range(10))
 
 
+def _refuse_missing(ids: Sequence[str], found: Collection[str]) -> None:
+    if missing := [id_ for id_ in dict.fromkeys(ids) if id_ not in found]:
+        raise NotFound(f"no {'entity' if len(missing) == 1 else 'entities'} {_listed(missing)}")
+
+
 def _put(held: Changing, wanted: Sequence[tuple[str, str, str]], on_conflict: OnConflict) -> tuple[int, int, int]:
     """Add documents, or what is to be done about those there; how many were added, replaced and skipped."""
     if not wanted:
@@ -267,6 +280,12 @@ def _check_members(held: Changing, type_: EntityType) -> None:
 
 def _templates_too(id_: str) -> str:
     return "; a template of this name can be added as one" if id_ in names_of_templates() else ""
+
+
+def _those_there(ids: Sequence[str]) -> str:
+    if not ids:
+        return "; there are none yet"
+    return f"; there {'is' if len(ids) == 1 else 'are'} {_listed(ids)}"
 
 
 def _taken(ids: Sequence[str]) -> str:

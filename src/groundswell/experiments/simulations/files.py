@@ -27,7 +27,19 @@ PREFIX = "attributes."
 """Goes before the name of an attribute that is called like one of the other columns."""
 DELIMITERS = (",", ";", "\t")
 WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,15})")
-NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+TRUTHS = {"true": True, "false": False, "yes": True, "no": False}
+"""What a boolean may be written as where a dimension says that it is one."""
+MISTAKEN = {
+    **dict.fromkeys(("type", "typ", "typeid", "entitytype", "entitytypeid"), "entity_type_id"),
+    **dict.fromkeys(("desc", "descr", "description"), "description"),
+    **dict.fromkeys(("id", "ids", "entityid"), "id"),
+    **dict.fromkeys(("model", "models"), "model"),
+    "name": "name",
+}
+"""Columns that are most likely one of ours, by their letters. As attributes they have the prefix."""
+MOST_TOLD = 5
+"""So many bad rows are told of; of the rest, how many there are."""
 
 
 class Loaded(NamedTuple):
@@ -74,12 +86,14 @@ def read_json(text: str, source: str) -> Loaded:
     return Loaded(types, entities)
 
 
-def read_type(text: str, source: str) -> EntityType:
-    """One entity type, as JSON. Without an id it is given one."""
+def read_type(text: str, source: str, *, new: bool = True) -> EntityType:
+    """One entity type, as JSON. Without an id it is given one, if it may be new."""
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise SettingsError(f"{source}: this is not JSON: {error}") from error
+    if not new and isinstance(found, dict) and "id" not in found:
+        raise SettingsError(f"{source}: id is missing: say which type is meant", field="id")
     return _type(found, source)
 
 
@@ -89,12 +103,25 @@ def read_csv(text: str, source: str, types: Mapping[str, EntityType]) -> Loaded:
     header = next(rows, (0, []))[1]
     places = _places(header, source)
     entities: list[Entity] = []
+    problems: list[SettingsError] = []
     for number, row in rows:
-        where = f"{source}, row {number}"
-        if len(row) > len(header):
-            raise SettingsError(f"{where}: {len(row)} cells, but there are {len(header)} columns")
-        entities.append(_read_row(dict(zip(places, row, strict=False)), types, where))
+        try:
+            entities.append(_read_row(places, row, types, f"row {number}"))
+        except SettingsError as error:
+            problems.append(error)
+    if problems:
+        raise _told(problems, source)
     return Loaded([], entities)
+
+
+def _told(problems: Sequence[SettingsError], source: str) -> SettingsError:
+    """What is wrong with rows, as one error: the only one, or the first of them and how many more there are."""
+    if len(problems) == 1:
+        return SettingsError(f"{source}, {problems[0]}", field=problems[0].field)
+    lines = [f"{source}: {len(problems):,} rows are wrong", *map(str, problems[:MOST_TOLD])]
+    if len(problems) > MOST_TOLD:
+        lines.append(f"and {len(problems) - MOST_TOLD:,} more")
+    return SettingsError("\n  ".join(lines))
 
 
 def read(text: str, form: Format, source: str, catalogue: Catalogue) -> Loaded:
@@ -171,6 +198,10 @@ def _delimiter(text: str) -> str:
 
 def _places(header: Sequence[str], source: str) -> list[str]:
     """The columns as they are meant: a field of entities, or `attributes.` and the name of one."""
+    for column in map(_text, header):
+        if column not in COLUMNS and (meant := _meant(column)) is not None:
+            other = f"; an attribute of this name is written as {PREFIX}{column}" if meant != "name" else ""
+            raise SettingsError(f"{source}, row 1: column {column!r} must be called {meant}{other}")
     if "name" not in header:
         raise SettingsError(
             f"{source}, row 1: there is no column 'name'; there may be {', '.join(COLUMNS)} and attributes"
@@ -187,7 +218,22 @@ def _places(header: Sequence[str], source: str) -> list[str]:
     return list(places)
 
 
-def _read_row(cells: Mapping[str, str], types: Mapping[str, EntityType], where: str) -> Entity:
+def _meant(column: str) -> str | None:
+    """The field of entities that a column looks like, if it does: `type`, `ID`, `Entity Type`."""
+    return MISTAKEN.get(re.sub(r"[\W_]", "", column.casefold())) if not column.startswith(PREFIX) else None
+
+
+def _read_row(places: Sequence[str], row: Sequence[str], types: Mapping[str, EntityType], where: str) -> Entity:
+    if len(row) != len(places):
+        count = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+        raise SettingsError(f"{where}: {count}, but there are {len(places)} columns")
+    cells = dict(zip(places, row, strict=True))
+    if not cells["name"].strip():
+        raise SettingsError(f"{where}, column 'name': is empty", field="name")
+    return _entity_in(cells, types, where)
+
+
+def _entity_in(cells: Mapping[str, str], types: Mapping[str, EntityType], where: str) -> Entity:
     own = {name: _text(cells[name]) for name in COLUMNS if cells.get(name)}
     wanted = own.get("entity_type_id")
     if wanted is not None and wanted not in types:
@@ -216,7 +262,7 @@ def _check_value(type_: EntityType | None, name: str, value: Value, where: str) 
 
 
 def _column(name: str) -> str:
-    return PREFIX + name if name in COLUMNS or name.startswith(PREFIX) else name
+    return PREFIX + name if _meant(name) is not None or name.startswith(PREFIX) else name
 
 
 def _cell(value: Value | None) -> str:
@@ -234,6 +280,8 @@ def value_of(cell: str, dimension: Dimension | None) -> Value:
     """What a cell means: text, where its dimension says so; else what it looks like."""
     if dimension is not None and dimension.type in ("categorical", "text"):
         return _unmarked(cell)
+    if dimension is not None and dimension.type == "boolean" and cell.lower() in TRUTHS:
+        return TRUTHS[cell.lower()]
     bare = _unmarked(cell)
     return bare if bare != cell else _guessed(cell)
 

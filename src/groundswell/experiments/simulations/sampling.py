@@ -15,7 +15,7 @@ ends have as much room as every other number. Other numbers are rounded to a ten
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import floor, log10
 from random import Random
 
@@ -42,6 +42,18 @@ def sample(type_: EntityType, count: int, seed: int, first: int = 1) -> list[Ent
         )
         for number in range(first, first + count)
     ]
+
+
+def first_free(
+    type_: EntityType, count: int, seed: int, first: int, taken: Callable[[Sequence[str]], Collection[str]]
+) -> int:
+    """From which number on, `first` or later, so many entities can be sampled: `taken` says which ids are not free."""
+    while True:
+        ids = [sampled_id(type_, seed, number) for number in range(first, first + count)]
+        held = taken(ids)
+        if not held:
+            return first
+        first += max(at for at, id_ in enumerate(ids) if id_ in held) + 1
 
 
 def profile(type_: EntityType, seed: int, number: int) -> dict[str, Value]:
