@@ -45,6 +45,21 @@ def test_what_another_process_leaves_is_taken_over(tmp_path: Path) -> None:
         lock.release()
 
 
+def test_what_another_process_cancelled_or_deleted_while_it_waited_is_not_begun(tmp_path: Path) -> None:
+    gate = gated("in-line")
+    with serving(tmp_path, max_running=1) as api:
+        first, cancelled, deleted = (api.create(model="scripted/waits-in-line") for _ in range(3))
+        last = api.create()
+        api.until(first, "in_progress")
+        with stored(tmp_path) as runs:  # as another process has them
+            runs.request_cancel(runs.get(run_of(cancelled)))
+            runs.delete(runs.get(run_of(deleted)))
+        gate.open()
+        assert api.ended(last)["status"] == "completed"
+        found = api.batch(cancelled)
+        assert (found["status"], found["simulations"], found["metadata"]["cancelled"]) == ("failed", [], True)
+
+
 def test_a_run_whose_code_has_changed_says_so_and_can_be_accepted(tmp_path: Path) -> None:
     gate = gated("changed")
     with serving(tmp_path, stop_patience=0.01) as api:

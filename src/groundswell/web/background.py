@@ -241,12 +241,19 @@ class Background:
 
     async def _carry_out(self, id_: str, accept_changes: bool) -> None:
         try:
+            if self._is_gone(id_):
+                return
             await self.engine.resume(id_, accept_changes=accept_changes)
         except RunBusy:
             self._elsewhere.add(id_)
         except Exception as error:  # noqa: BLE001  the edge of a task: the run tells what became of it
             self._write_down(id_, error)
         await self._follow_up(id_)
+
+    def _is_gone(self, id_: str) -> bool:
+        """Whether a run that waited here was cancelled or deleted by another process meanwhile."""
+        record = self.store.runs.find(id_)
+        return record is None or record.status == "stopped"
 
     async def _follow_up(self, id_: str) -> None:
         if self._ended is None:
