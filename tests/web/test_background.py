@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groundswell import compose
-from groundswell.errors import SettingsError
+from groundswell.errors import RunNotFound, SettingsError, StoreError
 from groundswell.store.runs import Runs
 from groundswell.web.background import Background
 from tests.web.scene import Api, gated, serving
@@ -107,3 +108,19 @@ def test_a_store_that_cannot_be_opened_is_told_to_whoever_starts(tmp_path: Path)
     background = Background(lambda: compose.open("postgres://nowhere"), running=1, waiting=1)
     with pytest.raises(SettingsError, match="--store"):
         background.start()
+
+
+def test_where_the_store_is_is_not_told(tmp_path: Path) -> None:
+    gate = gated("no-place")
+    with serving(tmp_path) as api:
+        background = api.server.services.background
+        id_ = api.create(model="scripted/waits-no-place")
+        api.until(id_, "in_progress")
+        background._write_down(run_of(id_), StoreError(f"{tmp_path}/runs.db: disk I/O error"))
+        assert "the store could not be used" in api.batch(id_)["error"]
+        gone = background.store.runs.get(run_of(api.create()))
+        api("DELETE", f"/batch-simulations/batch-{gone.id}")
+        with pytest.raises(RunNotFound) as found:
+            asyncio.run(background.resume(gone))
+        assert str(tmp_path) not in str(found.value)
+        gate.open()

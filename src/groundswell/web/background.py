@@ -22,7 +22,7 @@ from groundswell.engine.engine import Engine
 from groundswell.engine.outcome import described
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.run import RunOptions
-from groundswell.errors import GroundswellError, RunBusy, RunError, StoreError
+from groundswell.errors import GroundswellError, RunBusy, RunError, RunNotFound, StoreError
 from groundswell.experiments.simulations.reading import SINGLE
 from groundswell.loop import new_event_loop
 from groundswell.web.envelope import ApiError
@@ -267,6 +267,8 @@ class Background:
         """An error that ended a run is shown as the run's own, and a run that cannot go on is not tried again."""
         text = str(error) if isinstance(error, GroundswellError) else described(error)
         log.warning("run %s: %s", id_, text)
+        if isinstance(error, StoreError):  # it says where the store is, which is not for clients
+            text = "the store could not be used; the server's log says why: put that right, and resume"
         try:
             record = self.store.runs.find(id_)
             if record is not None and record.status in UNFINISHED:
@@ -299,7 +301,7 @@ class Background:
             raise RunBusy(f"run {record.title!r} is in line")
         lock = runs.lock(record)
         try:
-            record = runs.get(record.id)
+            record = _still_there(runs.find(record.id), record)
             _refuse_finished(record, retry_missing, accept_changes)
             if retry_missing and record.counters.missing:
                 runs.retry_missing(record)
@@ -345,6 +347,13 @@ class Background:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+
+
+def _still_there(found: RunRecord | None, record: RunRecord) -> RunRecord:
+    """A run as it is now, unless it was deleted meanwhile."""
+    if found is None:
+        raise RunNotFound(f"run {record.title!r} was deleted")
+    return found
 
 
 def _refuse_finished(record: RunRecord, retry_missing: bool, accept_changes: bool) -> None:
