@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groundswell import compose
-from groundswell.errors import SettingsError
+from groundswell.errors import RunNotFound, SettingsError, StoreError
 from groundswell.store.runs import Runs
 from groundswell.web.background import Background
 from tests.web.scene import Api, gated, serving
@@ -43,6 +44,21 @@ def test_what_another_process_leaves_is_taken_over(tmp_path: Path) -> None:
             assert api.ended(id_)["status"] == "completed"
     finally:
         lock.release()
+
+
+def test_what_another_process_cancelled_or_deleted_while_it_waited_is_not_begun(tmp_path: Path) -> None:
+    gate = gated("in-line")
+    with serving(tmp_path, max_running=1) as api:
+        first, cancelled, deleted = (api.create(model="scripted/waits-in-line") for _ in range(3))
+        last = api.create()
+        api.until(first, "in_progress")
+        with stored(tmp_path) as runs:  # as another process has them
+            runs.request_cancel(runs.get(run_of(cancelled)))
+            runs.delete(runs.get(run_of(deleted)))
+        gate.open()
+        assert api.ended(last)["status"] == "completed"
+        found = api.batch(cancelled)
+        assert (found["status"], found["simulations"], found["metadata"]["cancelled"]) == ("failed", [], True)
 
 
 def test_a_run_whose_code_has_changed_says_so_and_can_be_accepted(tmp_path: Path) -> None:
@@ -92,3 +108,19 @@ def test_a_store_that_cannot_be_opened_is_told_to_whoever_starts(tmp_path: Path)
     background = Background(lambda: compose.open("postgres://nowhere"), running=1, waiting=1)
     with pytest.raises(SettingsError, match="--store"):
         background.start()
+
+
+def test_where_the_store_is_is_not_told(tmp_path: Path) -> None:
+    gate = gated("no-place")
+    with serving(tmp_path) as api:
+        background = api.server.services.background
+        id_ = api.create(model="scripted/waits-no-place")
+        api.until(id_, "in_progress")
+        background._write_down(run_of(id_), StoreError(f"{tmp_path}/runs.db: disk I/O error"))
+        assert "the store could not be used" in api.batch(id_)["error"]
+        gone = background.store.runs.get(run_of(api.create()))
+        api("DELETE", f"/batch-simulations/batch-{gone.id}")
+        with pytest.raises(RunNotFound) as found:
+            asyncio.run(background.resume(gone))
+        assert str(tmp_path) not in str(found.value)
+        gate.open()

@@ -55,6 +55,19 @@ def test_one_that_waits_can_be_seen(tmp_path: Path) -> None:
         assert ended(api, second)["status"] == "completed"
 
 
+def test_one_that_was_cancelled_on_its_way_has_failed(tmp_path: Path) -> None:
+    gate = gated("cut-short")
+    with serving(tmp_path) as api:
+        id_ = begin(api, model="scripted/waits-cut-short")
+        run = id_.split("-")[1]
+        next(data for _, data in api.events(f"/runs/{run}") if data["trials"]["planned"])
+        api("POST", f"/runs/{run}/cancel")
+        gate.open()
+        found = ended(api, id_)
+        assert (found["status"], found["content"]) == ("failed", "")
+        assert found["error"]
+
+
 def test_batches_do_not_keep_one_waiting(tmp_path: Path) -> None:
     gate = gated("beside")
     with serving(tmp_path, max_running=1) as api:

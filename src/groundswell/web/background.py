@@ -22,7 +22,7 @@ from groundswell.engine.engine import Engine
 from groundswell.engine.outcome import described
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.run import RunOptions
-from groundswell.errors import GroundswellError, RunBusy, RunError, StoreError
+from groundswell.errors import GroundswellError, RunBusy, RunError, RunNotFound, StoreError
 from groundswell.experiments.simulations.reading import SINGLE
 from groundswell.loop import new_event_loop
 from groundswell.web.envelope import ApiError
@@ -241,12 +241,19 @@ class Background:
 
     async def _carry_out(self, id_: str, accept_changes: bool) -> None:
         try:
+            if self._is_gone(id_):
+                return
             await self.engine.resume(id_, accept_changes=accept_changes)
         except RunBusy:
             self._elsewhere.add(id_)
         except Exception as error:  # noqa: BLE001  the edge of a task: the run tells what became of it
             self._write_down(id_, error)
         await self._follow_up(id_)
+
+    def _is_gone(self, id_: str) -> bool:
+        """Whether a run that waited here was cancelled or deleted by another process meanwhile."""
+        record = self.store.runs.find(id_)
+        return record is None or record.status == "stopped"
 
     async def _follow_up(self, id_: str) -> None:
         if self._ended is None:
@@ -260,6 +267,8 @@ class Background:
         """An error that ended a run is shown as the run's own, and a run that cannot go on is not tried again."""
         text = str(error) if isinstance(error, GroundswellError) else described(error)
         log.warning("run %s: %s", id_, text)
+        if isinstance(error, StoreError):  # it says where the store is, which is not for clients
+            text = "the store could not be used; the server's log says why: put that right, and resume"
         try:
             record = self.store.runs.find(id_)
             if record is not None and record.status in UNFINISHED:
@@ -292,7 +301,7 @@ class Background:
             raise RunBusy(f"run {record.title!r} is in line")
         lock = runs.lock(record)
         try:
-            record = runs.get(record.id)
+            record = _still_there(runs.find(record.id), record)
             _refuse_finished(record, retry_missing, accept_changes)
             if retry_missing and record.counters.missing:
                 runs.retry_missing(record)
@@ -338,6 +347,13 @@ class Background:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+
+
+def _still_there(found: RunRecord | None, record: RunRecord) -> RunRecord:
+    """A run as it is now, unless it was deleted meanwhile."""
+    if found is None:
+        raise RunNotFound(f"run {record.title!r} was deleted")
+    return found
 
 
 def _refuse_finished(record: RunRecord, retry_missing: bool, accept_changes: bool) -> None:

@@ -226,7 +226,7 @@ class Readings:
         talked = result.result(Talked)
         if talked is None:
             name = simulation_id(*found)
-            raise RunNotFound(f"simulation {name!r} has no talk to go on with: it is {_status(result)}")
+            raise RunNotFound(f"simulation {name!r} has no talk to go on with: it is {_status(found.record, result)}")
         return result.spec(Simulation), talked
 
     def _result(self, found: Found) -> TrialResult:
@@ -265,8 +265,28 @@ def _ended_early(record: RunRecord, state: Status) -> dict[str, Any]:
     return {"interrupted": True} if state == "interrupted" and not record.options.get("unattended") else {}
 
 
-def _status(result: TrialResult) -> SimulationStatus:
-    return "completed" if result.status == "usable" else "failed" if result.status == "missing" else "in_progress"
+def _status(record: RunRecord, result: TrialResult) -> SimulationStatus:
+    """One on its own that was under way when its run ended has failed: who waits for it would wait for ever.
+
+    One of a batch is still open, and is not counted among those that failed: the batch says that it has ended.
+    """
+    if result.status == "usable":
+        return "completed"
+    return "in_progress" if result.status == "unfinished" and _is_open(record) else "failed"
+
+
+def _is_open(record: RunRecord) -> bool:
+    """Whether an unfinished simulation of a run may still end by itself."""
+    waits = record.status == "interrupted" and bool(record.options.get("unattended"))
+    return record.driver == BATCH or waits or record.status in ("pending", "running")
+
+
+def _error(record: RunRecord, result: TrialResult) -> str | None:
+    if result.fault is not None:
+        return f"{result.fault.kind}: {result.fault.message}"
+    if _status(record, result) == "failed":
+        return record.error or f"its run was {record.status} before it ended"
+    return None
 
 
 def _shown(record: RunRecord, result: TrialResult) -> SimulationShown:
@@ -278,14 +298,14 @@ def _shown(record: RunRecord, result: TrialResult) -> SimulationShown:
         id=simulation_id(record, spec.number),
         sequence_number=spec.number,
         timestamp=timestamp(result.row.ended_at or record.created_at),
-        status=_status(result),
+        status=_status(record, result),
         interaction_type=spec.interaction_type,
         entity_ids=ids,
         content=content_of(names, lines),
         metadata=_about(record, spec, talked),
         lines=tuple(_line(ids, names, line) for line in lines),
         answers=() if talked is None else tuple(_answer(ids, names, answer) for answer in talked.answers),
-        error=None if result.fault is None else f"{result.fault.kind}: {result.fault.message}",
+        error=_error(record, result),
         batch_id=batch_id(record) if record.driver == BATCH else None,
     )
 
