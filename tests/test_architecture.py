@@ -115,6 +115,11 @@ def test_imports_point_one_way(path: Path) -> None:
     assert strays(path) == []
 
 
+@pytest.mark.parametrize("path", [path for path in MODULES if module_name(path).startswith("web")], ids=module_name)
+def test_a_server_needs_no_command_line(path: Path) -> None:
+    assert [name for name in own_imports(ast.parse(path.read_text())) if name.partition(".")[0] == "cli"] == []
+
+
 def test_every_part_has_a_rule() -> None:
     parts = {module_name(path).partition(".")[0] for path in MODULES}
     assert parts <= ALLOWED.keys() | EVERYTHING

@@ -55,6 +55,12 @@ def test_files_are_merged_setting_by_setting(desk: Desk) -> None:
     assert accounts.aliases == {"a": "openai/folder", "b": "a"}
 
 
+def test_who_is_asked_where_nobody_is_named(desk: Desk) -> None:
+    assert desk.load().default_model == "local/smollm2"
+    desk.write("[models]\ndefault = 'mine'\nmine = 'openai/gpt-4o'\n")
+    assert desk.load().default_model == "openai/gpt-4o"
+
+
 def test_the_users_folder_may_be_elsewhere(desk: Desk) -> None:
     elsewhere = desk.home / "elsewhere"
     (elsewhere / "groundswell").mkdir(parents=True)

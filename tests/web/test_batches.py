@@ -80,6 +80,8 @@ def test_cancelled_while_it_waits(tmp_path: Path) -> None:
         api("POST", f"/batch-simulations/{second}/cancel")
         assert api.ended(second)["status"] == "failed"
         assert api.batch(second)["metadata"]["cancelled"] is True
+        told = api("GET", f"/batch-simulations/{second}/analysis", 409)["message"]
+        assert told == f"batch simulation {second} is failed, and has no figures"
         gate.open()
         assert api.ended(first)["status"] == "completed"
         api("POST", f"/batch-simulations/{second}/resume")

@@ -31,6 +31,8 @@ from groundswell.errors import SettingsError
 
 FILE = "groundswell.toml"
 DOTENV = ".env"
+DEFAULT_ALIAS = "default"
+DEFAULT_MODEL = "local/smollm2"
 
 
 class Accounts:
@@ -66,6 +68,11 @@ class Accounts:
     def prices(self) -> Mapping[str, Rates]:
         """What the user says that models cost, by pattern; the first that fits a model holds."""
         return MappingProxyType({pattern: given.value for pattern, given in self._prices.items()})
+
+    @property
+    def default_model(self) -> str:
+        """Who is asked where nobody is named: whom the alias `default` stands for, or the embedded model."""
+        return self.resolve(DEFAULT_ALIAS) if DEFAULT_ALIAS in self._aliases else DEFAULT_MODEL
 
     def whose(self, model: str) -> Target:
         """As `find`, without the key and other secrets: what a model would cost can be told before there is one."""

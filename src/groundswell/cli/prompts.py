@@ -11,8 +11,6 @@ import typer
 
 from groundswell.errors import SettingsError
 
-DEFAULT_ALIAS = "default"
-DEFAULT_MODEL = "local/smollm2"
 REPLIES = "The replies"
 
 Models = Annotated[
@@ -57,8 +55,7 @@ def models_of(given: Sequence[str] | None, account: Sequence[str] | None) -> tup
         return tuple(dict.fromkeys(named))
     from groundswell.accounts.config import load_here
 
-    accounts = load_here(account or ())
-    return (accounts.resolve(DEFAULT_ALIAS) if DEFAULT_ALIAS in accounts.aliases else DEFAULT_MODEL,)
+    return (load_here(account or ()).default_model,)
 
 
 def read_schema(path: Path | None) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew
 
 REVISION = "0003"
-KEPT = 4
+KEPT = 8
 """Connections that are kept for the next to use; there may be any number at once."""
 
 metadata = sa.MetaData()

@@ -10,38 +10,22 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from groundswell.engine.records import RunRecord
-from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.batch import Batch
-from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.driving import simulate
-from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.exporting import write_export
 from groundswell.experiments.simulations.reading import BatchShown, BatchStatus, Progress, Readings
 from groundswell.experiments.simulations.reading import batch_id as id_of
 from groundswell.web import events
 from groundswell.web.downloads import MEDIA, download, written
-from groundswell.web.envelope import ApiError, page, success
+from groundswell.web.envelope import ApiError, Started, Told, page, success
 from groundswell.web.estimating import Estimated, estimated
-from groundswell.web.requests import BatchBody, ResumeBody, TalkBody
+from groundswell.web.requests import BatchBody, ResumeBody
 from groundswell.web.schema import answers, errors, files
 from groundswell.web.services import Here, Limit, Offset, Services
 
 router = APIRouter(prefix="/api/batch-simulations", tags=["batch simulations"])
 
 GOING_ON: tuple[BatchStatus, ...] = ("pending", "in_progress")
-
-
-class Started(msgspec.Struct, frozen=True):
-    """What was begun."""
-
-    id: str
-    message: str
-
-
-class Told(msgspec.Struct, frozen=True):
-    """What was done."""
-
-    message: str
 
 
 class BatchMoment(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -202,33 +186,15 @@ async def analysis(here: Here, batch_id: str) -> Response:
     """There are none until it has ended."""
     record = here.readings.find(batch_id)
     if record.analysis is None:
-        raise ApiError(409, f"batch simulation {batch_id} has not ended: there are no figures yet")
+        status = here.readings.batch(record).status
+        why = "has not ended: there are no figures yet" if status in GOING_ON else f"is {status}, and has no figures"
+        raise ApiError(409, f"batch simulation {batch_id} {why}")
     return success(msgspec.Raw(record.analysis.encode()))
 
 
-async def entities_of(here: Services, body: TalkBody) -> tuple[Entity, ...]:
-    """The entities that a request names, in that order."""
-    if len(body.entity_ids) > here.settings.max_entities:
-        raise SettingsError(
-            f"entity_ids: {len(body.entity_ids)} are too many: {here.settings.max_entities:,} at the most",
-            field="entity_ids",
-        )
-    return tuple(Catalogue(here.store.documents).cast(body.entity_ids))
-
-
-async def check_models(here: Services, model: str, entities: tuple[Entity, ...]) -> None:
-    """Refuse models that cannot be reached, before a run is made that cannot succeed."""
-    for each in dict.fromkeys([model, *(entity.model for entity in entities if entity.model is not None)]):
-        try:
-            await here.background.reach(each)
-        except SettingsError as error:
-            raise SettingsError(str(error), field="model") from error
-
-
 async def _made(here: Services, body: BatchBody) -> Batch:
-    entities = await entities_of(here, body)
-    batch = body.made(entities, here.settings)
-    await check_models(here, batch.rules.model, entities)
+    batch = body.made(here.entities(body.entity_ids), here.settings)
+    await here.check_models(batch.rules.model, batch.entities)
     return batch
 
 

@@ -15,7 +15,6 @@ from groundswell.experiments.simulations.sampling import first_free
 from groundswell.experiments.simulations.sampling import sample as drawn
 from groundswell.experiments.simulations.templates import template
 from groundswell.experiments.simulations.writing import write
-from groundswell.web.batches import Told, check_models
 from groundswell.web.entity_requests import (
     ENTITY_EXAMPLE,
     EntityBody,
@@ -28,7 +27,7 @@ from groundswell.web.entity_requests import (
     check_entity,
     check_fit,
 )
-from groundswell.web.envelope import page, success
+from groundswell.web.envelope import Told, page, success
 from groundswell.web.schema import answers, errors
 from groundswell.web.services import Here, Limit, Offset, Services
 
@@ -99,7 +98,7 @@ async def generate(here: Here, body: GenerateBody) -> Response:
     """In the background. How far it is, GET /api/runs/{run_id} tells; when that has ended, the entities are there."""
     body.check()
     writing = body.made(await here.heavy(lambda: type_of(here, body)), here.settings)
-    await check_models(here, writing.model, ())
+    await here.check_models(writing.model)
     record = await here.background.plan(write, writing, seed=body.seed_or_any(), options=body.options)
     return success(Writes(record.id, record.id, "Entities are being written"), 202)
 

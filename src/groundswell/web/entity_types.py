@@ -12,9 +12,8 @@ from starlette.responses import Response
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.entities import EntityType
 from groundswell.experiments.simulations.templates import names_of_templates, template, templates
-from groundswell.web.batches import Told
 from groundswell.web.entity_requests import TYPE_EXAMPLE, NewTypeBody, PathId, TypeBody
-from groundswell.web.envelope import ApiError, page, success
+from groundswell.web.envelope import ApiError, Told, page, success
 from groundswell.web.schema import answers, errors
 from groundswell.web.services import Here, Limit, Offset, Services
 

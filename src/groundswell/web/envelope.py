@@ -36,6 +36,19 @@ class Failure(msgspec.Struct, frozen=True, tag_field="status", tag="error"):
     errors: list[FieldError] = []
 
 
+class Started(msgspec.Struct, frozen=True):
+    """What was begun."""
+
+    id: str
+    message: str
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What was done."""
+
+    message: str
+
+
 class ApiError(GroundswellError):
     """Ends a request with this status."""
 

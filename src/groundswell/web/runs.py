@@ -18,9 +18,8 @@ from groundswell.program.request import Fault
 from groundswell.store.export import write_csv, write_json, write_jsonl, write_parquet
 from groundswell.store.results import TrialResult
 from groundswell.web import events
-from groundswell.web.batches import Started, Told
 from groundswell.web.downloads import MEDIA, download
-from groundswell.web.envelope import ApiError, page, success
+from groundswell.web.envelope import ApiError, Started, Told, page, success
 from groundswell.web.requests import ResumeBody
 from groundswell.web.schema import answers, errors, files
 from groundswell.web.services import Here, Limit, Offset, Services

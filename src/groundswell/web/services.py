@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from fastapi import Depends, Query, Request
 
-from groundswell.errors import RunNotFound
+from groundswell.errors import RunNotFound, SettingsError
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.reading import Readings
-from groundswell.store.journal import Store
 from groundswell.web.background import Background
 from groundswell.web.settings import ServerSettings
 
 if TYPE_CHECKING:
     from groundswell.engine.records import RunRecord
+    from groundswell.experiments.simulations.entities import Entity
+    from groundswell.store.journal import Store
 
 T = TypeVar("T")
 
@@ -44,18 +45,12 @@ class Services:
         self.closing = asyncio.Event()
         """Set when the server is about to stop: streams end then."""
         self.streams = 0
-        self._store: Store | None = None
         self._heavy = ThreadPoolExecutor(HEAVY_AT_ONCE, thread_name_prefix="groundswell-heavy")
-
-    def open(self) -> None:
-        """Open the store for routes: with connections of their own, which are kept."""
-        self._store = Store(self.settings.store)
 
     @property
     def store(self) -> Store:
         """The store, to read it and to change documents in it; runs are changed in the background alone."""
-        assert self._store is not None, "the services are not open"
-        return self._store
+        return self.background.store
 
     @property
     def readings(self) -> Readings:
@@ -74,6 +69,20 @@ class Services:
             raise RunNotFound(f"no run {id_!r}: GET /api/runs lists those there are")
         return record
 
+    def entities(self, ids: Sequence[str]) -> tuple[Entity, ...]:
+        """The entities of these ids, in that order; refuses more than the server allows."""
+        if len(ids) > (most := self.settings.max_entities):
+            raise SettingsError(f"entity_ids: {len(ids)} are too many: {most:,} at the most", field="entity_ids")
+        return tuple(self.catalogue.cast(ids))
+
+    async def check_models(self, model: str, entities: Iterable[Entity] = ()) -> None:
+        """Refuse models that cannot be reached, before a run is made that cannot succeed."""
+        for each in dict.fromkeys([model, *(entity.model for entity in entities if entity.model is not None)]):
+            try:
+                await self.background.reach(each)
+            except SettingsError as error:
+                raise SettingsError(str(error), field="model") from error
+
     async def part(self, limit: int, work: Callable[[], T]) -> T:
         """Read a part of a list: here, if it is short."""
         return work() if limit <= SHORT else await self.heavy(work)
@@ -83,11 +92,8 @@ class Services:
         return await asyncio.get_running_loop().run_in_executor(self._heavy, work)
 
     def close(self) -> None:
-        """End the threads, and let go of the store."""
+        """End the threads."""
         self._heavy.shutdown(wait=True, cancel_futures=True)
-        if self._store is not None:
-            self._store.close_reading()
-            self._store = None
 
 
 async def _services(request: Request) -> Services:

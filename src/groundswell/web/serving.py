@@ -113,8 +113,7 @@ def _services(settings: ServerSettings) -> Iterator[Services]:
     background.start()
     services = Services(settings, background)
     try:
-        services.open()
-        keep_left(background.store)
+        keep_left(services.store)
         yield services
     finally:
         services.close()

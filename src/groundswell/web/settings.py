@@ -7,7 +7,7 @@ import os
 
 import msgspec
 
-from groundswell.cli.prompts import models_of
+from groundswell.accounts.config import load_here
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.batch import MOST_ENTITIES
 from groundswell.experiments.simulations.simulation import MOST_TURNS
@@ -79,7 +79,7 @@ def prepared(settings: ServerSettings) -> ServerSettings:
             f"{SHORTEST_TOKEN} random characters, for instance those of `openssl rand -hex 24`",
             field="host",
         )
-    model = settings.model or models_of(None, settings.account)[0]
+    model = settings.model or load_here(settings.account).default_model
     return msgspec.structs.replace(settings, token=token, model=model)
 
 

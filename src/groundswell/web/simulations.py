@@ -24,8 +24,7 @@ from groundswell.experiments.simulations.reading import (
     simulation_id,
     timestamp,
 )
-from groundswell.web.batches import Told, check_models, entities_of
-from groundswell.web.envelope import ApiError, page, success
+from groundswell.web.envelope import ApiError, Told, page, success
 from groundswell.web.requests import ContinueBody, SimulationBody
 from groundswell.web.schema import answers, errors
 from groundswell.web.services import Here, Limit, Offset, Services
@@ -64,9 +63,8 @@ async def list_all(
 )
 async def create(here: Here, body: SimulationBody) -> Response:
     """The entities speak in the order in which they are given."""
-    entities = await entities_of(here, body)
-    single = body.made(entities, here.settings)
-    await check_models(here, single.simulation.rules.model, entities)
+    single = body.made(here.entities(body.entity_ids), here.settings)
+    await here.check_models(single.simulation.rules.model, single.simulation.entities)
     return await _started(here, single, body.seed, body.options)
 
 
@@ -94,7 +92,7 @@ async def go_on(here: Here, simulation_id: str, body: ContinueBody) -> Response:
         raise ApiError(409, f"simulation {simulation_id} has no talk to go on with: it is {shown.status}")
     before, talked = here.readings.talk(found)
     single = body.made(simulation_id, before, talked, here.settings)
-    await check_models(here, before.rules.model, before.entities)
+    await here.check_models(before.rules.model, before.entities)
     return await _started(here, single, body.seed, RunOptions(unattended=True))
 
 

@@ -141,8 +141,8 @@ class Talked(msgspec.Struct, frozen=True, omit_defaults=True):
 def continued(spec: Simulation, talked: Talked, rules: Rules, context: str | None = None) -> Simulation:
     """How a simulation goes on: who was there, with all that was said, and from here on in another context if given."""
     past, later = (*spec.past, *talked.lines), spec.later
-    current = spec.later[-1].context if spec.later else spec.context
-    if context is not None and context != current:
+    now = later[-1].context if later else spec.context
+    if context is not None and context != now:
         later = (*later, Later(len(past), context))
     return Simulation(1, spec.context, spec.entities, rules, spec.replicate, past, later)
 
