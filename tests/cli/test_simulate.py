@@ -98,7 +98,8 @@ def test_figures_of_a_questionnaire(cli: CommandLine) -> None:
     assert re.search(r"^agree: Do you agree\?\noption +answers +share +95% interval\n", told, re.MULTILINE)
     assert "30 of 30 answered" in told
     assert re.search(r"^mean \d\.\d\d \(95%: \d\.\d\d to \d\.\d\d\), sd \d\.\d\d, from 1 to 5; 30 of 30", told, re.M)
-    assert re.search(r"^(no attribute makes a difference|\w+ makes a difference)", told, re.MULTILINE)
+    nearest = r"^not asked for in advance: (no attribute makes a difference|\w+ makes a difference)"
+    assert len(re.findall(nearest, told, re.MULTILINE)) == 2
     assert "there is more: mine/analysis.json" in told
     assert {path.name for path in Path("mine").iterdir()} == FILES | ANSWERS
     found = rows("mine/answers.csv")
@@ -113,6 +114,46 @@ def test_a_questionnaire_may_be_an_object_and_be_put_before_too(cli: CommandLine
     told = cli(*line("--questions", "sheet.json", "--out", "mine", size=1)).stdout
     assert re.search(r"^before \d\.\d\d.*; change [+-]\d\.\d\d", told, re.MULTILINE)
     assert [row["before"] for row in rows("mine/answers.csv")].count("true") == 4
+
+
+def test_what_was_named_in_advance_is_told_in_full(cli: CommandLine) -> None:
+    Path("sheet.json").write_text(json.dumps({"questions": SHEET[:2], "before": True}))
+    done = cli(*line("--questions", "sheet.json", "--by", "town", "--by", "age", "--out", "mine", count=15))
+    verdict = r"(makes a difference|no difference that can be told) \(p [\d.]+, Holm [\d.]+ among 2\)"
+    for name in ("town", "age"):
+        assert len(re.findall(rf"^by {name}: {verdict}$", done.stdout, re.MULTILINE)) == 2
+        assert len(re.findall(rf"^the change by {name}: {verdict}$", done.stdout, re.MULTILINE)) == 2
+    heads = r"^town +entities +answers +mean +95% interval +less the others +change +less the others$"
+    assert re.search(heads, done.stdout, re.MULTILINE)
+    heads = r"^town +entities +answers +option +share +95% interval +less the others +change +less the others$"
+    assert re.search(heads, done.stdout, re.MULTILINE)
+    assert "not asked for in advance" not in done.stdout
+    assert "there is more" not in done.stdout
+    found = json.loads(Path("mine/analysis.json").read_bytes())
+    assert found["by"] == ["town", "age"]
+
+
+def test_the_nearest_of_what_was_not_asked_for_shows_how_it_changed_too(cli: CommandLine) -> None:
+    Path("sheet.json").write_text(json.dumps({"questions": SHEET[:2], "before": True}))
+    told = cli(*line("--questions", "sheet.json", "--by", "town", count=15)).stdout
+    assert len(re.findall(r"^not asked for in advance: .*\bage\b", told, re.MULTILINE)) == 2
+    assert re.search(r"^age +entities +answers +(yes|no) +change +(yes|no) +change$", told, re.MULTILINE)
+
+
+@pytest.mark.parametrize("given", [["--by", "town,age"], ["--by", "town", "--by", " age"]], ids=["commas", "repeated"])
+def test_attributes_may_have_commas_between_them(cli: CommandLine, given: list[str]) -> None:
+    found = cli.json(*line(*given))
+    assert cli.json("runs", "show", found["run_id"])["settings"]["by"] == ["town", "age"]
+
+
+def test_what_by_will_not_do_is_said_before_the_run(cli: CommandLine) -> None:
+    people = [{**each, "attributes": {"motto, short": f"motto {at}"}} for at, each in enumerate(PEOPLE)]
+    Path("people.json").write_text(json.dumps(people))
+    done = cli(*line("--by", "motto, short"))
+    assert "--by: there are no --questions" in done.stderr
+    assert "--by motto, short: makes no groups: its texts tell entities apart" in done.stderr
+    told = cli(*line("--by", "motto, short", "--questions", "sheet.json")).stdout
+    assert "by motto, short: no groups: its texts tell entities apart" in told
 
 
 def test_a_made_up_name_is_the_runs_and_the_same_command_goes_on_with_it(cli: CommandLine) -> None:
@@ -295,6 +336,8 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
         (line("--model", "emulated/echo"), "--model: 2 given, and one speaks"),
         (line("--questions", "gone.json"), "--questions gone.json: No such file"),
         (line("--questions", "people.json"), "--questions people.json: a questionnaire has no field 'entities'"),
+        (line("--by", "sex"), "--by: no entity has an attribute 'sex'; there are age, town"),
+        (line("--by", "age,age"), "--by: 'age' is there twice"),
         (line("--out", "people.json"), "--out people.json"),
         (line("--name", "a\tb"), "--name 'a\\tb': must be 1 to 200 printable characters"),
     ],

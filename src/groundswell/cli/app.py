@@ -13,6 +13,7 @@ from groundswell.cli import (
     ask,
     batches,
     cache,
+    contrast,
     doctor,
     emulate,
     entities,
@@ -53,6 +54,7 @@ app.command("map")(map.map_table)
 app.command("play")(game.play)
 app.command("compare")(game.compare)
 app.command("simulate")(simulate.simulate)
+app.command("contrast")(contrast.contrast)
 app.command("serve")(serve.serve)
 app.add_typer(entities.app, name="entities")
 app.command("power")(power.power)

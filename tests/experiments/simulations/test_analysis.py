@@ -17,6 +17,7 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.simulations import needed
 from groundswell.experiments.simulations.analysis import Analysis, Simulations, Tally
 from groundswell.experiments.simulations.batch import Batch, Schedule
+from groundswell.experiments.simulations.dimensions import DESCRIBES
 from groundswell.experiments.simulations.entities import Entity, Value
 from groundswell.experiments.simulations.questions import Answer, Question, Questionnaire
 from groundswell.experiments.simulations.simulation import Line, Method, Rules, Simulation, Talked
@@ -251,6 +252,80 @@ def test_p_values_are_adjusted_within_a_question() -> None:
     by_name = {each.name: each for each in tally.analysis(planned=12).questions[0].dimensions}
     assert by_name["a"].p == pytest.approx(2 / 924)
     assert by_name["a"].p_holm == pytest.approx(3 * 2 / 924)
+
+
+def test_what_was_named_in_advance_is_adjusted_apart() -> None:
+    random = Random(5)
+    attributes: list[dict[str, Value]] = [
+        {"a": at < 6, "b": at % 2 == 0, "c": random.random() < 0.5, "d": at % 3 == 0, "motto": f"motto {at}"}
+        for at in range(12)
+    ]
+    batch = msgspec.structs.replace(batch_of(people(12, attributes), SCALE, size=1, many=12), by=("d", "motto", "a"))
+    tally = Tally(batch)
+    for at in range(12):
+        tally.add(spec_of(batch, at + 1, at), Talked(said("a"), 1, voted(4 if at < 6 else 0, question=SCALE)))
+    found = tally.analysis(planned=12)
+    assert found.by == ["d", "motto", "a"]
+    dimensions = found.questions[0].dimensions
+    assert [(each.name, each.exploratory) for each in dimensions] == [
+        *(("d", False), ("motto", False), ("a", False)),
+        *(("b", True), ("c", True)),
+    ]
+    d, motto, a, b, c = dimensions
+    assert (a.p, a.p_holm) == (pytest.approx(2 / 924), pytest.approx(2 * 2 / 924))
+    assert (motto.groups, motto.p, motto.p_holm) == ([], None, None)
+    assert motto.reason == DESCRIBES
+    assert d.p is not None
+    assert d.p_holm == max(d.p, 2 * 2 / 924)
+    assert b.p is not None
+    assert c.p is not None
+    assert {b.p_holm, c.p_holm} <= {min(1.0, 2 * min(b.p, c.p)), max(b.p, c.p, min(1.0, 2 * min(b.p, c.p)))}
+    assert all(each.change_p is None and each.change_reason == "" for each in dimensions)
+
+
+def changing() -> Analysis:
+    """Six with children go from 1 to 3 and from no to yes, six without stay where they were, by and large."""
+    attributes: list[dict[str, Value]] = [{"children": at < 6, "left": at % 2 == 0} for at in range(12)]
+    batch = batch_of(people(12, attributes), CHOICE, SCALE, size=1, many=12, before=True)
+    batch, up = msgspec.structs.replace(batch, by=("children",)), [1, 2, 3, 2, 2, 2, 0, 0, 0, 0, 0, 1]
+    tally = Tally(batch)
+    for at in range(12):
+        given = (*voted("no", before=True), *voted("yes" if at < 6 else "no"))
+        given += (*voted(1, question=SCALE, before=True), *voted(1 + up[at], question=SCALE))
+        tally.add(spec_of(batch, at + 1, at), Talked(said("a"), 1, given))
+    return tally.analysis(planned=12)
+
+
+def test_how_a_group_changed_and_by_how_much_more_than_the_others() -> None:
+    vote, trust = changing().questions
+    children = trust.dimensions[0]
+    mine, others = children.groups
+    assert mine.before is not None
+    assert mine.change is not None
+    assert mine.change_difference is not None
+    assert (mine.value, mine.before.value, mine.change.value, mine.change.n) == ("true", 1, 2, 6)
+    # Changes of 1, 2, 3, 2, 2, 2: their standard error is 0.2582, and t of 5 degrees is 2.5706.
+    assert mine.change.low == pytest.approx(2 - 2.5705818 * 0.4**0.5 / 6**0.5)
+    assert mine.change_difference.value == pytest.approx(2 - 1 / 6)
+    assert mine.change_difference.low is not None
+    assert mine.change_difference.low > 1
+    assert others.change_difference is not None
+    assert others.change_difference.value == pytest.approx(1 / 6 - 2)
+    # Of 924 ways to give out the labels, the two in which no small change is among the large ones do as well; one of
+    # the changes of 1 may be with either.
+    assert children.change_p == pytest.approx(4 / 924)
+    assert children.change_p == children.change_p_holm
+    yes, no, unsure = vote.dimensions[0].groups[0].options
+    assert yes.before is not None
+    assert yes.change is not None
+    assert no.change is not None
+    assert unsure.change is not None
+    assert yes.change_difference is not None
+    assert (yes.before.value, yes.change.value, no.change.value, unsure.change.value) == (0, 1, -1, 0)
+    assert yes.change_difference.value == 1
+    assert vote.dimensions[0].change_p == pytest.approx(2 / 924)
+    assert vote.dimensions[1].exploratory
+    assert vote.dimensions[1].change_p is not None
 
 
 QUESTIONS = (CHOICE, SCALE, TEXT)

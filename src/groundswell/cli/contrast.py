@@ -1,0 +1,178 @@
+"""`groundswell contrast`: one batch of simulations against another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from groundswell.cli import output
+from groundswell.cli.figures import interval, number, off, points, print_table, pvalue, short
+from groundswell.cli.options import StoreFlags, takes
+from groundswell.errors import SettingsError
+
+if TYPE_CHECKING:
+    from groundswell.engine.records import RunRecord
+    from groundswell.experiments.simulations.contrasting import Contrast, QuestionGap
+    from groundswell.experiments.simulations.gaps import DimensionGap, Gap
+    from groundswell.stats.means import Figure
+    from groundswell.store.journal import Store
+
+FOUND = 0.05
+
+
+@takes(StoreFlags)
+def contrast(
+    flags: StoreFlags,
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="A batch, by its name, its run or its id.", show_default=False)
+    ],
+    other: Annotated[
+        str, typer.Argument(metavar="OTHER", help="The batch that it is compared with.", show_default=False)
+    ],
+    *,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ATTRIBUTE",
+            help="Say also what they differ by for each value of this attribute. May be repeated. Those that either "
+            "batch was to be looked at --by are told anyway.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Compare what was answered in two batches: speaker and narrator, alone and in pairs, one model and another."""
+    from groundswell.cli.stored import opened
+    from groundswell.experiments.simulations.contrasting import contrast as contrasted
+
+    with opened(flags.store) as store:
+        one, two = _found(store, run), _found(store, other)
+        if one.id == two.id:
+            raise SettingsError(f"{run} and {other} are the same batch: give two")
+        taken = [_taken(store, record) for record in (one, two)]
+        with output.working("reading the answers"):
+            found = contrasted(taken[0], taken[1], by or [])
+    if flags.json:
+        output.print_json({"run": one.id, "other_run": two.id, "contrast": found})
+    else:
+        print_contrast(found)
+
+
+def _found(store: Store, name: str) -> RunRecord:
+    """A batch by its name, the id of its run or its own id."""
+    from groundswell.experiments.simulations.reading import BATCH
+
+    record = store.runs.find(name) or store.runs.get(name.removeprefix("batch-"))
+    if record.driver != BATCH:
+        raise SettingsError(f"{name}: is no batch of simulations; `groundswell runs list` shows what runs there are")
+    return record
+
+
+def _taken(store: Store, record: RunRecord) -> Any:
+    import msgspec
+
+    from groundswell.experiments.simulations.batch import Batch
+    from groundswell.experiments.simulations.contrasting import Taken
+    from groundswell.experiments.simulations.reading import Readings
+
+    assert record.settings is not None
+    return Taken(msgspec.json.decode(record.settings, type=Batch), Readings(store).simulations(record))
+
+
+def print_contrast(found: Contrast) -> None:
+    """What two batches differ by, for people."""
+    output.line(f"{found.one}, less {found.other}", "bold")
+    for name, (one, other) in found.differ.items():
+        output.line(f"  {name}: {_setting(one)} against {_setting(other)}")
+    if not found.differ:
+        output.line("  their settings are the same")
+    altered = f", {found.altered:,} of them altered" if found.altered else ""
+    output.line(f"  entities: {found.entities[0]:,} and {found.entities[1]:,}, {found.common:,} in both{altered}")
+    for question in found.questions:
+        output.line()
+        _print_question(question, found)
+    if found.left_out:
+        output.line()
+    for name, reason in found.left_out.items():
+        output.line(f"{name} is left out: {reason}")
+
+
+def _print_question(question: QuestionGap, found: Contrast) -> None:
+    output.line(f"{question.id}: {short(question.text)}", "bold")
+    if question.reworded:
+        output.line("the two batches ask it in other words")
+    output.line(_paired(question))
+    twice = any(each.change is not None for each in question.gaps)
+    heads = [] if question.type == "scale" else ["option"]
+    heads += [f">{found.one}", f">{found.other}", f">difference ({interval(found.level)})"]
+    print_table([*heads, *([">in the change"] if twice else [])], [_row(each, twice=twice) for each in question.gaps])
+    _print_reasons([each.difference for each in question.gaps])
+    for dimension in question.dimensions:
+        _print_dimension(dimension, question, found)
+
+
+def _paired(question: QuestionGap) -> str:
+    """What was compared with what."""
+    here, there = question.answers
+    if question.pairing == "simulation":
+        return (
+            f"paired: {question.pairs:,} answers by the same entity in the same combination and replicate "
+            f"(of {here:,} and {there:,} answers)"
+        )
+    if question.pairing == "entity":
+        return (
+            f"paired: {question.pairs:,} entities that answered in both, each compared with itself "
+            f"({here:,} and {there:,} answers)"
+        )
+    one, other = question.entities
+    return f"not paired: the entities are not the same ({here:,} answers of {one:,}, and {there:,} of {other:,})"
+
+
+def _row(gap: Gap, *, twice: bool) -> list[str]:
+    if gap.option is None:
+        row = [number(gap.one), number(gap.other), off(gap.difference)]
+        return [*row, off(gap.change)] if twice else row
+    row = [gap.option, _share(gap.one), _share(gap.other), points(gap.difference)]
+    return [*row, points(gap.change)] if twice else row
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}"
+
+
+def _print_dimension(dimension: DimensionGap, question: QuestionGap, found: Contrast) -> None:
+    """What the batches differ by for each value of an attribute."""
+    if not dimension.groups:
+        output.line(f"by {dimension.name}: no groups: {dimension.reason}")
+        return
+    output.line(
+        f"by {dimension.name}: {_verdict(dimension, len([each for each in question.dimensions if each.p is not None]))}"
+    )
+    scale, rows = question.type == "scale", list[list[str]]()
+    for group in dimension.groups:
+        for at, gap in enumerate(group.gaps):
+            apart = group.apart[at] if group.apart else None
+            whose = [group.value, f"{group.entities:,}"] if at == 0 else ["", ""]
+            rows.append([*whose, *_row(gap, twice=False), off(apart) if scale else points(apart)])
+    heads = [dimension.name, ">entities", *([] if scale else ["option"]), f">{found.one}", f">{found.other}"]
+    print_table([*heads, f">difference ({interval(found.level)})", ">less that of the others"], rows)
+    _print_reasons([gap.difference for group in dimension.groups for gap in group.gaps])
+
+
+def _verdict(dimension: DimensionGap, among: int) -> str:
+    if dimension.p is None or dimension.p_holm is None:
+        return f"no test: {dimension.reason}"
+    told = f"(p {pvalue(dimension.p)}, Holm {pvalue(dimension.p_holm)} among {among})"
+    if dimension.p_holm < FOUND:
+        return f"it makes a difference to what the batches differ by {told}"
+    return f"no bearing that can be told on what the batches differ by {told}"
+
+
+def _print_reasons(figures: list[Figure]) -> None:
+    told = dict.fromkeys(each.reason for each in figures if each.reason)
+    if told:
+        output.line(f"no interval, for some: {', '.join(told)}")
+
+
+def _setting(value: object) -> str:
+    return "none" if value in (None, "") else short(str(value))

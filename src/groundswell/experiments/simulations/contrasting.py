@@ -1,0 +1,238 @@
+"""Two batches against each other: what their answers differ by, within the same entities wherever they are the same.
+
+simulation  the same combinations were run in both: each answer is compared with that of the same entity in the same
+            combination and replicate
+entity      the same entities answered in both, in other company: each one's mean here is compared with theirs there
+none        they are others: the means of both are compared
+
+Intervals allow for who answered, and in which company, as those of a batch do.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from groundswell.errors import SettingsError
+from groundswell.experiments.simulations.batch import Batch
+from groundswell.experiments.simulations.dimensions import divided
+from groundswell.experiments.simulations.entities import Entity
+from groundswell.experiments.simulations.gaps import LEVEL, Compared, DimensionGap, Gap, Pairing, Sides, paired_by
+from groundswell.experiments.simulations.needed import check_figures
+from groundswell.experiments.simulations.questions import Kind, Question
+from groundswell.experiments.simulations.sheets import NO_ANSWER
+from groundswell.stats.many import holm
+from groundswell.stats.means import rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from groundswell.experiments.simulations.reading import SimulationShown
+
+    Ints = NDArray[np.int64]
+
+
+class QuestionGap(msgspec.Struct, frozen=True):
+    """One question that both have; a scale has one gap, a choice one for each option.
+
+    pairs     how many pairs there are: of answers, of entities, or none
+    reworded  whether the two batches ask it in other words
+    """
+
+    id: str
+    text: str
+    type: Kind
+    pairing: Pairing
+    pairs: int
+    answers: tuple[int, int]
+    entities: tuple[int, int]
+    gaps: list[Gap]
+    dimensions: list[DimensionGap]
+    reworded: bool = False
+
+
+class Contrast(msgspec.Struct, frozen=True):
+    """One batch less the other.
+
+    common    entities that are in both: the same id and name
+    altered   how many of these have another description, attributes or model in the second
+    differ    settings that are not the same, with both values
+    left_out  questions that cannot be compared, and why
+    """
+
+    one: str
+    other: str
+    entities: tuple[int, int]
+    common: int
+    altered: int
+    differ: dict[str, tuple[Any, Any]]
+    questions: list[QuestionGap]
+    left_out: dict[str, str]
+    level: float = LEVEL
+
+
+class Taken(NamedTuple):
+    """A batch, and the simulations that came of it."""
+
+    batch: Batch
+    simulations: Iterable[SimulationShown]
+
+
+def contrast(one: Taken, other: Taken, by: Sequence[str] = ()) -> Contrast:
+    """What the first batch's answers are less those of the second; also by what either was to be looked at by."""
+    sheets = [each.batch.rules.questionnaire for each in (one, other)]
+    for sheet in sheets:
+        check_figures(sheet)
+    asked = [{} if sheet is None else {each.id: each for each in sheet.questions} for sheet in sheets]
+    shared, left_out = _shared(*asked)
+    if not shared:
+        raise SettingsError(_nothing_shared(left_out))
+    ground = Ground()
+    sides = [ground.gathered(each, shared) for each in (one, other)]
+    field = _Field(ground, all(sheet is not None and sheet.before for sheet in sheets), _named(one, other, by))
+    people = [{(each.id, each.name): each for each in taken.batch.entities} for taken in (one, other)]
+    common = people[0].keys() & people[1].keys()
+    return Contrast(
+        one=one.batch.name,
+        other=other.batch.name,
+        entities=(len(people[0]), len(people[1])),
+        common=len(common),
+        altered=sum(people[0][each] != people[1][each] for each in common),
+        differ=differing(one.batch, other.batch),
+        questions=[
+            field.question(question, (sides[0][id_], sides[1][id_]), reworded=asked[1][id_].text != question.text)
+            for id_, question in shared.items()
+        ],
+        left_out=left_out,
+    )
+
+
+def differing(one: Batch, other: Batch) -> dict[str, tuple[Any, Any]]:
+    """The settings that two batches do not have in common, apart from who takes part and what is asked."""
+    names = [name for name in one.rules.__struct_fields__ if name != "questionnaire"]
+    pairs = {name: (getattr(one.rules, name), getattr(other.rules, name)) for name in names}
+    for name in ("context", "interaction_size", "replicates", "order"):
+        pairs[name] = (getattr(one, name), getattr(other, name))
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _shared(one: dict[str, Question], other: dict[str, Question]) -> tuple[dict[str, Question], dict[str, str]]:
+    """The questions that two batches have in common, and why the rest of those they both have cannot be compared."""
+    shared: dict[str, Question] = {}
+    left_out: dict[str, str] = {}
+    for id_, question in one.items():
+        if (there := other.get(id_)) is None:
+            left_out[id_] = "the second batch does not ask it"
+        elif question.type == "text" or there.type != question.type:
+            left_out[id_] = "free text has no figures" if there.type == question.type else "it is of another type there"
+        elif set(question.options) != set(there.options):
+            left_out[id_] = "it has other options there"
+        elif question.type == "scale" and (question.low, question.high) != (there.low, there.high):
+            left_out[id_] = "its scale is another there"
+        else:
+            shared[id_] = question
+    left_out.update({id_: "the first batch does not ask it" for id_ in other if id_ not in one})
+    return shared, left_out
+
+
+def _nothing_shared(left_out: dict[str, str]) -> str:
+    why = "; ".join(f"{id_}: {reason}" for id_, reason in left_out.items())
+    told = f": {why}" if why else "; ask both the same --questions"
+    return f"the two batches have no question in common that can be compared{told}"
+
+
+def _named(one: Taken, other: Taken, by: Sequence[str]) -> list[str]:
+    names = dict.fromkeys([*one.batch.by, *other.batch.by, *by])
+    there = {name for taken in (one, other) for entity in taken.batch.entities for name in entity.attributes}
+    for name in names:
+        if name not in there:
+            raise SettingsError(f"by: no entity has an attribute {name!r}", field="by")
+    return list(names)
+
+
+class Ground:
+    """Numbers for people and companies, which are the same for both batches."""
+
+    def __init__(self) -> None:
+        self.people: list[Entity] = []
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._companies: dict[tuple[int, ...], int] = {}
+
+    @property
+    def companies(self) -> list[tuple[int, ...]]:
+        """Who was in each."""
+        return list(self._companies)
+
+    def gathered(self, taken: Taken, questions: dict[str, Question]) -> dict[str, Ints]:
+        """The answers to each question: entity, company, replicate, answer before and after, in a row each."""
+        import numpy as np
+
+        own = {entity.id: self._person(entity) for entity in taken.batch.entities}
+        codes = {id_: {value: at for at, value in enumerate(_values(each))} for id_, each in questions.items()}
+        tables = {id_: array("q") for id_ in questions}
+        for shown in taken.simulations:
+            if shown.status != "completed":
+                continue
+            members = tuple(sorted(own[each] for each in shown.entity_ids))
+            company = self._companies.setdefault(members, len(self._companies))
+            given: dict[tuple[str, str, bool], str | int] = {}
+            for answer in shown.answers:
+                if answer.value is not None:
+                    given.setdefault((answer.question, answer.entity_id, answer.before), answer.value)
+            for id_, table in tables.items():
+                for entity in shown.entity_ids:
+                    said = (given.get((id_, entity, before)) for before in (True, False))
+                    coded = (NO_ANSWER if each is None else codes[id_].get(each, NO_ANSWER) for each in said)
+                    table.extend((own[entity], company, shown.metadata["replicate"], *coded))
+        return {id_: np.array(table, dtype=np.int64).reshape(-1, 5) for id_, table in tables.items()}
+
+    def _person(self, entity: Entity) -> int:
+        number = self._numbers.setdefault((entity.id, entity.name), len(self.people))
+        if number == len(self.people):
+            self.people.append(entity)
+        return number
+
+
+def _values(question: Question) -> Sequence[str | int]:
+    return range(question.low, question.high + 1) if question.type == "scale" else question.options
+
+
+class _Field(NamedTuple):
+    """What questions are compared on: the people and companies of both, whether both asked twice, and by what."""
+
+    ground: Ground
+    twice: bool
+    by: list[str]
+
+    def question(self, question: Question, tables: tuple[Ints, Ints], *, reworded: bool) -> QuestionGap:
+        """One question of both."""
+        import numpy as np
+
+        table, first = np.concatenate(tables), np.arange(len(tables[0]) + len(tables[1])) < len(tables[0])
+        found = rows(np.zeros(len(table)), table[:, 0], table[:, 1], self.ground.companies)
+        sides = Sides(found, first, table[:, 2], table[:, 3], table[:, 4])
+        answered = sides.among(sides.after != NO_ANSWER)
+        pairing, pairs = paired_by(answered)
+        compared, who = Compared(question, sides, pairing, self.twice), answered.rows.who
+        people = self.ground.people
+        return QuestionGap(
+            id=question.id,
+            text=question.text,
+            type=question.type,
+            pairing=pairing,
+            pairs=pairs,
+            answers=(int(answered.first.sum()), int((~answered.first).sum())),
+            entities=(len(np.unique(who[answered.first])), len(np.unique(who[~answered.first]))),
+            gaps=compared.gaps(),
+            dimensions=_adjusted([compared.by(name, divided(people, name, named=True)) for name in self.by]),
+            reworded=reworded,
+        )
+
+
+def _adjusted(dimensions: Sequence[DimensionGap]) -> list[DimensionGap]:
+    adjusted = iter(holm([each.p for each in dimensions if each.p is not None]))
+    return [each if each.p is None else msgspec.structs.replace(each, p_holm=next(adjusted)) for each in dimensions]
