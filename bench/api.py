@@ -70,9 +70,14 @@ class Site(NamedTuple):
     batch: str
     size: int
 
+    @property
+    def first(self) -> int:
+        """The simulations before this one are asked for."""
+        return max(2, self.size // 20)
+
     def path(self, route: str, chance: random.Random) -> str:
         """A call of a route."""
-        begun = chance.randrange(1, max(2, self.size // 20))
+        begun = chance.randrange(1, self.first)
         run = self.batch.removeprefix("batch-")
         return ROUTES[route][1].format(batch=self.batch, run=run, simulation=f"sim-{run}-{begun}", offset=begun)
 
@@ -102,6 +107,12 @@ async def send(client: Client, site: Site, path: str, given: Any = None) -> Any:
     if response.status >= 400:
         raise RuntimeError(f"{path}: {response.status} {bytes(read)[:200]!r}")
     return read
+
+
+async def has_begun(client: Client, site: Site) -> bool:
+    """Whether the simulations that clients ask for are there: they begin when the batch was answered for."""
+    run = json.loads(bytes(await send(client, site, f"/api/runs/{site.batch.removeprefix('batch-')}")))
+    return bool(run["data"]["trials"]["planned"] >= site.first)
 
 
 async def one_client(
@@ -152,6 +163,8 @@ async def carried_out(url: str, simulations: int, name: str, made: list[Client])
             bytes(await send(client, Site(url, "", 0), "/api/batch-simulations", body(simulations, name)))
         )
         site, ends = Site(url, batch["data"]["id"], simulations), asyncio.Event()
+        while not await has_begun(client, site):
+            await asyncio.sleep(0.01)
         calling = asyncio.create_task(clients(made, site, THINKING, ends))
         listed: dict[str, Any] = {"status": "pending"}
         while listed["status"] in ("pending", "in_progress"):

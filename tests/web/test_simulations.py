@@ -52,7 +52,9 @@ def test_one_that_waits_can_be_seen(tmp_path: Path) -> None:
         assert {each["id"] for each in api("GET", "/simulations")} == {first, second}
         assert "in_progress" in api("POST", f"/simulations/{second}/continue", 409, json={})["message"]
         gate.open()
-        assert ended(api, second)["status"] == "completed"
+        done = ended(api, second)
+        assert done["status"] == "completed"
+        assert list(done["metadata"]) == list(found["metadata"])
 
 
 def test_one_that_was_cancelled_on_its_way_has_failed(tmp_path: Path) -> None:

@@ -9,9 +9,7 @@ import msgspec
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from groundswell.engine.records import RunRecord
 from groundswell.engine.run import RunOptions
-from groundswell.errors import RunNotFound
 from groundswell.experiments.simulations.batch import Single
 from groundswell.experiments.simulations.driving import converse
 from groundswell.experiments.simulations.reading import (
@@ -22,7 +20,6 @@ from groundswell.experiments.simulations.reading import (
     SimulationShown,
     batch_id,
     simulation_id,
-    timestamp,
 )
 from groundswell.web.envelope import ApiError, Told, page, success
 from groundswell.web.requests import ContinueBody, SimulationBody
@@ -75,7 +72,7 @@ async def create(here: Here, body: SimulationBody) -> Response:
 )
 async def get(here: Here, simulation_id: str) -> Response:
     """`content` is empty until it has ended well."""
-    return success(_shown(here, here.readings.find_simulation(simulation_id)))
+    return success(here.readings.simulation(here.readings.find_simulation(simulation_id)))
 
 
 @router.post(
@@ -87,7 +84,7 @@ async def get(here: Here, simulation_id: str) -> Response:
 async def go_on(here: Here, simulation_id: str, body: ContinueBody) -> Response:
     """A new simulation begins with what was said in the old one; its metadata says which one it `continues`."""
     found = here.readings.find_simulation(simulation_id)
-    shown = _shown(here, found)
+    shown = here.readings.simulation(found)
     if shown.status != "completed":
         raise ApiError(409, f"simulation {simulation_id} has no talk to go on with: it is {shown.status}")
     before, talked = here.readings.talk(found)
@@ -104,7 +101,7 @@ async def go_on(here: Here, simulation_id: str, body: ContinueBody) -> Response:
 async def delete(here: Here, simulation_id: str) -> Response:
     """Those of a batch go with their batch alone."""
     found = here.readings.find_simulation(simulation_id)
-    _shown(here, found)
+    here.readings.simulation(found)
     if found.record.driver == BATCH:
         name = batch_id(found.record)
         raise ApiError(409, f"simulation {simulation_id} belongs to {name}: delete that batch, with all there is in it")
@@ -115,39 +112,6 @@ async def delete(here: Here, simulation_id: str) -> Response:
 async def _started(here: Services, single: Single, seed: int, options: RunOptions) -> Response:
     record = await here.background.plan(converse, single, seed=seed, options=options)
     return success(StartedAlone(simulation_id(record, 1), record.id, "Simulation started"), 201)
-
-
-def _shown(here: Services, found: Found) -> SimulationShown:
-    """A simulation, also one on its own that waits for its turn."""
-    try:
-        return here.readings.simulation(found)
-    except RunNotFound:
-        if found.record.driver != SINGLE or found.number != 1:
-            raise
-    return _not_begun(here, found.record)
-
-
-def _not_begun(here: Services, record: RunRecord) -> SimulationShown:
-    """A simulation on its own of which nothing but the settings is there."""
-    assert record.settings is not None
-    single = msgspec.json.decode(record.settings, type=Single)
-    spec, state = single.simulation, here.store.runs.state(record)
-    waits = state in ("pending", "running", "interrupted")
-    more = {} if single.continues is None else {"continues": single.continues}
-    turns = {"n_turns": spec.rules.n_turns, "simulation_rounds": spec.rules.simulation_rounds, "final_turn_number": 0}
-    return SimulationShown(
-        id=simulation_id(record, 1),
-        sequence_number=1,
-        timestamp=timestamp(record.created_at),
-        status="in_progress" if waits else "failed",
-        interaction_type=spec.interaction_type,
-        entity_ids=tuple(entity.id for entity in spec.entities),
-        content="",
-        metadata={**single.metadata, **more, **turns},
-        lines=(),
-        answers=(),
-        error=None if waits else record.error or f"it was {state} before it began",
-    )
 
 
 def _listed(here: Services, batch: str | None, limit: int, offset: int) -> Response:
@@ -180,6 +144,6 @@ def _of(here: Services, readings: Readings, id_: str, first: int, last: int) -> 
     if record is None:
         return
     if record.driver == SINGLE:
-        yield _shown(here, Found(record, 1))
+        yield readings.simulation(Found(record, 1))
     else:
         yield from readings.simulations(record, first, last)

@@ -14,6 +14,7 @@ import msgspec
 
 from groundswell.engine.records import RunRecord, Status
 from groundswell.errors import RunNotFound
+from groundswell.experiments.simulations.batch import Single
 from groundswell.experiments.simulations.combinations import possible
 from groundswell.experiments.simulations.questions import Answer
 from groundswell.experiments.simulations.simulation import (
@@ -111,7 +112,7 @@ class BatchShown(msgspec.Struct, frozen=True, omit_defaults=True):
     simulations: list[SimulationShown] | msgspec.UnsetType = msgspec.UNSET
 
 
-class _Told(msgspec.Struct):
+class _Settings(msgspec.Struct):
     """As much of a batch's settings as a list needs."""
 
     name: str
@@ -178,7 +179,7 @@ class Readings:
     def batch(self, record: RunRecord, *, simulations: bool = False) -> BatchShown:
         """A batch with how far it is and, if wanted, all its simulations."""
         assert record.settings is not None
-        told = msgspec.json.decode(record.settings, type=_Told)
+        told = msgspec.json.decode(record.settings, type=_Settings)
         state = self._store.runs.state(record)
         counters = record.counters
         return BatchShown(
@@ -217,8 +218,21 @@ class Readings:
                 yield _shown(record, result)
 
     def simulation(self, found: Found) -> SimulationShown:
-        """One simulation; raises `RunNotFound` if it has not begun."""
-        return _shown(found.record, self._result(found))
+        """One simulation; raises `RunNotFound` if it has not begun, unless it is one on its own that waits."""
+        try:
+            return _shown(found.record, self._result(found))
+        except RunNotFound:
+            if found.record.driver != SINGLE or found.number != 1:
+                raise
+        return self._not_begun(found.record)
+
+    def _not_begun(self, record: RunRecord) -> SimulationShown:
+        """A simulation on its own of which nothing but the settings is there."""
+        assert record.settings is not None
+        spec, state = msgspec.json.decode(record.settings, type=Single).simulation, self._store.runs.state(record)
+        waits = state in ("pending", "running", "interrupted")
+        error = None if waits else record.error or f"it was {state} before it began"
+        return _told(record, spec, None, "in_progress" if waits else "failed", record.created_at, error)
 
     def talk(self, found: Found) -> tuple[Simulation, Talked]:
         """What a finished simulation was given and what came of it; raises `RunNotFound` where nothing did."""
@@ -290,22 +304,27 @@ def _error(record: RunRecord, result: TrialResult) -> str | None:
 
 
 def _shown(record: RunRecord, result: TrialResult) -> SimulationShown:
-    spec: Simulation = result.spec(Simulation)
-    talked: Talked | None = result.result(Talked)
+    spec, talked, ended = result.spec(Simulation), result.result(Talked), result.row.ended_at or record.created_at
+    return _told(record, spec, talked, _status(record, result), ended, _error(record, result))
+
+
+def _told(
+    record: RunRecord, spec: Simulation, talked: Talked | None, status: SimulationStatus, at: float, error: str | None
+) -> SimulationShown:
     ids, names = tuple(entity.id for entity in spec.entities), spec.names
     lines = (*spec.past, *talked.lines) if talked is not None else ()
     return SimulationShown(
         id=simulation_id(record, spec.number),
         sequence_number=spec.number,
-        timestamp=timestamp(result.row.ended_at or record.created_at),
-        status=_status(record, result),
+        timestamp=timestamp(at),
+        status=status,
         interaction_type=spec.interaction_type,
         entity_ids=ids,
         content=content_of(names, lines),
         metadata=_about(record, spec, talked),
         lines=tuple(_line(ids, names, line) for line in lines),
         answers=() if talked is None else tuple(_answer(ids, names, answer) for answer in talked.answers),
-        error=_error(record, result),
+        error=error,
         batch_id=batch_id(record) if record.driver == BATCH else None,
     )
 
