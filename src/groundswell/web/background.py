@@ -271,7 +271,7 @@ class Background:
             text = "the store could not be used; the server's log says why: put that right, and resume"
         try:
             record = self.store.runs.find(id_)
-            if record is not None and record.status in UNFINISHED:
+            if record is not None and (record.status in UNFINISHED or record.error == str(error)):
                 self.store.runs.change(record, status="failed", error=text)
         except GroundswellError as worse:
             log.error("run %s: %s", id_, worse)
