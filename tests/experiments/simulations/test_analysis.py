@@ -311,8 +311,8 @@ def test_how_a_group_changed_and_by_how_much_more_than_the_others() -> None:
     assert mine.change_difference.low > 1
     assert others.change_difference is not None
     assert others.change_difference.value == pytest.approx(1 / 6 - 2)
-    # Of 924 ways to give out the labels, the two in which no small change is among the large ones do as well; one of
-    # the changes of 1 may be with either.
+    # Of 924 ways to give out the labels, 4 do as well: either of the two who changed by 1 may be with those who changed
+    # more, and the labels may be the other way round.
     assert children.change_p == pytest.approx(4 / 924)
     assert children.change_p == children.change_p_holm
     yes, no, unsure = vote.dimensions[0].groups[0].options
