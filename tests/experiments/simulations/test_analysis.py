@@ -272,7 +272,7 @@ def test_what_was_named_in_advance_is_adjusted_apart() -> None:
         *(("b", True), ("c", True)),
     ]
     d, motto, a, b, c = dimensions
-    assert (a.p, a.p_holm) == (pytest.approx(2 / 924), pytest.approx(2 * 2 / 924))
+    assert [a.p, a.p_holm] == pytest.approx([2 / 924, 2 * 2 / 924])
     assert (motto.groups, motto.p, motto.p_holm) == ([], None, None)
     assert motto.reason == DESCRIBES
     assert d.p is not None
