@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from groundswell.cli.simulate_inputs import read_questions
-from groundswell.experiments.simulations import batch, questions, simulation, transcripts
+from groundswell.experiments.simulations import analysis, batch, dimensions, questions, simulation, transcripts
 from groundswell.experiments.simulations.exporting import LINES
 from tests.cli.conftest import CommandLine
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "simulations.md").read_text()
 SHELL = re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
-(SHOWN,) = re.findall(r"```\n(.*?)```", re.sub(r"```(sh|json)\n.*?```", "", GUIDE, flags=re.DOTALL), re.DOTALL)
+SHOWN, CONTRASTED = re.findall(r"```\n(.*?)```", re.sub(r"```(sh|json)\n.*?```", "", GUIDE, flags=re.DOTALL), re.DOTALL)
 
 
 @pytest.fixture(autouse=True)
@@ -32,9 +32,14 @@ def commands() -> list[str]:
     return [line for line in lines if line.startswith("groundswell simulate --entities examples/")]
 
 
+def named(name: str) -> list[str]:
+    """The words of the command that makes a batch."""
+    (command,) = [line for line in commands() if line.endswith(f"--name {name}")]
+    return shlex.split(command)[1:]
+
+
 def test_what_is_shown_is_what_is_printed(cli: CommandLine) -> None:
-    (command,) = [line for line in commands() if "emulated/keeper" in line]
-    done = cli(*shlex.split(command)[1:])
+    done = cli(*named("ethics"))
     assert SHOWN.strip() in done.stdout
     (announced,) = re.findall(r"it says `(.*?)`", GUIDE)
     assert announced in done.stderr
@@ -54,6 +59,25 @@ def test_every_command_is_one_that_there_is(command: str, cli: CommandLine) -> N
     assert cli(*words, "--estimate").exit_code == 0
 
 
+def test_two_batches_differ_as_shown(cli: CommandLine) -> None:
+    for name in ("ethics", "alone"):
+        cli(*named(name))
+    (compared,) = [line for block in SHELL for line in block.splitlines() if line.startswith("groundswell contrast")]
+    assert cli(*shlex.split(compared)[1:]).stdout.startswith(CONTRASTED.strip())
+
+
+def test_what_is_amiss_with_lines_is_explained() -> None:
+    (told,) = re.findall(r"^\| count \|.*?\n\n", GUIDE, re.MULTILINE | re.DOTALL)
+    fields = set(analysis.LineFigures.__struct_fields__) - {"count", "words_per_line"}
+    assert set(re.findall(r"^\| `(\w+)`", told, re.MULTILINE)) == fields
+
+
+def test_what_makes_groups_is_what_is_said() -> None:
+    (told,) = re.findall(r"^Booleans and numbers make groups.*?\n\n", GUIDE, re.MULTILINE | re.DOTALL)
+    assert f"more than {dimensions.MOST_NUMBERS} values" in told
+    assert f"at most {dimensions.MOST_TEXTS} values" in told
+
+
 def test_people_drawn_from_a_template_talk(cli: CommandLine) -> None:
     (block,) = [block for block in SHELL if "entities sample" in block]
     *made, command = block.splitlines()
@@ -63,8 +87,7 @@ def test_people_drawn_from_a_template_talk(cli: CommandLine) -> None:
 
 
 def test_one_that_has_ended_goes_on_as_shown(cli: CommandLine) -> None:
-    (command,) = [line for line in commands() if "emulated/keeper" in line]
-    found = cli.json(*shlex.split(command)[1:])
+    found = cli.json(*named("ethics"))
     (going_on,) = [line for block in SHELL for line in block.splitlines() if "--continue" in line]
     done = cli.json(*shlex.split(going_on.replace("sim-RUN-1", f"sim-{found['run_id']}-1"))[1:])
     assert done["analysis"]["turns"] == 3

@@ -125,7 +125,8 @@ def _paired(question: QuestionGap) -> str:
             f"({here:,} and {there:,} answers)"
         )
     one, other = question.entities
-    return f"not paired: the entities are not the same ({here:,} answers of {one:,}, and {there:,} of {other:,})"
+    whose = f"{here:,} answers of {one:,} entities, and {there:,} of {other:,}"
+    return f"not paired: fewer than half of the entities are in both ({whose})"
 
 
 def _row(gap: Gap, *, twice: bool) -> list[str]:
