@@ -29,6 +29,7 @@
     │   └── RunNotFound             (a RunError too)
     ├── Conflict                    an id is taken
     └── SettingsError               a setting, flag or file is wrong; the message names it
+        └── KeyMissing              an account has no key, or lacks another variable that it needs
 
 Errors of other packages are turned into one of these at the boundary where they arise.
 """
@@ -199,3 +200,7 @@ class SettingsError(GroundswellError):
     def __init__(self, message: str = "", *, field: str | None = None) -> None:
         super().__init__(message)
         self.field = field
+
+
+class KeyMissing(SettingsError):
+    """An account is known, and cannot be used: a variable that it needs is not set."""

@@ -68,6 +68,7 @@ def test_it_says_where_it_listens_answers_and_stops(tmp_path: Path, servers: lis
     found = httpx.get(f"{server.url}/api/health", timeout=PATIENCE).json()
     assert (found["status"], found["data"]["model"]) == ("success", "emulated/keeper")
     assert "what it does is in groundswell.db" in server.said
+    assert f"{server.url}/docs" in server.said
     assert "goes on with" not in server.said
     status, said = server.stop()
     assert (status, said.strip()) == (0, "stopped")

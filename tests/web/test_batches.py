@@ -229,6 +229,15 @@ def test_an_estimate_starts_nothing(api: Api) -> None:
     assert api("GET", "/batch-simulations") == []
 
 
+def test_an_estimate_needs_no_key(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    wanted = {**REQUEST, "model": "openai/gpt-4o-mini"}
+    assert api("POST", "/batch-simulations/estimate", json=wanted)["usd"][1] > 0
+    assert "has no key" in api.create(422, model="openai/gpt-4o-mini")["message"]
+    told = api("POST", "/batch-simulations/estimate", 422, json={**wanted, "model": "emulated/nobody"})
+    assert [each["field"] for each in told["errors"]] == ["model"]
+
+
 def test_pages(api: Api) -> None:
     ids = [api.create(num_simulations=1) for _ in range(3)]
     for id_ in ids:

@@ -162,6 +162,7 @@ def test_a_type_with_entities_goes_only_with_them(api: Api) -> None:
     told = api("DELETE", "/entity-types/voter", 409)
     assert "2 entities" in told["message"]
     assert fields(told) == ["with_entities"]
+    assert told["message"].endswith(": ?with_entities=true")
     assert api("GET", "/entities/Ana")["name"] == "Ana"
     assert "with 2 entities" in api("DELETE", "/entity-types/voter?with_entities=true")["message"]
     api("GET", "/entities/Ana", 404)

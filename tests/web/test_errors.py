@@ -54,6 +54,23 @@ def test_a_field_that_is_wrong_is_named(shared: Api, changes: dict[str, Any], fi
     assert shared.http.get("/api/batch-simulations").headers["X-Total-Count"] == total
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"n_turn": 3}, "is not known: did you mean n_turns?"),
+        ({"zebra": 3}, "is not known; there are context, entity_ids, n_turns, "),
+        ({"questionnaire": {"questions": [{"id": "q", "text": "?", "tipe": "text"}]}}, "did you mean type?"),
+        ({"entity_ids": []}, "is empty: give at least 1"),
+        ({"model": "local/nothere"}, "model 'local/nothere': there is smollm2"),
+    ],
+    ids=["near", "far", "inside", "empty", "local"],
+)
+def test_what_is_wrong_is_said_in_plain_words(shared: Api, changes: dict[str, Any], said: str) -> None:
+    [error] = shared.create(422, **changes)["errors"]
+    assert said in error["message"]
+    assert "path" not in error["message"]
+
+
 def test_all_fields_that_are_missing_are_named(shared: Api) -> None:
     found = shared("POST", "/batch-simulations", 422, json={})
     needed = {"name", "context", "entity_ids", "interaction_size", "num_simulations"}
@@ -107,8 +124,19 @@ def test_what_went_wrong_inside_is_not_told(
         api("GET", "/health")
 
 
-def test_a_method_that_is_not_allowed_says_which_are(shared: Api) -> None:
-    assert shared.http.put("/api/health").headers["allow"] == "GET"
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/api/health", "GET"),
+        ("HEAD", "/api/health", "GET"),
+        ("HEAD", "/api/batch-simulations", "GET, POST"),
+        ("POST", "/api/batch-simulations/batch-x", "DELETE, GET"),
+        ("PATCH", "/api/entities/x", "DELETE, GET, PUT"),
+    ],
+)
+def test_a_method_that_is_not_allowed_says_which_are(shared: Api, method: str, path: str, allowed: str) -> None:
+    answer = shared.http.request(method, path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
 
 
 def test_the_page_of_docs_needs_no_other_site(shared: Api) -> None:
@@ -116,6 +144,8 @@ def test_the_page_of_docs_needs_no_other_site(shared: Api) -> None:
     assert page.status_code == 200
     assert "/api/batch-simulations" in page.text
     assert "<script" not in page.text
+    assert "<code>progress</code> whenever something changed" in page.text
+    assert "`" not in page.text
     assert "http" not in page.text.replace("/openapi.json", "")
 
 

@@ -39,6 +39,8 @@ def test_a_token_is_asked_for(with_token: Api, headers: Any, status: int) -> Non
         assert response.json()["status"] == "error"
         assert response.headers["www-authenticate"] == "Bearer"
         assert TOKEN not in response.text
+        told = "this is not the token of this server" if headers else "a token is needed"
+        assert response.json()["message"].startswith(told)
 
 
 @pytest.fixture(scope="module")
@@ -175,3 +177,17 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_default_model_is_that_of_ask() -> None:
     assert prepared(ServerSettings()).model == "local/smollm2"
+
+
+def test_a_model_that_cannot_be_reached_is_refused_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"--model: .*emulated/nobody"), serving(tmp_path, model="emulated/nobody"):
+        pass
+
+
+def test_a_model_without_its_key_is_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with serving(tmp_path, model="openai/gpt-4o-mini") as api:
+        assert api("GET", "/health")["model"] == "openai/gpt-4o-mini"
+    assert "account 'openai' has no key" in caplog.text

@@ -27,7 +27,7 @@ from groundswell.accounts.sources import (
     unused_variables,
 )
 from groundswell.accounts.variables import Environment, Variables, read_variables
-from groundswell.errors import SettingsError
+from groundswell.errors import KeyMissing, SettingsError
 
 FILE = "groundswell.toml"
 DOTENV = ".env"
@@ -143,6 +143,8 @@ class Accounts:
             raise SettingsError(f"{asked}: no model is named; write it as {name}/model")
         try:
             return Target(self.account(name), rest)
+        except KeyMissing as error:
+            raise KeyMissing(f"{asked}: {error}") from None
         except SettingsError as error:
             problem = str(error)
         raise SettingsError(f"{asked}: {problem}")
@@ -156,7 +158,7 @@ class Accounts:
 
     def _build(self, made: Plan) -> Account:
         if missing := made.missing(self._variables):
-            raise SettingsError(made.lacks(missing))
+            raise KeyMissing(made.lacks(missing))
         return msgspec.structs.replace(
             made.account,
             key=made.key(self._variables),

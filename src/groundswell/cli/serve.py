@@ -128,7 +128,7 @@ def serve(flags: ServeFlags) -> None:
 
     def ready(url: str) -> None:
         output.say(f"Groundswell listens on {url}; what it does is in {flags.store}")
-        output.say(f"try: curl {url}/api/health    all there is: {url}/openapi.json")
+        output.say(f"try: curl {url}/api/health    all there is: {url}/docs and {url}/openapi.json")
         if left:
             output.say(f"goes on with {left} {'run' if left == 1 else 'runs'} that had not ended")
         if not is_loopback(flags.host):

@@ -65,6 +65,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services = services
     for each in ROUTERS:
         app.include_router(each)
+    app.state.routes = [route for each in ROUTERS for route in each.routes]
     answer_errors(app)
     declare(app)
     app.add_middleware(JsonBodies, most=settings.max_body_bytes)

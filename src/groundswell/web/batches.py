@@ -64,8 +64,8 @@ async def create(here: Here, body: BatchBody) -> Response:
     responses={**answers(Estimated, "nothing was sent"), **errors(404, body=True)},
 )
 async def estimate(here: Here, body: BatchBody) -> Response:
-    """Takes what creating a batch takes, and starts nothing."""
-    batch = await _made(here, body)
+    """Takes what creating a batch takes, and starts nothing. No key is needed."""
+    batch = await _made(here, body, keys=False)
     return success(await here.heavy(lambda: estimated(batch, here.settings)))
 
 
@@ -192,9 +192,9 @@ async def analysis(here: Here, batch_id: str) -> Response:
     return success(msgspec.Raw(record.analysis.encode()))
 
 
-async def _made(here: Services, body: BatchBody) -> Batch:
+async def _made(here: Services, body: BatchBody, *, keys: bool = True) -> Batch:
     batch = body.made(here.entities(body.entity_ids), here.settings)
-    await here.check_models(batch.rules.model, batch.entities)
+    await here.check_models(batch.rules.model, batch.entities, keys=keys)
     return batch
 
 

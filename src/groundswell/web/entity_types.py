@@ -116,4 +116,4 @@ def _deleted(here: Services, id_: str, with_entities: bool) -> int:
     try:
         return here.catalogue.delete_type(id_, with_entities=with_entities)
     except SettingsError as error:
-        raise ApiError(409, str(error), field=error.field) from error
+        raise ApiError(409, f"{error}: ?with_entities=true", field=error.field) from error

@@ -11,8 +11,10 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from groundswell.errors import Conflict, GroundswellError, NotFound, RunBusy, RunError, SettingsError, StoreError
+from groundswell.web.wrong import worded
 
 log = logging.getLogger("groundswell.web")
 
@@ -106,18 +108,29 @@ async def _known(_: Request, error: Exception) -> Response:
     return await _unknown(_, error)
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     """A request that is not what was declared, field by field."""
     assert isinstance(error, RequestValidationError)
-    errors = [FieldError(_place(each["loc"]), _plain(each["msg"])) for each in error.errors()[:MOST_SHOWN]]
+    errors = [
+        FieldError(_place(each["loc"]), worded(request, each, each["loc"][1:])) for each in error.errors()[:MOST_SHOWN]
+    ]
     told = ", ".join(dict.fromkeys(each.field for each in errors))
     return failure(422, f"the request is not valid: {told}", errors)
 
 
-async def _http(_: Request, error: Exception) -> Response:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    messages = {404: "there is nothing at this address: /docs lists what there is", 405: "this method is not allowed"}
-    return failure(error.status_code, messages.get(error.status_code, str(error.detail)), headers=error.headers)
+    if error.status_code == 405:
+        allowed = _allowed(request) or (error.headers or {}).get("Allow", "GET")
+        return failure(405, f"this method is not allowed here: there is {allowed}", headers={"Allow": allowed})
+    nothing = "there is nothing at this address: /docs lists what there is"
+    return failure(error.status_code, nothing if error.status_code == 404 else str(error.detail), headers=error.headers)
+
+
+def _allowed(request: Request) -> str:
+    """The methods that there are at an address: each may have a route of its own."""
+    routes = [each for each in request.app.state.routes if each.matches(request.scope)[0] is not Match.NONE]
+    return ", ".join(sorted({method for each in routes for method in each.methods}))
 
 
 async def _unknown(_: Request, error: Exception) -> Response:
@@ -133,7 +146,3 @@ def _place(loc: Sequence[int | str]) -> str:
     """`questions.0.text` for a place in a body; a part of the request alone, where the whole of it is wrong."""
     inside = loc[1:] if loc and loc[0] in WHERE else loc
     return ".".join(str(part) for part in inside) or str(loc[0] if loc else "body")
-
-
-def _plain(message: str) -> str:
-    return message[:1].lower() + message[1:500]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
@@ -25,9 +26,13 @@ def _sections(openapi: Mapping[str, Any]) -> Iterator[str]:
     for path, methods in openapi["paths"].items():
         for method, route in methods.items():
             tag = (route.get("tags") or ["other"])[0]
-            about = escape(route.get("summary", ""))
-            told = escape(route.get("description", ""))
+            about, told = (_marked(route.get(each, "")) for each in ("summary", "description"))
             row = f"<li><code>{method.upper()} {escape(path)}</code> {about}<br><small>{told}</small></li>"
             tags.setdefault(tag, []).append(row)
     for tag, rows in tags.items():
         yield f"<h2>{escape(tag)}</h2><ul>{''.join(rows)}</ul>"
+
+
+def _marked(text: str) -> str:
+    """A text with what stands between backticks as code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))

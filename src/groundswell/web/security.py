@@ -70,7 +70,8 @@ class Guard:
         shown = headers.get("authorization", "").encode("latin-1")
         if hmac.compare_digest(_as_bearer(shown), self._token):
             return None
-        return 401, "a token is needed: send the header `Authorization: Bearer TOKEN`"
+        told = "this is not the token of this server" if shown else "a token is needed"
+        return 401, f"{told}: send the header `Authorization: Bearer TOKEN`"
 
     def _stranger(self, headers: Headers, path: str) -> tuple[int, str] | None:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")

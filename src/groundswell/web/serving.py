@@ -5,23 +5,27 @@ from __future__ import annotations
 import asyncio
 import errno
 import importlib.util
+import logging
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from groundswell import compose
-from groundswell.errors import SettingsError
+from groundswell.errors import KeyMissing, SettingsError
 from groundswell.loop import new_event_loop, tuned_collector
 from groundswell.web.settings import ServerSettings, prepared
 
 if TYPE_CHECKING:
     from uvicorn import Server
 
+    from groundswell.engine.engine import Engine
     from groundswell.web.services import Services
+
+log = logging.getLogger("groundswell.web")
 
 NEEDED = ("fastapi", "uvicorn")
 DRAIN = 3
@@ -32,9 +36,9 @@ TURN = 0.0001
 
 def serve(settings: ServerSettings, *, ready: Callable[[str], None] | None = None) -> None:
     """Serve until SIGINT or SIGTERM. `ready` is told the address once it can be called."""
-    settings = _checked(settings)
+    said, settings = settings.model, _checked(settings)
     listening = _listen(settings.host, settings.port)
-    with _services(settings) as services, tuned_collector(), _quick_turns():
+    with closing(listening), _services(settings, said) as services, tuned_collector(), _quick_turns():
         server = _server(services, ready, _address(listening))
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(server.serve([listening]))
@@ -64,9 +68,9 @@ class Running:
 @contextmanager
 def running(settings: ServerSettings) -> Iterator[Running]:
     """A server that runs while the block does, for code that does something else meanwhile."""
-    settings = _checked(settings)
+    said, settings = settings.model, _checked(settings)
     listening = _listen(settings.host, settings.port)
-    with _services(settings) as services:
+    with closing(listening), _services(settings, said) as services:
         begun = threading.Event()
         server = _server(services, lambda _: begun.set(), "")
         thread = threading.Thread(target=_serve_here, args=(server, listening, begun), name="groundswell-web")
@@ -97,14 +101,20 @@ def _checked(settings: ServerSettings) -> ServerSettings:
 
 
 @contextmanager
-def _services(settings: ServerSettings) -> Iterator[Services]:
-    """The engine in the background, from start to end."""
+def _services(settings: ServerSettings, model: str | None) -> Iterator[Services]:
+    """The engine in the background, from start to end; refused where the model that was named cannot be reached."""
     from groundswell.web.background import Background
     from groundswell.web.keeping import keep_left, keep_written
     from groundswell.web.services import Services
 
+    def make() -> Engine:
+        engine = compose.open(settings.store, account=settings.account, max_concurrent=settings.max_concurrent)
+        if model is not None:
+            _check_model(engine, model)
+        return engine
+
     background = Background(
-        lambda: compose.open(settings.store, account=settings.account, max_concurrent=settings.max_concurrent),
+        make,
         running=settings.max_running,
         waiting=settings.max_waiting,
         patience=settings.stop_patience,
@@ -118,6 +128,15 @@ def _services(settings: ServerSettings) -> Iterator[Services]:
     finally:
         services.close()
         background.close()
+
+
+def _check_model(engine: Engine, model: str) -> None:
+    try:
+        engine.reach(model)
+    except KeyMissing as error:
+        log.warning("warning: %s; until then, batches must name another model", error)
+    except SettingsError as error:
+        raise SettingsError(f"--model: {error}", field="model") from error
 
 
 def _server(services: Services, ready: Callable[[str], None] | None, address: str) -> Server:
