@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from groundswell.errors import Conflict, NotFound, SettingsError
-from groundswell.experiments.simulations.entities import Entity, EntityType
+from groundswell.experiments.simulations.entities import Entity, EntityType, Value
 from groundswell.experiments.simulations.sampling import first_free
 from groundswell.experiments.simulations.sampling import sample as drawn
 from groundswell.experiments.simulations.templates import template
@@ -36,8 +36,15 @@ router = APIRouter(prefix="/api/entities", tags=["entities"])
 EXAMPLE: dict[str, Any] = {"id": "entity-id-1", **ENTITY_EXAMPLE, "model": None}
 
 
-class EntityShown(Entity, frozen=True, omit_defaults=False):
-    """An entity."""
+class EntityShown(msgspec.Struct, frozen=True):
+    """An entity with all its fields, whether they were given or not."""
+
+    id: str
+    name: str
+    description: str
+    attributes: dict[str, Value]
+    entity_type_id: str | None
+    model: str | None
 
 
 class Writes(msgspec.Struct, frozen=True):
@@ -50,7 +57,8 @@ class Writes(msgspec.Struct, frozen=True):
 
 def shown(entity: Entity) -> EntityShown:
     """An entity with all its fields, also those that are empty."""
-    return EntityShown(**msgspec.structs.asdict(entity))
+    given = (entity.description, entity.attributes, entity.entity_type_id, entity.model)
+    return EntityShown(entity.id, entity.name, *given)
 
 
 @router.post(

@@ -76,7 +76,7 @@ class Services:
         return tuple(self.catalogue.cast(ids))
 
     async def check_models(self, model: str, entities: Iterable[Entity] = (), *, keys: bool = True) -> None:
-        """Refuse models that cannot be reached, before a run is made that cannot succeed; `keys` says if they are needed."""
+        """Refuse models that cannot be reached, before a run is made that cannot succeed; `keys`: with their keys."""
         for each in dict.fromkeys([model, *(entity.model for entity in entities if entity.model is not None)]):
             try:
                 await self.background.reach(each)
