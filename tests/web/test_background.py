@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from groundswell import compose
-from groundswell.errors import RunNotFound, SettingsError, StoreError
+from groundswell.engine.engine import _ending
+from groundswell.engine.run import Run
+from groundswell.errors import RunNotFound, SettingsError, StoreError, StoreFull
 from groundswell.store.runs import Runs
 from groundswell.web.background import Background
 from tests.web.scene import Api, gated, serving
@@ -110,16 +113,19 @@ def test_a_store_that_cannot_be_opened_is_told_to_whoever_starts(tmp_path: Path)
         background.start()
 
 
+@pytest.mark.parametrize("error", [StoreError("/srv/runs.db: disk I/O error"), StoreFull("no space for /srv/runs.db")])
+def test_what_the_engine_writes_down_does_not_say_where_the_store_is(error: StoreError) -> None:
+    status, told = _ending(cast(Run, None), error)
+    assert (status, "/srv" in str(told), "store" in str(told)) == ("failed", False, True)
+
+
 def test_where_the_store_is_is_not_told(tmp_path: Path) -> None:
     gate = gated("no-place")
     with serving(tmp_path) as api:
         background = api.server.services.background
         id_ = api.create(model="scripted/waits-no-place")
         api.until(id_, "in_progress")
-        error = StoreError(f"{tmp_path}/runs.db: disk I/O error")
-        runs = background.store.runs
-        runs.change(runs.get(run_of(id_)), status="failed", error=str(error))  # as the engine may have done
-        background._write_down(run_of(id_), error)
+        background._write_down(run_of(id_), StoreError(f"{tmp_path}/runs.db: disk I/O error"))
         assert "the store could not be used" in api.batch(id_)["error"]
         gone = background.store.runs.get(run_of(api.create()))
         api("DELETE", f"/batch-simulations/batch-{gone.id}")

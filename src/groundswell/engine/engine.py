@@ -23,6 +23,8 @@ from groundswell.errors import GroundswellError, RunBusy, RunError, RunStopped, 
 from groundswell.program.request import Chat, Usage, canonical
 from groundswell.program.trial import find_program, source_hash
 
+NO_STORE = "the store could not be used: see to its disk and its permissions, and resume"
+"""Without the path that such an error names: what is written down here is told to clients of a server."""
 ENDED_BY: dict[str, Status] = {
     "interrupted": "interrupted",
     "cancelled": "stopped",
@@ -400,6 +402,8 @@ def _ending(run: Run, error: BaseException | None) -> tuple[Status, str | None]:
         return ENDED_BY.get(error.reason, "stopped"), str(error)
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
         return "interrupted", "interrupted"
+    if isinstance(error, StoreError):
+        return "failed", NO_STORE
     if error is not None:
         known = isinstance(error, GroundswellError)
         return "failed", str(error) if known else f"{type(error).__name__}: {error}"

@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groundswell.engine.driver import Driver, driver_name
-from groundswell.engine.engine import Engine
+from groundswell.engine.engine import NO_STORE, Engine
 from groundswell.engine.outcome import described
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.run import RunOptions
@@ -267,11 +267,10 @@ class Background:
         """An error that ended a run is shown as the run's own, and a run that cannot go on is not tried again."""
         text = str(error) if isinstance(error, GroundswellError) else described(error)
         log.warning("run %s: %s", id_, text)
-        if isinstance(error, StoreError):  # it says where the store is, which is not for clients
-            text = "the store could not be used; the server's log says why: put that right, and resume"
+        text = NO_STORE if isinstance(error, StoreError) else text
         try:
             record = self.store.runs.find(id_)
-            if record is not None and (record.status in UNFINISHED or record.error == str(error)):
+            if record is not None and record.status in UNFINISHED:
                 self.store.runs.change(record, status="failed", error=text)
         except GroundswellError as worse:
             log.error("run %s: %s", id_, worse)
