@@ -203,6 +203,20 @@ def test_the_figures_come_when_it_has_ended(api: Api) -> None:
     assert api("GET", f"/batch-simulations/{id_}/analysis")["simulations"]["usable"] == 3
 
 
+def test_answers_by_what_the_study_is_about(api: Api) -> None:
+    ids = []
+    for at in range(6):
+        body = {"name": f"Somebody {at}", "attributes": {"parent": at % 2 == 0, "tall": at < 3}}
+        ids.append(api("POST", "/entities", 201, json=body)["id"])
+    sheet = {"questions": [{"id": "trust", "text": "How far?", "type": "scale"}]}
+    id_ = api.create(entity_ids=ids, interaction_size=1, num_simulations=6, questionnaire=sheet, by=["tall"])
+    api.ended(id_)
+    found = api("GET", f"/batch-simulations/{id_}/analysis")
+    assert found["by"] == ["tall"]
+    looked = [(each["name"], each["exploratory"]) for each in found["questions"][0]["dimensions"]]
+    assert looked == [("tall", False), ("parent", True)]
+
+
 def test_an_estimate_starts_nothing(api: Api) -> None:
     body = {**REQUEST, "num_simulations": 5}
     found = api("POST", "/batch-simulations/estimate", json=body)
