@@ -78,5 +78,10 @@ def test_what_cannot_be_compared_is_refused(cli: CommandLine) -> None:
     sim = cli.json("runs", "show", "one")["run_id"]
     single = cli.json("simulate", "--continue", f"sim-{sim}-1")["run_id"]
     assert f"{single}: is no batch of simulations" in cli("contrast", "one", single, status=2).stderr
-    told = cli("contrast", "one", "other", "--by", "sex", status=2).stderr
-    assert told.startswith("error: ")
+
+
+def test_an_attribute_that_nobody_has_is_told_by_its_flag(cli: CommandLine) -> None:
+    simulated(cli, "one", 1)
+    simulated(cli, "other", 1, "--method", "narrator")
+    told = cli("contrast", "one", "other", "--by", "parent,sex", status=2).stderr
+    assert told == "error: --by: no entity has an attribute 'sex'\n"

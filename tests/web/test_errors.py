@@ -32,6 +32,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a model that nobody has": ({"model": "emulated/nobody"}, "model"),
     "a file as a model": ({"model": "local//etc/passwd"}, "model"),
     "metadata that is a list": ({"metadata": []}, "metadata"),
+    "an attribute that nobody has": ({"by": ["sex"]}, "by"),
     "a budget below nothing": ({"budget": -1}, "budget"),
     "a question without an id": ({"questionnaire": {"questions": [{"text": "Why?"}]}}, "questionnaire.questions.0.id"),
     "a choice of one": (

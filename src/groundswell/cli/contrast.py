@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from groundswell.cli import output
 from groundswell.cli.figures import interval, number, off, points, print_table, pvalue, short
 from groundswell.cli.options import StoreFlags, takes
+from groundswell.cli.simulate_inputs import read_attributes
 from groundswell.errors import SettingsError
 
 if TYPE_CHECKING:
     from groundswell.engine.records import RunRecord
-    from groundswell.experiments.simulations.contrasting import Contrast, QuestionGap
+    from groundswell.experiments.simulations.contrasting import Contrast, QuestionGap, Taken
     from groundswell.experiments.simulations.gaps import DimensionGap, Gap
     from groundswell.stats.means import Figure
     from groundswell.store.journal import Store
@@ -35,8 +36,8 @@ def contrast(
         list[str] | None,
         typer.Option(
             metavar="ATTRIBUTE",
-            help="Say also what they differ by for each value of this attribute. May be repeated. Those that either "
-            "batch was to be looked at --by are told anyway.",
+            help="Say also what they differ by for each value of this attribute. May be repeated, or have commas. "
+            "Those that either batch was to be looked at --by are told anyway.",
             show_default=False,
         ),
     ] = None,
@@ -50,8 +51,12 @@ def contrast(
         if one.id == two.id:
             raise SettingsError(f"{run} and {other} are the same batch: give two")
         taken = [_taken(store, record) for record in (one, two)]
-        with output.working("reading the answers"):
-            found = contrasted(taken[0], taken[1], by or [])
+        named = read_attributes(by or [], [entity for each in taken for entity in each.batch.entities])
+        try:
+            with output.working("reading the answers"):
+                found = contrasted(taken[0], taken[1], named)
+        except SettingsError as error:
+            raise SettingsError(f"--{error}" if error.field == "by" else str(error), field=error.field) from error
     if flags.json:
         output.print_json({"run": one.id, "other_run": two.id, "contrast": found})
     else:
@@ -68,7 +73,7 @@ def _found(store: Store, name: str) -> RunRecord:
     return record
 
 
-def _taken(store: Store, record: RunRecord) -> Any:
+def _taken(store: Store, record: RunRecord) -> Taken:
     import msgspec
 
     from groundswell.experiments.simulations.batch import Batch

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 from groundswell.cli import output
 from groundswell.cli.options import takes
 from groundswell.cli.prompts import as_unicode, models_of
-from groundswell.cli.simulate_inputs import headline, make_up_name, read_context, read_entities, read_questions
+from groundswell.cli.simulate_inputs import (
+    headline,
+    make_up_name,
+    read_attributes,
+    read_context,
+    read_entities,
+    read_questions,
+)
 from groundswell.cli.simulate_options import SimulateFlags
 from groundswell.errors import RunNotFound, SettingsError
 
@@ -18,7 +25,6 @@ if TYPE_CHECKING:
     from groundswell.engine.engine import Engine
     from groundswell.engine.summary import Summary
     from groundswell.experiments.simulations.batch import Batch, Single
-    from groundswell.experiments.simulations.entities import Entity
     from groundswell.experiments.simulations.simulation import Rules
     from groundswell.store.results import FaultCount
 
@@ -80,18 +86,11 @@ def _batch(flags: SimulateFlags) -> tuple[str, Batch]:
         as_unicode(flags.description or "", "--description"),
         replicates=flags.replicates or 1,
         order="random" if flags.order is None else flags.order.value,
-        by=_attributes(flags.by or [], entities),
+        by=tuple(read_attributes(flags.by or [], entities)),
     )
     if flags.name is not None:
         return title, batch
     return make_up_name(title, flags.store, flags.seed, BATCH, lambda name: msgspec.structs.replace(batch, name=name))
-
-
-def _attributes(given: Sequence[str], entities: Sequence[Entity]) -> tuple[str, ...]:
-    """The attributes that --by names: each on its own, or with commas between them."""
-    there = {name for entity in entities for name in entity.attributes}
-    parts = [[each] if each in there else each.split(",") for each in given]  # a name may have a comma in it
-    return tuple(as_unicode(name.strip(), "--by") for each in parts for name in each)
 
 
 def _single(flags: SimulateFlags) -> tuple[str, Single]:

@@ -113,6 +113,13 @@ def _stored(ids: Sequence[str], store: str) -> list[Entity]:
             raise SettingsError(f"{error}: {advice}", field="entity_ids") from error
 
 
+def read_attributes(given: Sequence[str], entities: Sequence[Entity]) -> list[str]:
+    """The attributes that --by names: each on its own, or with commas between them."""
+    there = {name for entity in entities for name in entity.attributes}
+    parts = [[each] if each in there else each.split(",") for each in given]  # a name may have a comma in it
+    return [as_unicode(name.strip(), "--by") for each in parts for name in each]
+
+
 def read_questions(path: Path) -> Questionnaire:
     """A questionnaire: a list of questions, or an object that has them."""
     import msgspec
