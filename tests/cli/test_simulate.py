@@ -82,10 +82,16 @@ def test_a_batch_is_announced_told_and_written(cli: CommandLine) -> None:
     [
         (1, 6, [], "6 entities alone: 6 combinations, all of them"),
         (3, 1, [], "6 entities in groups of 3: 20 combinations, 1 of them drawn"),
-        (2, 6, ["--replicates", "3"], "6 entities in pairs: 15 combinations, 2 of them drawn, in 6 simulations"),
+        (
+            2,
+            6,
+            ["--replicates", "3"],
+            "6 entities in pairs: 15 combinations, 2 of them drawn, in 6 simulations: each 3 times",
+        ),
+        (2, 10, ["--replicates", "3"], "4 of them drawn, in 10 simulations: 2 run 3 times, 2 run 2 times"),
         (6, 1, [], "6 entities in groups of 6: 1 combination, all of them"),
     ],
-    ids=["solo", "group", "replicates", "everybody"],
+    ids=["solo", "group", "replicates", "uneven", "everybody"],
 )
 def test_combinations_are_counted_before_the_run(
     cli: CommandLine, size: int, count: int, more: list[str], said: str
@@ -326,7 +332,12 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
         (line()[:5], "--interaction-size: is missing"),
         (line()[:7], "--num-simulations: is missing"),
         (line(count=16), "--num-simulations 16: 6 entities have only 15 different combinations of 2"),
-        (line(size=7), "--interaction-size 7: must be at least 1, and 6 entities are given"),
+        (
+            line(size=6, count=3),
+            "--num-simulations 3: 6 entities have only 1 different combination of 6; ask for at most 1, or give "
+            "--replicates 3 to run",
+        ),
+        (line(size=7), "--interaction-size 7: must be at least 1 and at most 6: 6 entities are given"),
         (line(entities="gone.json"), "--entities gone.json: there is no such file"),
         (line(entities="ann,,bob"), "--entities: an id is empty"),
         (line(entities="ann,bob"), "--entities: there is no store"),
@@ -334,7 +345,7 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
         (line(context="  "), "--context: is empty"),
         (line("--n-turns", "9999"), "--n-turns 9999: must be from 1 to 200"),
         (line("--model", "emulated/echo"), "--model: 2 given, and one speaks"),
-        (line("--questions", "gone.json"), "--questions gone.json: No such file"),
+        (line("--questions", "gone.json"), "--questions gone.json: there is no such file"),
         (line("--questions", "people.json"), "--questions people.json: a questionnaire has no field 'entities'"),
         (line("--by", "sex"), "--by: no entity has an attribute 'sex'; there are age, town"),
         (line("--by", "age,age"), "--by: 'age' is there twice"),
@@ -355,10 +366,16 @@ def test_what_is_wrong_is_told_by_its_flag(cli: CommandLine, words: list[str], s
         ("[]", "questions: 0 given; there must be 1 to 50"),
         ("{", "not JSON|Input data was truncated"),
         ('[{"id": "a", "text": "b", "lowest": 1}]', "a question has no field 'lowest'; there are id, text"),
-        ('[{"id": "a"}]', "missing required field `text`"),
+        ('[{"id": "a"}]', r"questions\[0\]: text is missing"),
+        ('[{"id": "a", "text": "b", "low": "1"}]', r"questions\[0\].low: must be a whole number, and is text"),
+        (
+            '[{"id": "a", "text": "b", "type": "likert"}]',
+            r"questions\[0\].type: 'likert' is not known; there are choice, scale, text",
+        ),
+        ('[{"id": "a", "text": "b"}, {"id": "a", "text": "c"}]', "questions: two have the id 'a'"),
         ('[{"id": "a", "text": "b", "type": "choice"}]', "a choice needs at least two"),
     ],
-    ids=["number", "none", "broken", "field", "missing", "options"],
+    ids=["number", "none", "broken", "field", "missing", "kind", "type", "twice", "options"],
 )
 def test_a_questionnaire_that_is_none(cli: CommandLine, written: str, said: str) -> None:
     Path("sheet.json").write_text(written)
@@ -372,6 +389,18 @@ def test_ids_that_are_not_there_are_named(cli: CommandLine) -> None:
     assert "error: --entities: there are no entities 'zoe', 'yan': `groundswell entities list` shows" in told
     Path("ids.json").write_text('["ann", 1]')
     assert "some entries are ids and others are not" in cli(*line(entities="ids.json"), status=2).stderr
+    Path("ids.json").write_text('{"ids": ["ann"]}')
+    assert "'ids' is no field; ids are given as entity_ids" in cli(*line(entities="ids.json"), status=2).stderr
+
+
+def test_a_type_stands_for_all_its_entities(cli: CommandLine) -> None:
+    cli("entities", "sample", "--type", "human", "--count", "4")
+    cli("entities", "types", "add", "--template", "organization")
+    assert "4 entities of type human in pairs: 6 combinations" in cli(*line("--estimate", entities="human")).stderr
+    told = cli(*line(entities="humans,human-0-1,zoe"), status=2).stderr
+    assert "there are no entities 'humans', 'zoe'; there is an entity type 'human': `groundswell" in told
+    told = cli(*line(entities="organization"), status=2).stderr
+    assert "--entities organization: this entity type has no entities yet: groundswell entities sample" in told
 
 
 def test_only_what_has_ended_goes_on_and_nobody_else_joins(cli: CommandLine) -> None:
@@ -384,6 +413,8 @@ def test_only_what_has_ended_goes_on_and_nobody_else_joins(cli: CommandLine) -> 
     assert (
         "--continue sim-x-1: there is no such simulation" in cli("simulate", "--continue", "sim-x-1", status=2).stderr
     )
+    beyond = cli("simulate", "--continue", f"sim-{batch['run_id']}-99", status=2).stderr
+    assert f"-99: there is no such simulation; there is {sim}\n" in beyond
 
 
 def test_what_people_and_models_write_runs_nowhere(cli: CommandLine) -> None:

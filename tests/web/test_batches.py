@@ -210,14 +210,14 @@ def test_the_figures_come_when_it_has_ended(api: Api) -> None:
     assert api("GET", f"/batch-simulations/{id_}/analysis")["simulations"]["usable"] == 3
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("more", [{"n_turns": 200}, {"max_tokens": 100_000, "n_turns": 20}], ids=["turns", "tokens"])
 def test_a_talk_that_is_too_long_to_be_rehearsed_is_not_estimated(api: Api, more: dict[str, int]) -> None:
     body = {**REQUEST, "interaction_size": 4, "num_simulations": 1, "max_tokens": 3_000, **more}
     found = api("POST", "/batch-simulations/estimate", 422, json=body)
     assert found["errors"][0]["field"] == "n_turns"
     assert "estimate a shorter talk" in found["message"]
-=======
+
+
 def test_answers_by_what_the_study_is_about(api: Api) -> None:
     ids = []
     for at in range(6):
@@ -230,7 +230,6 @@ def test_answers_by_what_the_study_is_about(api: Api) -> None:
     assert found["by"] == ["tall"]
     looked = [(each["name"], each["exploratory"]) for each in found["questions"][0]["dimensions"]]
     assert looked == [("tall", False), ("parent", True)]
->>>>>>> fa
 
 
 def test_an_estimate_starts_nothing(api: Api) -> None:

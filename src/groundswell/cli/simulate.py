@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any
 
 from groundswell.cli import output
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from groundswell.engine.engine import Engine
     from groundswell.engine.summary import Summary
     from groundswell.experiments.simulations.batch import Batch, Single
-    from groundswell.experiments.simulations.simulation import Rules
+    from groundswell.experiments.simulations.simulation import Rules, Simulation, Talked
+    from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount
 
 NEEDED = {
@@ -47,7 +49,7 @@ def simulate(flags: SimulateFlags) -> None:
     except SettingsError as error:
         raise _by_flag(error) from error
     if not flags.json:
-        output.say(_announced(settings))
+        output.say(_announced(settings, flags.entities))
         for note in _notes(settings):
             output.say(note)
     _run(flags, title, settings)
@@ -59,7 +61,8 @@ def _by_flag(error: SettingsError) -> SettingsError:
     if not field or not message.startswith(field):
         return error
     flag = FLAGS.get(field, f"--{field.replace('_', '-')}")
-    return SettingsError(flag + message[len(field) :], field=field)
+    told = re.sub(r"set replicates to (\d+)", r"give --replicates \1", message[len(field) :])
+    return SettingsError(flag + told, field=field)
 
 
 def _batch(flags: SimulateFlags) -> tuple[str, Batch]:
@@ -99,7 +102,7 @@ def _single(flags: SimulateFlags) -> tuple[str, Single]:
 
     from groundswell.cli.stored import opened
     from groundswell.experiments.simulations.batch import Single
-    from groundswell.experiments.simulations.reading import SINGLE, Readings
+    from groundswell.experiments.simulations.reading import SINGLE
     from groundswell.experiments.simulations.simulation import continued
 
     assert flags.continues is not None
@@ -107,15 +110,7 @@ def _single(flags: SimulateFlags) -> tuple[str, Single]:
         if getattr(flags, name) is not None:
             raise SettingsError(f"--{name.replace('_', '-')}: --continue goes on with who was there; leave it out")
     with opened(flags.store) as held:
-        readings = Readings(held)
-        try:
-            found = readings.find_simulation(flags.continues)
-        except RunNotFound as error:
-            raise SettingsError(
-                f"--continue {flags.continues}: there is no such simulation in {held.path}; the files of a batch have "
-                "the ids of its simulations"
-            ) from error
-        spec, talked = readings.talk(found)
+        spec, talked = _ended(flags.continues, held)
     context = None if flags.context is None else read_context(flags.context)
     simulation = continued(spec, talked, _rules(flags, spec.rules), context)
     title = as_unicode(flags.name or f"{flags.continues} continued", "--name")
@@ -127,6 +122,30 @@ def _single(flags: SimulateFlags) -> tuple[str, Single]:
         return msgspec.structs.replace(single, name=name)
 
     return make_up_name(title, flags.store, flags.seed, SINGLE, named, dated=False)
+
+
+def _ended(id_: str, held: Store) -> tuple[Simulation, Talked]:
+    """A simulation that has ended; an error says which ones there are."""
+    from groundswell.experiments.simulations.reading import Readings
+
+    readings = Readings(held)
+    try:
+        found = readings.find_simulation(id_)
+    except RunNotFound as error:
+        raise SettingsError(
+            f"--continue {id_}: there is no such simulation in {held.path}; the files of a batch have the ids of its "
+            "simulations"
+        ) from error
+    begun = found.record.counters.planned
+    if not 1 <= found.number <= begun:
+        there = f"sim-{found.record.id}-1" + (f" to sim-{found.record.id}-{begun}" if begun > 1 else "")
+        raise SettingsError(
+            f"--continue {id_}: there is no such simulation; there {'are' if begun > 1 else 'is'} {there}"
+        )
+    try:
+        return readings.talk(found)
+    except RunNotFound as error:
+        raise SettingsError(f"--continue: {error}") from error
 
 
 def _rules(flags: SimulateFlags, base: Rules | None = None) -> Rules:
@@ -157,8 +176,8 @@ def _rules(flags: SimulateFlags, base: Rules | None = None) -> Rules:
     return Rules(**said) if base is None else msgspec.structs.replace(base, **said)
 
 
-def _announced(settings: Batch | Single) -> str:
-    """What is about to be run."""
+def _announced(settings: Batch | Single, given: str | None) -> str:
+    """What is about to be run, with the entities that were given."""
     from groundswell.experiments.simulations.batch import Batch
 
     if not isinstance(settings, Batch):
@@ -168,8 +187,10 @@ def _announced(settings: Batch | Single) -> str:
     how = "alone" if size == 1 else "in pairs" if size == 2 else f"in groups of {size}"
     found, drawn = settings.combinations, settings.drawn
     which = "all of them" if drawn == found else f"{drawn:,} of them drawn"
-    often = f", in {settings.num_simulations:,} simulations" if settings.replicates > 1 else ""
+    often = _how_often(settings) if settings.replicates > 1 else ""
     entities = "1 entity" if count == 1 else f"{count:,} entities"
+    if {entity.entity_type_id for entity in settings.entities} == {given}:
+        entities += f" of type {given}"
     combinations = "1 combination" if found == 1 else f"{_counted(found)} combinations"
     return f"{entities} {how}: {combinations}, {which}{often}"
 
@@ -186,6 +207,15 @@ def _notes(settings: Batch | Single) -> Iterator[str]:
     for look in looks(settings.entities, settings.by):
         if look.division is None:
             yield f"--by {look.name}: makes no groups: {look.reason}"
+
+
+def _how_often(batch: Batch) -> str:
+    """How often combinations are run, where some are run more than once."""
+    least, more = divmod(batch.num_simulations, batch.drawn)
+    each = (
+        f"{more:,} run {least + 1} times, {batch.drawn - more:,} run {least} times" if more else f"each {least} times"
+    )
+    return f", in {batch.num_simulations:,} simulations: {each}"
 
 
 def _counted(number: int) -> str:

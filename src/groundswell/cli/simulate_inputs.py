@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import date
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from groundswell.cli.catalogued import catalogue_of, is_there, text_of
 from groundswell.cli.prompts import as_unicode, read_text
@@ -15,6 +16,7 @@ from groundswell.errors import SettingsError
 if TYPE_CHECKING:
     import msgspec
 
+    from groundswell.experiments.simulations.catalogue import Catalogue
     from groundswell.experiments.simulations.entities import Entity, EntityType
     from groundswell.experiments.simulations.questions import Questionnaire
 
@@ -95,6 +97,11 @@ def _listed(path: Path) -> list[str] | None:
         raise SettingsError(f"--entities {path}: this is not JSON: {error}") from error
     if isinstance(found, dict) and "entity_ids" in found:
         found = found["entity_ids"]
+    for name, held in found.items() if isinstance(found, dict) else ():
+        if isinstance(held, list) and held and all(isinstance(each, str) for each in held):
+            raise SettingsError(
+                f"--entities {path}: {name!r} is no field; ids are given as entity_ids, or as a bare list"
+            )
     if not (isinstance(found, list) and found and any(isinstance(each, str) for each in found)):
         return None
     if not all(isinstance(each, str) for each in found):
@@ -103,14 +110,39 @@ def _listed(path: Path) -> list[str] | None:
 
 
 def _stored(ids: Sequence[str], store: str) -> list[Entity]:
+    """Entities by their ids; that of a type stands for all its entities."""
     advice = "`groundswell entities list` shows those there are; a file of whole entities will do too"
     if not is_there(store):
         raise SettingsError(f"--entities: there is no store {store}, so there are no entities in it; {advice}")
     with catalogue_of(store) as catalogue:
+        taken = catalogue.taken(ids)
+        types = catalogue.types_by_id([id_ for id_ in ids if id_ not in taken])
+        meant: list[str] = []
+        for id_ in ids:
+            meant += _members(catalogue, id_) if id_ in types else [id_]
         try:
-            return catalogue.cast(ids)
+            return catalogue.cast(meant)
         except SettingsError as error:
-            raise SettingsError(f"{error}: {advice}", field="entity_ids") from error
+            near = _near_types(catalogue, [id_ for id_ in ids if id_ not in taken and id_ not in types])
+            raise SettingsError(f"{error}{near}: {advice}", field="entity_ids") from error
+
+
+def _members(catalogue: Catalogue, type_: str) -> list[str]:
+    found = [entity.id for entity in catalogue.entities(entity_type_id=type_)]
+    if not found:
+        raise SettingsError(
+            f"--entities {type_}: this entity type has no entities yet: groundswell entities sample --type {type_}"
+        )
+    return found
+
+
+def _near_types(catalogue: Catalogue, missing: Sequence[str]) -> str:
+    """Entity types whose ids are much like those that are missing."""
+    known = [kind.id for kind in catalogue.types()]
+    near = dict.fromkeys(each for id_ in missing for each in get_close_matches(id_, known, 1))
+    if not near:
+        return ""
+    return f"; there {'is an entity type' if len(near) == 1 else 'are entity types'} {', '.join(map(repr, near))}"
 
 
 def read_attributes(given: Sequence[str], entities: Sequence[Entity]) -> list[str]:
@@ -124,8 +156,11 @@ def read_questions(path: Path) -> Questionnaire:
     """A questionnaire: a list of questions, or an object that has them."""
     import msgspec
 
-    from groundswell.experiments.simulations.questions import Question, Questionnaire
+    from groundswell.experiments.simulations.questions import Kind, Question, Questionnaire
+    from groundswell.experiments.simulations.wording import plain
 
+    if not path.exists():
+        raise SettingsError(f"--questions {path}: there is no such file")
     text = read_text(path, "--questions")
     try:
         found = msgspec.json.decode(text)
@@ -135,7 +170,9 @@ def read_questions(path: Path) -> Questionnaire:
         for question in found["questions"] if isinstance(found.get("questions"), list) else ():
             _check_fields(question, Question)
         return msgspec.convert(found, Questionnaire)
-    except (msgspec.DecodeError, msgspec.ValidationError, SettingsError) as error:
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"--questions {path}: {plain(error, {'type': get_args(Kind)})}") from error
+    except (msgspec.DecodeError, SettingsError) as error:
         raise SettingsError(f"--questions {path}: {error}") from error
 
 

@@ -47,8 +47,8 @@ class SimulateFlags(RunFlags):
         str | None,
         typer.Option(
             metavar="IDS|FILE",
-            help="Who may take part: ids with commas between them, a JSON file with a list of ids, or a JSON or CSV "
-            "file of whole entities.",
+            help="Who may take part: ids with commas between them, where that of an entity type stands for all its "
+            "entities; a JSON file with a list of ids; or a JSON or CSV file of whole entities.",
             show_default=False,
             rich_help_panel=WHO,
         ),
@@ -188,7 +188,7 @@ class SimulateFlags(RunFlags):
             "--out",
             "-o",
             metavar="FOLDER",
-            help="Where the files go: tables, figures, transcripts. (results/NAME.)",
+            help="Where the files go: tables, figures, transcripts. (A folder of results/ called after the batch.)",
             show_default=False,
         ),
     ] = None

@@ -163,6 +163,15 @@ def test_an_attribute_that_is_called_much_like_a_column_comes_back() -> None:
     assert read_csv(write_csv([given]), "x.csv", {}).entities == [given]
 
 
+def test_a_dimension_of_an_unknown_type_is_told_what_there_are() -> None:
+    text = '{"name": "T", "dimensions": [{"name": "a", "type": "integer"}]}'
+    with pytest.raises(SettingsError) as refused:
+        read_type(text, "t.json")
+    assert str(refused.value) == (
+        "t.json: dimensions[0].type: 'integer' is not known; there are boolean, categorical, int, float, text"
+    )
+
+
 def test_a_table_has_one_row_for_each_entity() -> None:
     found = write_csv([Entity("a", "Ann", "Two\nlines", {"age": 3, "ok": True}), Entity("b", "=Bob", model="m")])
     rows = list(csv.reader(io.StringIO(found, newline="")))
@@ -258,8 +267,8 @@ def test_what_is_wrong_with_a_table_is_said_with_its_place(text: str, message: s
         ('{"entities": {}}', "x.json: entities: must be a list"),
         ('[{"name": "A"}, 3]', r"x.json: entities\[1\]: must be an object"),
         ('[{"name": "A", "atributes": {}}]', r"x.json: entities\[0\]: 'atributes' is no field"),
-        ('[{"name": 3}]', r"x.json: entities\[0\]: Expected `str`, got `int` - at `\$.name`"),
-        ('[{"name": "A", "attributes": {"x": null}}]', r"x.json: entities\[0\]: Expected .* got `null`"),
+        ('[{"name": 3}]', r"x.json: entities\[0\]: name: must be text, and is a whole number"),
+        ('[{"name": "A", "attributes": {"x": null}}]', r"x.json: entities\[0\]: attributes.*: must be .*, and is null"),
         ('[{"name": "A", "id": "/etc"}]', r"x.json: entities\[0\]: id '/etc'"),
         (
             '{"entity_types": [{"name": "A", "dimensions": [{"name": "d", "type": "boolean", "true_share": 1}]}]}',

@@ -69,11 +69,12 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def _check_counts(self) -> None:
         count, size = len(self.entities), self.interaction_size
-        if not 1 <= size <= min(count, MOST_TOGETHER):
-            most = (
-                f"at most {MOST_TOGETHER} can talk together" if size > MOST_TOGETHER else f"{count} entities are given"
+        most = min(count, MOST_TOGETHER)
+        if not 1 <= size <= most:
+            why = f": {count} {'entity is' if count == 1 else 'entities are'} given" if count == most else ""
+            raise SettingsError(
+                f"interaction_size {size}: must be at least 1 and at most {most}{why}", field="interaction_size"
             )
-            raise SettingsError(f"interaction_size {size}: must be at least 1, and {most}", field="interaction_size")
         if self.replicates < 1:
             raise SettingsError(f"replicates {self.replicates}: must be at least 1", field="replicates")
         if not 1 <= self.num_simulations <= MOST_SIMULATIONS:
@@ -97,10 +98,11 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
         count, size, most = len(self.entities), self.interaction_size, self.combinations
         each = "" if self.replicates == 1 else f", each {self.replicates} times"
         needed = -(-self.num_simulations // most)
+        entities = "1 entity has" if count == 1 else f"{count} entities have"
+        combinations = "1 different combination" if most == 1 else f"{most} different combinations"
         return SettingsError(
-            f"num_simulations {self.num_simulations}: {count} entities have only {most} different combinations of "
-            f"{size}{each}; ask for at most {most * self.replicates}, or set replicates to {needed} to run each "
-            "combination several times",
+            f"num_simulations {self.num_simulations}: {entities} only {combinations} of {size}{each}; ask for at most "
+            f"{most * self.replicates}, or set replicates to {needed} to run each combination several times",
             field="num_simulations",
         )
 

@@ -11,13 +11,21 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.catalogue import Catalogue, new_entity_id, new_type_id
-from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType, Value
+from groundswell.experiments.simulations.entities import (
+    Dimension,
+    DimensionType,
+    Distribution,
+    Entity,
+    EntityType,
+    Value,
+)
+from groundswell.experiments.simulations.wording import plain
 from groundswell.store.export import guarded
 
 T = TypeVar("T")
@@ -38,6 +46,7 @@ MISTAKEN = {
     "name": "name",
 }
 """Columns that are most likely one of ours, by their letters. As attributes they have the prefix."""
+OPTIONS = {"type": get_args(DimensionType), "distribution": get_args(Distribution)}
 MOST_TOLD = 5
 """So many bad rows are told of; of the rest, how many there are."""
 
@@ -168,7 +177,7 @@ def _made(given: dict[str, Any], wanted: type[T], where: str) -> T:
     except SettingsError as error:
         raise SettingsError(f"{where}: {error}", field=error.field) from error
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{where}: {error}") from error
+        raise SettingsError(f"{where}: {plain(error, OPTIONS)}") from error
 
 
 def _refuse_unknown(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:

@@ -88,8 +88,9 @@ class Questionnaire(msgspec.Struct, frozen=True, omit_defaults=True):
                 f"questions: {len(self.questions)} given; there must be 1 to {MOST_QUESTIONS}", field="questions"
             )
         ids = [question.id for question in self.questions]
-        if len(set(ids)) < len(ids):
-            raise SettingsError("questions: two have the same id", field="questions")
+        twice = next((each for each in ids if ids.count(each) > 1), None)
+        if twice is not None:
+            raise SettingsError(f"questions: two have the id {twice!r}", field="questions")
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
