@@ -49,6 +49,11 @@ addEventListener('load', () => {
     scroll: document.documentElement.scrollWidth,
     drawings: drawn.map(box => [box.width, box.height]),
     marks: [...document.querySelectorAll('.talk .message mark')].map(each => each.textContent),
+    names: [...document.querySelectorAll('th.name')].map(each => {
+      const words = document.createRange();
+      words.selectNodeContents(each);
+      return [each.textContent, words.getBoundingClientRect().height];
+    }),
     ground: getComputedStyle(document.body).backgroundColor,
   }), '*');
 });
@@ -83,11 +88,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(tmp_path_factory.mktemp("report"), told(games, waves=waves, title="t" * 200)).page
 
 
-def looked_at(report: Path, tmp_path: Path, width: int, *options: str) -> dict[str, Any]:
+def looked_at(report: Path, tmp_path: Path, width: int, *options: str, policy: str = POLICY) -> dict[str, Any]:
     """What a copy of the page, which is let run a script, says of itself in a window of this width."""
     text = report.read_text()
-    assert POLICY in text
-    opened = text.replace(POLICY, "default-src 'self' 'unsafe-inline'").replace("</head>", f"{LOOK}</head>")
+    assert policy in text
+    opened = text.replace(policy, "default-src 'self' 'unsafe-inline'").replace("</head>", f"{LOOK}</head>")
     (tmp_path / "copy.html").write_text(opened)
     (tmp_path / "around.html").write_text(AROUND.format(width=width))
     size = f"--window-size={max(width, 500) + 50},1000"

@@ -11,7 +11,7 @@ import pytest
 from groundswell.experiments.simulations import transcripts
 from groundswell.experiments.simulations.batch import Batch, Single
 from groundswell.experiments.simulations.entities import Entity
-from groundswell.experiments.simulations.questions import Answer
+from groundswell.experiments.simulations.questions import Answer, Question, Questionnaire
 from groundswell.experiments.simulations.reading import Readings
 from groundswell.experiments.simulations.simulation import Line, Rules, Simulation, Talked
 from groundswell.experiments.simulations.transcripts import write_transcripts
@@ -20,12 +20,14 @@ from groundswell.store.journal import Store
 from tests.experiments.simulations.finished import plant_batch, plant_single
 
 NASTY = "</p><script>alert('x')</script><img src=x onerror=alert(1)> & \x1b[31mred \u202eleft"
-PEOPLE = (Entity("ann", "Ann <b>"), Entity("bob", "Bob"))
-BATCH = Batch(f"about {NASTY[:30]}", NASTY, PEOPLE, 2, 1, Rules("emulated/a"), NASTY, order="given")
+PEOPLE = (Entity("ann", "Ann <b>", attributes={"motto": NASTY, "rich": True}), Entity("bob", "Bob", "A <baker>."))
+SHEET = Questionnaire((Question("why", NASTY), Question("sure", "Are you <sure>?", "scale")), before=True)
+RULES = Rules("emulated/a", questionnaire=SHEET)
+BATCH = Batch(f"about {NASTY[:30]}", NASTY, PEOPLE, 2, 1, RULES, NASTY, order="given")
 TALKED = Talked(
     (Line(0, 1, 1, NASTY, NASTY, cut=True), Line(1, 1, 1, "fine", overrun=True)),
     1,
-    (Answer(0, "why", NASTY), Answer(1, "why", None, "is <empty>", before=True)),
+    (Answer(1, "why", None, "is <empty>", before=True), Answer(0, "why", NASTY), Answer(0, "sure", 3)),
 )
 
 
@@ -36,6 +38,9 @@ class Elements(HTMLParser):
         super().__init__()
         self.tags: set[str] = set()
         self.attributes: set[str] = set()
+        self.links: list[str | None] = []
+        self.ids: list[str | None] = []
+        self.rows: list[list[str]] = []
         self.text = ""
         self.feed(page)
         self.close()
@@ -43,9 +48,17 @@ class Elements(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
+        self.links += [value for name, value in attrs if name == "href"]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("th", "td"):
+            self.rows[-1].append("")
 
     def handle_data(self, data: str) -> None:
         self.text += data
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
 
 
 def page_of(path: Path, what: Batch | Single, came: Talked | Fault | None) -> tuple[str, int]:
@@ -60,12 +73,13 @@ def test_everything_is_text_whatever_it_says(tmp_path: Path) -> None:
     page, count = page_of(tmp_path / "s.db", BATCH, TALKED)
     found = Elements(page)
     assert count == 1
-    assert not found.tags & {"script", "img", "iframe", "a", "link", "form"}
-    assert not {name for name in found.attributes if name.startswith("on")} | (found.attributes & {"src", "href"})
+    assert not found.tags & {"script", "img", "iframe", "link", "form"}
+    assert not {name for name in found.attributes if name.startswith("on")} | (found.attributes & {"src"})
+    assert found.links == [f"#{id_}" for id_ in found.ids]
     assert "\x1b" not in page
     assert "\u202e" not in page
     shown = NASTY.replace("\x1b", "\\x1b").replace("\u202e", "\\u202e")
-    assert found.text.count(shown) == 5  # context, description, speech, thought and answer
+    assert found.text.count(shown) == 7  # context, description, speech, thought, answer, question and attribute
     assert "Ann <b>" in found.text
     assert "default-src 'none'" in page
 
@@ -74,14 +88,25 @@ def test_what_became_of_a_line_and_of_an_answer_is_told(tmp_path: Path) -> None:
     text = Elements(page_of(tmp_path / "s.db", BATCH, TALKED)[0]).text
     assert "(cut off)" in text
     assert "(went on to speak for others)" in text
-    assert "why (before)" in text
     assert "no answer: is <empty>" in text
+
+
+def test_who_speaks_is_told_and_answers_are_a_table(tmp_path: Path) -> None:
+    page = Elements(page_of(tmp_path / "s.db", BATCH, TALKED)[0])
+    assert "; rich: true" in page.text
+    assert "Bob A <baker>." in page.text
+    [asked, times, ann, bob] = [[cell.strip() for cell in row] for row in page.rows]
+    assert [asked[0], asked[1][:3], asked[2]] == ["", "why", "sureAre you <sure>?"]
+    assert times == ["", "before", "after", "before", "after"]
+    assert [ann[0], ann[1], ann[2][:4], *ann[3:]] == ["Ann <b>", "", "</p>", "", "3"]
+    assert bob == ["Bob", "no answer: is <empty>", "", "", ""]
 
 
 def test_a_simulation_that_is_missing_says_why(tmp_path: Path) -> None:
     text = Elements(page_of(tmp_path / "s.db", BATCH, Fault(FaultKind.TIMEOUT, "too <late>"))[0]).text
     assert "timeout: too <late>" in text
-    assert "1: ann, bob" in text
+    assert "1: Ann <b>, Bob" in text
+    assert "failed" in text
 
 
 def test_a_talk_on_its_own(tmp_path: Path) -> None:
