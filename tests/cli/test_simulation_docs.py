@@ -33,7 +33,7 @@ def commands() -> list[str]:
 
 
 def test_what_is_shown_is_what_is_printed(cli: CommandLine) -> None:
-    (command,) = [line for line in commands() if "emulated/keeper" in line]
+    (command,) = [line for line in commands() if "emulated/" in line]
     done = cli(*shlex.split(command)[1:])
     assert SHOWN.strip() in done.stdout
     (announced,) = re.findall(r"it says `(.*?)`", GUIDE)
@@ -55,15 +55,26 @@ def test_every_command_is_one_that_there_is(command: str, cli: CommandLine) -> N
 
 
 def test_people_drawn_from_a_template_talk(cli: CommandLine) -> None:
-    (block,) = [block for block in SHELL if "entities sample" in block]
+    (block,) = [block for block in SHELL if "entities export" in block]
     *made, command = block.splitlines()
     for each in made:
         cli(*shlex.split(each)[1:])
     assert cli.json(*shlex.split(command)[1:])["trials"] == {"planned": 10, "usable": 10, "missing": 0}
 
 
+def test_the_original_command_works_with_what_is_made_for_it(cli: CommandLine) -> None:
+    (block,) = [block for block in SHELL if "run_batch_simulation.py" in block]
+    sample, echo, command = map(shlex.split, block.splitlines())
+    cli(*sample[1:])
+    assert (echo[0], echo[2:]) == ("echo", [">", "entity_ids.json"])
+    Path("entity_ids.json").write_text(echo[1])
+    assert command[:2] == ["python3", "examples/run_batch_simulation.py"]
+    done = cli.json("simulate", *command[2:], "--model", "emulated/gpt-4o-mini")
+    assert done["trials"] == {"planned": 3, "usable": 3, "missing": 0}
+
+
 def test_one_that_has_ended_goes_on_as_shown(cli: CommandLine) -> None:
-    (command,) = [line for line in commands() if "emulated/keeper" in line]
+    (command,) = [line for line in commands() if "emulated/" in line]
     found = cli.json(*shlex.split(command)[1:])
     (going_on,) = [line for block in SHELL for line in block.splitlines() if "--continue" in line]
     done = cli.json(*shlex.split(going_on.replace("sim-RUN-1", f"sim-{found['run_id']}-1"))[1:])
