@@ -79,11 +79,22 @@ def test_what_makes_groups_is_what_is_said() -> None:
 
 
 def test_people_drawn_from_a_template_talk(cli: CommandLine) -> None:
-    (block,) = [block for block in SHELL if "entities sample" in block]
+    (block,) = [block for block in SHELL if "entities export" in block]
     *made, command = block.splitlines()
     for each in made:
         cli(*shlex.split(each)[1:])
     assert cli.json(*shlex.split(command)[1:])["trials"] == {"planned": 10, "usable": 10, "missing": 0}
+
+
+def test_the_original_command_works_with_what_is_made_for_it(cli: CommandLine) -> None:
+    (block,) = [block for block in SHELL if "run_batch_simulation.py" in block]
+    sample, echo, command = map(shlex.split, block.splitlines())
+    cli(*sample[1:])
+    assert (echo[0], echo[2:]) == ("echo", [">", "entity_ids.json"])
+    Path("entity_ids.json").write_text(echo[1])
+    assert command[:2] == ["python3", "examples/run_batch_simulation.py"]
+    done = cli.json("simulate", *command[2:], "--model", "emulated/gpt-4o-mini")
+    assert done["trials"] == {"planned": 3, "usable": 3, "missing": 0}
 
 
 def test_one_that_has_ended_goes_on_as_shown(cli: CommandLine) -> None:
