@@ -32,7 +32,7 @@ SHORT = 50
 class Services:
     """One server's own.
 
-    What is quick is read on the loop itself: while the engine is busy, a thread would wait for its turn again and again.
+    What is quick is read on the loop itself: while the engine is busy, a thread would wait for its turn many times.
     """
 
     def __init__(self, settings: ServerSettings, background: Background) -> None:
