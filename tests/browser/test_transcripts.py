@@ -39,7 +39,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for each in SHEET.questions
         for before in (True, False)
     ]
-    came = [Talked(lines, 1, tuple(answers)), Fault(FaultKind.TIMEOUT, "e" * 300), Talked(lines, 1)]
+    came: list[Talked | Fault | None] = [
+        Talked(lines, 1, tuple(answers)),
+        Fault(FaultKind.TIMEOUT, "e" * 300),
+        Talked(lines, 1),
+    ]
     record = plant_batch(folder / "s.db", batch, came)
     store = Store(folder / "s.db")
     with (folder / "transcripts.html").open("wb") as out:

@@ -236,7 +236,8 @@ def test_a_client_that_goes_away_leaves_no_stream(api: Api) -> None:
     gate = gated("away")
     id_ = api.create(model="scripted/waits-away")
     with httpx.stream("GET", f"{api.server.url}/api/batch-simulations/{id_}/events") as response:
-        next(response.iter_lines())
+        lines = response.iter_lines()  # held: the stream is closed with it
+        next(lines)
         assert api.server.services.streams == 1
     while api.server.services.streams:  # the batch has not ended: only that the client left can end the stream
         api("GET", "/health")
