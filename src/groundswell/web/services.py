@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HEAVY_AT_ONCE = 4
+HEAVY_AT_ONCE = 2
 """Threads for what takes long: exports, large batches, estimates. Other requests must not wait for them."""
 
 SHORT = 50

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from functools import lru_cache
 
 import msgspec
 
@@ -90,6 +91,7 @@ def _check_token(token: str) -> None:
         )
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Whether a name or an address is this machine's own."""
     if host.lower() == "localhost":

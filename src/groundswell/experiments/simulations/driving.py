@@ -30,7 +30,7 @@ from groundswell.program.trial import Trial, program
 
 SHORTEST = 10
 """The tokens of a short utterance, for estimates."""
-ENOUGH = 20
+ENOUGH = 8
 """So many simulations of a batch are rehearsed: a client of the API waits for it."""
 MOST_LETTERS = 100_000_000
 MOST_OF_ONE = 500_000_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
@@ -263,6 +264,7 @@ def batch_status(record: RunRecord, state: Status, planned: int) -> BatchStatus:
     return "completed" if usable >= planned else "partial" if usable else "failed"
 
 
+@lru_cache(maxsize=4096)
 def timestamp(at: float) -> str:
     """Unix time as the API writes it: in UTC, to the second."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
