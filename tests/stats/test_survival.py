@@ -79,6 +79,11 @@ def test_who_is_last_seen_at_a_time_was_still_watched_at_it() -> None:
     assert curve({2: 1}, {2: 1, 1: 5})[0].at_risk == 2
 
 
+def test_rounding_adds_no_degree_of_freedom() -> None:
+    """By hand: one of one ended where 4/22 were expected, with a variance of 0.14876: chi-square 4.5 at one degree."""
+    assert logrank([({1: 1}, {}), ({1: 3, 2: 6}, {1: 6, 2: 6})]) == pytest.approx(0.0338948535, abs=1e-9)
+
+
 @given(st.lists(LIVES, min_size=2, max_size=4))
 @settings(max_examples=60)
 def test_the_test_is_that_of_statsmodels_and_knows_no_order(groups: list[Lives]) -> None:

@@ -11,6 +11,8 @@ import msgspec
 from groundswell.stats.rates import quantile, worth
 
 Counts = Mapping[int, int]
+ROUNDING = 1e-9
+"""What is less than this share of the largest is 0 but for rounding."""
 
 
 class Lives(NamedTuple):
@@ -90,9 +92,9 @@ def logrank(groups: Sequence[tuple[Counts, Counts]]) -> float:
         if n > 1:
             spread += d * (n - d) / (n - 1) * (np.diag(share) - np.outer(share, share))
     # The surpluses sum to 0: the last says nothing that the others do not.
-    inverse = np.linalg.pinv(spread[:-1, :-1], hermitian=True)
-    statistic = float(surplus[:-1] @ inverse @ surplus[:-1])
-    freedom = int(np.linalg.matrix_rank(spread, hermitian=True))
+    spread = spread[:-1, :-1]
+    statistic = float(surplus[:-1] @ np.linalg.pinv(spread, rcond=ROUNDING, hermitian=True) @ surplus[:-1])
+    freedom = int(np.linalg.matrix_rank(spread, tol=ROUNDING * spread.max(initial=0.0), hermitian=True))
     return float(chdtrc(freedom, max(0.0, statistic))) if freedom else 1.0
 
 
