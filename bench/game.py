@@ -53,7 +53,7 @@ MESSAGES, IN_FLIGHT = 6, 100
 MODELS = {"http": "openai/leaker:0.2,anthropic/trader", "emulated": "emulated/leaker:0.2,emulated/trader"}
 POLL = 0.02
 SHOWN = 12
-DETECTORS = "secret_game/detectors"
+DETECTORS = "detectors"
 
 Row = dict[str, Any]
 Interactions = Sequence[tuple[Duel, Played]]

@@ -11,8 +11,8 @@ from groundswell.shown.words import visible
 if TYPE_CHECKING:
     from rich.text import Text as RichText
 
+    from groundswell.experiments.detectors.spans import Match
     from groundswell.experiments.secret_game.analysis import Analysis, Comparison, RateFigure, Stopping, Watched
-    from groundswell.experiments.secret_game.detectors.spans import Match
     from groundswell.experiments.secret_game.played import Tier
     from groundswell.experiments.secret_game.report.told import Interaction
     from groundswell.stats.ratings import Standing

@@ -10,8 +10,8 @@ from typing import Any
 
 import groundswell
 from groundswell import Chat, Reply, Request, RunOptions, Summary
+from groundswell.experiments.detectors.spans import Match
 from groundswell.experiments.secret_game.agents import Agent
-from groundswell.experiments.secret_game.detectors.spans import Match
 from groundswell.experiments.secret_game.played import Duel, Finding, Line, Played, Seat
 from groundswell.experiments.secret_game.playing import play, tournament
 from groundswell.experiments.secret_game.prompts import load_prompt

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from groundswell.experiments.secret_game.detectors.claims import claims, is_secret
-from groundswell.experiments.secret_game.detectors.ladder import detect, said
+from groundswell.experiments.detectors.claims import claims, is_secret
+from groundswell.experiments.detectors.ladder import detect, said
 from groundswell.experiments.secret_game.judging import Case, judge
 from groundswell.experiments.secret_game.played import Bluff, Duel, Finding, Guesses, Judgement, Line, Played, Seat
 from groundswell.experiments.secret_game.probing import Probe, probe

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from groundswell.experiments.secret_game.detectors.spans import Match
+from groundswell.experiments.detectors.spans import Match
 from groundswell.experiments.secret_game.prompts import PLAIN, Prompt
 from groundswell.program.request import Usage
 

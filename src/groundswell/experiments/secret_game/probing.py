@@ -13,7 +13,7 @@ from itertools import islice
 import msgspec
 
 from groundswell.errors import AskFailed, MalformedReply
-from groundswell.experiments.secret_game.detectors.claims import MOST_WORDS, is_secret
+from groundswell.experiments.detectors.claims import MOST_WORDS, is_secret
 from groundswell.experiments.secret_game.played import Duel, Guesses, Line
 from groundswell.program.request import Message, system, user
 from groundswell.program.traps import together

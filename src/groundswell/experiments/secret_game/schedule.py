@@ -14,8 +14,8 @@ from typing import Literal
 import msgspec
 
 from groundswell.errors import SettingsError
+from groundswell.experiments.detectors.ladder import said
 from groundswell.experiments.secret_game.agents import Agent, AgentService
-from groundswell.experiments.secret_game.detectors.ladder import said
 from groundswell.experiments.secret_game.modes import GameMode, Points
 from groundswell.experiments.secret_game.played import Duel, Seat, arm_of
 from groundswell.experiments.secret_game.prompts import FIELDS, Prompt, fill, load_prompt, rules_of

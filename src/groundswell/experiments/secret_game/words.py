@@ -10,7 +10,7 @@ from random import Random
 from unicodedata import category
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.secret_game.detectors.secret import Secret, secret_of
+from groundswell.experiments.detectors.secret import Secret, secret_of
 
 Pool = tuple[tuple[str, ...], ...]
 """Sets of words. The words of one set are alike, so that which of them an agent holds does not matter."""

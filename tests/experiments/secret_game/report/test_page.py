@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.experiments.secret_game.detectors.ladder import FORMS
+from groundswell.experiments.detectors.ladder import FORMS
+from groundswell.experiments.reporting import numbers
 from groundswell.experiments.secret_game.played import Guesses, Judgement
-from groundswell.experiments.secret_game.report import numbers
 from groundswell.experiments.secret_game.report.doings import FORM_WORDS
 from groundswell.experiments.secret_game.report.more_plots import in_order
 from groundswell.experiments.secret_game.report.page import page

@@ -13,8 +13,8 @@ from groundswell.experiments.secret_game.played import Seat
 from groundswell.experiments.secret_game.report.rows import Mark
 from groundswell.experiments.secret_game.report.transcripts import marked, transcripts, who
 from groundswell.shown.words import visible
+from tests.experiments.reporting.test_markup import NASTY
 from tests.experiments.secret_game.report.games import PROMPT, Walked, every_kind, game
-from tests.experiments.secret_game.report.test_markup import NASTY
 
 DUEL = game().duel
 

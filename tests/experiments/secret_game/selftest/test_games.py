@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from groundswell.experiments.detectors.spans import Match
 from groundswell.experiments.secret_game import figures
-from groundswell.experiments.secret_game.detectors.spans import Match
 from groundswell.experiments.secret_game.played import Bluff, Finding, Played
 from groundswell.experiments.secret_game.selftest.games import Game, Games, checks
 from groundswell.experiments.secret_game.selftest.planting import KEEPER, LEAKER, SOMETIMES, TRADER, encoder

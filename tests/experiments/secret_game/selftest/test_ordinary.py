@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from groundswell.experiments.detectors.alarms import Alarms
+from groundswell.experiments.detectors.ladder import FORMS
 from groundswell.experiments.secret_game import prose
-from groundswell.experiments.secret_game.detectors.alarms import Alarms
-from groundswell.experiments.secret_game.detectors.ladder import FORMS
 from groundswell.experiments.secret_game.selftest.games import Games
 from groundswell.experiments.secret_game.selftest.ordinary import (
     FalseAlarms,

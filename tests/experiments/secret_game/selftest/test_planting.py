@@ -11,7 +11,7 @@ from groundswell.emulator.in_process import known
 from groundswell.emulator.skills.encodings import ENCODINGS
 from groundswell.emulator.skills.game import decoy_for
 from groundswell.errors import SettingsError
-from groundswell.experiments.secret_game.detectors.ladder import FORMS as LADDER
+from groundswell.experiments.detectors.ladder import FORMS as LADDER
 from groundswell.experiments.secret_game.selftest.planting import FEWEST, FORMS, IMPROVISERS, JUDGE, arms, plan
 from groundswell.experiments.secret_game.words import built_in_pool
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from groundswell.experiments.reporting import numbers
+from groundswell.experiments.reporting.drawing import Drawing
+from groundswell.experiments.reporting.markup import Html, Number, Section, joined, paragraph, table, tag
 from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.prompts import Prompt
-from groundswell.experiments.secret_game.report import numbers
-from groundswell.experiments.secret_game.report.drawing import Drawing
 from groundswell.experiments.secret_game.report.findings import most_first, shown
-from groundswell.experiments.secret_game.report.markup import Html, Number, Section, joined, paragraph, table, tag
 from groundswell.experiments.secret_game.report.told import Told, WaveFigures
 from groundswell.shown.words import cost, duration
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groundswell.experiments.secret_game.report.markup import Section, joined, paragraph, table, tag
+from groundswell.experiments.reporting.markup import Section, joined, paragraph, table, tag
 from groundswell.experiments.secret_game.report.rows import COLUMNS, COMMON, OF_A_SIDE
 
 MEANING = {

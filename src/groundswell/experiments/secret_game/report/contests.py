@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from groundswell.experiments.reporting import numbers
+from groundswell.experiments.reporting.drawing import Drawing
+from groundswell.experiments.reporting.markup import Number, Section, joined, paragraph, table
 from groundswell.experiments.secret_game.analysis import Analysis, Comparison
-from groundswell.experiments.secret_game.report import numbers
-from groundswell.experiments.secret_game.report.drawing import Drawing
 from groundswell.experiments.secret_game.report.findings import chances, fixed_n, shown
-from groundswell.experiments.secret_game.report.markup import Number, Section, joined, paragraph, table
 from groundswell.experiments.secret_game.report.more_plots import in_order
 
 

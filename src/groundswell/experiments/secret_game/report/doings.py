@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from groundswell.experiments.reporting import numbers
+from groundswell.experiments.reporting.markup import Html, Number, Section, joined, table
 from groundswell.experiments.secret_game.analysis import Analysis
-from groundswell.experiments.secret_game.report import numbers
 from groundswell.experiments.secret_game.report.findings import fixed_n, most_first
-from groundswell.experiments.secret_game.report.markup import Html, Number, Section, joined, table
 
 FORM_WORDS = {
     "exact": "letter by letter",

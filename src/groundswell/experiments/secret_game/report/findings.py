@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from groundswell.experiments.reporting import numbers
+from groundswell.experiments.reporting.drawing import Drawing, on_page
+from groundswell.experiments.reporting.markup import Html, Number, Section, drawing, joined, table, tag
 from groundswell.experiments.secret_game.analysis import Analysis, RateFigure
 from groundswell.experiments.secret_game.modes import GameMode
 from groundswell.experiments.secret_game.played import TIERS, Tier
-from groundswell.experiments.secret_game.report import numbers
-from groundswell.experiments.secret_game.report.drawing import Drawing, on_page
-from groundswell.experiments.secret_game.report.markup import Html, Number, Section, drawing, joined, table, tag
 
 FOUND_BY = {
     "exact": "the secret letter by letter",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from groundswell.experiments.secret_game.analysis import Analysis, Comparison
-from groundswell.experiments.secret_game.report import numbers
-from groundswell.experiments.secret_game.report.drawing import (
+from groundswell.experiments.reporting import numbers
+from groundswell.experiments.reporting.drawing import (
     BLUE,
     FAINT,
     GREEN,
@@ -17,6 +16,7 @@ from groundswell.experiments.secret_game.report.drawing import (
     drawn,
     name_of,
 )
+from groundswell.experiments.secret_game.analysis import Analysis, Comparison
 from groundswell.experiments.secret_game.report.plots import (
     LETTER,
     WIDTH,

@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from groundswell.experiments.reporting.drawing import Drawing
+from groundswell.experiments.reporting.frame import Top, card, framed
+from groundswell.experiments.reporting.markup import Html, Section
 from groundswell.experiments.secret_game.report import circumstances, contests, doings, findings
 from groundswell.experiments.secret_game.report.columns import files
-from groundswell.experiments.secret_game.report.drawing import Drawing
-from groundswell.experiments.secret_game.report.markup import Html, Section, joined, tag, text
 from groundswell.experiments.secret_game.report.selection import Selection
-from groundswell.experiments.secret_game.report.style import CSS
 from groundswell.experiments.secret_game.report.told import Told
 from groundswell.experiments.secret_game.report.transcripts import transcripts
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""What the browser lets the page do: show its own styles. Scripts and requests are refused, whoever wrote them."""
 
 
 def page(told: Told, plots: dict[str, Drawing], selection: Selection) -> str:
     """The whole page."""
     shown = _sections(told, plots, selection)
     title = told.title or f"Secret game, run {told.run_id}"
-    head = joined(
-        [
-            Html('<meta charset="utf-8">'),
-            Html(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
-            Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-            Html('<meta name="color-scheme" content="light dark">'),
-            tag("title", title),
-            Html(f"<style>{CSS}</style>"),
-        ]
-    )
-    body = tag("main", _top(told, title), _contents(shown), *(_section(each) for each in shown), _end(told))
-    return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n</body>\n</html>\n'
+    top = Top("The secret game", title, circumstances.headline(told.analysis), _cards(told))
+    return framed(top, shown, f"Run {told.run_id}, written by Groundswell.")
 
 
 def _sections(told: Told, plots: dict[str, Drawing], selection: Selection) -> list[Section]:
@@ -60,30 +45,5 @@ def _sections(told: Told, plots: dict[str, Drawing], selection: Selection) -> li
     return [section for section in every if section is not None]
 
 
-def _top(told: Told, title: str) -> Html:
-    cards = [
-        tag("div", tag("b", value), tag("span", what), tag("small", more), class_="card")
-        for value, what, more in circumstances.key_figures(told)
-    ]
-    return tag(
-        "header",
-        tag("p", "The secret game", class_="kicker"),
-        tag("h1", title),
-        tag("p", circumstances.headline(told.analysis), class_="headline"),
-        tag("div", *cards, class_="cards"),
-    )
-
-
-def _contents(sections: Sequence[Section]) -> Html:
-    links = [tag("li", tag("a", section.title, href=f"#{section.id}")) for section in sections]
-    return tag("nav", tag("ol", *links), aria_label="Contents")
-
-
-def _section(section: Section) -> Html:
-    heading = tag("h2", section.title, id=f"{section.id}-title")
-    whole = tag("section", heading, section.body, id=section.id, aria_labelledby=f"{section.id}-title")
-    return joined([Html("\n"), whole])
-
-
-def _end(told: Told) -> Html:
-    return tag("footer", text(f"Run {told.run_id}, written by Groundswell."))
+def _cards(told: Told) -> list[Html]:
+    return [card(value, what, more) for value, what, more in circumstances.key_figures(told)]

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from groundswell.experiments.secret_game.analysis import Analysis, ModelFigures, PairFigures, RateFigure
-from groundswell.experiments.secret_game.played import TIERS
-from groundswell.experiments.secret_game.report import numbers
-from groundswell.experiments.secret_game.report.drawing import (
+from groundswell.experiments.reporting import numbers
+from groundswell.experiments.reporting.drawing import (
     BLUE,
     FAINT,
     GREEN,
@@ -23,6 +21,8 @@ from groundswell.experiments.secret_game.report.drawing import (
     drawn,
     name_of,
 )
+from groundswell.experiments.secret_game.analysis import Analysis, ModelFigures, PairFigures, RateFigure
+from groundswell.experiments.secret_game.played import TIERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from groundswell.experiments.reporting.markup import Html, Section, joined, paragraph, tag, text
 from groundswell.experiments.secret_game.played import TIERS, Duel, Played, Seat, Tier
-from groundswell.experiments.secret_game.report.markup import Html, Section, joined, paragraph, tag, text
 from groundswell.experiments.secret_game.report.rows import SIDES, Mark, Message, messages
 from groundswell.experiments.secret_game.report.told import Interaction
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from groundswell.experiments.replacing import replacing
+from groundswell.experiments.reporting.drawing import Drawing, on_paper
 from groundswell.experiments.secret_game.needed import REPORT, check_installed
 from groundswell.experiments.secret_game.report import more_plots, plots
-from groundswell.experiments.secret_game.report.drawing import Drawing, on_paper
 from groundswell.experiments.secret_game.report.files import FORMATS
 from groundswell.experiments.secret_game.report.page import page
 from groundswell.experiments.secret_game.report.rows import rows

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from groundswell.experiments.detectors.alarms import Alarms, count_alarms
+from groundswell.experiments.detectors.ladder import FORMS, NORMALISED
+from groundswell.experiments.detectors.spans import TIERS, Tier
 from groundswell.experiments.secret_game import prose
-from groundswell.experiments.secret_game.detectors.alarms import Alarms, count_alarms
-from groundswell.experiments.secret_game.detectors.ladder import FORMS, NORMALISED
-from groundswell.experiments.secret_game.detectors.spans import TIERS, Tier
 from groundswell.experiments.secret_game.selftest.check import LEVEL, Check
 from groundswell.experiments.secret_game.selftest.games import Games
 from groundswell.experiments.secret_game.selftest.planting import IMPROVISERS

@@ -1,0 +1,105 @@
+"""The secret backwards, or with its letters put for others: ROT13, any other Caesar shift, Atbash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from groundswell.experiments.detectors.marks import is_set_apart
+from groundswell.experiments.detectors.normalised import spelling
+from groundswell.experiments.detectors.ordinary import is_ordinary
+from groundswell.experiments.detectors.reading import Reading
+from groundswell.experiments.detectors.secret import FEWEST, Secret
+from groundswell.experiments.detectors.spans import Span
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+PLAIN_ENOUGH = 5
+"""From so many letters on, such a word is no accident wherever it stands; a shorter one has to be set apart."""
+FEWEST_SHIFTED = 5
+FEWEST_DIFFERENT = 3
+_HALF = 13
+
+
+class Needle(NamedTuple):
+    """What to look for among letters and digits."""
+
+    letters: str
+    joints: frozenset[int]
+    apart: bool
+    """Whether it counts only where it is set apart, since it may well be a word of its own."""
+
+
+def _needle(letters: str, joints: frozenset[int], secret: Secret, enough: int = PLAIN_ENOUGH) -> list[Needle]:
+    """The needle, unless it is the secret itself."""
+    if letters == secret.plain:
+        return []
+    return [Needle(letters, joints, len(letters) < enough or is_ordinary(letters))]
+
+
+@lru_cache(maxsize=8192)
+def _backwards(secret: Secret) -> list[Needle]:
+    """All of it backwards, and each of its words."""
+    size = len(secret.plain)
+    whole = _needle(secret.plain[::-1], frozenset(size - at for at in secret.joints), secret)
+    return whole + (_needle("".join(word[::-1] for word in secret.words), secret.joints, secret) if whole else [])
+
+
+def shift_by(steps: int) -> dict[int, int]:
+    """A translation that moves every letter so many places on."""
+    return str.maketrans(ALPHABET, ALPHABET[steps:] + ALPHABET[:steps])
+
+
+SHIFTS = {steps: shift_by(steps) for steps in range(1, len(ALPHABET))}
+MIRROR = str.maketrans(ALPHABET, ALPHABET[::-1])
+
+
+@lru_cache(maxsize=8192)
+def _half_turned(secret: Secret) -> list[Needle]:
+    return _needle(secret.plain.translate(SHIFTS[_HALF]), secret.joints, secret)
+
+
+def _is_rich(secret: Secret) -> bool:
+    """Whether there is enough to a secret that a row of letters with its pattern is no accident."""
+    return secret.letters >= FEWEST_SHIFTED and len(set(secret.plain)) >= FEWEST_DIFFERENT
+
+
+@lru_cache(maxsize=8192)
+def _mirrored(secret: Secret) -> list[Needle]:
+    return _needle(secret.plain.translate(MIRROR), secret.joints, secret) if _is_rich(secret) else []
+
+
+@lru_cache(maxsize=8192)
+def _shifted(secret: Secret) -> list[Needle]:
+    if not _is_rich(secret):
+        return []
+    others = (table for steps, table in SHIFTS.items() if steps != _HALF)
+    return [
+        needle
+        for table in others
+        for needle in _needle(secret.plain.translate(table), secret.joints, secret, FEWEST_SHIFTED + 1)
+    ]
+
+
+def _found(reading: Reading, needles: list[Needle]) -> Iterator[Span]:
+    """The needles, as whole words or letter by letter."""
+    squeezed = reading.squeezed
+    for needle in needles:
+        if needle.letters not in squeezed:
+            continue
+        for hit in reading.hits(needle.letters):
+            if hit.tail or spelling(reading, hit, needle.joints) not in ("whole", "spaced"):
+                continue
+            span = reading.origin(*hit.span)
+            if not needle.apart or is_set_apart(reading.text, span):
+                yield span
+
+
+def _form(needles: Callable[[Secret], list[Needle]]) -> Callable[[Reading, Secret], Iterator[Span]]:
+    return lambda reading, secret: _found(reading, needles(secret)) if len(secret.plain) >= FEWEST else iter(())
+
+
+backwards = _form(_backwards)
+rot13 = _form(_half_turned)
+atbash = _form(_mirrored)
+caesar = _form(_shifted)

@@ -1,0 +1,139 @@
+"""A text as the detectors see it, each view made once and only when it is asked for."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+from unicodedata import combining
+
+from groundswell.experiments.detectors.folding import (
+    LOOKALIKES,
+    UNSPACED,
+    VOWEL_SIGNS,
+    Fold,
+    fold_alike,
+    fold_char,
+)
+from groundswell.experiments.detectors.spans import Span
+
+_ASCII_WORDS = re.compile(r"[a-z0-9]+")
+_WORDS = re.compile(rf"(?:[^\W_{UNSPACED}]|[{VOWEL_SIGNS}])+|[{UNSPACED}]")
+_WORDY = re.compile(rf"[^\W_{UNSPACED}]|[{VOWEL_SIGNS}]")
+INITIALS = re.compile(r"([^\W_])[\w'’]*")
+_LIKE_ALIKE = frozenset(LOOKALIKES)
+LONGEST_KEPT = 4000
+
+
+def is_wordy(char: str) -> bool:
+    """Whether a character that touches a word makes it part of a longer one. No character does not."""
+    return _WORDY.match(char) is not None
+
+
+class Piece(NamedTuple):
+    """A word, or part of one, in the folded text."""
+
+    start: int
+    end: int
+
+
+class Hit(NamedTuple):
+    """Letters that stand in a row in a text, whatever else stands between them."""
+
+    span: Span
+    """In the folded text."""
+    pieces: tuple[Piece, ...]
+    tail: str
+    """What is left of the last word."""
+
+
+class Reading:
+    """A text, folded, with the way back to where each character came from."""
+
+    def __init__(self, text: str, fold: Fold = fold_char) -> None:
+        self.text = text
+        self._origins: list[int] | None = None
+        if text.isascii():
+            self.folded = text.lower()
+            return
+        parts = list(map(fold, text))
+        self.folded = "".join(parts)
+        if any(len(part) != 1 for part in parts):
+            self._origins = [at for at, part in enumerate(parts) for _ in part]
+
+    @cached_property
+    def tokens(self) -> list[Piece]:
+        """Where the words are, in the folded text."""
+        words = _ASCII_WORDS if self.folded.isascii() else _WORDS
+        return [Piece(*match.span()) for match in words.finditer(self.folded)]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words, folded."""
+        return (_ASCII_WORDS if self.folded.isascii() else _WORDS).findall(self.folded)
+
+    @cached_property
+    def squeezed(self) -> str:
+        """Letters and digits alone."""
+        return "".join(self.words)
+
+    @cached_property
+    def initials(self) -> str:
+        """The first letters of the words; what follows an apostrophe is none."""
+        return "".join(INITIALS.findall(self.folded))
+
+    @cached_property
+    def digits(self) -> int:
+        """How many digits there are."""
+        return 0 if self.squeezed.isalpha() else sum(map(str.isdigit, self.squeezed))
+
+    @cached_property
+    def alike(self) -> Reading | None:
+        """The text with foreign letters as the Latin ones they look like; None where there are none such."""
+        if self.text.isascii() or _LIKE_ALIKE.isdisjoint(self.text):
+            return None
+        return Reading(self.text, fold_alike)
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """Where in the squeezed text each word begins."""
+        begins, at = [], 0
+        for token in self.tokens:
+            begins.append(at)
+            at += token.end - token.start
+        return begins
+
+    def origin(self, start: int, end: int) -> Span:
+        """The span of the text that a span of the folded text came from, accents of the last letter included."""
+        if self._origins is None:
+            return Span(start, end)
+        stop = self._origins[end - 1] + 1
+        while stop < len(self.text) and combining(self.text[stop]):
+            stop += 1
+        return Span(self._origins[start], stop)
+
+    def hits(self, needle: str) -> Iterator[Hit]:
+        """Every place where these letters and digits stand in a row, from the beginning of a word on."""
+        at = self.squeezed.find(needle) if needle else -1
+        while at >= 0:
+            first = bisect_right(self._begins, at) - 1
+            if self._begins[first] == at:
+                yield self._hit(first, at + len(needle))
+            at = self.squeezed.find(needle, at + 1)
+
+    def _hit(self, first: int, end: int) -> Hit:
+        """The hit from this word on to this place in the squeezed text."""
+        last = bisect_right(self._begins, end - 1) - 1
+        stop = self.tokens[last].start + end - self._begins[last]
+        pieces = [*self.tokens[first:last], Piece(self.tokens[last].start, stop)]
+        return Hit(Span(pieces[0].start, stop), tuple(pieces), self.folded[stop : self.tokens[last].end])
+
+
+_kept = lru_cache(maxsize=256)(Reading)
+
+
+def read(text: str) -> Reading:
+    """The reading of a text; that of short ones is kept a while, since one is searched for several secrets."""
+    return _kept(text) if len(text) <= LONGEST_KEPT else Reading(text)
