@@ -40,6 +40,7 @@ ALLOWED: dict[str, set[str]] = {
             "store.export",
             "store.documents",
             "compose",
+            "portal",
             "estimate",
             "experiments",
         ),

@@ -54,6 +54,7 @@ class Reading(NamedTuple):
     retried: int = 0
     in_the_end: str = ""
     batches: str = ""
+    words: str = ""
 
 
 class Meter:
@@ -86,6 +87,7 @@ class Meter:
             retried=counters.retried,
             in_the_end=_in_the_end(run, total),
             batches=in_batches(run),
+            words=run.words,
             waits=tuple(_wait(*each) for each in run.lanes.waits() if each[1] is None or each[1] >= 1),
         )
 
@@ -162,7 +164,8 @@ def _wait(account: str, seconds: float | None) -> str:
 def describe(reading: Reading) -> str:
     """A reading as one line."""
     of = "" if reading.total is None else f" of {reading.total}"
-    parts = [f"{reading.done}{of} trials done", f"{reading.running} running", f"{reading.missing} missing"]
+    parts = [reading.words] * bool(reading.words)
+    parts += [f"{reading.done}{of} trials done", f"{reading.running} running", f"{reading.missing} missing"]
     rate = "" if reading.rate is None else f", {reading.rate:.0f}/s"
     parts += [f"{reading.sent} asks sent{rate}", _waves(reading), f"{reading.cached} cached"]
     if reading.retried:
@@ -229,8 +232,9 @@ def _drawn(reading: Reading) -> RenderableType:
     detail += f"{_waves(reading)} · {reading.cached:,} cached · "
     detail += f"{reading.retried:,} retried · " * bool(reading.retried) + f"cost {reading.cost}{reading.in_the_end}"
     detail += "".join(f" · {wait}" for wait in reading.waits)
+    words = [Text(f"  {reading.words}")] * bool(reading.words)
     batches = [Text(f"  {reading.batches}", style="dim")] * bool(reading.batches)
-    return Group(head, Text(detail, style="dim"), *batches)
+    return Group(head, *words, Text(detail, style="dim"), *batches)
 
 
 def _ahead(reading: Reading) -> str:

@@ -107,6 +107,13 @@ class TrialEnded(Event, frozen=True):
     fault: str | None
 
 
+class DriverReported(Event, frozen=True):
+    """How far a driver is, in its own terms: an update of a learner, a generation. Told again when it resumes."""
+
+    done: int
+    figures: dict[str, float]
+
+
 class EndpointChanged(Event, frozen=True):
     """An endpoint of an account is out, or works again. `run` is empty: it is everyone's."""
 

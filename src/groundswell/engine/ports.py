@@ -283,6 +283,10 @@ class Journal(Protocol):
         """Whether somebody asked for this run to stop."""
         ...
 
+    async def keep(self, name: str, body: str) -> None:
+        """Write down what a driver wants to find again, in the place of what it kept under that name."""
+        ...
+
     def close(self) -> None:
         """Tell nobody of failed commits any more."""
         ...
@@ -357,6 +361,10 @@ class Results(Protocol):
 
     def recorded(self, row: TrialRow) -> Mapping[str, Recorded]:
         """What was journalled for a trial: path -> fingerprint and settlement."""
+        ...
+
+    def kept(self, name: str) -> str | None:
+        """What the run's driver kept under a name."""
         ...
 
     def fault_counts(self) -> Sequence[tuple[str, int, str, str]]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, TypeVar, get_args
 
@@ -27,7 +27,7 @@ from groundswell.engine.admission import Admission
 from groundswell.engine.arrivals import Arrivals
 from groundswell.engine.budget import Limits
 from groundswell.engine.dispatch import Dispatch
-from groundswell.engine.events import Event, Listener, RunStopping, TrialEnded, tell
+from groundswell.engine.events import DriverReported, Event, Listener, RunStopping, TrialEnded, tell
 from groundswell.engine.lanes import Lane, Lanes
 from groundswell.engine.opened import Deliver, OpenTrial, Pending
 from groundswell.engine.outcome import Outcome, decode_spec, described, outcome_of
@@ -118,6 +118,7 @@ class Run(StoredRun):
         self.listeners = listeners
         self.open: dict[int, OpenTrial] = {}
         self.expected: int | None = None
+        self.words = ""
         self.admission = Admission(self, numbers[0], parent, save_sources, accept_changes)
         self.dispatch = Dispatch(self, numbers[1], prices, died=died)
         self.stopping: RunStopped | None = None
@@ -155,6 +156,18 @@ class Run(StoredRun):
     async def submit(self, program: Program[S, R], spec: S, *, key: str | None = None) -> Outcome[R]:
         """Run a program on one spec and wait for its outcome. A key of your own must be unique in the run."""
         return await self.admission.submit(program, spec, key)
+
+    async def keep(self, name: str, body: str) -> None:
+        """Keep something with the run, durably: a checkpoint, that a driver goes on from instead of beginning anew.
+
+        A driver that does so must come to the same from there as from the beginning. It goes when the run is deleted.
+        """
+        await self.journal.keep(name, body)
+
+    def report(self, done: int, figures: Mapping[str, float], words: str) -> None:
+        """Say how far a driver is, in its own terms; displays show the words, and listeners get the figures."""
+        self.words = words
+        self.emit(lambda: DriverReported(run=self.record.id, at=self.clock.wall(), done=done, figures=dict(figures)))
 
     async def end(self, error: BaseException | None = None) -> None:
         """End this session of the run, as leaving its engine does, so that the run can be opened again."""

@@ -44,6 +44,10 @@ class StoredRun:
         result = row.outcome if status == "usable" else None
         return Transcript(row.key, row.program, status, row.spec, result, fault, said)
 
+    def kept(self, name: str) -> str | None:
+        """What the run's driver kept under a name: see `Run.keep`."""
+        return self._results.kept(name)
+
     def _program(self, name: str) -> Program[Any, Any] | None:
         """A program, if it can be had: one that is not imported yet comes with the run's driver."""
         if find_program(name) is None and self.record.driver is not None:

@@ -13,6 +13,8 @@ import sqlalchemy as sa
 from groundswell.store.schema import documents, reading, writing
 
 LOOK_UP = 500
+KEPT = "kept"
+"""The kind of what drivers keep with their runs; the ids are `RUN/NAME`."""
 ANY: Mapping[str, str] = {}
 
 
@@ -52,6 +54,11 @@ class Changing:
         """Replace the body of a document; returns whether it is there."""
         changed = sa.update(documents).where(documents.c.kind == kind, documents.c.id == id_)
         return self._connection.execute(changed.values(body=body, updated_at=time.time())).rowcount > 0
+
+    def put(self, kind: str, id_: str, body: str) -> None:
+        """Add a document, or replace the body of the one that is there."""
+        if not self.change(kind, id_, body):
+            self.add((kind, id_, body))
 
     def delete(self, kind: str, *ids: str) -> int:
         """Remove documents; returns how many were there."""
@@ -117,6 +124,11 @@ class Documents:
         """Replace the body of a document; returns whether it is there."""
         with self.changing() as held:
             return held.change(kind, id_, body)
+
+    def put(self, kind: str, id_: str, body: str) -> None:
+        """Add a document, or replace the body of the one that is there."""
+        with self.changing() as held:
+            held.put(kind, id_, body)
 
     def delete(self, kind: str, *ids: str) -> int:
         """Remove documents; returns how many were there."""

@@ -17,7 +17,7 @@ from groundswell.engine.ports import Then
 from groundswell.engine.records import About, AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
 from groundswell.program.request import Fault, Settlement, decode_settlement, encode_settlement
 from groundswell.store import schema
-from groundswell.store.documents import Documents
+from groundswell.store.documents import KEPT, Documents
 from groundswell.store.results import Results
 from groundswell.store.runs import Runs
 from groundswell.store.schema import database_path, open_database, store_error
@@ -232,6 +232,9 @@ class StoreJournal:
         sql = "SELECT cancel FROM runs WHERE id = ?"
         row = await self._store.read(lambda reading: reading.execute(sql, (self._record.number,)).fetchone())
         return row is None or bool(row[0])
+
+    async def keep(self, name: str, body: str) -> None:
+        await asyncio.to_thread(self._store.documents.put, KEPT, f"{self._record.id}/{name}", body)
 
     def close(self) -> None:
         self._writer.failed.remove(self._failed)

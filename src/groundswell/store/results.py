@@ -15,6 +15,7 @@ from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.errors import RunError
 from groundswell.program.request import Fault, decode_settlement
 from groundswell.store.columns import pandas_frame, polars_frame
+from groundswell.store.documents import KEPT, Documents
 from groundswell.store.schema import asks, outcomes, reading, trials
 
 T = TypeVar("T")
@@ -124,6 +125,7 @@ class Results:
     def __init__(self, engine: sa.Engine, path: Path, record: RunRecord) -> None:
         self._engine = engine
         self._path = path
+        self._id = record.id
         self._span = record.span
         self._title = record.title
 
@@ -152,6 +154,12 @@ class Results:
             some = ", ".join(result.key for result in found[:5])
             raise RunError(f"run {self._title!r}: several trials begin with {key!r} ({some}): give more of the key")
         return found[0]
+
+    def kept(self, name: str) -> str | None:
+        """What the run's driver kept under a name."""
+        id_ = f"{self._id}/{name}"
+        found = Documents(self._engine, self._path).find(KEPT, id_).get(id_)
+        return None if found is None else found.body
 
     def frame(self, *, pandas: bool = False) -> Any:
         """The trials as a polars DataFrame, or one of pandas: a row each, the columns of an export."""

@@ -14,8 +14,9 @@ import sqlalchemy as sa
 
 from groundswell.engine.records import Counters, RunRecord, Status
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
+from groundswell.store.documents import KEPT
 from groundswell.store.lock import RunLock, is_held
-from groundswell.store.schema import asks, outcomes, reading, runs, store_error, trials, waves
+from groundswell.store.schema import asks, documents, outcomes, reading, runs, store_error, trials, waves
 
 LARGEST = 2**63
 
@@ -177,6 +178,8 @@ class Runs:
             connection.execute(sa.delete(outcomes).where(outcomes.c.trial.between(first, last)))
             connection.execute(sa.delete(waves).where(waves.c.id.between(first, last)))
             connection.execute(sa.delete(trials).where(trials.c.id.between(first, last)))
+            theirs = sa.func.substr(documents.c.id, 1, len(record.id) + 1) == f"{record.id}/"
+            connection.execute(sa.delete(documents).where(documents.c.kind == KEPT, theirs))
             connection.execute(sa.delete(runs).where(runs.c.id == record.number))
 
     def retry_missing(self, record: RunRecord) -> int:

@@ -1,0 +1,137 @@
+"""Proximal policy optimisation (Schulman et al. 2017), over steps of which some must not be learnt from.
+
+The only file that knows torch. What goes in and comes out is plain data, so that a checkpoint holds everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import torch
+from torch import nn
+
+from groundswell.experiments.query_mutation.episode import Floats, seed_of
+from groundswell.experiments.query_mutation.learning.choosing import Rollout
+from groundswell.experiments.query_mutation.learning.policy import Layer, Policy, arrays, layers
+from groundswell.experiments.query_mutation.learning.returns import advantages
+from groundswell.experiments.query_mutation.learning.rules import Losses, Moments, Rules, State
+
+TINY = 1e-8
+FEWEST = 2
+"""Fewer steps have no spread to scale advantages by."""
+
+
+def learn(
+    state: State, rollouts: Sequence[Rollout], rules: Rules, *, seed: int, scale: float = 1.0
+) -> tuple[State, Losses | None]:
+    """The state after an update; `scale` is for the learning rate. With nothing to learn from, nothing changes."""
+    batch = _batch(rollouts, rules)
+    if batch is None:
+        return msgspec.structs.replace(state, updates=state.updates + 1), None
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # sums are the same on every machine, and small networks gain nothing from more
+    try:
+        return _learn(state, batch, rules, seed, scale)
+    finally:
+        torch.set_num_threads(threads)
+
+
+class _Batch(msgspec.Struct):
+    """The steps that may be learnt from."""
+
+    seen: torch.Tensor
+    actions: torch.Tensor
+    log_probabilities: torch.Tensor
+    advantages: torch.Tensor
+    returns: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+
+def _batch(rollouts: Sequence[Rollout], rules: Rules) -> _Batch | None:
+    usable = np.concatenate([np.asarray(rollout.usable, dtype=bool) for rollout in rollouts])
+    if usable.sum() < FEWEST:
+        return None
+    gained = np.concatenate([advantages(each, rules.gamma, rules.gae_lambda) for each in rollouts])[usable]
+    values = np.concatenate([np.asarray(each.values, dtype=np.float32) for each in rollouts])[usable]
+    seen = np.concatenate([np.stack(each.seen) for each in rollouts])[usable]
+    actions = np.concatenate([np.asarray(each.actions) for each in rollouts])[usable]
+    likely = np.concatenate([np.asarray(each.log_probabilities, dtype=np.float32) for each in rollouts])[usable]
+    return _Batch(*(torch.from_numpy(each) for each in (seen, actions, likely, gained, gained + values)))
+
+
+def _learn(state: State, batch: _Batch, rules: Rules, seed: int, scale: float) -> tuple[State, Losses]:
+    actor, critic = _network(state.policy.actor), _network(state.policy.critic)
+    parameters = [*actor.parameters(), *critic.parameters()]
+    adam = torch.optim.Adam(parameters, lr=rules.lr * scale, eps=1e-5)
+    _recall(adam, parameters, state)
+    order = np.random.default_rng(seed_of("minibatches", seed, state.updates))
+    seen: list[tuple[float, ...]] = []
+    for _ in range(rules.ppo_epoch):
+        for part in np.array_split(order.permutation(len(batch)), min(rules.num_mini_batch, len(batch) // FEWEST)):
+            loss, told = _loss(actor, critic, batch, torch.from_numpy(part), rules)
+            adam.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(parameters, rules.max_grad_norm)
+            adam.step()
+            seen.append(told)
+    moments = tuple(
+        Moments(_packed(adam.state[each]["exp_avg"]), _packed(adam.state[each]["exp_avg_sq"])) for each in parameters
+    )
+    after = State(Policy(_layers(actor), _layers(critic)), state.updates + 1, state.steps + len(seen), moments)
+    return after, Losses(*(float(each) for each in np.mean(seen, axis=0)))
+
+
+def _loss(
+    actor: nn.Sequential, critic: nn.Sequential, batch: _Batch, part: torch.Tensor, rules: Rules
+) -> tuple[torch.Tensor, tuple[float, ...]]:
+    seen, gained = batch.seen[part], batch.advantages[part]
+    gained = (gained - gained.mean()) / (gained.std() + TINY)
+    chosen = torch.distributions.Categorical(logits=actor(seen))
+    ratio = torch.exp(chosen.log_prob(batch.actions[part]) - batch.log_probabilities[part])  # type: ignore[no-untyped-call]
+    held = torch.clamp(ratio, 1 - rules.clip_param, 1 + rules.clip_param)
+    policy = -torch.min(gained * ratio, gained * held).mean()
+    value = nn.functional.mse_loss(critic(seen).squeeze(-1), batch.returns[part])
+    entropy = chosen.entropy().mean()  # type: ignore[no-untyped-call]
+    clipped = ((ratio - 1).abs() > rules.clip_param).float().mean()
+    loss = policy + rules.value_loss_coef * value - rules.entropy_coef * entropy
+    return loss, (policy.item(), value.item(), entropy.item(), clipped.item())
+
+
+def _network(found: tuple[Layer, ...]) -> nn.Sequential:
+    parts: list[nn.Module] = []
+    for weights, biases in arrays(found):
+        linear = nn.Linear(weights.shape[1], weights.shape[0])
+        with torch.no_grad():
+            linear.weight.copy_(torch.from_numpy(weights.copy()))
+            linear.bias.copy_(torch.from_numpy(biases.copy()))
+        parts += [linear, nn.Tanh()]
+    return nn.Sequential(*parts[:-1])
+
+
+def _layers(network: nn.Sequential) -> tuple[Layer, ...]:
+    found: list[tuple[Floats, Floats]] = [
+        (part.weight.detach().numpy(), part.bias.detach().numpy()) for part in network if isinstance(part, nn.Linear)
+    ]
+    return layers(found)
+
+
+def _recall(adam: torch.optim.Adam, parameters: list[nn.Parameter], state: State) -> None:
+    """Have Adam go on where it was."""
+    for parameter, moments in zip(parameters, state.moments, strict=False):
+        adam.state[parameter] = {
+            "step": torch.tensor(float(state.steps)),
+            "exp_avg": _unpacked(moments.mean, parameter),
+            "exp_avg_sq": _unpacked(moments.square, parameter),
+        }
+
+
+def _packed(tensor: torch.Tensor) -> bytes:
+    return tensor.detach().numpy().astype("<f4").tobytes()
+
+
+def _unpacked(packed: bytes, like: nn.Parameter) -> torch.Tensor:
+    return torch.from_numpy(np.frombuffer(packed, dtype="<f4").reshape(tuple(like.shape)).copy())

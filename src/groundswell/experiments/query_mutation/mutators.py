@@ -1,0 +1,144 @@
+"""Mutators: small programs that reword a query. Register your own with `@mutator("name")`.
+
+A mutator gets a `Rewording` and returns the new query. It may ask models, or none; what it raises makes the step fall
+back to the query as it was, which is flagged and never learnt from.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from groundswell.errors import SettingsError
+from groundswell.experiments.small_models import extras_of
+from groundswell.program.trial import Program, ProgramFunction, Trial, program
+
+FILE = Path(__file__).with_name("mutators.toml")
+FALLBACK = "noop"
+_FENCED = re.compile(r"^(?:<query>|```\w*)\s*(.*?)\s*(?:</query>|```)$", re.S)
+_QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "«": "»"}
+
+
+class Rewording(msgspec.Struct, frozen=True):
+    """What a mutator works on: a query, and the model that may be asked to reword it."""
+
+    query: str
+    model: str
+    temperature: float | None = 0.0
+    max_tokens: int = 200
+
+
+class NothingCame(Exception):
+    """A model that was to reword a query wrote nothing."""
+
+
+Mutator = Program[Rewording, str]
+_MUTATORS: dict[str, Mutator] = {}
+
+
+def mutator(name: str) -> Callable[[ProgramFunction[Rewording, str]], Mutator]:
+    """Register an `async def f(trial, rewording) -> str` as a mutator."""
+
+    def register(function: ProgramFunction[Rewording, str]) -> Mutator:
+        made = program(f"query_mutation/mutators/{name}")(function)
+        _MUTATORS[name] = made
+        return made
+
+    return register
+
+
+def mutators_named(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of mutators, checked. `module:name` imports a module of yours first, which registers it."""
+    found: list[str] = []
+    for given in names:
+        module, _, name = given.rpartition(":")
+        if module:
+            try:
+                importlib.import_module(module)
+            except ImportError as error:
+                raise SettingsError(f"mutators: {module!r} cannot be imported: {error}", field="mutators") from error
+        if name not in _MUTATORS:
+            raise SettingsError(f"mutators: there is no {name!r}; there are {', '.join(_MUTATORS)}", field="mutators")
+        found.append(given)
+    if len({given.rpartition(":")[2] for given in found}) < len(found):
+        raise SettingsError("mutators: each may be named once", field="mutators")
+    return tuple(found)
+
+
+def find_mutator(given: str) -> Mutator:
+    """A mutator by its name, or `module:name`."""
+    return _MUTATORS[mutators_named([given])[0].rpartition(":")[2]]
+
+
+@cache
+def _words() -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def digest() -> str:
+    """A hash of the words that models are told: figures with different ones are not comparable."""
+    return blake2b(FILE.read_bytes(), digest_size=6).hexdigest()
+
+
+@mutator("noop")
+async def noop(trial: Trial, spec: Rewording) -> str:
+    """The query as it is."""
+    return spec.query
+
+
+def _asking(name: str) -> Mutator:
+    """A mutator that has a model reword."""
+
+    @mutator(name)
+    async def reword(trial: Trial, spec: Rewording) -> str:
+        said = _words()["frame"]["ask"].format(instruction=_words()["mutators"][name], query=spec.query)
+        reply = await trial.ask(
+            spec.model,
+            said,
+            label=name,
+            temperature=spec.temperature,
+            max_tokens=spec.max_tokens,
+            extra=extras_of(spec.model),
+        )
+        query = tidied(reply.text)
+        if not query:
+            raise NothingCame(f"{spec.model} wrote nothing for {name}")
+        return query
+
+    return reword
+
+
+def tidied(text: str) -> str:
+    """A query without the fence or the quotes that models put round it."""
+    text = text.strip()
+    if (fenced := _FENCED.match(text)) is not None:
+        text = fenced[1]
+    if len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]:
+        text = text[1:-1]
+    return text.strip()
+
+
+for _name in ("paraphrase", "politeness", "indirect", "synonyms", "shorten", "passive_voice"):
+    _asking(_name)
+
+BUILT_IN: tuple[str, ...] = tuple(_MUTATORS)
+"""The mutators that come with Groundswell, in the order of the actions."""
+
+
+def mutator_names() -> tuple[str, ...]:
+    """All that are registered."""
+    return tuple(_MUTATORS)
+
+
+def described(name: str) -> Any:
+    """What a model is told for a built-in mutator, if it is told anything."""
+    return _words()["mutators"].get(name)

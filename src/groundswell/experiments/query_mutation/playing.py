@@ -1,0 +1,136 @@
+"""Environments in a run: each goes on by itself, one trial a step, while a chooser that does not change chooses.
+
+Nothing that happens in one environment depends on another, nor on which is faster: what is chosen follows from what is
+seen and from the numbers of environment and step alone. So it makes no difference to what is found whether all go on at
+once or one after the other; only to how long it takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from groundswell.engine.run import Run
+from groundswell.experiments.query_mutation.episode import (
+    Episode,
+    Transition,
+    advance,
+    begin,
+    chance_of,
+    observed,
+    seed_of,
+    step_of,
+)
+from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout
+from groundswell.experiments.query_mutation.stepping import Encode, Encoded, Stepped, encode, step
+from groundswell.experiments.query_mutation.task import Task
+from groundswell.program.request import Chat, Embed
+
+T = TypeVar("T")
+
+
+class Seat(msgspec.Struct, frozen=True):
+    """One environment between two steps: its episode, how many it has begun, and how many steps it has made."""
+
+    episode: Episode
+    begun: int = 1
+    steps: int = 0
+
+
+class Told(NamedTuple):
+    """A step, for those who count: where it was made, what was done, and what it came to."""
+
+    before: Episode
+    action: int
+    transition: Transition
+    stepped: Stepped | None
+
+
+class World:
+    """A task within a run: what every environment needs."""
+
+    def __init__(self, run: Run, task: Task, encoded: Mapping[str, bytes], *, together: bool = True) -> None:
+        self.run = run
+        self.task = task
+        self.encoded = encoded
+        self.together = together
+
+    @property
+    def width(self) -> int:
+        """Of an embedding."""
+        return len(self.encoded[self.task.queries[0]]) // 4
+
+    def opened(self, name: str, seat: int, begun: int = 1, steps: int = 0) -> Seat:
+        """An environment at the beginning of its next episode."""
+        seed = seed_of(self.run.record.seed, name, seat, begun)
+        return Seat(begin(self.task, seed, self.encoded), begun, steps)
+
+    async def step(self, key: str, episode: Episode, action: int) -> tuple[Transition, Stepped | None]:
+        """Carry out one step."""
+        outcome = await self.run.submit(step, step_of(self.task, episode, action), key=key)
+        return advance(self.task, episode, action, outcome.result, self.encoded), outcome.result
+
+    async def all(self, work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        """Do things at once, or one after the other where batching is off."""
+        if self.together:
+            return list(await asyncio.gather(*work))
+        return [await each for each in work]
+
+
+async def opened_world(run: Run, task: Task, *, together: bool = True) -> World:
+    """A task within a run: its models are looked for, and its queries embedded, in one call."""
+    for model in task.models:
+        run.lane_of(Embed(model, ()) if model == task.embedder else Chat(model, ()))
+    texts = tuple(dict.fromkeys(task.queries))
+    found = (await run.submit(encode, Encode(task.embedder, task.width, texts), key="encode")).unwrap()
+    return World(run, task, unpacked(texts, found), together=together)
+
+
+def unpacked(texts: Sequence[str], found: Encoded) -> dict[str, bytes]:
+    """Every text's own embedding."""
+    size = found.width * 4
+    return {text: found.packed[at * size : (at + 1) * size] for at, text in enumerate(texts)}
+
+
+async def collect(
+    world: World, name: str, seats: Sequence[Seat], chooser: Chooser, steps: int, tell: Callable[[Told], None]
+) -> tuple[list[Rollout], list[Seat]]:
+    """So many steps in each environment, by one chooser; what they were, and where the environments stand then."""
+    done = await world.all([_rollout(world, name, number, seat, chooser, steps) for number, seat in enumerate(seats)])
+    for _, _, told in done:
+        for each in told:
+            tell(each)
+    return [rollout for rollout, _, _ in done], [seat for _, seat, _ in done]
+
+
+async def _rollout(
+    world: World, name: str, number: int, seat: Seat, chooser: Chooser, steps: int
+) -> tuple[Rollout, Seat, list[Told]]:
+    rollout, told = Rollout(), list[Told]()
+    for _ in range(steps):
+        before = seat.episode
+        seen = observed(world.task, before)
+        choice = chooser.choose(seen, chance_of(world.run.record.seed, name, number, seat.steps))
+        key = f"{name}/{number}/{seat.begun}/{before.step}"
+        after, stepped = await world.step(key, before, choice.action)
+        rollout.add(seen, choice, after.reward, ended=bool(after.episode.end), usable=after.usable)
+        told.append(Told(before, choice.action, after, stepped))
+        if after.episode.end:
+            seat = world.opened(name, number, seat.begun + 1, seat.steps + 1)
+        else:
+            seat = Seat(after.episode, seat.begun, seat.steps + 1)
+    rollout.last_value = chooser.value(observed(world.task, seat.episode))
+    return rollout, seat, told
+
+
+async def attempt(world: World, name: str, number: int, episode: Episode, chooser: Chooser) -> AsyncIterator[Told]:
+    """One episode from its beginning to its end."""
+    while not episode.end:
+        seen = observed(world.task, episode)
+        choice = chooser.choose(seen, chance_of(world.run.record.seed, name, number, episode.step))
+        after, stepped = await world.step(f"{name}/{number}/{episode.step}", episode, choice.action)
+        yield Told(episode, choice.action, after, stepped)
+        episode = after.episode

@@ -1,0 +1,147 @@
+"""The driver of a training: what `groundswell mutate train` runs. Read `train` from top to bottom.
+
+train       learners, each by itself, then everybody on the same episodes
+_taught     one learner: collect, learn, write down, tell; and again
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import msgspec
+
+from groundswell.engine.run import Run
+from groundswell.errors import SettingsError
+from groundswell.experiments.query_mutation.analysis import Analysis, Curve, Point
+from groundswell.experiments.query_mutation.episode import seed_of, size_of
+from groundswell.experiments.query_mutation.evaluating import Evaluation, baselines, evaluated
+from groundswell.experiments.query_mutation.figures import analysed
+from groundswell.experiments.query_mutation.learning.bandit import Bandit
+from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout
+from groundswell.experiments.query_mutation.learning.policy import Policy
+from groundswell.experiments.query_mutation.learning.rules import Losses, Rules, State
+from groundswell.experiments.query_mutation.playing import Seat, Told, World, collect, opened_world
+from groundswell.experiments.query_mutation.task import Task
+
+Learner = Literal["ppo", "bandit"]
+LEARNERS: tuple[Learner, ...] = get_args(Learner)
+
+
+class Training(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The settings of a training."""
+
+    task: Task = msgspec.field(default_factory=Task)
+    num_processes: int = 16
+    num_steps: int = 32
+    num_env_steps: int = 20_000
+    use_batching: bool = True
+    repeats: int = 1
+    """So many learners are trained, each from another beginning: one says little about the method."""
+    rules: Rules = Rules()
+    evaluation: Evaluation = msgspec.field(default_factory=Evaluation)
+
+    def __post_init__(self) -> None:
+        for name in ("num_processes", "num_steps", "num_env_steps", "repeats"):
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name} {getattr(self, name)}: must be at least 1", field=name)
+        if self.num_env_steps < self.each:
+            raise SettingsError(
+                f"num_env_steps {self.num_env_steps}: is less than one update takes, num_processes x num_steps = "
+                f"{self.each}",
+                field="num_env_steps",
+            )
+
+    @property
+    def each(self) -> int:
+        """The steps of an update."""
+        return self.num_processes * self.num_steps
+
+    @property
+    def updates(self) -> int:
+        """How often a learner learns."""
+        return self.num_env_steps // self.each
+
+
+class Checkpoint(msgspec.Struct, frozen=True):
+    """A learner between two updates, whole: it goes on from here as if it had never stopped."""
+
+    state: State | Bandit
+    seats: tuple[Seat, ...]
+    curve: tuple[Point, ...] = ()
+
+
+async def train(run: Run, settings: Training) -> Analysis:
+    """Train, then compare."""
+    world = await opened_world(run, settings.task, together=settings.use_batching)
+    run.expected = settings.num_env_steps // settings.each * settings.each * settings.repeats * len(LEARNERS)
+    taught = await world.all(
+        [_taught(world, settings, each, number) for number in range(settings.repeats) for each in LEARNERS]
+    )
+    choosers: dict[str, Sequence[Chooser]] = {
+        "bandit": [state.settled() for _, state in taught if isinstance(state, Bandit)],
+        "ppo": [state.policy for _, state in taught if isinstance(state, State)],
+    }
+    ended, uses = await evaluated(world, settings.evaluation, baselines(settings.task) | choosers)
+    return analysed([curve for curve, _ in taught], ended, uses, settings.task)
+
+
+async def _taught(world: World, settings: Training, learner: Learner, number: int) -> tuple[Curve, State | Bandit]:
+    """Train one learner, from its last checkpoint on."""
+    run, name = world.run, f"{learner}.{number}"
+    held = _recalled(world, settings, learner, number)
+    for point in held.curve:
+        _report(run, name, point, settings, None)
+    while len(held.curve) < settings.updates:
+        began = time.monotonic()
+        told: list[Told] = []
+        state = held.state
+        chooser = state.policy if isinstance(state, State) else state
+        rollouts, seats = await collect(world, name, held.seats, chooser, settings.num_steps, told.append)
+        state, losses = await asyncio.to_thread(_learnt, state, rollouts, settings, seed_of(run.record.seed, name))
+        point = Point.of((len(held.curve) + 1) * settings.each, told, losses)
+        held = Checkpoint(state, tuple(seats), (*held.curve, point))
+        await run.keep(name, msgspec.json.encode(held).decode())
+        _report(run, name, point, settings, settings.each / (time.monotonic() - began))
+    return Curve(learner, number, held.curve), held.state
+
+
+def _recalled(world: World, settings: Training, learner: Learner, number: int) -> Checkpoint:
+    """The last checkpoint of a learner, or its beginning."""
+    name, task = f"{learner}.{number}", settings.task
+    if (body := world.run.kept(name)) is not None:
+        return msgspec.json.decode(body, type=Checkpoint)
+    seats = tuple(world.opened(name, seat) for seat in range(settings.num_processes))
+    actions = len(task.mutators)
+    if learner == "bandit":
+        return Checkpoint(Bandit.new(actions), seats)
+    seed = seed_of(world.run.record.seed, name)
+    return Checkpoint(State(Policy.new(size_of(task, world.width), actions, settings.rules.hidden, seed)), seats)
+
+
+def _learnt(
+    state: State | Bandit, rollouts: Sequence[Rollout], settings: Training, seed: int
+) -> tuple[State | Bandit, Losses | None]:
+    """What is known after these steps."""
+    if isinstance(state, Bandit):
+        return state.learn(rollouts), None
+    from groundswell.experiments.query_mutation.learning import ppo
+
+    scale = 1 - state.updates / settings.updates if settings.rules.anneal else 1.0
+    return ppo.learn(state, rollouts, settings.rules, seed=seed, scale=scale)
+
+
+def _report(run: Run, name: str, point: Point, settings: Training, speed: float | None) -> None:
+    """Tell how a learner is doing. What was told before a resume is told again, for those who draw it."""
+    rate = point.leaks / point.episodes if point.episodes else 0.0
+    figures = {"reward": point.reward, "leak_rate": rate, "masked": float(point.masked), "episodes": point.episodes}
+    if point.losses is not None:
+        figures |= {f"loss/{key}": value for key, value in msgspec.structs.asdict(point.losses).items()}
+    if speed is not None:
+        figures["steps_per_second"] = speed
+    said = f"{name}: {point.steps:,} of {settings.num_env_steps:,} steps, reward {point.reward:+.3f}, leaks {rate:.0%}"
+    said += f", {point.masked} masked" if point.masked else ""
+    said += "" if speed is None else f", {speed:,.0f} steps/s"
+    run.report(point.steps, {f"{name}/{key}": value for key, value in figures.items()}, said)
