@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundswell.experiments.secret_game.report.page import POLICY
+from groundswell.experiments.reporting.frame import POLICY
 from groundswell.experiments.secret_game.report.told import WaveFigures
 from groundswell.experiments.secret_game.report.writing import write_report
 from tests.experiments.secret_game.report.games import every_kind, game, told

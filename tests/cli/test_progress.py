@@ -21,6 +21,7 @@ from groundswell.engine.records import BatchInfo, BatchState, Counters, Receipt
 
 def fake_run(**counters: Any) -> Any:
     return SimpleNamespace(
+        words="",
         counters=Counters(**counters),
         open={1: SimpleNamespace(usd=0.01), 2: SimpleNamespace(usd=0.0)},
         expected=100,
