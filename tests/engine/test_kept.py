@@ -91,15 +91,21 @@ def test_what_was_kept_does_not_outlive_what_it_follows_from(tmp_path: Path, cha
             kept = engine.stored("sum").kept("count")
             again = await engine.resume("sum", accept_changes=changes, retry_missing=not changes)
             assert (kept, again.analysis) == ("1", 1 if changes else 2)
+            assert len(COUNTED) == 2
 
     failing = [True]
+    COUNTED.clear()
     asyncio.run(main())
+
+
+COUNTED: list[str] = []
 
 
 async def counting(run: Run, settings: Sum) -> int:
     """How many trials are usable; does not look again at what it counted."""
     if (kept := run.kept("count")) is not None:
         return int(kept)
+    COUNTED.append(run.record.title)
     found = [(await run.submit(say, number, key=str(number))).ok for number in range(settings.trials)]
     await run.keep("count", str(sum(found)))
     return sum(found)
