@@ -59,7 +59,8 @@ def test_embeddings_are_in_order_and_equal_queries_are_asked_for_once() -> None:
     with Session(script=cast) as session:
         found = batch_encode_queries(["a cat", "a dog", "a cat", "a dog", "a cat"], dimensions=16, session=session)
     assert [each.texts for each in cast.embeds] == [("a cat", "a dog")]
-    assert (found.dtype, found.shape) == (np.float32, (5, 16))
+    assert found.dtype == np.float32
+    assert found.shape == (5, 16)
     alone = [batch_encode_queries([text], dimensions=16)[0] for text in ("a cat", "a dog")]
     assert np.array_equal(found, np.stack([alone[at] for at in (0, 1, 0, 1, 0)]))
 
@@ -248,8 +249,9 @@ def test_what_cannot_be_meant_is_named(call: Callable[[], Any], message: str) ->
 
 @pytest.mark.parametrize("field", ["max_workers", "store", "name"])
 def test_a_session_has_its_own_settings(field: str) -> None:
+    own: dict[str, Any] = {field: 8 if field == "max_workers" else "x"}
     with Session() as session, pytest.raises(SettingsError, match=f"{field}: the session has its own; leave it out"):
-        batch_encode_queries(["a"], session=session, **{field: 8 if field == "max_workers" else "x"})
+        batch_encode_queries(["a"], session=session, **own)
 
 
 def test_vectors_of_any_width_are_taken_as_they_come() -> None:

@@ -59,7 +59,8 @@ def test_a_step_rewords_asks_and_scores() -> None:
     ids=["mutation", "target", "reward", "embedding"],
 )
 def test_a_part_that_fails_falls_back_and_is_flagged(part: str, failing: str, expected: dict[str, Any]) -> None:
-    done = stepped(**{failing: NO_GOOD})
+    changed: dict[str, Any] = {failing: NO_GOOD}
+    done = stepped(**changed)
     assert done == msgspec.structs.replace(stepped(), **expected, failed={part: "bad_request: no good"})
     assert not done.usable
 
