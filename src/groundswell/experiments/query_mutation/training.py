@@ -24,6 +24,7 @@ from groundswell.experiments.query_mutation.learning.choosing import Chooser, Ro
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.learning.rules import Losses, Rules, State
 from groundswell.experiments.query_mutation.playing import Seat, Told, World, collect, opened_world
+from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task
 
 Learner = Literal["ppo", "bandit"]
@@ -75,6 +76,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 async def train(run: Run, settings: Training) -> Analysis:
     """Train, then compare."""
+    authorise(run, settings.task, settings.evaluation.guards)
     world = await opened_world(run, settings.task, together=settings.use_batching)
     run.expected = settings.num_env_steps // settings.each * settings.each * settings.repeats * len(LEARNERS)
     taught = await world.all(
