@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any, ClassVar, NamedTuple, SupportsInt
+from operator import index
+from typing import Any, NamedTuple, SupportsIndex
 
 import gymnasium
 import msgspec
@@ -63,7 +64,7 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
     nothing should be learnt from it.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "human"], "render_fps": 1}
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "human"], "render_fps": 1}  # noqa: RUF012  as Gymnasium has it
 
     def __init__(
         self, task: Task | None = None, *, session: Session | None = None, render_mode: str | None = None
@@ -80,8 +81,12 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         self._encoded: Mapping[str, bytes] = {}
         self._occurrence = 0
         self._info: Info = {}
-        self.width = self.task.width or self.session.world(self.task).width
-        """Of an embedding."""
+        try:
+            self.width = self.task.width or self.session.world(self.task).width
+            """Of an embedding."""
+        except BaseException:
+            self.close()
+            raise
         self.observation_space = _seen(self.task, self.width)
         self.action_space = Discrete(len(self.task.mutators))
 
@@ -123,14 +128,14 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         self._show()
         return observed(self.task, self._episode), dict(self._info)
 
-    def step(self, action: SupportsInt) -> Row:
+    def step(self, action: SupportsIndex) -> Row:
         """Reword the query as the mutator of this action does, and ask."""
         session, prepared = self.session, self.prepare(action)
         return self.settle(prepared, session.submit(stepping.step, prepared.spec, key=prepared.key))
 
-    def prepare(self, action: SupportsInt) -> Prepared:
+    def prepare(self, action: SupportsIndex) -> Prepared:
         """The trial of a step, for those who make many at once; `settle` takes what comes of it."""
-        episode, number = self._going, int(action)
+        episode, number = self._going, index(action)
         if not 0 <= number < len(self.task.mutators):
             raise InvalidAction(f"action {number}: must be from 0 to {len(self.task.mutators) - 1}")
         spec = step_of(self.task, episode, number)
@@ -147,7 +152,7 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         info = self._info | {"failed": dict(self._info["failed"])}
         return observed(self.task, after.episode), after.reward, after.terminated, after.truncated, info
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """The last exchange as text; in the mode `human`, on standard output."""
         if self.render_mode is None:
             gymnasium.logger.warn("nothing is rendered: make the environment with render_mode='ansi' or 'human'")
@@ -185,7 +190,7 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
             own.close()
 
 
-def _seen(task: Task, width: int) -> Box:
+def _seen(task: Task, width: int) -> Box[np.float32]:
     """The bounds of what is seen. Emulated embeddings have length 1; those of other models may have any."""
     bound = 1.0 if task.embedder.startswith("emulated/") else np.inf
     low, high = np.zeros(size_of(task, width), np.float32), np.ones(size_of(task, width), np.float32)
