@@ -39,7 +39,7 @@ class SyncRun:
         """Run a program on every spec, and yield the outcomes."""
         outcomes = self.run.map(program, specs, replicates=replicates, ordered=ordered)
         try:
-            while (outcome := self.wait(anext(outcomes, None))) is not None:
+            while (outcome := self._work(anext(outcomes, None))) is not None:
                 yield outcome
         finally:
             if not self.run.loop.is_closed():
@@ -47,8 +47,12 @@ class SyncRun:
 
     def submit(self, program: Program[S, R], spec: S, *, key: str | None = None) -> Outcome[R]:
         """Run a program on one spec and wait for its outcome."""
-        outcome: Outcome[R] = self.wait(self.run.submit(program, spec, key=key))
+        outcome: Outcome[R] = self._work(self.run.submit(program, spec, key=key))
         return outcome
+
+    def wait(self, work: Awaitable[T]) -> T:
+        """Wait for something that works with this run, on the loop that the run is on."""
+        return self._work(work)
 
     def frame(self, *, pandas: bool = False) -> Any:
         """The trials as a polars DataFrame, or one of pandas; as `Run.frame` has it."""
@@ -68,8 +72,8 @@ class SyncRun:
         if not self.run.loop.is_closed():
             self._wait(self.run.end(error))
 
-    def wait(self, work: Awaitable[T]) -> T:
-        """Wait for work on `run`. Ctrl-C ends the session: what is in flight lands, unless there is another Ctrl-C."""
+    def _work(self, work: Awaitable[T]) -> T:
+        """Wait for trials. Ctrl-C ends the session: what is in flight still lands, unless there is another Ctrl-C."""
         try:
             return self._wait(work)  # type: ignore[no-any-return]
         except KeyboardInterrupt:

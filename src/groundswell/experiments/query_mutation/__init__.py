@@ -73,10 +73,11 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     except ModuleNotFoundError as error:
-        if error.name not in _OPTIONAL:
+        package = (error.name or "").partition(".")[0]
+        if package not in _OPTIONAL:
             raise
-        said = f"{name} needs {error.name}, which is not installed: pip install 'groundswell[rl]'"
-        raise ModuleNotFoundError(said, name=error.name) from error
+        said = f"{name} needs {package}, which is not installed: pip install 'groundswell[rl]'"
+        raise ModuleNotFoundError(said, name=package) from error
 
 
 def __dir__() -> list[str]:

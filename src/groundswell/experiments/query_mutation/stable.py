@@ -19,7 +19,7 @@ from stable_baselines3.common.type_aliases import RolloutBufferSamples
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
-from groundswell.errors import SettingsError
+from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.query_mutation.environment import Info, QueryMutationEnv, Row
 from groundswell.experiments.query_mutation.episode import Floats
 from groundswell.experiments.query_mutation.learning.choosing import Rollout
@@ -134,8 +134,8 @@ class MaskedRolloutBuffer(RolloutBuffer):
     """A rollout buffer that knows which steps failed, by the `mask` of its environment.
 
     They are in no minibatch, and no advantage reaches across them: for the step before, what was expected of where it
-    failed stands in for what would have come. Of a rollout in which nothing is usable one empty minibatch is left: its
-    gradients are zero, and an optimiser with momentum coasts.
+    failed stands in for what would have come. A rollout in which every step failed ends the training with an error: the
+    model stays as it was, and can go on when the target answers again.
     """
 
     def __init__(self, *args: Any, mask: Mask, **how: Any) -> None:
@@ -171,6 +171,11 @@ class MaskedRolloutBuffer(RolloutBuffer):
         """Minibatches of what may be learnt from, in any order. A single step left over joins the one before."""
         assert self.full, "the buffer is not full yet"
         usable = np.flatnonzero(self.usable.swapaxes(0, 1))
+        if not len(usable):
+            raise RunError(
+                f"every step of a rollout failed, {self.usable.size} in all (their infos say why): there is nothing to "
+                "learn from; when the target answers again, go on with learn(..., reset_num_timesteps=False)"
+            )
         order = np.random.permutation(usable)  # the generator that stable-baselines3 seeds
         if not self.generator_ready:
             for name in FLAT:
