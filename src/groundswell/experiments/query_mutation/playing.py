@@ -81,10 +81,7 @@ class World:
 
 
 async def opened_world(run: Run, task: Task, *, together: bool = True, key: str | None = "encode") -> World:
-    """A task within a run: its models are looked for, and its queries embedded, in one call.
-
-    A run that is to hold several tasks has a key for each, or leaves it to the run with None.
-    """
+    """A task within a run: its models are looked for, and its queries embedded, in one call."""
     for model in task.models:
         run.lane_of(Embed(model, ()) if model == task.embedder else Chat(model, ()))
     texts = tuple(dict.fromkeys(task.queries))
