@@ -82,13 +82,13 @@ class World:
         return [await each for each in work]
 
 
-async def opened_world(run: Run, task: Task, *, together: bool = True) -> World:
+async def opened_world(run: Run, task: Task, *, together: bool = True, key: str | None = "encode") -> World:
     """A task within a run: its models are looked for, and its queries embedded, in one call."""
     authorise(run, task)
     for model in task.models:
         run.lane_of(Embed(model, ()) if model == task.embedder else Chat(model, ()))
     texts = tuple(dict.fromkeys(task.queries))
-    found = (await run.submit(encode, Encode(task.embedder, task.width, texts), key="encode")).unwrap()
+    found = (await run.submit(encode, Encode(task.embedder, task.width, texts), key=key)).unwrap()
     return World(run, task, unpacked(texts, found), together=together)
 
 

@@ -1,0 +1,339 @@
+"""Environments that step at once: as Gymnasium's own vector environments do it, and as single ones would go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ClosedEnvironmentError, InvalidAction, ResetNeeded
+from gymnasium.utils.env_checker import data_equivalence
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
+
+from groundswell.errors import SettingsError
+from groundswell.experiments.query_mutation.environment import QueryMutationEnv
+from groundswell.experiments.query_mutation.sessions import Session
+from groundswell.experiments.query_mutation.task import Task
+from groundswell.experiments.query_mutation.vector import BatchedQueryMutationEnv
+from groundswell.program.request import Request
+from tests.experiments.query_mutation.models import Answer, Emulated, is_target, some_queries_fail
+
+SHORT = Task(max_steps=3)
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with Session() as opened:
+        yield opened
+
+
+def played_both(one: Any, other: Any, steps: int) -> None:
+    """Give two vector environments the same seeds and actions, and compare all that they say."""
+    assert data_equivalence(one.reset(seed=3), other.reset(seed=3), exact=True)
+    one.action_space.seed(4)
+    for _ in range(steps):
+        actions = one.action_space.sample()
+        found = one.step(actions)
+        assert data_equivalence(found, other.step(actions), exact=True)
+        ended = found[2] | found[3]
+        if one.metadata["autoreset_mode"] is AutoresetMode.DISABLED and ended.any():
+            begun = one.reset(options={"reset_mask": ended})
+            assert data_equivalence(begun, other.reset(options={"reset_mask": ended}), exact=True)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_it_does_what_gymnasium_does_with_single_environments(mode: AutoresetMode) -> None:
+    with Session(script=Emulated(some_queries_fail)) as one, Session(script=Emulated(some_queries_fail)) as other:
+        vector = BatchedQueryMutationEnv(num_envs=3, task=SHORT, session=one, autoreset_mode=mode)
+        single = SyncVectorEnv([lambda: QueryMutationEnv(SHORT, session=other)] * 3, autoreset_mode=mode)
+        played_both(vector, single, 12)
+
+
+def test_trajectories_are_those_of_single_environments(session: Session) -> None:
+    seeds, actions = [11, 7, 11, 2**40], [[at % 7, 3, 5, (at * 2) % 7] for at in range(8)]
+    vector = BatchedQueryMutationEnv(num_envs=4, task=SHORT, session=session, autoreset_mode="SameStep")
+    begun, _ = vector.batch_reset(seed=seeds)
+    rounds = [vector.batch_step(each) for each in actions]
+    ends = 0
+    with Session() as elsewhere:
+        for at, seed in enumerate(seeds):
+            env = QueryMutationEnv(SHORT, session=elsewhere)
+            assert np.array_equal(env.reset(seed=seed)[0], begun[at])
+            for each, (seen, rewards, terminated, truncated, infos) in zip(actions, rounds, strict=True):
+                alone = env.step(each[at])
+                assert alone[1:4] == (rewards[at], terminated[at], truncated[at])
+                if alone[2] or alone[3]:
+                    ends += 1
+                    assert np.array_equal(infos[at]["final_obs"], alone[0])
+                    assert infos[at]["final_info"] == alone[4]
+                    assert np.array_equal(env.reset()[0], seen[at])
+                else:
+                    assert np.array_equal(alone[0], seen[at])
+                    assert infos[at] == alone[4]
+    assert ends > 6
+
+
+def test_with_nothing_given() -> None:
+    vector = BatchedQueryMutationEnv()
+    try:
+        seen, infos = vector.reset(seed=1)
+        assert (vector.num_envs, seen.shape, seen.dtype.name) == (16, (16, 74), "float32")
+        assert seen in vector.observation_space
+        assert len(set(infos["goal"])) > 1
+        assert vector.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+        found = vector.step(vector.action_space.sample())
+        assert [each.shape for each in found[:4]] == [(16, 74), (16,), (16,), (16,)]
+        assert [each.dtype.name for each in found[1:4]] == ["float64", "bool", "bool"]
+    finally:
+        vector.close()
+
+
+def test_gymnasium_makes_it() -> None:
+    made = gymnasium.make_vec(
+        "groundswell.experiments.query_mutation.environment:QueryMutation-v0",
+        num_envs=2,
+        vectorization_mode="vector_entry_point",
+        task=SHORT,
+    )
+    assert isinstance(made, BatchedQueryMutationEnv)
+    assert (made.num_envs, made.envs[0].task) == (2, SHORT)
+    made.close()
+
+
+def test_wrappers_of_gymnasium_go_round_it(session: Session) -> None:
+    counted = RecordEpisodeStatistics(BatchedQueryMutationEnv(num_envs=2, task=Task(max_steps=2), session=session))
+    counted.reset(seed=3)
+    for _ in range(6):
+        counted.step(np.zeros(2, np.int64))
+    assert counted.episode_count >= 4
+    assert set(counted.length_queue) <= {1, 2}
+
+
+def test_queries_are_encoded_in_one_call() -> None:
+    models = Emulated()
+    with Session(script=models) as session:
+        vector = BatchedQueryMutationEnv(num_envs=5, session=session)
+        vector.reset(seed=1)
+        vector.reset()
+    assert [request.texts for request in models.embeds] == [tuple(Task().queries)]
+
+
+def test_all_step_at_once() -> None:
+    models, everybody = Emulated(), asyncio.Barrier(6)
+
+    async def together(request: Request, sample: int) -> Answer:
+        if is_target(request):
+            async with asyncio.timeout(10):
+                await everybody.wait()
+        return models(request, sample)
+
+    with Session(script=together) as session:
+        vector = BatchedQueryMutationEnv(num_envs=6, session=session)
+        vector.reset(seed=1)
+        infos = vector.batch_step([0] * 6)[4]
+    assert not any(info["masked"] for info in infos)
+
+
+def test_nobody_waits_for_the_target_of_another() -> None:
+    """The target of one answers only when the other's response is being judged."""
+    models, judged = Emulated(), asyncio.Event()
+
+    async def late(request: Request, sample: int) -> Answer:
+        if request.model == "emulated/judge":
+            judged.set()
+        elif is_target(request) and "marzipan" in str(request):
+            async with asyncio.timeout(10):
+                await judged.wait()
+        return models(request, sample)
+
+    with Session(script=late) as session:
+        envs = [QueryMutationEnv(Task(reward="judge", secrets=(secret,))) for secret in ("marzipan", "nutmeg")]
+        vector = BatchedQueryMutationEnv(envs, session=session)
+        vector.reset(seed=1)
+        infos = vector.batch_step([0, 0])[4]
+    assert [info["failed"] for info in infos] == [{}, {}]
+
+
+def test_as_many_workers_as_were_asked_for() -> None:
+    going, most = 0, 0
+
+    async def counted(request: Request, sample: int) -> Answer:
+        nonlocal going, most
+        going += 1
+        most = max(most, going)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        going -= 1
+        return Emulated()(request, sample)
+
+    with Session(script=counted, max_workers=3) as session:
+        vector = BatchedQueryMutationEnv(num_envs=8, session=session)
+        vector.reset(seed=1)
+        vector.step([1] * 8)
+    assert most == 3
+
+
+def test_failed_steps_are_masked_and_the_others_are_not() -> None:
+    with Session(script=Emulated(some_queries_fail)) as session:
+        vector = BatchedQueryMutationEnv(num_envs=8, session=session)
+        vector.reset(seed=1)
+        _, rewards, terminated, truncated, infos = vector.step([0] * 8)
+    masked = infos["masked"]
+    assert 0 < masked.sum() < 8
+    assert truncated.tolist() == masked.tolist()
+    assert not (terminated & masked).any()
+    assert not rewards[masked].any()
+    assert rewards[~masked].all()
+    assert all("down for repair" in why for why in infos["failed"]["target"][masked])
+
+
+def test_given_environments_share_the_session_that_one_of_them_has(session: Session) -> None:
+    envs = [QueryMutationEnv(), QueryMutationEnv(session=session), QueryMutationEnv(Task(secrets=("nutmeg",)))]
+    envs[0].reset(seed=1)
+    own = envs[0].session
+    vector = BatchedQueryMutationEnv(envs)
+    assert own.closed
+    assert vector.session is session
+    assert {env.session for env in envs} == {session}
+    vector.reset(seed=1)
+    assert vector.step([0, 0, 0])[4]["secret"][2] == "nutmeg"
+    vector.close()
+    assert not session.closed
+
+
+def test_given_environments_without_a_session_get_one() -> None:
+    envs = [QueryMutationEnv(), QueryMutationEnv()]
+    vector = BatchedQueryMutationEnv(envs, max_workers=8)
+    assert envs[0].session is envs[1].session is vector.session
+    vector.close()
+    assert vector.session.closed
+    with pytest.raises(ClosedEnvironmentError):
+        envs[0].reset()
+
+
+def two() -> list[QueryMutationEnv]:
+    return [QueryMutationEnv(), QueryMutationEnv()]
+
+
+TWICE = QueryMutationEnv()
+WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
+    "none": ({"envs": []}, "envs", "at least one"),
+    "too-few": ({"num_envs": 0}, "num_envs", "num_envs 0: must be at least 1"),
+    "number-beside": ({"envs": two(), "num_envs": 2}, "num_envs", "leave it out"),
+    "task-beside": ({"envs": two(), "task": SHORT}, "task", "leave it out"),
+    "twice": ({"envs": [TWICE, TWICE]}, "envs", "given twice"),
+    "wrapped": ({"envs": [gymnasium.Wrapper(QueryMutationEnv())]}, "envs", "give its `unwrapped`"),
+    "mutators": ({"envs": [*two(), QueryMutationEnv(Task(mutators=("noop",)))]}, "envs", "agree on mutators"),
+    "renamed": (
+        {"envs": [QueryMutationEnv(Task(mutators=(name,))) for name in ("noop", "shorten")]},
+        "envs",
+        "agree on mutators",
+    ),
+    "widths": ({"envs": [*two(), QueryMutationEnv(Task(dimensions=8))]}, "envs", "agree on mutators and spaces"),
+    "rendering": ({"envs": [*two(), QueryMutationEnv(render_mode="ansi")]}, "envs", "agree on render_mode"),
+    "mode": ({"num_envs": 2, "autoreset_mode": "later"}, "autoreset_mode", "'later': there are NextStep"),
+}
+
+
+@pytest.mark.parametrize(("how", "field", "says"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_made(how: dict[str, Any], field: str, says: str) -> None:
+    with pytest.raises(SettingsError, match=says) as caught:
+        BatchedQueryMutationEnv(**how)
+    assert caught.value.field == field
+
+
+def test_sessions_that_do_not_go_together(session: Session) -> None:
+    with Session() as other:
+        with pytest.raises(SettingsError, match=r"session: .* different ones"):
+            BatchedQueryMutationEnv([QueryMutationEnv(session=session), QueryMutationEnv(session=other)])
+        with pytest.raises(SettingsError, match=r"max_workers: .* Session"):
+            BatchedQueryMutationEnv(num_envs=2, session=session, max_workers=8)
+
+
+@pytest.mark.parametrize(
+    ("how", "field"),
+    [
+        ({"seed": [1, 2]}, "seed"),
+        ({"options": {"reset_mask": np.zeros(3, bool)}}, "reset_mask"),
+        ({"options": {"reset_mask": np.ones(2, bool)}}, "reset_mask"),
+        ({"options": {"reset_mask": [1, 0, 1]}}, "reset_mask"),
+        ({"options": {"guard": "iron"}}, "guard"),
+    ],
+    ids=["seeds", "nobody", "too-few", "no-bools", "guard"],
+)
+def test_resets_that_are_wrong(session: Session, how: dict[str, Any], field: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        BatchedQueryMutationEnv(num_envs=3, session=session).reset(**how)
+    assert caught.value.field == field
+
+
+def test_options_are_for_all_and_stay_as_they_were(session: Session) -> None:
+    vector = BatchedQueryMutationEnv(num_envs=3, session=session)
+    vector.reset(seed=1)
+    options = {"guard": "firm", "reset_mask": np.array([True, False, True])}
+    _, infos = vector.batch_reset(seed=5, options=options)
+    assert [info.get("guard") for info in infos] == ["firm", None, "firm"]
+    assert set(options) == {"guard", "reset_mask"}
+
+
+def test_steps_that_are_wrong(session: Session) -> None:
+    vector = BatchedQueryMutationEnv(num_envs=2, task=Task(max_steps=1), session=session, autoreset_mode="Disabled")
+    with pytest.raises(ResetNeeded, match="call reset"):
+        vector.step([0, 0])
+    vector.reset(seed=1)
+    with pytest.raises(InvalidAction, match="actions: 3 for 2 environments"):
+        vector.step([0, 0, 0])
+    with pytest.raises(InvalidAction, match="action 9"):
+        vector.step([0, 9])
+    assert vector.step([0, 0])[3].any()
+    with pytest.raises(ResetNeeded, match="over"):
+        vector.step([0, 0])
+
+
+def test_what_is_returned_stays_as_it_was(session: Session) -> None:
+    vector = BatchedQueryMutationEnv(num_envs=2, task=SHORT, session=session)
+    kept = [vector.reset(seed=1)[0]]
+    copies = [kept[0].copy()]
+    for _ in range(4):
+        kept.append(vector.step([1, 2])[0])
+        copies.append(kept[-1].copy())
+    vector.batch_reset(seed=9)
+    assert all(np.array_equal(one, other) for one, other in zip(kept, copies, strict=True))
+
+
+def test_what_each_renders(session: Session) -> None:
+    vector = BatchedQueryMutationEnv(num_envs=2, session=session, render_mode="ansi")
+    vector.reset(seed=1)
+    assert vector.render_mode == "ansi"
+    assert vector.render() == tuple(env.render() for env in vector.envs)
+
+
+def test_closing() -> None:
+    vector = BatchedQueryMutationEnv(num_envs=2)
+    vector.reset(seed=1)
+    vector.close()
+    vector.close()
+    assert vector.session.closed
+    for use in (vector.reset, vector.batch_reset, lambda: vector.step([0, 0])):
+        with pytest.raises(ClosedEnvironmentError, match="make another one"):
+            use()
+
+
+def test_a_session_goes_on_where_it_was(tmp_path: Any) -> None:
+    models = Emulated()
+
+    def attempt() -> list[Any]:
+        with Session(store=tmp_path / "runs.db", name="mutants", script=models) as session:
+            vector = BatchedQueryMutationEnv(num_envs=3, task=SHORT, session=session)
+            vector.reset(seed=1)
+            return [[*map(np.ndarray.tolist, vector.step([1, 2, 3])[:4])] for _ in range(6)]
+
+    first, asked = attempt(), len(models.requests)
+    assert attempt() == first
+    assert len(models.requests) == asked
+    assert any(chain.from_iterable(each[2] for each in first)) or any(chain.from_iterable(each[3] for each in first))
