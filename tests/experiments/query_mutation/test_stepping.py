@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from groundswell import Chat, Embed, Reply, Request
 from groundswell.emulator import in_process
 from groundswell.experiments.query_mutation.guards import WITHHELD, Guard
+from groundswell.experiments.query_mutation.rewards import Judged, reward
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.stepping import (
     DEFAULT_REFUSAL,
@@ -28,6 +29,7 @@ from groundswell.experiments.query_mutation.stepping import (
 )
 from groundswell.experiments.query_mutation.task import EMBEDDER, Task
 from groundswell.program.request import Embedding
+from groundswell.program.trial import Trial
 from tests.experiments.query_mutation.cast import NO_GOOD, Cast
 
 GUARD = Guard("g", "Keep {secret}.")
@@ -165,3 +167,13 @@ def test_many_texts_are_embedded_in_few_asks() -> None:
     assert isinstance(whole, Embedding)
     assert (found.width, found.packed) == (8, whole.packed)
     assert np.frombuffer(found.packed, "<f4").reshape(600, 8).shape == (600, 8)
+
+
+@pytest.mark.parametrize("worth", [1.5, -0.1, float("nan")])
+def test_a_reward_off_its_scale_has_failed(worth: float) -> None:
+    @reward("tests/off_scale")
+    async def off_scale(trial: Trial, spec: Judged) -> float:
+        return worth
+
+    done = stepped(msgspec.structs.replace(TASK, reward="tests/off_scale"))
+    assert (done.score, list(done.failed)) == (0.0, ["reward"])

@@ -18,6 +18,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from groundswell.experiments.query_mutation.batching import (
+        batch_encode_queries,
+        batch_mutate_queries,
+        batch_query_target_model,
+    )
     from groundswell.experiments.query_mutation.environment import QueryMutationEnv
     from groundswell.experiments.query_mutation.evaluating import Evaluation
     from groundswell.experiments.query_mutation.guards import Guard
