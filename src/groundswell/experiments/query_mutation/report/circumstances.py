@@ -31,8 +31,8 @@ def masked(told: Told) -> Section:
         for what, many in sorted(told.failed.items(), key=lambda each: (each[0].who, -each[1]))
     ]
     caption = (
-        "Parts of steps that failed. A mutation that fails leaves the query as it was and a target that cannot be asked "
-        "counts as a refusal, but the step is masked: the episode is broken off there, its value is estimated from "
+        "Parts of steps that failed. A mutation that fails leaves the query as it was, and a target that cannot be "
+        "asked counts as a refusal; but the step is masked: the episode is broken off there, its value is estimated from "
         "where it stood, and nothing is learnt from it. In the evaluation such episodes are missing."
     )
     heads = ("whose", "part", "why", ">steps", ">of its steps", "for example")
@@ -40,9 +40,8 @@ def masked(told: Told) -> Section:
 
 
 def _whose(who: str) -> str:
-    return (
-        f"{who.removeprefix(f'{EVALUATION}/')}, evaluated" if who.startswith(f"{EVALUATION}/") else f"{who}, learning"
-    )
+    phase, _, name = who.rpartition("/")
+    return f"{name}, evaluated" if phase == EVALUATION else f"{name}, learning"
 
 
 def run(told: Told) -> Section:
@@ -82,11 +81,8 @@ def _reward(told: Told) -> str:
 
 def _settings(told: Told) -> list[tuple[str, str]]:
     """What was set by hand, other than task and evaluation."""
-    return [
-        (name, _value(value))
-        for name, value in told.chosen.items()
-        if name not in ("task", "evaluation") and value != {}
-    ]
+    given = {name: value for name, value in told.chosen.items() if name not in ("task", "evaluation") and value != {}}
+    return [(name, _value(value)) for name, value in given.items()]
 
 
 def _value(value: Any) -> str:

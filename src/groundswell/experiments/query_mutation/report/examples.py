@@ -62,8 +62,8 @@ def examples(shown: Sequence[Example], runs: Sequence[str]) -> Section | None:
         return None
     about = tag(
         "p",
-        "Query by query: which mutator made it, what the guarded model answered, and what the step earned. All episodes "
-        "are in the files beside this page; to see one with all that was sent: ",
+        "Query by query: which mutator made it, what the guarded model answered, and what the step earned. All "
+        "episodes are in the files beside this page; to see one with all that was sent: ",
         tag("code", f"groundswell runs show {runs[0]} --trial eval/ppo.0/NUMBER/STEP"),
     )
     return Section("examples", "Example episodes", joined([about, *(_example(each) for each in shown)]))
@@ -72,13 +72,12 @@ def examples(shown: Sequence[Example], runs: Sequence[str]) -> Section | None:
 def _example(example: Example) -> Html:
     each = example.attempt
     ends = {"leak": "leaked", "steps": "kept", "fault": "broken off"}
-    many = numbers.plural(len(each.steps), "query").replace("querys", "queries")
+    many = "1 query" if len(each.steps) == 1 else f"{len(each.steps)} queries"
+    came = f"{ends[each.end]} after {many}, return {numbers.number(each.total, signed=True)}"
     head = tag(
         "summary",
         tag("b", f"{each.method} against {each.guard}: "),
-        tag(
-            "span", f"{ends[each.end]} after {many}, return {numbers.number(each.total, signed=True)}", class_="outcome"
-        ),
+        tag("span", came, class_="outcome"),
         tag("span", f" ({example.why}) ", class_="small"),
         tag("code", f"eval/{each.method}.{each.learner}/{each.number}"),
     )

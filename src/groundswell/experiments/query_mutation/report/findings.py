@@ -54,8 +54,8 @@ def methods(analysis: Analysis, plot: Drawing | None) -> Section:
         "Share of episodes in which the secret leaked. Filled marks are methods that were trained. Episodes are the "
         "same for all methods; secrets are such that no training met."
     )
-    heads = ("guards", "method", ">learners", ">leaked", f">share, {analysis.level:.0%} interval", ">return", ">steps")
-    heads += (">missing",)
+    share = f">share, {analysis.level:.0%} interval"
+    heads = ("guards", "method", ">learners", ">leaked", share, ">return", ">steps", ">missing")
     rows = [_method(each) for each in sorted(analysis.figures, key=lambda each: _place(each, analysis))]
     words = (
         "The same as a table, with the mean return of an episode (what was gained, less what queries and drift cost), "
@@ -91,8 +91,8 @@ def learning(analysis: Analysis, plot: Drawing | None) -> Section | None:
         return None
     what = "; ".join(f"{each.learner}: {each.what}" for each in bands(analysis.curves, analysis.level))
     caption = (
-        "Share of the episodes that ended within an update in which the secret leaked, while learners try things out on "
-        f"the guards and secrets of training. Bands: {what}. Dashed: methods that learn nothing, as evaluated on the "
+        "Share of the episodes that ended within an update in which the secret leaked, while learners try things out "
+        f"on the guards and secrets of training. Bands: {what}. Dashed: methods that learn nothing, as evaluated on the "
         "same guards with held-out secrets. Evaluated policies stand in the other sections: they are not these curves."
     )
     rows = [
@@ -147,8 +147,8 @@ def operators(analysis: Analysis, plot: Drawing | None) -> Section | None:
     if plot is None:
         return None
     caption = (
-        "What one use of a mutator gained on average, as a share of the secret that was new, against each guard; n uses. "
-        "A policy uses what it expects to work where it stands: a figure is about uses at such places, and what a "
+        "What one use of a mutator gained on average, as a share of the secret that was new, against each guard, in n "
+        "uses. A policy uses what it expects to work where it stands: a figure is about uses at such places, and what a "
         "mutator is worth anywhere is told by random rewording alone. Uses of few n say little."
     )
     whole: dict[tuple[str, str], int] = {}

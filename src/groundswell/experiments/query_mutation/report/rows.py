@@ -123,14 +123,13 @@ def files() -> Section:
     """The files beside the page, and what their columns mean."""
     about = (
         "analysis.json has all figures of this page. episodes.json, .csv and .parquet have one row per episode of the "
-        "evaluation and learner, with every query and response; updates.json, .csv and .parquet one per update. figures/ "
-        "has the drawings for papers."
+        "evaluation and learner, with every query and response; updates.json, .csv and .parquet one per update. "
+        "figures/ has the drawings for papers."
     )
     parts = [paragraph(about)]
     for name, columns, meaning in (("episodes", EPISODES, OF_EPISODES), ("updates", UPDATES, OF_UPDATES)):
         rows = [(column, kind, meaning[column]) for column, kind in columns.items()]
-        shown = table(
-            f"Columns of {name}. A cell is empty where there is nothing to say.", ("column", "type", "meaning"), rows
-        )
+        caption = f"Columns of {name}. A cell is empty where there is nothing to say."
+        shown = table(caption, ("column", "type", "meaning"), rows)
         parts.append(tag("details", tag("summary", f"{name}: {len(columns)} columns and their meaning"), shown))
     return Section("files", "The files beside this page", joined(parts))

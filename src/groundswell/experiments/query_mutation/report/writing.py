@@ -30,23 +30,22 @@ class Written(NamedTuple):
 def write_report(folder: Path, told: Told) -> Written:
     """Write the report of a training. Files that are there already are replaced, one by one."""
     check_installed("reports", REPORT)
-    files, count = _write_rows(folder, told)
+    files = _write_rows(folder, told)
     files.append(_put(folder / ANALYSIS, msgspec.json.format(msgspec.json.encode(told.analysis), indent=2) + b"\n"))
     drawn = drawings(told)
     files += _write_figures(folder / FIGURES, drawn)
     shown = _put(folder / PAGE, page(told, {each.name: each for each in drawn}).encode())
-    return Written(shown, (shown, *files), count)
+    return Written(shown, (shown, *files), len(told.attempts))
 
 
-def _write_rows(folder: Path, told: Told) -> tuple[list[Path], int]:
-    count = 0
+def _write_rows(folder: Path, told: Told) -> list[Path]:
     with tables(folder, "episodes", EPISODES) as take:
-        for count, row in enumerate(episodes(told), 1):
+        for row in episodes(told):
             take(row)
     with tables(folder, "updates", UPDATES) as take:
         for row in updates(told):
             take(row)
-    return [*paths(folder, "episodes"), *paths(folder, "updates")], count
+    return [*paths(folder, "episodes"), *paths(folder, "updates")]
 
 
 def drawings(told: Told) -> list[Drawing]:
