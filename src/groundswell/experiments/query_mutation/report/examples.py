@@ -64,7 +64,7 @@ def examples(shown: Sequence[Example], runs: Sequence[str]) -> Section | None:
         "p",
         "Query by query: which mutator made it, what the guarded model answered, and what the step earned. All "
         "episodes are in the files beside this page; to see one with all that was sent: ",
-        tag("code", f"groundswell runs show {runs[0]} --trial eval/ppo.0/NUMBER/STEP"),
+        tag("code", f"groundswell runs show {runs[0] if len(runs) == 1 else 'RUN'} --trial KEY/STEP"),
     )
     return Section("examples", "Example episodes", joined([about, *(_example(each) for each in shown)]))
 
@@ -79,7 +79,7 @@ def _example(example: Example) -> Html:
         tag("b", f"{each.method} against {each.guard}: "),
         tag("span", came, class_="outcome"),
         tag("span", f" ({example.why}) ", class_="small"),
-        tag("code", f"eval/{each.method}.{each.learner}/{each.number}"),
+        tag("code", f"{each.run} {each.key}"),
     )
     secret = tag("p", "Secret ", tag("b", each.secret), f"; first query: {each.goal}", class_="secrets")
     steps = [part for at, made in enumerate(each.steps, 1) for part in _step(at, made, each.secret)]

@@ -40,6 +40,8 @@ class Attempt(NamedTuple):
     """One episode of an evaluation, whole. `number` is the same for all who met it."""
 
     run: str
+    key: str
+    """What the keys of its trials begin with."""
     method: str
     learner: int
     number: int
@@ -145,7 +147,7 @@ class Reading:
     def _attempt(self, name: str, number: int, episode: Episode, made: list[Made]) -> Attempt:
         method, _, learner = name.rpartition(".")
         guard = self._task.guards[episode.guard].name
-        whose = self._run, method, int(learner), number
+        whose = self._run, f"{EVALUATION}/{name}/{number}", method, int(learner), number
         return Attempt(*whose, guard, episode.secret, episode.goal, episode.end, episode.best, tuple(made))
 
 

@@ -10,6 +10,7 @@ from groundswell.experiments.reporting.tables import Columns, Row
 
 EPISODES: Columns = {
     "run": "text",
+    "key": "text",
     "method": "text",
     "learner": "int",
     "episode": "int",
@@ -29,6 +30,7 @@ EPISODES: Columns = {
 }
 OF_EPISODES = {
     "run": "the id of the run",
+    "key": "what the keys of its trials begin with: groundswell runs show RUN --trial KEY/0 shows the first one whole",
     "method": "who chose the mutators",
     "learner": "which learner of that method, from 0; of several runs, numbered on",
     "episode": "the same number is the same guard, secret and first query, whoever met it",
@@ -84,6 +86,7 @@ def episodes(told: Told) -> Iterator[Row]:
         failed = {part: why for made in each.steps for part, why in made.failed.items()}
         yield {
             "run": each.run,
+            "key": each.key,
             "method": each.method,
             "learner": each.learner,
             "episode": each.number,

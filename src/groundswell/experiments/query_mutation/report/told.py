@@ -89,7 +89,7 @@ def _alike(records: Sequence[RunRecord]) -> dict[str, Any]:
                     "their seed alone can be reported together",
                     field=name,
                 )
-        if record.seed in [each.seed for each in records if each is not record]:
+        if [each.seed for each in records].count(record.seed) > 1:
             raise SettingsError(
                 f"run {record.title!r}: has the seed of another one, so it says nothing new; leave it out", field="seed"
             )
