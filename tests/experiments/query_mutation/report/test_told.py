@@ -1,0 +1,126 @@
+"""What a report is given: read from the store, it is what the training found; and runs can be pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from groundswell.compose import look_into
+from groundswell.engine.records import RunRecord, TrialRow
+from groundswell.engine.run import Run
+from groundswell.errors import RunError, SettingsError
+from groundswell.experiments.query_mutation.analysis import Analysis
+from groundswell.experiments.query_mutation.evaluating import Evaluation, baselines, evaluated
+from groundswell.experiments.query_mutation.figures import analysed
+from groundswell.experiments.query_mutation.playing import opened_world
+from groundswell.experiments.query_mutation.report.reading import Failed, Reading, kind_of, uses_of
+from groundswell.experiments.query_mutation.report.told import Stored, told_of
+from groundswell.experiments.query_mutation.task import Task
+from groundswell.portal import open_sync
+from groundswell.program.request import Fault, FaultKind
+from groundswell.store.results import TrialResult
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """Settings of a driver that trains nobody: a report needs no more of them than this."""
+
+    task: Task
+    evaluation: Evaluation
+
+
+async def only_try(run: Run, settings: Tried) -> Analysis:
+    world = await opened_world(run, settings.task)
+    methods = baselines(settings.task)
+    ended, uses = await evaluated(world, settings.evaluation, methods | {"ppo": [*methods["random"], *methods["noop"]]})
+    return analysed([], ended, uses, settings.task)
+
+
+TRIED = Tried(Task(max_steps=3), Evaluation(episodes=6))
+RUNS = {"one": (1, TRIED), "two": (2, TRIED), "other": (3, Tried(Task(max_steps=2), Evaluation(episodes=1)))}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Stored]]:
+    path = tmp_path_factory.mktemp("runs") / "runs.db"
+    with open_sync(path) as engine:
+        for name, (seed, settings) in RUNS.items():
+            engine.drive(only_try, settings, name=name, seed=seed)
+    with look_into(path) as store:
+        assert store is not None
+        found = {name: store.runs.get(name) for name in RUNS}
+        yield {name: (record, list(store.results(record))) for name, record in found.items()}
+
+
+def test_episodes_played_again_from_the_store_give_the_same_figures(runs: dict[str, Stored]) -> None:
+    told = told_of([runs["one"]])
+    again = analysed([], [each.ended for each in told.attempts], uses_of(told.attempts), told.settings.task)
+    assert again == told.analysis
+    assert len(told.attempts) == 4 * 5 * 6
+    assert told.title == "one"
+    assert {"eval/ppo", "eval/noop", "eval/random"} == told.steps.keys()
+    assert not told.failed
+
+
+def test_runs_are_pooled_with_learners_and_episodes_numbered_on(runs: dict[str, Stored]) -> None:
+    told, (one, two) = told_of([runs["one"], runs["two"]]), (told_of([runs[name]]) for name in ("one", "two"))
+    assert {each.learner for each in told.attempts if each.method == "ppo"} == {0, 1, 2, 3}
+    assert {each.learner for each in told.attempts if each.method == "noop"} == {0}
+    assert {each.number for each in told.attempts} == set(range(60))
+    pooled = {(each.method, each.on): each for each in told.analysis.figures}
+    for first, second in zip(one.analysis.figures, two.analysis.figures, strict=True):
+        both = pooled[first.method, first.on]
+        assert (both.n, both.count) == (first.n + second.n, first.count + second.count)
+    assert told.seeds == (1, 2)
+    keys = {(each.run, each.key) for each in told.attempts}
+    assert len(keys) == len(told.attempts), "as the store has them"
+
+
+def test_runs_that_differ_in_more_than_their_seed_are_not_pooled(runs: dict[str, Stored]) -> None:
+    with pytest.raises(SettingsError, match="run 'other': evaluation differs from that of 'one'"):
+        told_of([runs["one"], runs["other"]])
+    with pytest.raises(SettingsError, match="has the seed of another one"):
+        told_of([runs["one"], runs["one"]])
+    with pytest.raises(SettingsError, match="at least one"):
+        told_of([])
+
+
+def test_a_run_without_figures_says_what_to_do(runs: dict[str, Stored]) -> None:
+    record, results = runs["one"]
+    bare = RunRecord(**{**{name: getattr(record, name) for name in record.__struct_fields__}, "analysis": None})
+    with pytest.raises(RunError, match="no figures yet: resume it first"):
+        told_of([(bare, results)])
+
+
+def test_steps_that_failed_are_counted_by_whose_they_are_and_why(runs: dict[str, Stored]) -> None:
+    _, trials = runs["one"]
+    first = [each for each in trials if each.key.startswith(("encode", "eval/noop.0/0/"))]
+    fault = Fault(FaultKind.TIMEOUT, "too late")
+
+    def failing(trial: TrialResult, key: str) -> TrialResult:
+        row: TrialRow = trial.row._replace(key=key, outcome=msgspec.json.encode(fault).decode(), fault="timeout")
+        return TrialResult(row, fault)
+
+    reading = Reading("r", msgspec.structs.replace(TRIED.task, guards=(*TRIED.task.guards, *TRIED.evaluation.guards)))
+    reading.take([first[0], failing(first[1], "eval/noop.0/0/0"), failing(first[1], "ppo.1/3/2/0")])
+    assert dict(reading.failed) == {
+        Failed("eval/noop", "whole step", "timeout"): 1,
+        Failed("ppo", "whole step", "timeout"): 1,
+    }
+    (broken,) = reading.attempts()
+    assert (broken.end, broken.ended.steps, broken.total) == ("fault", 0, 0.0)
+    assert broken.steps[0].failed == {"whole step": "timeout: too late"}
+
+
+@pytest.mark.parametrize(
+    ("why", "kind"),
+    [
+        ("timeout: too late", "timeout"),
+        ("rate_limited: slow: down", "rate_limited"),
+        ("the reply is not a valid number: nothing", "other"),
+        ("emulated/reworder wrote nothing for shorten", "other"),
+    ],
+)
+def test_the_kind_of_a_failure_is_what_its_message_begins_with(why: str, kind: str) -> None:
+    assert kind_of(why) == kind

@@ -1,0 +1,101 @@
+"""Trainings for the tests of statistics and of the report: episodes made by hand, and their analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groundswell.engine.summary import Asks, Cost, Paid, Summary, Trials
+from groundswell.experiments.query_mutation.analysis import Curve, Ended, Point
+from groundswell.experiments.query_mutation.episode import End
+from groundswell.experiments.query_mutation.figures import analysed
+from groundswell.experiments.query_mutation.learning.rules import Losses
+from groundswell.experiments.query_mutation.report.reading import Attempt, Failed, Made, uses_of
+from groundswell.experiments.query_mutation.report.told import Settings, Told
+from groundswell.experiments.query_mutation.task import Task, goals
+
+TASK = Task()
+MET, NEW = ("open", "firm"), ("wary", "warned")
+SUMMARY = Summary(
+    "run1",
+    "completed",
+    Trials(10, 10, 0),
+    Asks(100, 0, 0, 0, 0),
+    Cost(0.5, 0),
+    12.0,
+    name="a run",
+    models={"emulated/reworder": Paid(5, 10, 20, Cost(0.5, 0))},
+)
+
+
+def made(
+    mutator: str = "indirect", query: str = "A query?", response: str = "No.", score: float = 0.0, failed: str = ""
+) -> Made:
+    """One step."""
+    usable = not failed
+    reward = (score - 0.02) if usable else 0.0
+    return Made(
+        mutator, query, response, score, not score, score, 0.0, reward, usable, {"target": failed} if failed else {}
+    )
+
+
+def attempt(
+    method: str = "ppo", learner: int = 0, number: int = 0, guard: str = "wary", end: End = "leak", steps: int = 2
+) -> Attempt:
+    """One episode. Its secret is that of its number."""
+    secret = goals().held_out[number % 24]
+    every = [made(query=f"Question {at}?") for at in range(steps - 1)]
+    last = {
+        "leak": made(response=f"It is {secret}, you know.", score=1.0),
+        "steps": made(),
+        "fault": made(failed="timeout: took <too> long"),
+    }[end]
+    name = f"eval/{method}.{learner}/{number}"
+    best = 1.0 if end == "leak" else 0.0
+    goal = TASK.queries[number % 8]
+    return Attempt("run1", name, method, learner, number, guard, secret, goal, end, best, (*every, last))
+
+
+def attempts(leaks: dict[str, float], learners: int = 1, episodes: int = 24, steps: int = 2) -> list[Attempt]:
+    """Methods that leak in that share of their episodes against every guard; the same ones for all learners."""
+    found = []
+    for method, rate in leaks.items():
+        for learner in range(learners if method in ("ppo", "bandit") else 1):
+            for number in range(episodes * 4):
+                guard = (*MET, *NEW)[number // episodes]
+                end: End = "leak" if (number * 7) % episodes < rate * episodes else "steps"
+                found.append(attempt(method, learner, number, guard, end, steps))
+    return found
+
+
+def ended(some: Sequence[Attempt]) -> list[Ended]:
+    return [each.ended for each in some]
+
+
+def curve(learner: str = "ppo", number: int = 0, rates: Sequence[float] = (0.2, 0.5, 0.8)) -> Curve:
+    """A learner that comes along."""
+    losses = Losses(0.1, 0.2, 1.5, 0.05) if learner == "ppo" else None
+    points = [Point(512 * at, 510, 2, 0.1 * rate, 50, round(50 * rate), losses) for at, rate in enumerate(rates, 1)]
+    return Curve(learner, number, tuple(points))
+
+
+def told(some: Sequence[Attempt], curves: Sequence[Curve] = (curve(), curve("bandit")), title: str = "A run") -> Told:
+    """What a report is given."""
+    analysis = analysed(curves, ended(some), uses_of(some), TASK)
+    failed = {Failed("ppo", "target", "timeout"): 2, Failed("eval/ppo", "target", "timeout"): 1}
+    examples = dict.fromkeys(failed, "timeout: took <too> long")
+    steps = {"ppo": 1536, "bandit": 1536, "eval/ppo": 400}
+    chosen = {"repeats": 2, "num_env_steps": 1536, "rules": {"lr": 0.01}}
+    return Told(
+        title,
+        ("run1",),
+        (7,),
+        analysis,
+        (SUMMARY,),
+        Settings(),
+        some,
+        failed,
+        examples,
+        steps,
+        chosen,
+        (("begun", "now"),),
+    )
