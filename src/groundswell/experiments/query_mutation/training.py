@@ -13,11 +13,22 @@ from typing import Literal, get_args
 
 import msgspec
 
+from groundswell.engine.ranges import Range
 from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
+from groundswell.estimate.declared import estimates
+from groundswell.estimate.figures import Estimate
 from groundswell.experiments.query_mutation.analysis import Analysis, Curve, Point
 from groundswell.experiments.query_mutation.episode import seed_of, size_of
-from groundswell.experiments.query_mutation.evaluating import Evaluation, baselines, evaluated
+from groundswell.experiments.query_mutation.evaluating import (
+    Evaluation,
+    baselines,
+    check_apart,
+    evaluated,
+    expected_tries,
+    most_steps,
+)
+from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout
@@ -53,6 +64,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
                 f"{self.each}",
                 field="num_env_steps",
             )
+        check_apart(self.task, self.evaluation)
 
     @property
     def each(self) -> int:
@@ -76,7 +88,9 @@ class Checkpoint(msgspec.Struct, frozen=True):
 async def train(run: Run, settings: Training) -> Analysis:
     """Train, then compare."""
     world = await opened_world(run, settings.task, together=settings.use_batching)
-    run.expected = settings.num_env_steps // settings.each * settings.each * settings.repeats * len(LEARNERS)
+    learners = settings.repeats * len(LEARNERS)
+    taught_in = settings.updates * settings.each * learners
+    run.expected = 1 + taught_in + most_steps(settings.task, settings.evaluation, learners)
     taught = await world.all(
         [_taught(world, settings, each, number) for number in range(settings.repeats) for each in LEARNERS]
     )
@@ -144,4 +158,15 @@ def _report(run: Run, name: str, point: Point, settings: Training, speed: float 
     said = f"{name}: {point.steps:,} of {settings.num_env_steps:,} steps, reward {point.reward:+.3f}, leaks {rate:.0%}"
     said += f", {point.masked} masked" if point.masked else ""
     said += "" if speed is None else f", {speed:,.0f} steps/s"
-    run.report(point.steps, {f"{name}/{key}": value for key, value in figures.items()}, said)
+    run.report(point.steps, {f"{name}/{key}": value for key, value in figures.items()}, said, who=name)
+
+
+@estimates(train)
+def expected(settings: Training) -> Estimate:
+    """What a training would use: its steps, and then the evaluation."""
+    learners, task = settings.repeats * len(LEARNERS), settings.task
+    steps = settings.updates * settings.each * learners
+    waiting = settings.updates * settings.num_steps if settings.use_batching else steps
+    taught = expected_steps(task, Range(steps, steps), Range(waiting, waiting))
+    tried = expected_tries(task, settings.evaluation, learners, together=settings.use_batching)
+    return expected_encoding(task) + taught + tried
