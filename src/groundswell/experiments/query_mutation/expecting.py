@@ -24,7 +24,8 @@ ENOUGH = 48
 
 def expected_encoding(task: Task) -> Estimate:
     """What it takes to embed the queries of a task."""
-    return rehearse(encode, [Encode(task.embedder, task.width, tuple(dict.fromkeys(task.queries)))])
+    found = rehearse(encode, [Encode(task.embedder, task.width, tuple(dict.fromkeys(task.queries)))])
+    return msgspec.structs.replace(found, assumptions=())
 
 
 def expected_steps(task: Task, count: Range, after_each_other: Range) -> Estimate:

@@ -62,6 +62,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     temperature: float | None = 0.0
     """Of the target and of the mutators. At 0 equal requests share a reply; above, every step is a draw of its own."""
     max_tokens: int = 120
+    allowed_targets: tuple[str, ...] = ()
+    """Targets beyond this machine that may be tested, besides those of groundswell.toml: see targets.py."""
+    confirmed: bool = False
+    """That the user has said, for this very task, that such a target may be tested."""
 
     def __post_init__(self) -> None:
         mutators_named(self.mutators)
