@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groundswell.accounts.account import Account, Target
+from groundswell.accounts.addresses import is_loopback
 from groundswell.accounts.config import Accounts, load_here
 from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
@@ -52,7 +53,8 @@ class OneWay:
     """A router that sends everything the same way."""
 
     def __init__(self, transport: Transport, max_concurrent: int) -> None:
-        self._route = Route(transport.name, transport, at_once(max_concurrent))
+        at_home = transport.name in WITHIN
+        self._route = Route(transport.name, transport, at_once(max_concurrent), at_home=at_home)
 
     def route(self, request: Request, via: Via = "live") -> Route:
         return self._route
@@ -104,7 +106,7 @@ class ByModel:
             _check_emulated(full)
         way = self._inside[provider]
         way.models[model] = full
-        return Route(provider, way, at_once(self._most or MAX_CONCURRENT))
+        return Route(provider, way, at_once(self._most or MAX_CONCURRENT), at_home=True)
 
     def _away(self, model: str, full: str, via: Via) -> Route:
         """The way to a provider: live, or in batches where it has them and they are wanted."""
@@ -119,6 +121,7 @@ class ByModel:
             origin=target.account.origin,
             known_as=_known_as(model, full, target),
             limiter=(target.account.origin, target.account.key),
+            at_home=target.account.proxy is None and all(map(is_loopback, target.account.endpoints)),
         )
         batch = None if via == "live" else self._batched(target.account)
         if batch is None:
@@ -180,6 +183,7 @@ class ByModel:
             model=which,
             origin=f"llama.cpp {weights.runner_version()}",
             known_as=f"{weights.PREFIX}{which}",
+            at_home=True,
         )
 
     def _limits(self, account: Account) -> PaceLimits:
@@ -288,6 +292,11 @@ def provider_of(model: str, accounts: Accounts | None = None, account: Sequence[
         return inside
     target = known.whose(model).account
     return target.provider or target.name
+
+
+def allowed_targets(account: Sequence[str] = ()) -> tuple[str, ...]:
+    """The models that groundswell.toml says may be tested, in full, or patterns such as `work/*`."""
+    return load_here(account).targets
 
 
 def store_path(store: str | Path) -> Path:

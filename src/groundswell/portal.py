@@ -50,6 +50,10 @@ class SyncRun:
         outcome: Outcome[R] = self._work(self.run.submit(program, spec, key=key))
         return outcome
 
+    def wait(self, work: Awaitable[T]) -> T:
+        """Wait for something that works with this run, on the loop that the run is on."""
+        return self._work(work)
+
     def frame(self, *, pandas: bool = False) -> Any:
         """The trials as a polars DataFrame, or one of pandas; as `Run.frame` has it."""
         return self.run.frame(pandas=pandas)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from groundswell.accounts.account import Dialect
@@ -65,6 +66,17 @@ def ollama_host(text: str) -> str:
 def same_place(one: str, other: str) -> bool:
     """Whether two base URLs lead to the same place; it may stand there with its version or without."""
     return _place(one) == _place(other)
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a base URL leads to this very machine, by what is written there: names are not looked up."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(LOOPBACK.get(host, host)).is_loopback
+    except ValueError:
+        return False
 
 
 def _place(url: str) -> tuple[str, str | None, int | None, str]:

@@ -45,12 +45,14 @@ class Accounts:
         variables: Variables,
         files: Sequence[Path] = (),
         prices: Mapping[str, Given] = MappingProxyType({}),
+        targets: Given | None = None,
     ) -> None:
         self._sheets = sheets
         self._aliases = aliases
         self._variables = variables
         self._files = files
         self._prices = prices
+        self._tested = targets
         self._built: dict[str, Account] = {}
         self._targets: dict[str, Target] = {}
 
@@ -68,6 +70,11 @@ class Accounts:
     def prices(self) -> Mapping[str, Rates]:
         """What the user says that models cost, by pattern; the first that fits a model holds."""
         return MappingProxyType({pattern: given.value for pattern, given in self._prices.items()})
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The models that the user says may be tested, in full; a pattern such as `work/*` as it is written."""
+        return () if self._tested is None else tuple(map(self.resolve, self._tested.value))
 
     @property
     def default_model(self) -> str:
@@ -110,6 +117,10 @@ class Accounts:
         """Find out about aliases and accounts that cannot be meant so, whether they are used or not."""
         for alias in self._aliases:
             self.resolve(alias)
+        if self._tested is not None:
+            unknown = {each for each in self._tested.value if "/" not in each} - {*short_names(), *self._aliases}
+            for each in sorted(unknown):
+                raise self._tested.wrong(f"{shown(each)} is neither an alias nor a model; write it as account/model")
         for name, sheet in self._sheets.items():
             if sheet or name not in PROVIDERS:
                 plan(name, sheet, self._variables)
@@ -215,13 +226,15 @@ def _load(environment: Mapping[str, str], folder: Path, home: Path, overrides: S
     sheets: dict[str, Sheet] = {name: {} for name in PROVIDERS}
     aliases: Sheet = {}
     prices: Sheet = {}
+    targets: Given | None = None
     for written in read.values():
         _merge(sheets, aliases, written)
+        targets = written.targets or targets
         prices = {**written.prices, **{name: given for name, given in prices.items() if name not in written.prices}}
     said = [*from_variables(sheets, variables), *from_flags(list(sheets), overrides)]
     for account, setting, given in said:
         sheets[account][setting] = given
-    accounts = Accounts(sheets, aliases, variables, list(read), prices)
+    accounts = Accounts(sheets, aliases, variables, list(read), prices, targets)
     accounts.check()
     return accounts
 

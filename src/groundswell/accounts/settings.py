@@ -75,6 +75,16 @@ def text(value: Any) -> str:
     return value.strip()
 
 
+def models(value: Any) -> tuple[str, ...]:
+    """Models, each by name: all models of all accounts cannot be meant."""
+    if not isinstance(value, list):
+        raise Unfit('must be a list of models, such as ["lab/guarded", "work/*"]')
+    named = tuple(text(each) for each in value)
+    if any("*" in each.partition("/")[0] for each in named):
+        raise Unfit('must name the account before the slash: a * may stand after it, as in "work/*"')
+    return named
+
+
 def provider(value: Any) -> str:
     if (name := text(value)) not in PROVIDERS:
         raise Unfit(f"no such provider is built in; {suggestion(name, PROVIDERS)}")

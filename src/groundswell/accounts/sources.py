@@ -19,7 +19,7 @@ from groundswell.errors import SettingsError
 
 PREFIX = "GROUNDSWELL_"
 FLAG = "--account"
-TABLES = ("models", "accounts", "prices")
+TABLES = ("models", "accounts", "prices", "mutation")
 RESERVED = ("scripted", "emulated", "local")
 """Providers that are no accounts."""
 
@@ -57,11 +57,12 @@ Sheet = dict[str, Given]
 
 
 class Written(NamedTuple):
-    """What a file says: settings by account, aliases, and prices by pattern."""
+    """What a file says: settings by account, aliases, prices by pattern, and models that may be tested."""
 
     accounts: dict[str, Sheet]
     aliases: Sheet
     prices: Sheet
+    targets: Given | None = None
 
 
 def read_file(path: Path) -> Written | None:
@@ -77,6 +78,7 @@ def read_file(path: Path) -> Written | None:
         {name: _account(name, _table(accounts, name, path, "accounts."), path) for name in accounts},
         {name: _alias(name, target, path) for name, target in _table(tables, "models", path).items()},
         {name: _price(name, value, path) for name, value in _table(tables, "prices", path).items()},
+        _targets(_table(tables, "mutation", path), path),
     )
 
 
@@ -130,6 +132,20 @@ def _price(pattern: str, value: Any, path: Path) -> Given:
         raise _wrong(path, field, 'must be a model, or a pattern such as "lab/*"')
     try:
         return Given(rates(value), Layer.FILE, str(path), field)
+    except Unfit as wrong:
+        raise _wrong(path, field, wrong) from None
+
+
+def _targets(table: dict[str, Any], path: Path) -> Given | None:
+    """The models that query mutation may test."""
+    for name in table:
+        if name != "targets":
+            raise _wrong(path, f"[mutation] {_plain(name)}", "there is no such setting; there is: targets")
+    if "targets" not in table:
+        return None
+    field = "[mutation] targets"
+    try:
+        return Given(settings.models(table["targets"]), Layer.FILE, str(path), field)
     except Unfit as wrong:
         raise _wrong(path, field, wrong) from None
 

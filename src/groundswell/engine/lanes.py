@@ -22,10 +22,12 @@ class Lane:
     batching  how they leave in batches, where they do; `hold` is the room for these, `live` the other way
     full      what the model string stands for, if it is an alias
     known_as  what the cache calls the model, if not that
+    at_home   whether requests stay on this machine
     """
 
     __slots__ = (
         "account",
+        "at_home",
         "barrier",
         "batching",
         "cached",
@@ -52,6 +54,7 @@ class Lane:
         self.full = route.full
         self.known_as = route.known_as
         self.model = route.model
+        self.at_home = route.at_home
         self.pace = pace
         self.batching = route.transport if isinstance(route.transport, Batching) else None
         self.hold = hold

@@ -154,6 +154,7 @@ class Route(NamedTuple):
     known_as  what the cache calls the model, where the model string is not it
     limiter   who shares the limits, across the engines of a process; None: the runs of this engine
     live      the other way, where this one is for batches
+    at_home   whether requests stay on this machine
     """
 
     account: str
@@ -165,6 +166,7 @@ class Route(NamedTuple):
     known_as: str | None = None
     limiter: Hashable = None
     live: Route | None = None
+    at_home: bool = False
 
 
 class Router(Protocol):

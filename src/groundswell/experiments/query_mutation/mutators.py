@@ -37,7 +37,7 @@ class Rewording(msgspec.Struct, frozen=True):
 
 
 class NothingCame(Exception):
-    """A model that was to reword a query wrote nothing."""
+    """A query was to be reworded, and nothing came of it."""
 
 
 Mutator = Program[Rewording, str]
@@ -76,6 +76,14 @@ def mutators_named(names: Sequence[str]) -> tuple[str, ...]:
 def find_mutator(given: str) -> Mutator:
     """A mutator by its name, or `module:name`."""
     return _MUTATORS[mutators_named([given])[0].rpartition(":")[2]]
+
+
+async def reworded(trial: Trial, given: str, spec: Rewording) -> str:
+    """What a mutator makes of a query; a mutator that makes nothing of it has failed."""
+    query = await find_mutator(given)(trial, spec)
+    if not query or not query.strip():
+        raise NothingCame(f"mutator {given!r} made no query, but {query!r}")
+    return query
 
 
 @cache

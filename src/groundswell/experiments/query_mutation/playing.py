@@ -26,6 +26,7 @@ from groundswell.experiments.query_mutation.episode import (
 )
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout
 from groundswell.experiments.query_mutation.stepping import Encode, Encoded, Stepped, encode, step
+from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.program.request import Chat, Embed
 
@@ -53,6 +54,7 @@ class World:
     """A task within a run: what every environment needs."""
 
     def __init__(self, run: Run, task: Task, encoded: Mapping[str, bytes], *, together: bool = True) -> None:
+        authorise(run, task)
         self.run = run
         self.task = task
         self.encoded = encoded
@@ -82,6 +84,7 @@ class World:
 
 async def opened_world(run: Run, task: Task, *, together: bool = True) -> World:
     """A task within a run: its models are looked for, and its queries embedded, in one call."""
+    authorise(run, task)
     for model in task.models:
         run.lane_of(Embed(model, ()) if model == task.embedder else Chat(model, ()))
     texts = tuple(dict.fromkeys(task.queries))

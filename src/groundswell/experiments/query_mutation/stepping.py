@@ -6,7 +6,7 @@ trial whose target has answered goes on to scoring while others still wait for t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from groundswell.errors import AskFailed, CallFailed, MalformedReply
 from groundswell.experiments.query_mutation.guards import Guard
 from groundswell.experiments.query_mutation.leaking import refuses
-from groundswell.experiments.query_mutation.mutators import NothingCame, Rewording, find_mutator
+from groundswell.experiments.query_mutation.mutators import NothingCame, Rewording, reworded
 from groundswell.experiments.query_mutation.rewards import Judged, find_reward
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.small_models import extras_of
@@ -26,6 +26,9 @@ T = TypeVar("T")
 DEFAULT_REFUSAL = "I'm sorry, but I can't help with that."
 """What stands for a response where the target could not be asked. It is flagged, and never learnt from."""
 FAILURES = (AskFailed, CallFailed, MalformedReply, NothingCame)
+MOST_TEXTS = 256
+MOST_CHARACTERS = 100_000
+"""What is embedded in one ask: less than any provider takes. Asks travel together, and are shared among servers."""
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -101,9 +104,25 @@ class Encoded(msgspec.Struct, frozen=True):
 
 @program("query_mutation/encode", version=1)
 async def encode(trial: Trial, spec: Encode) -> Encoded:
-    """Embed texts."""
-    found = await trial.embed(spec.embedder, spec.texts, dimensions=spec.dimensions, label="encode")
-    return Encoded(found.width, found.packed)
+    """Embed texts: in one ask, or in several where they are too many for one."""
+    found = await together(
+        *(trial.embed(spec.embedder, part, dimensions=spec.dimensions, label="encode") for part in parts(spec.texts))
+    )
+    return Encoded(found[0].width if found else 0, b"".join(each.packed for each in found))
+
+
+def parts(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Texts in their order, as many together as go into one ask; one that is too long by itself goes alone."""
+    held: list[str] = []
+    size = 0
+    for text in texts:
+        if held and (len(held) == MOST_TEXTS or size + len(text) > MOST_CHARACTERS):
+            yield tuple(held)
+            held, size = [], 0
+        held.append(text)
+        size += len(text)
+    if held:
+        yield tuple(held)
 
 
 @program("query_mutation/step", version=1)
@@ -111,7 +130,7 @@ async def step(trial: Trial, spec: Step) -> Stepped:
     """Reword, ask, score. A part that fails falls back, and is flagged."""
     failed: dict[str, str] = {}
     rewording = Rewording(spec.query, spec.mutator_model, spec.temperature, spec.max_tokens)
-    query = await _or(find_mutator(spec.mutator)(trial, rewording), spec.query, "mutation", failed)
+    query = await _or(reworded(trial, spec.mutator, rewording), spec.query, "mutation", failed)
     (response, score), embedding = await together(
         _answered(trial, spec, query, failed),
         _or(_embedded(trial, spec, query), b"", "embedding", failed),
@@ -121,22 +140,41 @@ async def step(trial: Trial, spec: Step) -> Stepped:
 
 async def _answered(trial: Trial, spec: Step, query: str, failed: dict[str, str]) -> tuple[str, float]:
     """What the target says, and what that is worth."""
-    said = await _or(_asked(trial, spec, query), None, "target", failed)
+    asked = answered(
+        trial,
+        spec.target,
+        query,
+        spec.guard,
+        spec.secret,
+        temperature=spec.temperature,
+        max_tokens=spec.max_tokens,
+    )
+    said = await _or(asked, None, "target", failed)
     if said is None:
         return DEFAULT_REFUSAL, 0.0
     response = spec.guard.let_out(said, spec.secret)
-    judged = Judged(spec.goal, response, spec.secret, spec.reference, spec.judge, spec.embedder, spec.dimensions)
+    judged = Judged(spec.goal, response, spec.secret, spec.reference, spec.judge, spec.embedder, spec.dimensions, query)
     return response, await _or(find_reward(spec.reward)(trial, judged), 0.0, "reward", failed)
 
 
-async def _asked(trial: Trial, spec: Step, query: str) -> str:
+async def answered(
+    trial: Trial,
+    target: str,
+    query: str,
+    guard: Guard | None,
+    secret: str,
+    *,
+    temperature: float | None,
+    max_tokens: int,
+) -> str:
+    """What a target says to a query, by itself or told by a guard; as it says it, before any filter."""
     reply = await trial.ask(
-        spec.target,
-        spec.guard.told(spec.secret, query),
+        target,
+        query if guard is None else guard.told(secret, query),
         label="target",
-        temperature=spec.temperature,
-        max_tokens=spec.max_tokens,
-        extra=extras_of(spec.target),
+        temperature=temperature,
+        max_tokens=max_tokens,
+        extra=extras_of(target),
     )
     return reply.text
 

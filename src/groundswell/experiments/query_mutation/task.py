@@ -21,6 +21,7 @@ JUDGE = "emulated/judge"
 DIMENSIONS = 64
 """The width of an emulated embedding: enough to tell rewordings apart."""
 MOST_STEPS = 10
+MOST_TOKENS = 120
 
 
 class Goals(msgspec.Struct, frozen=True):
@@ -36,6 +37,11 @@ def goals() -> Goals:
     """What comes with Groundswell."""
     said = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return Goals(tuple(said["secrets"]["train"]), tuple(said["secrets"]["held_out"]), tuple(said["queries"]["asked"]))
+
+
+def width_of(embedder: str, dimensions: int | None = None) -> int | None:
+    """The width to ask an embedder for; None: what it has."""
+    return dimensions or (DIMENSIONS if embedder.startswith("emulated/") else None)
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -61,7 +67,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     max_steps: int = MOST_STEPS
     temperature: float | None = 0.0
     """Of the target and of the mutators. At 0 equal requests share a reply; above, every step is a draw of its own."""
-    max_tokens: int = 120
+    max_tokens: int = MOST_TOKENS
     allowed_targets: tuple[str, ...] = ()
     """Targets beyond this machine that may be tested, besides those of groundswell.toml: see targets.py."""
     confirmed: bool = False
@@ -91,11 +97,15 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def width(self) -> int | None:
         """The width to ask the embedder for; None: what it has."""
-        return self.dimensions or (DIMENSIONS if self.embedder.startswith("emulated/") else None)
+        return width_of(self.embedder, self.dimensions)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Every model that is tested, one for each guard if they go by its strength."""
+        return tuple(dict.fromkeys(guard.model(self.target) for guard in self.guards))
 
     @property
     def models(self) -> tuple[str, ...]:
         """Every model that may be asked, the target's first."""
-        targets = [guard.model(self.target) for guard in self.guards]
         judges = [self.judge] if self.reward == "judge" else []
-        return tuple(dict.fromkeys([*targets, self.mutator_model, self.embedder, *judges]))
+        return tuple(dict.fromkeys([*self.targets, self.mutator_model, self.embedder, *judges]))

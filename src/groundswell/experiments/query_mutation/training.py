@@ -35,6 +35,7 @@ from groundswell.experiments.query_mutation.learning.choosing import Chooser, Ro
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.learning.rules import Losses, Rules, State
 from groundswell.experiments.query_mutation.playing import Seat, Told, World, collect, opened_world
+from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task
 
 Learner = Literal["ppo", "bandit"]
@@ -87,6 +88,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 async def train(run: Run, settings: Training) -> Analysis:
     """Train, then compare."""
+    authorise(run, settings.task, settings.evaluation.guards)
     world = await opened_world(run, settings.task, together=settings.use_batching)
     learners = settings.repeats * len(LEARNERS)
     taught_in = settings.updates * settings.each * learners
