@@ -27,7 +27,7 @@ def summary_writer(folder: Path) -> Writer:
     """One of TensorBoard's."""
     from torch.utils.tensorboard import SummaryWriter
 
-    writer: Writer = SummaryWriter(str(folder), max_queue=MANY, flush_secs=SOON)  # type: ignore[no-untyped-call]
+    writer: Writer = SummaryWriter(str(folder), max_queue=MANY, flush_secs=SOON)
     return writer
 
 

@@ -46,6 +46,8 @@ def curves_in(folder: Path, given: Path | None = None) -> list[Board]:
     elif (package := lacking(NEEDED)) is not None:
         output.say(f"no curves for TensorBoard: {package} is not installed: pip install 'groundswell[rl]'")
         return []
+    with output.working("loading torch"):
+        import torch.utils.tensorboard  # noqa: F401  before a learner's thread does: two that begin at once fail
     return [Board(given or folder / CURVES)]
 
 

@@ -25,6 +25,7 @@ from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Noop, Uniform
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.playing import Told, World, attempt, opened_world
+from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task, goals
 
 WHO = "evaluation"
@@ -90,6 +91,7 @@ def check_apart(task: Task, evaluation: Evaluation) -> None:
 
 async def evaluate(run: Run, settings: Examination) -> Analysis:
     """Try policies, with the baselines beside them."""
+    authorise(run, settings.task, settings.evaluation.guards)
     world = await opened_world(run, settings.task, together=settings.use_batching)
     _check_fit(world, settings)
     methods: dict[str, Sequence[Chooser]] = {"bandit": settings.bandits, "ppo": settings.policies}

@@ -34,7 +34,8 @@ def expected_steps(task: Task, count: Range, after_each_other: Range) -> Estimat
     Nobody knows beforehand what a learner will choose, so that any mutator may be all that is used.
     """
     some = [_rehearsed(task, mutator) for mutator in task.mutators]
-    found = reduce(or_, (scaled(each, round(many)) for each in some for many in (count.low, count.high)))
+    ends = [round(many) for many in (count.low, count.high)]
+    found = reduce(or_, (scaled(each[:many], many) for each in some for many in ends))
     loads = tuple(msgspec.structs.replace(load, turns=_times(load.turns, after_each_other)) for load in found.loads)
     turns = _times(found.turns, after_each_other)
     notes = dict.fromkeys(note for each in some for one in each for note in one.notes)
