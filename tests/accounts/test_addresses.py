@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.accounts.addresses import Unfit, endpoint, endpoints, ollama_host, same_place
+from groundswell.accounts.addresses import Unfit, endpoint, endpoints, is_loopback, ollama_host, same_place
 
 
 @pytest.mark.parametrize(
@@ -111,3 +111,25 @@ def test_any_text_is_an_address_or_unfit(text: str) -> None:
         except Unfit as problem:
             said = f"http://{problem}" if len(text) < 6 or text not in str(problem) else text
         assert said.startswith(("http://", "https://"))
+
+
+@pytest.mark.parametrize(
+    ("url", "here"),
+    [
+        ("http://127.0.0.1:11434", True),
+        ("http://127.9.9.9", True),
+        ("http://localhost:8000/v1", True),
+        ("http://LOCALHOST.:8000", True),
+        ("http://a.localhost", True),
+        ("http://[::1]:8080", True),
+        ("http://0.0.0.0:8000", True),
+        ("http://localhost.example.org", False),
+        ("http://127.0.0.1.example.org", False),
+        ("http://10.0.0.1", False),
+        ("http://169.254.1.1", False),
+        ("http://gpu1:11434", False),
+        ("https://api.openai.com/v1", False),
+    ],
+)
+def test_what_this_machine_is(url: str, here: bool) -> None:
+    assert is_loopback(url) is here

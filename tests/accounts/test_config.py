@@ -264,6 +264,17 @@ def test_prices_of_the_folder_come_before_those_of_the_user(desk: Desk) -> None:
     assert [(pattern, rates.input) for pattern, rates in prices.items()] == [("lab/a*", 1), ("lab/x", 1), ("lab/*", 3)]
 
 
+def test_targets_of_the_folder_hold_and_aliases_are_followed(desk: Desk) -> None:
+    desk.write(
+        "[models]\nmine = 'lab/x'\n[mutation]\ntargets = ['mine', 'work/*']\n", user="[mutation]\ntargets = ['a/b']"
+    )
+    assert desk.load().targets == ("lab/x", "work/*")
+    desk.write("")
+    assert desk.load().targets == ("a/b",)
+    desk.write("[mutation]\ntargets = []\n")
+    assert desk.load().targets == ()
+
+
 def test_whose_a_model_is_can_be_told_without_a_key(desk: Desk) -> None:
     desk.write("[models]\nfast = 'work/gpt-4o'\n[accounts.work]\nprovider = 'openai'\nkey_env = 'WORK_KEY'\n")
     target = desk.load().whose("fast")

@@ -66,6 +66,13 @@ WRONG: list[tuple[str, str]] = [
     ("[prices]\nx = { inputs = 1 }", "[prices] 'x': there is no such price as 'inputs'; did you mean 'input'?"),
     ("[prices]\nx = { input = 1, output = 1, batch = 50 }", "[prices] 'x': batch: must be a share of the live price"),
     ("[prices]\n' ' = { input = 1, output = 1 }", "[prices] ' ': must be a model, or a pattern"),
+    ("mutation = 3", "[mutation]: must be a table"),
+    ("[mutation]\ntarget = []", "[mutation] target: there is no such setting; there is: targets"),
+    ("[mutation]\ntargets = 'lab/x'", "[mutation] targets: must be a list of models, such as"),
+    ("[mutation]\ntargets = [3]", "[mutation] targets: must be a text in quotes"),
+    ("[mutation]\ntargets = ['*']", "[mutation] targets: must name the account before the slash"),
+    ("[mutation]\ntargets = ['*/x']", "[mutation] targets: must name the account before the slash"),
+    ("[mutation]\ntargets = ['nobody']", "[mutation] targets: 'nobody' is neither an alias nor a model; write it as"),
     ("[accounts.box]\ntimeout = 3", "[accounts.box]: set provider (one of: openai, anthropic,"),
     ("[accounts.box]\ndialect = 'openai'", "[accounts.box]: set provider (one of: openai, anthropic,"),
     (

@@ -128,7 +128,7 @@ async def query_target_model(
     secret: str = "",
     temperature: float | None = 0.0,
     max_tokens: int = MOST_TOKENS,
-    allowed: Sequence[str] = (),
+    allowed_targets: Sequence[str] = (),
     confirmed: bool = False,
 ) -> Texts:
     """What a target answers to prompts, behind a guard if one is given. Where it fails, `DEFAULT_REFUSAL` stands.
@@ -140,7 +140,7 @@ async def query_target_model(
     if (guard is None) != (not secret):
         raise SettingsError("guard and secret: give both, or neither", field="secret" if guard else "guard")
     target = guard.model(model or TARGET) if guard is not None else model or ASKED_AS
-    authorised(run, target, allowed=allowed, confirmed=confirmed)
+    authorised(run, target, allowed=allowed_targets, confirmed=confirmed)
     specs = [Prompt(target, prompt, guard, secret, temperature, max_tokens) for prompt in prompts]
     outcomes = [outcome async for outcome in run.map(ask, specs)]
     return _texts(outcomes, [DEFAULT_REFUSAL] * len(prompts))
@@ -198,7 +198,7 @@ def batch_query_target_model(
     secret: str = "",
     temperature: float | None = 0.0,
     max_tokens: int = MOST_TOKENS,
-    allowed: Sequence[str] = (),
+    allowed_targets: Sequence[str] = (),
     confirmed: bool = False,
     max_workers: int | None = None,
     session: Session | None = None,
@@ -215,7 +215,7 @@ def batch_query_target_model(
             secret=secret,
             temperature=temperature,
             max_tokens=max_tokens,
-            allowed=allowed,
+            allowed_targets=allowed_targets,
             confirmed=confirmed,
         ),
         session,
