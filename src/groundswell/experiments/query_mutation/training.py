@@ -23,7 +23,8 @@ from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.learning.rules import Losses, Rules, State
-from groundswell.experiments.query_mutation.playing import Seat, Told, World, collect, opened_world
+from groundswell.experiments.query_mutation.playing import Seat, World, collect, opened_world
+from groundswell.experiments.query_mutation.stepping import step
 from groundswell.experiments.query_mutation.task import Task
 
 Learner = Literal["ppo", "bandit"]
@@ -68,6 +69,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Checkpoint(msgspec.Struct, frozen=True):
     """A learner between two updates, whole: it goes on from here as if it had never stopped."""
 
+    source: str
+    """The code of the steps that were learnt from."""
     state: State | Bandit
     seats: tuple[Seat, ...]
     curve: tuple[Point, ...] = ()
@@ -75,8 +78,11 @@ class Checkpoint(msgspec.Struct, frozen=True):
 
 async def train(run: Run, settings: Training) -> Analysis:
     """Train, then compare."""
-    world = await opened_world(run, settings.task, together=settings.use_batching)
-    run.expected = settings.num_env_steps // settings.each * settings.each * settings.repeats * len(LEARNERS)
+    learners = settings.repeats * len(LEARNERS)
+    world = await opened_world(
+        run, settings.task, together=settings.use_batching, environments=settings.num_processes * learners
+    )
+    run.expected = settings.updates * settings.each * learners
     taught = await world.all(
         [_taught(world, settings, each, number) for number in range(settings.repeats) for each in LEARNERS]
     )
@@ -96,29 +102,35 @@ async def _taught(world: World, settings: Training, learner: Learner, number: in
         _report(run, name, point, settings, None)
     while len(held.curve) < settings.updates:
         began = time.monotonic()
-        told: list[Told] = []
-        state = held.state
+        state, update = held.state, len(held.curve)
         chooser = state.policy if isinstance(state, State) else state
-        rollouts, seats = await collect(world, name, held.seats, chooser, settings.num_steps, told.append)
-        state, losses = await asyncio.to_thread(_learnt, state, rollouts, settings, seed_of(run.record.seed, name))
-        point = Point.of((len(held.curve) + 1) * settings.each, told, losses)
-        held = Checkpoint(state, tuple(seats), (*held.curve, point))
+        found = await collect(world, name, update, held.seats, chooser, settings.num_steps)
+        seed = seed_of(run.record.seed, name)
+        state, losses = await asyncio.to_thread(_learnt, state, found.rollouts, settings, seed)
+        point = Point.of((update + 1) * settings.each, found.told, losses)
+        held = Checkpoint(step.source, state, tuple(found.seats), (*held.curve, point))
         await run.keep(name, msgspec.json.encode(held).decode())
         _report(run, name, point, settings, settings.each / (time.monotonic() - began))
     return Curve(learner, number, held.curve), held.state
 
 
 def _recalled(world: World, settings: Training, learner: Learner, number: int) -> Checkpoint:
-    """The last checkpoint of a learner, or its beginning."""
+    """The last checkpoint of a learner, or its beginning.
+
+    What was learnt from steps that are to be scored anew is not known any more: then it begins anew as well.
+    """
     name, task = f"{learner}.{number}", settings.task
     if (body := world.run.kept(name)) is not None:
-        return msgspec.json.decode(body, type=Checkpoint)
+        held = msgspec.json.decode(body, type=Checkpoint)
+        if held.source == step.source:
+            return held
     seats = tuple(world.opened(name, seat) for seat in range(settings.num_processes))
     actions = len(task.mutators)
     if learner == "bandit":
-        return Checkpoint(Bandit.new(actions), seats)
+        return Checkpoint(step.source, Bandit.new(actions), seats)
     seed = seed_of(world.run.record.seed, name)
-    return Checkpoint(State(Policy.new(size_of(task, world.width), actions, settings.rules.hidden, seed)), seats)
+    policy = Policy.new(size_of(task, world.width), actions, settings.rules.hidden, seed)
+    return Checkpoint(step.source, State(policy), seats)
 
 
 def _learnt(
