@@ -11,7 +11,7 @@ from groundswell.engine.travel import pause
 
 FEWEST = 8
 """So many steps in a row, at the least, are no accident."""
-FIRST_WAIT, LONGEST_WAIT = 0.5, 15.0
+FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 PATIENCE = 180.0
 """Seconds without one usable step, after which nobody expects any."""
 
@@ -35,9 +35,7 @@ class Outage:
             return
         since = run.clock.now() - self._since
         if since >= PATIENCE:
-            run.stop(
-                "fault", f"the last {failed} steps failed, for {since:.0f} s ({why}): mend this, and resume the run"
-            )
+            run.stop("fault", f"every step has failed for {since:.0f} s ({why}); resume the run once this is mended")
             return
         run.report(0, {}, f"every step fails, for {since:.0f} s by now ({why}): waiting")
         await pause(run, min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(failed // self._enough - 1, 10)))
