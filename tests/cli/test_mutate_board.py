@@ -87,7 +87,7 @@ def test_a_full_disk_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def read(folder: Path) -> dict[str, list[tuple[int, float]]]:
     """The curves of a folder, as TensorBoard reads them."""
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator  # type: ignore[import-untyped]
 
     found = EventAccumulator(str(folder))
     found.Reload()

@@ -167,8 +167,10 @@ class Run(StoredRun):
     def report(self, done: int, figures: Mapping[str, float], words: str, *, who: str = "") -> None:
         """Say how far a driver is, in its own terms; displays show the words, and listeners get the figures.
 
-        Of several that report, as the learners of a training, `who` tells them apart: each has a line of its own.
+        Of several that report, as the learners of a training, `who` tells them apart: each has a line of its own. What
+        is said in nobody's name stands until somebody reports.
         """
+        self._said.pop("", None)
         self._said[who] = words
         self.emit(
             lambda: DriverReported(

@@ -34,7 +34,8 @@ from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.learning.rules import Losses, Rules, State
-from groundswell.experiments.query_mutation.playing import Seat, Told, World, collect, opened_world
+from groundswell.experiments.query_mutation.playing import Seat, World, collect, opened_world
+from groundswell.experiments.query_mutation.stepping import step
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task
 
@@ -81,6 +82,8 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Checkpoint(msgspec.Struct, frozen=True):
     """A learner between two updates, whole: it goes on from here as if it had never stopped."""
 
+    source: str
+    """The code of the steps that were learnt from."""
     state: State | Bandit
     seats: tuple[Seat, ...]
     curve: tuple[Point, ...] = ()
@@ -89,8 +92,10 @@ class Checkpoint(msgspec.Struct, frozen=True):
 async def train(run: Run, settings: Training) -> Analysis:
     """Train, then compare."""
     authorise(run, settings.task, settings.evaluation.guards)
-    world = await opened_world(run, settings.task, together=settings.use_batching)
     learners = settings.repeats * len(LEARNERS)
+    world = await opened_world(
+        run, settings.task, together=settings.use_batching, environments=settings.num_processes * learners
+    )
     taught_in = settings.updates * settings.each * learners
     run.expected = 1 + taught_in + most_steps(settings.task, settings.evaluation, learners)
     taught = await world.all(
@@ -112,29 +117,35 @@ async def _taught(world: World, settings: Training, learner: Learner, number: in
         _report(run, name, point, settings, None)
     while len(held.curve) < settings.updates:
         began = time.monotonic()
-        told: list[Told] = []
-        state = held.state
+        state, update = held.state, len(held.curve)
         chooser = state.policy if isinstance(state, State) else state
-        rollouts, seats = await collect(world, name, held.seats, chooser, settings.num_steps, told.append)
-        state, losses = await asyncio.to_thread(_learnt, state, rollouts, settings, seed_of(run.record.seed, name))
-        point = Point.of((len(held.curve) + 1) * settings.each, told, losses)
-        held = Checkpoint(state, tuple(seats), (*held.curve, point))
+        found = await collect(world, name, update, held.seats, chooser, settings.num_steps)
+        seed = seed_of(run.record.seed, name)
+        state, losses = await asyncio.to_thread(_learnt, state, found.rollouts, settings, seed)
+        point = Point.of((update + 1) * settings.each, found.told, losses)
+        held = Checkpoint(step.source, state, tuple(found.seats), (*held.curve, point))
         await run.keep(name, msgspec.json.encode(held).decode())
         _report(run, name, point, settings, settings.each / (time.monotonic() - began))
     return Curve(learner, number, held.curve), held.state
 
 
 def _recalled(world: World, settings: Training, learner: Learner, number: int) -> Checkpoint:
-    """The last checkpoint of a learner, or its beginning."""
+    """The last checkpoint of a learner, or its beginning.
+
+    What was learnt from steps that are to be scored anew is not known any more: then it begins anew as well.
+    """
     name, task = f"{learner}.{number}", settings.task
     if (body := world.run.kept(name)) is not None:
-        return msgspec.json.decode(body, type=Checkpoint)
+        held = msgspec.json.decode(body, type=Checkpoint)
+        if held.source == step.source:
+            return held
     seats = tuple(world.opened(name, seat) for seat in range(settings.num_processes))
     actions = len(task.mutators)
     if learner == "bandit":
-        return Checkpoint(Bandit.new(actions), seats)
+        return Checkpoint(step.source, Bandit.new(actions), seats)
     seed = seed_of(world.run.record.seed, name)
-    return Checkpoint(State(Policy.new(size_of(task, world.width), actions, settings.rules.hidden, seed)), seats)
+    policy = Policy.new(size_of(task, world.width), actions, settings.rules.hidden, seed)
+    return Checkpoint(step.source, State(policy), seats)
 
 
 def _learnt(
@@ -157,7 +168,8 @@ def _report(run: Run, name: str, point: Point, settings: Training, speed: float 
         figures |= {f"loss/{key}": value for key, value in msgspec.structs.asdict(point.losses).items()}
     if speed is not None:
         figures["steps_per_second"] = speed
-    said = f"{name}: {point.steps:,} of {settings.num_env_steps:,} steps, reward {point.reward:+.3f}, leaks {rate:.0%}"
+    whole = settings.updates * settings.each
+    said = f"{name}: {point.steps:,} of {whole:,} steps, reward {point.reward:+.3f}, leaks {rate:.0%}"
     said += f", {point.masked} masked" if point.masked else ""
     said += "" if speed is None else f", {speed:,.0f} steps/s"
     run.report(point.steps, {f"{name}/{key}": value for key, value in figures.items()}, said, who=name)
