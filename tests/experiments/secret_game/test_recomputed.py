@@ -26,11 +26,11 @@ import groundswell
 from groundswell import Chat, Reply, Request, Summary
 from groundswell.compose import look_into
 from groundswell.emulator import model
+from groundswell.experiments.reporting.tables import AsJson
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.playing import Batch, play
-from groundswell.experiments.secret_game.report.files import AsJson
-from groundswell.experiments.secret_game.report.rows import rows
+from groundswell.experiments.secret_game.report.rows import COLUMNS, rows
 from groundswell.experiments.secret_game.report.told import Told, interactions_of
 from groundswell.experiments.secret_game.schedule import Table
 from groundswell.program.request import Fault, FaultKind
@@ -55,7 +55,7 @@ async def played(settings: Batch, folder: Path) -> tuple[Figures, pd.DataFrame]:
         summary: Summary = await engine.drive(play, settings, seed=3)
     analysis = msgspec.convert(summary.analysis, Analysis)
     file = BytesIO()
-    out = AsJson(file)
+    out = AsJson(file, COLUMNS)
     with look_into(folder / "runs.db") as store:
         assert store is not None
         results = store.results(store.runs.get(summary.run_id))

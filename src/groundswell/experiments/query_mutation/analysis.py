@@ -9,6 +9,7 @@ import msgspec
 
 from groundswell.experiments.query_mutation.episode import End
 from groundswell.experiments.query_mutation.learning.rules import Losses
+from groundswell.stats.survival import Step
 
 if TYPE_CHECKING:
     from groundswell.experiments.query_mutation.playing import Told
@@ -98,6 +99,12 @@ class Figure(msgspec.Struct, frozen=True):
     steps: float | None
     missing: int = 0
     """Episodes that a fault broke off: they count for nothing."""
+    learners: int = 1
+    """How many were trained; their intervals allow for others coming out otherwise, if there are several."""
+    clusters: int = 0
+    """So many secrets, of which each counts as one draw."""
+    reason: str = ""
+    """Why there is no interval."""
 
 
 class Contrast(msgspec.Struct, frozen=True):
@@ -107,15 +114,32 @@ class Contrast(msgspec.Struct, frozen=True):
     against: str
     on: str
     n: int
-    """Episodes that both have."""
+    """Episodes that both have; nothing else counts here."""
     difference: float | None
     low: float | None
     high: float | None
     p: float | None
-    """Adjusted for the number of comparisons (Holm)."""
+    """Adjusted for the number of comparisons with the first method on these guards (Holm)."""
     total: float | None
     total_low: float | None
     total_high: float | None
+    total_p: float | None = None
+    rate: float | None = None
+    against_rate: float | None = None
+    """What the two are the difference of."""
+    left_out: int = 0
+    """Episodes that one of them lacks."""
+    reason: str = ""
+    """Why there is no interval."""
+
+
+class Lasting(msgspec.Struct, frozen=True):
+    """How long secrets were kept from a method: the share that is left after each step in which some leaked."""
+
+    method: str
+    on: str
+    n: int
+    steps: tuple[Step, ...]
 
 
 class Analysis(msgspec.Struct, frozen=True):
@@ -131,3 +155,7 @@ class Analysis(msgspec.Struct, frozen=True):
     """Steps of the training that failed and were not learnt from."""
     prompts: str
     """A hash of what models are told."""
+    lasting: tuple[Lasting, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the intervals speak of, and what to beware of."""
+    level: float = 0.95

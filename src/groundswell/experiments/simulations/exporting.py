@@ -9,29 +9,24 @@ Simulations are read one by one and written as they come. Parquet is gathered fi
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from typing import IO, Any, Literal, NamedTuple, Protocol, get_args
+from typing import IO, Literal, NamedTuple, get_args
 
 import msgspec
 
 from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
+from groundswell.experiments.reporting.tables import FORMATS, Columns, Kind, Row
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.reading import SINGLE, Readings, SimulationShown
 from groundswell.experiments.simulations.simulation import distinct_names
-from groundswell.store.export import guarded
 
 Format = Literal["json", "csv", "parquet"]
 Table = Literal["simulations", "lines", "answers"]
-Kind = Literal["text", "int", "float", "bool", "list", "any"]
-"""What a column holds; `any` is as narrow a type as its values have, and text where they differ."""
-Row = dict[str, Any]
 
-BETWEEN = "; "
 ATTRIBUTE = "attribute."
-SIMULATIONS: Mapping[str, Kind] = {
+SIMULATIONS: Columns = {
     "id": "text",
     "sequence_number": "int",
     "timestamp": "text",
@@ -51,7 +46,7 @@ SIMULATIONS: Mapping[str, Kind] = {
 }
 ABOUT = ("n_turns", "simulation_rounds", "final_turn_number", "method", "style", "replicate", "models")
 """What is in the metadata of every simulation."""
-LINES: Mapping[str, Kind] = {
+LINES: Columns = {
     "simulation_id": "text",
     "sequence_number": "int",
     "round": "int",
@@ -63,7 +58,7 @@ LINES: Mapping[str, Kind] = {
     "cut": "bool",
     "overrun": "bool",
 }
-WHO: Mapping[str, Kind] = {
+WHO: Columns = {
     "simulation_id": "text",
     "sequence_number": "int",
     "interaction_type": "text",
@@ -72,7 +67,7 @@ WHO: Mapping[str, Kind] = {
     "other_ids": "list",
     "others": "list",
 }
-ANSWERS: Mapping[str, Kind] = {"question": "text", "before": "bool", "value": "any", "problem": "text"}
+ANSWERS: Columns = {"question": "text", "before": "bool", "value": "any", "problem": "text"}
 
 
 def write_export(readings: Readings, record: RunRecord, format: Format, table: Table, out: IO[bytes]) -> int:
@@ -92,7 +87,7 @@ def write_export(readings: Readings, record: RunRecord, format: Format, table: T
     if format == "json" and table == "simulations":
         return _write_whole(readings, record, out)
     source = _source(record, table)
-    taker = _TAKERS[format](out, source.columns)
+    taker = FORMATS[format](out, source.columns)
     count = 0
     for simulation in readings.simulations(record):
         for row in source.rows(simulation):
@@ -122,7 +117,7 @@ def _write_whole(readings: Readings, record: RunRecord, out: IO[bytes]) -> int:
 class _Source(NamedTuple):
     """Where the rows of a table come from."""
 
-    columns: Mapping[str, Kind]
+    columns: Columns
     rows: Callable[[SimulationShown], Iterator[Row]]
 
 
@@ -190,113 +185,3 @@ def _answer_rows(simulation: SimulationShown, known: Mapping[str, Entity], attri
             **{name: has.get(name.removeprefix(ATTRIBUTE)) for name in attributes},
             **{name: getattr(answer, name) for name in ANSWERS},
         }
-
-
-class _Taker(Protocol):
-    """Something that takes rows, and is told when there are no more."""
-
-    def take(self, row: Row) -> None: ...
-    def close(self) -> None: ...
-
-
-class _AsJson:
-    """One array, a line for each row."""
-
-    def __init__(self, out: IO[bytes], columns: Mapping[str, Kind]) -> None:
-        self._out, self._before = out, b"[\n"
-        self._encode = msgspec.json.Encoder().encode
-
-    def take(self, row: Row) -> None:
-        """Write a row."""
-        self._out.write(self._before + self._encode(row))
-        self._before = b",\n"
-
-    def close(self) -> None:
-        """End the array."""
-        self._out.write(b"[]\n" if self._before == b"[\n" else b"\n]\n")
-
-
-class _AsCsv:
-    """A table with a head, as RFC 4180 has it. Cells that a spreadsheet would run are guarded."""
-
-    def __init__(self, out: IO[bytes], columns: Mapping[str, Kind]) -> None:
-        self._out = out
-        self._writer = csv.writer(self)
-        self._writer.writerow([guarded(name) for name in columns])
-
-    def write(self, text: str) -> int:
-        """What csv calls with every line."""
-        return self._out.write(text.encode())
-
-    def take(self, row: Row) -> None:
-        """Write a row."""
-        self._writer.writerow([_cell(value) for value in row.values()])
-
-    def close(self) -> None:
-        """There is nothing left to write."""
-
-
-class _AsParquet:
-    """Columns with their types; lists are lists."""
-
-    def __init__(self, out: IO[bytes], columns: Mapping[str, Kind]) -> None:
-        self._out, self._kinds = out, columns
-        self._columns: dict[str, list[Any]] = {name: [] for name in columns}
-
-    def take(self, row: Row) -> None:
-        """Keep a row."""
-        for name, value in row.items():
-            self._columns[name].append(value)
-
-    def close(self) -> None:
-        """Write all of them."""
-        import polars
-
-        types = {
-            "bool": polars.Boolean,
-            "int": polars.Int64,
-            "float": polars.Float64,
-            "list": polars.List(polars.String),
-        }
-        schema: dict[str, Any] = {}
-        for name, values in self._columns.items():
-            kind = _narrowest(values) if self._kinds[name] == "any" else self._kinds[name]
-            if self._kinds[name] == "any":
-                self._columns[name] = [_in_column(value, kind) for value in values]
-            schema[name] = types.get(kind, polars.String)
-        polars.DataFrame(self._columns, schema=schema).write_parquet(self._out)
-
-
-_TAKERS: Mapping[str, Callable[[IO[bytes], Mapping[str, Kind]], _Taker]] = {
-    "json": _AsJson,
-    "csv": _AsCsv,
-    "parquet": _AsParquet,
-}
-
-
-def _cell(value: Any) -> Any:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | tuple):
-        return guarded(BETWEEN.join(value))
-    return guarded(value) if isinstance(value, str) else value
-
-
-def _narrowest(values: Sequence[Any]) -> Kind:
-    """The type that values have in common; text where they have none."""
-    types = set(map(type, values)) - {type(None)}
-    if types == {bool}:
-        return "bool"
-    if types == {int}:
-        return "int"
-    return "float" if types and types <= {int, float} else "text"
-
-
-def _in_column(value: Any, kind: Kind) -> Any:
-    if value is None:
-        return None
-    if kind == "text":
-        return str(value).lower() if isinstance(value, bool) else str(value)
-    return float(value) if kind == "float" else value

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from groundswell.errors import StoreError
 from groundswell.experiments.replacing import replacing
+from groundswell.experiments.reporting.tables import FORMATS, Row
 from groundswell.experiments.secret_game.modes import STANDARD_POINTS, Points
-from groundswell.experiments.secret_game.report.files import FORMATS
-from groundswell.experiments.secret_game.report.rows import COLUMNS, Row, flat, row_of, rows, talk
+from groundswell.experiments.secret_game.report.rows import COLUMNS, flat, row_of, rows, talk
 from groundswell.experiments.secret_game.report.told import Interaction
 from tests.experiments.secret_game.report.games import every_kind, game, missing, told, unfinished
 
@@ -79,13 +79,23 @@ def test_what_came_after_the_figures_were_made_is_not_counted() -> None:
 
 def written(interactions: list[Interaction]) -> dict[str, bytes]:
     outs = {name: io.BytesIO() for name in FORMATS}
-    takers = [form(outs[name]) for name, form in FORMATS.items()]
+    takers = [form(outs[name], COLUMNS, flat) for name, form in FORMATS.items()]
     for interaction in interactions:
         for taker in takers:
             taker.take(the_row(interaction))
     for taker in takers:
         taker.close()
-    return {name.rpartition(".")[2]: out.getvalue() for name, out in outs.items()}
+    return {name: out.getvalue() for name, out in outs.items()}
+
+
+def in_a_table(row: Row) -> Row:
+    """A row as tables have it: lists are JSON text."""
+    return {
+        name: json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        if COLUMNS[name] == "json" and value is not None
+        else value
+        for name, value in flat(row).items()
+    }
 
 
 def from_csv(data: bytes) -> list[Row]:
@@ -113,7 +123,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="'\0"), max_size=
 @given(st.lists(st.lists(TEXT, min_size=1, max_size=3), max_size=3))
 def test_json_csv_and_parquet_agree_row_by_row(talks: list[list[str]]) -> None:
     interactions = [*(game(texts, number=at) for at, texts in enumerate(talks)), *every_kind()]
-    wanted = [flat(the_row(each)) for each in interactions]
+    wanted = [in_a_table(the_row(each)) for each in interactions]
     files = written(interactions)
     assert polars.read_parquet(io.BytesIO(files["parquet"])).to_dicts() == wanted
     assert from_csv(files["csv"]) == [emptied(row) for row in wanted]

@@ -2,11 +2,13 @@
 
 writing.py        THE way of a report: everything to a folder, each file whole or not at all
 told.py           what a report is made of
-rows.py           one row per interaction; files.py writes them as JSON, CSV and Parquet; columns.py explains them
+rows.py           one row per interaction; columns.py explains them
 selection.py      which conversations are shown; transcripts.py shows them
-plots.py          figures as drawings, with more_plots.py; drawing.py draws, and gives them the page's colours
+plots.py          figures as drawings, with more_plots.py
 findings.py       figures as sections with tables; contests.py: who does better; doings.py: what else agents do
 circumstances.py  the sections about the run itself
 page.py           the page, section after section
-markup.py         HTML from parts that are escaped; numbers.py: how figures are written; style.py: how the page looks
+
+What the reports of all experiments are made of is in experiments/reporting/: the frame, HTML from escaped parts, how
+figures are written, drawings, and rows as JSON, CSV and Parquet.
 """

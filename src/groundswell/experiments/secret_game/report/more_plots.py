@@ -6,6 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from groundswell.experiments.reporting import numbers
+from groundswell.experiments.reporting.dots import (
+    LETTER,
+    WIDTH,
+    Group,
+    Point,
+    forest,
+    forest_height,
+    legend,
+    whisker,
+)
 from groundswell.experiments.reporting.drawing import (
     BLUE,
     FAINT,
@@ -17,16 +27,6 @@ from groundswell.experiments.reporting.drawing import (
     name_of,
 )
 from groundswell.experiments.secret_game.analysis import Analysis, Comparison
-from groundswell.experiments.secret_game.report.plots import (
-    LETTER,
-    WIDTH,
-    Group,
-    Point,
-    forest,
-    forest_height,
-    legend,
-    whisker,
-)
 from groundswell.experiments.secret_game.report.told import WaveFigures
 from groundswell.shown.words import duration
 from groundswell.stats.ratings import Standing, Strength, Strengths

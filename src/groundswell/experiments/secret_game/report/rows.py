@@ -6,16 +6,14 @@ A row says whether the figures count it: those of a run that a stopping rule end
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
+from groundswell.experiments.reporting.tables import Kind, Row
 from groundswell.experiments.secret_game.modes import Points, interaction_points
 from groundswell.experiments.secret_game.played import TIERS, Duel, Finding, Line, Played, Tier
 from groundswell.experiments.secret_game.report.told import Interaction, Told
-
-Kind = Literal["bool", "int", "float", "text", "json"]
-Row = dict[str, Any]
 
 SIDES = ("first", "second")
 COMMON: dict[str, Kind] = {
@@ -203,10 +201,8 @@ def _mark(found: Finding) -> Mark:
 
 
 def flat(row: Row) -> Row:
-    """A row for tables: messages as a text that can be read, lists as JSON."""
-    cells = {name: _json(row[name]) if kind == "json" else row[name] for name, kind in COLUMNS.items()}
-    cells["messages"] = None if row["messages"] is None else talk(row["messages"])
-    return cells
+    """A row for tables: messages as a text that can be read."""
+    return row | {"messages": None if row["messages"] is None else talk(row["messages"])}
 
 
 def talk(said: Iterable[Message]) -> str:
@@ -217,7 +213,3 @@ def talk(said: Iterable[Message]) -> str:
 def _said(message: Message) -> str:
     thought = f"*{message.thought}* " if message.thought else ""
     return f"{message.name}: {thought}{message.text}"
-
-
-def _json(value: Any) -> str | None:
-    return None if value is None else msgspec.json.encode(value).decode()

@@ -7,7 +7,6 @@ page            ... the page
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,15 +14,15 @@ import msgspec
 
 from groundswell.experiments.replacing import replacing
 from groundswell.experiments.reporting.drawing import Drawing, on_paper
+from groundswell.experiments.reporting.tables import paths, tables
 from groundswell.experiments.secret_game.needed import REPORT, check_installed
 from groundswell.experiments.secret_game.report import more_plots, plots
-from groundswell.experiments.secret_game.report.files import FORMATS
 from groundswell.experiments.secret_game.report.page import page
-from groundswell.experiments.secret_game.report.rows import rows
+from groundswell.experiments.secret_game.report.rows import COLUMNS, flat, rows
 from groundswell.experiments.secret_game.report.selection import Selection
 from groundswell.experiments.secret_game.report.told import Told
 
-PAGE, ANALYSIS, FIGURES = "report.html", "analysis.json", "figures"
+PAGE, ANALYSIS, FIGURES, INTERACTIONS = "report.html", "analysis.json", "figures", "interactions"
 
 
 class Written(NamedTuple):
@@ -50,16 +49,12 @@ def write_report(folder: Path, told: Told) -> Written:
 def _write_rows(folder: Path, told: Told, selection: Selection) -> tuple[list[Path], int]:
     """Every interaction to every format, in one go through the store."""
     count = 0
-    with ExitStack() as stack:
-        takers = [form(stack.enter_context(replacing(folder / name))) for name, form in FORMATS.items()]
+    with tables(folder, INTERACTIONS, COLUMNS, flat) as take:
         for interaction, row in rows(told):
             count += 1
             selection.take(interaction, counted=row["counted"])
-            for taker in takers:
-                taker.take(row)
-        for taker in takers:
-            taker.close()
-    return [folder / name for name in FORMATS], count
+            take(row)
+    return paths(folder, INTERACTIONS), count
 
 
 def drawings(told: Told) -> list[Drawing]:

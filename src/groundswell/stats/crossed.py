@@ -1,0 +1,253 @@
+"""Means of values that several learners got on the same cases, where learners and cases are both draws.
+
+What is wanted is said of the method that made the learners, and of cases like these; so an interval must allow for
+another training coming out otherwise as well as for other cases. Cases that share something (a cluster) may hang
+together. Of one learner alone nothing tells how learners differ: then what is said is said of that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import exp, log, sqrt
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from groundswell.stats.beta import point_below, share_below
+from groundswell.stats.rates import Interval, worth
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+ENOUGH = 5
+"""From so many clusters on, how much they differ can be told."""
+NOTHING = "there are no values"
+FEW = f"fewer than {ENOUGH} clusters"
+ALL_SAME = "all values are the same"
+LEAST_P = 1e-12
+HALVINGS = 25
+
+
+class Cells(NamedTuple):
+    """Values, which learner got each, and in which cluster its case is: numbers that mean the same on both sides."""
+
+    values: Floats
+    learner: Ints
+    cluster: Ints
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A mean, share or difference, and where it lies; or `reason` says why that cannot be told.
+
+    `p` is that of a difference of nothing, and agrees with the interval: below 0.05 where that at 95% leaves 0 out.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    learners: int
+    clusters: int
+    p: float | None = None
+    reason: str = ""
+
+
+class Spread(NamedTuple):
+    """The variance of an estimate and its degrees of freedom; or why neither can be told."""
+
+    variance: float = 0.0
+    df: float = 1.0
+    reason: str = ""
+
+
+class Parts(NamedTuple):
+    """What a side adds to the variance: learners, learners within clusters; and what each cluster adds to the mean."""
+
+    by_learner: float
+    by_both: float
+    learners: int
+    sums: Floats
+
+
+def cells(values: Sequence[float], learner: Sequence[int], cluster: Sequence[int]) -> Cells:
+    """Values as they are reckoned with."""
+    import numpy as np
+
+    return Cells(
+        np.asarray(values, dtype=float), np.asarray(learner, dtype=np.int64), np.asarray(cluster, dtype=np.int64)
+    )
+
+
+def mean(side: Cells, level: float = 0.95) -> Found:
+    """The mean, with Student's interval."""
+    return difference(side, None, level)
+
+
+def difference(one: Cells, other: Cells | None, level: float = 0.95) -> Found:
+    """The mean of one side less that of the other, which other learners got on the same cases."""
+    sides = [one] if other is None else [one, other]
+    if any(not len(each.values) for each in sides):
+        return _found(None, None, sides, NOTHING)
+    value, spread = _value(sides), spread_of(sides)
+    if spread.reason:
+        return _found(value, None, sides, spread.reason)
+    error = sqrt(spread.variance)
+    off = student(spread.df, level) * error
+    p = None if other is None else _beyond(value / error, spread.df)
+    return _found(value, Interval(value - off, value + off), sides, p=p)
+
+
+def share(side: Cells, level: float = 0.95) -> Found:
+    """The mean of values that are 0 or 1: Wilson's interval at as many independent ones as these are worth.
+
+    That is n over the design effect, with the quantile of Student's t in place of the normal one: E. L. Korn, B. I.
+    Graubard, Survey Methodology 24 (1998) 193-201. Where all are the same, each cluster counts as one, and the interval
+    is exact.
+    """
+    if not len(side.values):
+        return _found(None, None, [side], NOTHING)
+    spread = spread_of([side])
+    if spread.reason == FEW:
+        return _found(_value([side]), None, [side], FEW)
+    interval = _share(side, spread.variance, 0.0 if spread.reason else student(spread.df, level), level)
+    return _found(_value([side]), interval, [side])
+
+
+def difference_of_shares(one: Cells, other: Cells, level: float = 0.95) -> Found:
+    """The same of values that are 0 or 1: from the intervals of both shares, by how the two hang together.
+
+    G. Y. Zou, A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27 (2008)
+    1693-1702.
+    """
+    sides = [one, other]
+    if any(not len(each.values) for each in sides):
+        return _found(None, None, sides, NOTHING)
+    spreads, apart = [spread_of([each]) for each in sides], spread_of(sides)
+    if FEW in (reasons := [each.reason for each in spreads]):
+        return _found(_value(sides), None, sides, FEW)
+    rho = 0.0 if apart.reason or any(reasons) else _together(*spreads, apart)
+
+    def at(level: float) -> Interval:
+        t = 0.0 if apart.reason else student(apart.df, level)
+        first, second = (_share(each, own.variance, t, level) for each, own in zip(sides, spreads, strict=True))
+        return _combined(sides, (first, second), rho)
+
+    return _found(_value(sides), at(level), sides, p=_agreeing(at))
+
+
+def spread_of(sides: Sequence[Cells]) -> Spread:
+    """The variance of a mean, or of the difference of two.
+
+    Learners and clusters are crossed random effects, and each side has learners of its own: variance by clusters, and
+    by learners, less what is counted in both; at least what either has alone. F. E. Satterthwaite's degrees of freedom,
+    Biometrics Bulletin 2 (1946) 110-114. So it is done for readers and cases in radiology: S. L. Hillis, Statistics in
+    Medicine 26 (2007) 596-619.
+    """
+    import numpy as np
+
+    clusters = _different(np.concatenate([each.cluster for each in sides]))
+    if clusters < ENOUGH:
+        return Spread(reason=FEW)
+    size = max(int(each.cluster.max()) for each in sides) + 1
+    parts = [_parts(each, size, clusters) for each in sides]
+    sums = parts[0].sums - parts[1].sums if len(parts) > 1 else parts[0].sums
+    by_cluster = float((sums**2).sum()) * clusters / (clusters - 1)
+    by_learner = sum(each.by_learner for each in parts)
+    variance = max(by_cluster, by_learner, by_cluster + by_learner - sum(each.by_both for each in parts))
+    if variance <= 1e-24 * (1 + max(float(abs(each.values).max()) for each in sides) ** 2):
+        return Spread(reason=ALL_SAME)
+    pieces = [(by_cluster, clusters - 1), *((each.by_learner, each.learners - 1) for each in parts)]
+    return Spread(variance, variance**2 / sum(piece**2 / df for piece, df in pieces if df))
+
+
+def _parts(side: Cells, size: int, clusters: int) -> Parts:
+    import numpy as np
+
+    there, learner = np.unique(side.learner, return_inverse=True)
+    many, n = len(there), len(side.values)
+    counts = np.bincount(learner)
+    means = np.bincount(learner, side.values) / counts
+    apart = (means - side.values.mean()) * counts / n
+    scores = np.bincount(learner * size + side.cluster, (side.values - means[learner]) / n, many * size)
+    table = scores.reshape(many, size)
+    if many == 1:
+        return Parts(0.0, 0.0, 1, table[0])
+    within = float(((table - table.mean(axis=0)) ** 2).sum()) * many / (many - 1) * clusters / (clusters - 1)
+    return Parts(float((apart**2).sum()) * many / (many - 1), within, many, table.sum(axis=0))
+
+
+def student(df: float, level: float) -> float:
+    """So many standard errors on either side hold a variable of Student's distribution at that level."""
+    at = point_below(1 - level, df / 2, 0.5)
+    return sqrt(df * (1 - at) / at)
+
+
+def _beyond(t: float, df: float) -> float:
+    """The chance of a variable of Student's distribution that is as far from 0 as this."""
+    return share_below(df / (df + t * t), df / 2, 0.5)
+
+
+def _agreeing(at: Callable[[float], Interval]) -> float:
+    """The p at which an interval just holds 0."""
+    low, high = log(LEAST_P), 0.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        interval = at(1 - exp(middle))
+        low, high = (middle, high) if interval.low <= 0 <= interval.high else (low, middle)
+    return exp(low)
+
+
+def _share(side: Cells, variance: float, t: float, level: float) -> Interval:
+    """Wilson's interval with so many standard errors; the exact one of clusters where nothing varies."""
+    value = _value([side])
+    if not variance:
+        return worth(value, _different(side.cluster), level)
+    n = min(float(len(side.values)), value * (1 - value) / variance)
+    more = t * t / n
+    middle = (value + more / 2) / (1 + more)
+    off = t * sqrt(value * (1 - value) / n + more / (4 * n)) / (1 + more)
+    return Interval(max(0.0, min(middle - off, value)), min(1.0, max(middle + off, value)))
+
+
+def _together(one: Spread, other: Spread, apart: Spread) -> float:
+    """How two means hang together, from the variance of each and that of their difference."""
+    both = one.variance + other.variance - apart.variance
+    return max(-1.0, min(1.0, both / (2 * sqrt(one.variance * other.variance))))
+
+
+def _combined(sides: Sequence[Cells], intervals: tuple[Interval, Interval], rho: float) -> Interval:
+    (one, other), value = intervals, _value(sides)
+    first, second = (_value([each]) for each in sides)
+    low = _off(first - one.low, other.high - second, rho)
+    high = _off(one.high - first, second - other.low, rho)
+    return Interval(max(-1.0, value - low), min(1.0, value + high))
+
+
+def _off(one: float, other: float, rho: float) -> float:
+    return sqrt(max(0.0, one * one - 2 * rho * one * other + other * other))
+
+
+def _value(sides: Sequence[Cells]) -> float:
+    first, *rest = (float(each.values.mean()) for each in sides)
+    return first - sum(rest)
+
+
+def _found(
+    value: float | None, interval: Interval | None, sides: Sequence[Cells], reason: str = "", p: float | None = None
+) -> Found:
+    import numpy as np
+
+    low, high = (None, None) if interval is None else interval
+    n, learners = sum(len(each.values) for each in sides), sum(_different(each.learner) for each in sides)
+    clusters = _different(np.concatenate([each.cluster for each in sides]))
+    return Found(value, low, high, n, learners, clusters, p, reason)
+
+
+def _different(numbers: Ints) -> int:
+    import numpy as np
+
+    return int(np.count_nonzero(np.bincount(numbers)))
