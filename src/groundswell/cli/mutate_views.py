@@ -37,7 +37,7 @@ def print_analysis(analysis: Analysis) -> None:
 def _print_methods(analysis: Analysis) -> None:
     from rich.table import Table
 
-    from groundswell.experiments.query_mutation.figures import HELD_OUT, TRAINED
+    from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
 
     table = Table(box=None, pad_edge=False)
     table.add_column("method")
@@ -83,17 +83,18 @@ def _gains(uses: Sequence[Uses]) -> list[tuple[str, float, int]]:
 
 
 def _notes(analysis: Analysis) -> Iterator[str]:
-    """What is missing."""
+    """What is missing, and what to beware of."""
+    from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
+
     steps = sum(point.usable + point.masked for curve in analysis.curves for point in curve.points)
     if analysis.masked:
         yield f"{analysis.masked:,} of {steps:,} steps of the training failed: they were masked, and not learnt from"
     elif steps:
         yield f"no step of the training was masked ({steps:,} steps)"
-    from groundswell.experiments.query_mutation.figures import HELD_OUT, TRAINED
-
     missing = {each.method: 0 for each in analysis.figures}
     for each in analysis.figures:
         if each.on in (HELD_OUT, TRAINED):
             missing[each.method] += each.missing
     if told := ", ".join(f"{method} {count:,}" for method, count in missing.items() if count):
         yield f"episodes that a fault broke off, which count for nothing: {told}"
+    yield from analysis.notes
