@@ -61,7 +61,7 @@ def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     assert "no step of the training was masked (128 steps)" in done.stdout
     assert "to try the policies again: groundswell mutate evaluate first --episodes 200" in done.stdout
     folder = Path("results/first")
-    assert {"analysis.json", "policy-0.npz", "tensorboard"} <= {path.name for path in folder.iterdir()}
+    assert {"report.html", "analysis.json", "policy-0.npz", "tensorboard"} <= {path.name for path in folder.iterdir()}
     assert {each["method"] for each in json.loads((folder / "analysis.json").read_bytes())["figures"]} == {
         *("noop", "random", "bandit", "ppo")
     }
@@ -214,9 +214,28 @@ def test_policies_are_tried_again_without_the_run_that_trained_them(cli: Command
     assert Path("results/again/policy-0.npz").exists()
 
 
-def test_a_run_that_trained_nothing_cannot_be_tried(cli: CommandLine) -> None:
+def test_a_run_that_trained_nothing_cannot_be_tried_or_reported(cli: CommandLine) -> None:
     cli.run(name="other")
     assert "trained no policy" in cli("mutate", "evaluate", "other", status=2).stderr
+    assert "is no training" in cli("mutate", "report", "other", status=2).stderr
+
+
+def test_a_report_is_written_again_and_runs_that_differ_in_their_seed_are_pooled(cli: CommandLine) -> None:
+    one = cli.json(*train("--name", "one"))
+    first = Path("results/one/report.html").read_bytes()
+    told = cli("mutate", "report", "one")
+    assert Path("results/one/report.html").read_bytes() == first
+    assert "report: results/one/report.html\n" in told.stdout
+    cli(*train("--name", "two", "--seed", "1"))
+    both = cli.json("mutate", "report", "one", "two", "--out", "both")
+    assert both["runs"][0] == one["run_id"]
+    assert [(each["learner"], each["number"]) for each in both["analysis"]["curves"]] == [
+        *(("ppo", 0), ("bandit", 0), ("ppo", 1), ("bandit", 1))
+    ]
+    assert all(Path(path).exists() for path in both["files"])
+    assert {path.name for path in Path("both").glob("policy-*")} == {"policy-0.npz", "policy-1.npz"}
+    cli(*train("--name", "longer", "--num-env-steps", "96"))
+    assert "num_env_steps differs" in cli("mutate", "report", "one", "longer", status=2).stderr
 
 
 def test_a_training_that_is_not_done_is_resumed_first(cli: CommandLine) -> None:

@@ -13,8 +13,8 @@ import typer
 
 from groundswell.cli import output
 from groundswell.cli.mutate_inputs import by_flag, examination_of, training_of
-from groundswell.cli.mutate_options import EvaluateFlags, MutationFlags, TrainFlags
-from groundswell.cli.options import RunName, takes
+from groundswell.cli.mutate_options import EvaluateFlags, MutationFlags, Out, Runs, TrainFlags
+from groundswell.cli.options import RunName, StoreFlags, takes
 from groundswell.cli.prompts import as_unicode
 from groundswell.errors import SettingsError
 
@@ -76,6 +76,31 @@ def evaluate(flags: EvaluateFlags, run: RunName) -> None:
     if not (flags.json or flags.estimate):
         output.say(_tried(settings.task, settings.evaluation, len(settings.policies) + len(settings.bandits)))
     _run(flags, _planned(flags, TRIED, evaluating.evaluate, settings, seed))
+
+
+@app.command()
+@takes(StoreFlags)
+def report(flags: StoreFlags, runs: Runs, *, out: Out = None) -> None:
+    """Write the report of a run again; or one of several that differ in their seed alone, which are pooled."""
+    from groundswell.cli.game_report import check_folder, folder_of
+    from groundswell.cli.mutate_report import is_mutation, print_written, write_files
+    from groundswell.cli.stored import opened
+
+    with opened(flags.store) as held:
+        records = [held.runs.get(run) for run in dict.fromkeys(runs)]
+        for record in records:
+            if not is_mutation(record):
+                raise SettingsError(f"run {record.title!r} is no training and no evaluation of `groundswell mutate`")
+        folder = out or folder_of("+".join(record.title for record in records))
+        check_folder(folder)
+        with output.working("writing the report"):
+            written = write_files(folder, records, held)
+    if flags.json:
+        files = [str(path) for path in (written.page, *written.files)]
+        ids = [record.id for record in records]
+        output.print_json({"runs": ids, "files": files, "analysis": written.analysis})
+    else:
+        print_written(folder, written)
 
 
 def _title(flags: MutationFlags, kind: str, settings: Any, seed: int) -> str:
@@ -153,7 +178,7 @@ def _planned(flags: MutationFlags, kind: str, driver: Driver, settings: Training
 
 def _run(flags: MutationFlags, planned: Planned, listeners: Sequence[Listener] = ()) -> NoReturn:
     """Carry it out, say what came of it, and write the files."""
-    from groundswell.cli.game_report import check_writable
+    from groundswell.cli.game_report import check_folder
     from groundswell.cli.mutate_report import report_to, write_to
     from groundswell.cli.running import run_and_report
     from groundswell.engine.run import RunOptions
@@ -162,7 +187,7 @@ def _run(flags: MutationFlags, planned: Planned, listeners: Sequence[Listener] =
     driver, settings, seed, title, folder = planned
     options, flags = flags.run_options(RunOptions()), replace(flags, max_concurrent=_most(flags))
     if not flags.estimate:
-        check_writable(folder)
+        check_folder(folder)
 
     async def work(engine: Engine) -> Summary:
         from groundswell.engine.summary import summarise

@@ -72,6 +72,10 @@ Out = Annotated[
         show_default=False,
     ),
 ]
+Runs = Annotated[
+    list[str],
+    typer.Argument(metavar="RUN...", help="The ids or the names of runs; their settings must be the same."),
+]
 Name = Annotated[str | None, typer.Option(help="A name for the run. (Made of all that is asked.)", show_default=False)]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from groundswell.cli import output
 from groundswell.cli.game_report import folder_of
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from groundswell.cli.running import Report
     from groundswell.engine.records import RunRecord
     from groundswell.engine.summary import Summary
+    from groundswell.experiments.query_mutation.analysis import Analysis
     from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount
 
@@ -23,7 +26,7 @@ DRIVERS = (
     "groundswell.experiments.query_mutation.training:train",
     "groundswell.experiments.query_mutation.evaluating:evaluate",
 )
-ANALYSIS, CURVES = "analysis.json", "tensorboard"
+CURVES = "tensorboard"
 
 
 def is_mutation(record: RunRecord) -> bool:
@@ -56,7 +59,6 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
     import msgspec
 
     from groundswell.cli.stored import opened
-    from groundswell.experiments.query_mutation.analysis import Analysis
 
     bare = msgspec.structs.replace(summary, analysis=None)
     if summary.analysis is None:
@@ -64,24 +66,30 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
         return
     with opened(store) as held, output.working("writing the report"):
         record = held.runs.get(summary.run_id)
-        files = _write(folder, record, summary, held)
+        written = write_files(folder, [record], held)
     output.print_outcome(bare, faults)
-    print_analysis(msgspec.convert(summary.analysis, Analysis))
-    output.line()
-    output.line(f"files: {', '.join(str(file) for file in files)}")
-    if (folder / CURVES).is_dir():
-        output.line(f"curves: tensorboard --logdir {shlex.quote(str(folder / CURVES))}")
+    print_written(folder, written)
     if is_training(record):
         again = f"mutate evaluate {shlex.quote(summary.name or summary.run_id)} --episodes 200"
         output.line(f"to try the policies again: {output.command(again, store)}")
 
 
-def write_to(folder: Path, summary: Summary, store: str) -> list[Path]:
+def print_written(folder: Path, written: WrittenFiles) -> None:
+    """What was found, and where there is more of it."""
+    print_analysis(written.analysis)
+    output.line()
+    output.line(f"report: {shlex.quote(str(written.page))}")
+    output.line(f"beside it: {', '.join(str(file.relative_to(folder)) for file in written.files)}")
+    if (folder / CURVES).is_dir():
+        output.line(f"curves: tensorboard --logdir {shlex.quote(str(folder / CURVES))}")
+
+
+def write_to(folder: Path, summary: Summary, store: str) -> None:
     """Write the files of a run that has figures, and say nothing."""
     from groundswell.cli.stored import opened
 
     with opened(store) as held:
-        return _write(folder, held.runs.get(summary.run_id), summary, held)
+        write_files(folder, [held.runs.get(summary.run_id)], held)
 
 
 def report_of(record: RunRecord, store: str) -> Report | None:
@@ -101,21 +109,52 @@ def listeners_of(record: RunRecord) -> list[Board]:
     return curves_in(folder_of(record.title)) if is_training(record) else []
 
 
-def _write(folder: Path, record: RunRecord, summary: Summary, held: Store) -> list[Path]:
-    """Figures and policies. Files that are there already are replaced, one by one."""
-    import msgspec
+class WrittenFiles(NamedTuple):
+    """A report: what it says, the page, and the files beside it."""
 
+    analysis: Analysis
+    page: Path
+    files: list[Path]
+
+
+def write_files(folder: Path, records: Sequence[RunRecord], held: Store) -> WrittenFiles:
+    """The report of a run, or of several that differ in their seed alone, and the policies. Files are replaced."""
+    from groundswell.experiments.query_mutation.report.told import told_of
+    from groundswell.experiments.query_mutation.report.writing import write_report
+
+    told = told_of([(record, held.results(record)) for record in records], about=_about(records))
+    policies = _write_policies(folder, records, held)
+    written = write_report(folder, told)
+    beside = [file for file in written.files if file != written.page]
+    return WrittenFiles(told.analysis, written.page, [*beside, *policies])
+
+
+def _write_policies(folder: Path, records: Sequence[RunRecord], held: Store) -> list[Path]:
+    """The policies of all runs, numbered on."""
     from groundswell.cli.mutate_inputs import trained
     from groundswell.experiments.query_mutation.saving import saved
     from groundswell.experiments.replacing import replacing
 
-    written = [folder / ANALYSIS]
-    with replacing(written[0]) as out:
-        out.write(msgspec.json.format(msgspec.json.encode(summary.analysis), indent=2) + b"\n")
-    base = trained(record, held)
-    for number, policy in enumerate(base.policies):
-        path = folder / f"policy-{number}.npz"
+    found = [trained(record, held) for record in records]
+    pairs = [(policy, each.task) for each in found for policy in each.policies]
+    paths = [folder / f"policy-{number}.npz" for number in range(len(pairs))]
+    for path, (policy, task) in zip(paths, pairs, strict=True):
         with replacing(path) as out:
-            out.write(saved(policy, base.task))
-        written.append(path)
-    return written
+            out.write(saved(policy, task))
+    for old in folder.glob("policy-*.npz"):
+        if old not in paths:
+            old.unlink()  # of an earlier report, which had more of them
+    return paths
+
+
+def _about(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
+    """What else there is to say of runs, for those who want to do them again."""
+    first = records[0]
+    begun = ", ".join(f"{datetime.fromtimestamp(each.created_at, UTC):%Y-%m-%d %H:%M} UTC" for each in records)
+    full = {name.removeprefix("model "): model for name, model in first.sources.items() if name.startswith("model ")}
+    rows = [
+        ("begun", begun),
+        ("version", f"groundswell {version('groundswell')}"),
+        ("in full", ", ".join(f"{name} is {model}" for name, model in full.items())),
+    ]
+    return [(name, value) for name, value in rows if value]

@@ -41,7 +41,7 @@ def read_policy(path: str | Path) -> Policy:
     try:
         with np.load(path, allow_pickle=False) as found:
             return Policy(*(layers(_pairs(dict(found), name)) for name in NETWORKS))
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, EOFError, ValueError, KeyError) as error:
         raise SettingsError(f"{path}: no policy can be read from it: {error}") from error
 
 
