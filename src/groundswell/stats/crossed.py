@@ -129,7 +129,7 @@ def difference_of_shares(one: Cells, other: Cells, level: float = 0.95) -> Found
     spreads, apart = [spread_of([each]) for each in sides], spread_of(sides)
     if FEW in (reasons := [each.reason for each in spreads]):
         return _found(_value(sides), None, sides, FEW)
-    rho = 0.0 if apart.reason or any(reasons) else _together(*spreads, apart)
+    rho = 0.0 if apart.reason or any(reasons) else _together(spreads[0], spreads[1], apart)
 
     def at(level: float) -> Interval:
         t = 0.0 if apart.reason else student(apart.df, level)

@@ -18,12 +18,12 @@ from groundswell.errors import RunStopped, SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.estimate.sample import rehearse
+from groundswell.experiments.reporting.needed import FIGURES, check_installed
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis, Interactions
 from groundswell.experiments.secret_game.duel import duel
 from groundswell.experiments.secret_game.modes import final_scores
-from groundswell.experiments.secret_game.needed import FIGURES, check_installed
 from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Duel, Played, Tier
 from groundswell.experiments.secret_game.schedule import Pairing, Schedule, Table, check_agents, check_told, round_robin
 from groundswell.experiments.secret_game.stopping import StoppingRule

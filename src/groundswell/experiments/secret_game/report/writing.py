@@ -14,8 +14,8 @@ import msgspec
 
 from groundswell.experiments.replacing import replacing
 from groundswell.experiments.reporting.drawing import Drawing, on_paper
+from groundswell.experiments.reporting.needed import REPORT, check_installed
 from groundswell.experiments.reporting.tables import paths, tables
-from groundswell.experiments.secret_game.needed import REPORT, check_installed
 from groundswell.experiments.secret_game.report import more_plots, plots
 from groundswell.experiments.secret_game.report.page import page
 from groundswell.experiments.secret_game.report.rows import COLUMNS, flat, rows

@@ -1,0 +1,74 @@
+"""THE way of a report: everything to a folder, each file whole or not at all, and the same whenever it is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from groundswell.experiments.query_mutation.report import plots
+from groundswell.experiments.query_mutation.report.page import page
+from groundswell.experiments.query_mutation.report.rows import EPISODES, UPDATES, episodes, updates
+from groundswell.experiments.query_mutation.report.told import Told
+from groundswell.experiments.replacing import replacing
+from groundswell.experiments.reporting.drawing import Drawing, on_paper
+from groundswell.experiments.reporting.needed import REPORT, check_installed
+from groundswell.experiments.reporting.tables import paths, tables
+
+PAGE, ANALYSIS, FIGURES = "report.html", "analysis.json", "figures"
+
+
+class Written(NamedTuple):
+    """What was written: the page, and every file with it."""
+
+    page: Path
+    files: tuple[Path, ...]
+    episodes: int
+
+
+def write_report(folder: Path, told: Told) -> Written:
+    """Write the report of a training. Files that are there already are replaced, one by one."""
+    check_installed("reports", REPORT)
+    files = _write_rows(folder, told)
+    files.append(_put(folder / ANALYSIS, msgspec.json.format(msgspec.json.encode(told.analysis), indent=2) + b"\n"))
+    drawn = drawings(told)
+    files += _write_figures(folder / FIGURES, drawn)
+    shown = _put(folder / PAGE, page(told, {each.name: each for each in drawn}).encode())
+    return Written(shown, (shown, *files), len(told.attempts))
+
+
+def _write_rows(folder: Path, told: Told) -> list[Path]:
+    with tables(folder, "episodes", EPISODES) as take:
+        for row in episodes(told):
+            take(row)
+    with tables(folder, "updates", UPDATES) as take:
+        for row in updates(told):
+            take(row)
+    return [*paths(folder, "episodes"), *paths(folder, "updates")]
+
+
+def drawings(told: Told) -> list[Drawing]:
+    """Everything that can be drawn."""
+    analysis, trained = told.analysis, [guard.name for guard in told.settings.task.guards]
+    every = [
+        plots.methods(analysis, trained),
+        plots.learning(analysis),
+        plots.steps(analysis),
+        plots.operators(analysis),
+    ]
+    return [each for each in every if each is not None]
+
+
+def _write_figures(folder: Path, drawn: list[Drawing]) -> list[Path]:
+    written = [_put(folder / f"{each.name}.svg", on_paper(each)) for each in drawn]
+    for name in plots.NAMES:
+        if (path := folder / f"{name}.svg") not in written:
+            path.unlink(missing_ok=True)  # of an earlier report, which had more to show
+    return written
+
+
+def _put(path: Path, data: bytes) -> Path:
+    with replacing(path) as out:
+        out.write(data)
+    return path
