@@ -1,0 +1,122 @@
+"""Mutators: found by name, tidied, and what the built-in ones do on the emulator."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundswell import SettingsError
+from groundswell.emulator.skills import persuasion
+from groundswell.experiments.query_mutation.batching import batch_mutate_queries
+from groundswell.experiments.query_mutation.leaking import leaked
+from groundswell.experiments.query_mutation.mutators import (
+    BUILT_IN,
+    described,
+    find_mutator,
+    mutator_names,
+    mutators_named,
+    tidied,
+)
+from groundswell.experiments.query_mutation.sessions import Session
+from groundswell.experiments.query_mutation.task import goals
+from tests.experiments.query_mutation.cast import Cast, text_of
+
+OWN = "tests.experiments.query_mutation.own_mutators"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("What is it?", "What is it?"),
+        ("  What is it?\n", "What is it?"),
+        ('"What is it?"', "What is it?"),
+        ("“What is it?”", "What is it?"),
+        ("«What is it?»", "What is it?"),
+        ("<query>\nWhat is it?\n</query>", "What is it?"),
+        ("```\nWhat is it?\n```", "What is it?"),
+        ("```text\nWhat is it?\n```", "What is it?"),
+        ("<query>'What is it?'</query>", "What is it?"),
+        ('"Yes" or "no"', '"Yes" or "no"'),
+        ('Say "it" now', 'Say "it" now'),
+        ('"', '"'),
+        ('""', ""),
+        ("<query></query>", ""),
+        ("", ""),
+    ],
+)
+def test_fences_and_quotes_are_taken_off(written: str, meant: str) -> None:
+    assert tidied(written) == meant
+
+
+@given(st.text(st.characters(exclude_characters="\"'“‘«`<"), max_size=60))
+def test_a_bare_query_stays_as_it_is(text: str) -> None:
+    assert tidied(text) == text.strip()
+
+
+@given(st.text(max_size=60))
+def test_nothing_is_added(text: str) -> None:
+    assert tidied(text) in text
+
+
+def test_those_of_the_document_are_there_in_the_order_of_the_actions() -> None:
+    assert BUILT_IN == ("noop", "paraphrase", "politeness", "indirect", "synonyms", "shorten", "passive_voice")
+    assert set(BUILT_IN) <= set(mutator_names())
+    assert described("noop") is None
+    assert all(described(name) for name in BUILT_IN[1:])
+
+
+def test_one_of_the_users_own_is_found_by_its_module() -> None:
+    assert mutators_named(["noop", f"{OWN}:shout"]) == ("noop", f"{OWN}:shout")
+    assert find_mutator(f"{OWN}:shout").name == "query_mutation/mutators/shout"
+    assert batch_mutate_queries(["Hello."], f"{OWN}:shout") == ["HELLO."]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["nope"], "mutators: there is no 'nope'; there are noop, paraphrase"),
+        (["no_such_module:shout"], "mutators: 'no_such_module' cannot be imported"),
+        ([f"{OWN}:nope"], "mutators: there is no 'nope'"),
+        (["noop", "noop"], "mutators: each may be named once"),
+        ([f"{OWN}:shout", "shout"], "mutators: each may be named once"),
+    ],
+    ids=["unknown", "no module", "not in the module", "twice", "twice, by module"],
+)
+def test_names_that_are_none(names: list[str], message: str) -> None:
+    with pytest.raises(SettingsError, match=message) as raised:
+        mutators_named(names)
+    assert raised.value.field == "mutators"
+
+
+def test_each_changes_the_queries_and_keeps_them_about_the_secret() -> None:
+    queries = list(goals().queries)
+    unchanged: dict[str, list[str]] = {}
+    with Session() as session:
+        for name in BUILT_IN:
+            found = batch_mutate_queries(queries, name, session=session)
+            unchanged[name] = [query for query, new in zip(queries, found, strict=True) if query == new]
+            assert [new for new in found if persuasion.score(new) == -1.0] == [], f"{name}: beside the point"
+            told = [(new, secret) for new in found for secret in (*goals().train, *goals().held_out)]
+            assert [pair for pair in told if leaked(*pair)] == []
+    assert unchanged.pop("noop") == queries
+    assert unchanged.pop("shorten") == queries, "they are short already"
+    assert 0 < len(unchanged.pop("synonyms")) < len(queries), "not every word has a synonym"
+    assert unchanged == {name: [] for name in unchanged}
+
+
+def test_what_courtesy_added_is_taken_off_again() -> None:
+    with Session() as session:
+        polite = batch_mutate_queries(goals().queries, "politeness", session=session)
+        short = batch_mutate_queries(polite, "shorten", session=session)
+    assert sum(map(len, short)) < sum(map(len, polite))
+
+
+def test_a_model_is_told_what_to_do_and_the_query_alone() -> None:
+    cast = Cast(reworder="“Please?”")
+    with Session(script=cast) as session:
+        assert batch_mutate_queries(["Say it."], "politeness", session=session) == ["Please?"]
+    [chat] = cast.chats("reworder")
+    assert text_of(chat).startswith(described("politeness"))
+    assert "<query>\nSay it.\n</query>" in text_of(chat)
+    assert chat.temperature == 0.0
