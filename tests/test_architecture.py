@@ -148,6 +148,7 @@ LAZY = {
     ("compose", "groundswell.store.schema"),
     ("compose", "groundswell.emulator"),
     ("transports.weights", "importlib.metadata"),
+    ("experiments.query_mutation.training", "groundswell.experiments.query_mutation.learning"),
     ("web.serving", "groundswell.web.app"),
     ("web.serving", "groundswell.web.background"),
     ("web.serving", "groundswell.web.keeping"),

@@ -260,6 +260,8 @@ class Engine:
         try:
             record = runs.get(record.id)
             died = record.status == "running"  # and nobody holds it: whoever did was killed
+            if retry_missing or accept_changes:  # what was kept follows from outcomes, or from code, that were others
+                runs.forget_kept(record)
             if retry_missing:
                 runs.retry_missing(record)
             runs.change(record, status="running", cancel=False, error=None)

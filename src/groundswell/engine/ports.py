@@ -349,6 +349,10 @@ class RunTable(Protocol):
         """Give faulted trials a new attempt."""
         ...
 
+    def forget_kept(self, record: RunRecord) -> None:
+        """Remove what the run's driver kept: it begins anew, with what the journal holds."""
+        ...
+
 
 class Results(Protocol):
     """What a run found. It may be read from any thread, while the run goes on, and after its store was closed."""

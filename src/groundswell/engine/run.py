@@ -160,7 +160,8 @@ class Run(StoredRun):
     async def keep(self, name: str, body: str) -> None:
         """Keep something with the run, durably: a checkpoint, that a driver goes on from instead of beginning anew.
 
-        A driver that does so must come to the same from there as from the beginning. It goes when the run is deleted.
+        A driver that does so must come to the same from there as from the beginning. What is kept goes with the run,
+        and before a run is resumed with changed code, or with new attempts at what is missing.
         """
         await self.journal.keep(name, body)
 

@@ -178,9 +178,13 @@ class Runs:
             connection.execute(sa.delete(outcomes).where(outcomes.c.trial.between(first, last)))
             connection.execute(sa.delete(waves).where(waves.c.id.between(first, last)))
             connection.execute(sa.delete(trials).where(trials.c.id.between(first, last)))
-            theirs = sa.func.substr(documents.c.id, 1, len(record.id) + 1) == f"{record.id}/"
-            connection.execute(sa.delete(documents).where(documents.c.kind == KEPT, theirs))
+            connection.execute(_kept_by(record))
             connection.execute(sa.delete(runs).where(runs.c.id == record.number))
+
+    def forget_kept(self, record: RunRecord) -> None:
+        """Remove what the run's driver kept: it begins anew, with what the journal holds."""
+        with self._write() as connection:
+            connection.execute(_kept_by(record))
 
     def retry_missing(self, record: RunRecord) -> int:
         """Give faulted trials a new attempt: their replies are kept, their faults are forgotten.
@@ -265,3 +269,8 @@ def _record(row: sa.Row[Any]) -> RunRecord:
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
+
+
+def _kept_by(record: RunRecord) -> sa.Delete:
+    theirs = sa.func.substr(documents.c.id, 1, len(record.id) + 1) == f"{record.id}/"
+    return sa.delete(documents).where(documents.c.kind == KEPT, theirs)

@@ -125,6 +125,9 @@ class _CrashingRuns:
     def retry_missing(self, record: RunRecord) -> int:
         return self._write(lambda: self._runs.retry_missing(record))
 
+    def forget_kept(self, record: RunRecord) -> None:
+        self._write(lambda: self._runs.forget_kept(record))
+
     def _write(self, commit: Callable[[], T]) -> T:
         try:
             return self._point.around(commit)

@@ -33,8 +33,8 @@ def within(folder: Path, models: Models, work: Callable[[Run], Awaitable[T]], **
 
 async def two_updates(world: World) -> list[Collected]:
     seats = [world.opened("a", number) for number in range(3)]
-    first = await collect(world, "a", 0, seats, ANYTHING, 5)
-    return [first, await collect(world, "a", 1, first.seats, ANYTHING, 5)]
+    first = await collect(world, "a", seats, ANYTHING, 5)
+    return [first, await collect(world, "a", first.seats, ANYTHING, 5)]
 
 
 def shown(found: Collected) -> Any:
@@ -76,7 +76,7 @@ async def _opened(run: Run, work: Callable[[World], Awaitable[T]], task: Task = 
 
 def test_a_step_that_fails_ends_its_episode_and_is_masked(tmp_path: Path) -> None:
     async def work(world: World) -> Collected:
-        return await collect(world, "a", 0, [world.opened("a", 0)], Noop(), 6)
+        return await collect(world, "a", [world.opened("a", 0)], Noop(), 6)
 
     found = within(tmp_path, Models(fails=range(1, 2)), lambda run: _opened(run, work))
     [rollout] = found.rollouts
@@ -101,7 +101,7 @@ def test_what_is_expected_at_the_cut_is_asked_of_the_chooser(tmp_path: Path) -> 
             return Choice(0, 0.0, self.value(seen))
 
     async def work(world: World) -> Collected:
-        return await collect(world, "a", 0, [world.opened("a", 0)], Steps(), 5)
+        return await collect(world, "a", [world.opened("a", 0)], Steps(), 5)
 
     [rollout] = within(tmp_path, Models(), lambda run: _opened(run, work)).rollouts
     assert rollout.values == pytest.approx([0, 1, 2, 0, 1])

@@ -83,8 +83,13 @@ class World:
         return Seat(begin(self.task, seed, self.encoded), begun)
 
     async def step(self, key: str, episode: Episode, action: int) -> tuple[Transition, Stepped | None]:
-        """Carry out one step."""
-        outcome = await self.run.submit(step, step_of(self.task, episode, action), key=key)
+        """Carry out one step, as the trial of this key and of what is tried.
+
+        When a run is resumed with new attempts at what is missing, or scored anew, other things may be learnt and so
+        tried: then what was recorded does not pass for it.
+        """
+        tried = seed_of(action, episode.guard, episode.secret, episode.goal, episode.query) & 0xFFFFFFFF
+        outcome = await self.run.submit(step, step_of(self.task, episode, action), key=f"{key}/{tried:08x}")
         await self.outage.passed(_failure(outcome))
         return advance(self.task, episode, action, outcome.result, self.encoded), outcome.result
 
@@ -122,30 +127,17 @@ def unpacked(texts: Sequence[str], found: Encoded) -> dict[str, bytes]:
     return {text: found.packed[at * size : (at + 1) * size] for at, text in enumerate(texts)}
 
 
-async def collect(
-    world: World, name: str, update: int, seats: Sequence[Seat], chooser: Chooser, steps: int
-) -> Collected:
+async def collect(world: World, name: str, seats: Sequence[Seat], chooser: Chooser, steps: int) -> Collected:
     """So many steps in each environment, by one chooser: what an update learns from."""
-    places = [f"{name}/{update}/{number}" for number in range(len(seats))]
-    done = await world.all(
-        [
-            _rollout(world, (name, number), place, seat, chooser, steps)
-            for number, (place, seat) in enumerate(zip(places, seats, strict=True))
-        ]
-    )
+    done = await world.all([_rollout(world, (name, at), seat, chooser, steps) for at, seat in enumerate(seats)])
     told = [each for _, _, some in done for each in some]
     return Collected([rollout for rollout, _, _ in done], [seat for _, seat, _ in done], told)
 
 
 async def _rollout(
-    world: World, who: tuple[str, int], place: str, seat: Seat, chooser: Chooser, steps: int
+    world: World, who: tuple[str, int], seat: Seat, chooser: Chooser, steps: int
 ) -> tuple[Rollout, Seat, list[Told]]:
-    """One environment's part.
-
-    A step goes by update, episode and position. If an earlier one is tried again and works this time, so that episodes
-    lie otherwise, none of them passes for another: what was recorded is found again, or not asked for.
-    """
-    rollout, told = Rollout(), list[Told]()
+    rollout, told, place = Rollout(), list[Told](), f"{who[0]}/{who[1]}"
     for _ in range(steps):
         before = seat.episode
         seen = observed(world.task, before)

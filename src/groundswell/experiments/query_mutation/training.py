@@ -35,7 +35,6 @@ from groundswell.experiments.query_mutation.learning.choosing import Chooser, Ro
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.learning.rules import Losses, Rules, State
 from groundswell.experiments.query_mutation.playing import Seat, World, collect, opened_world
-from groundswell.experiments.query_mutation.stepping import step
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task
 
@@ -82,8 +81,6 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Checkpoint(msgspec.Struct, frozen=True):
     """A learner between two updates, whole: it goes on from here as if it had never stopped."""
 
-    source: str
-    """The code of the steps that were learnt from."""
     state: State | Bandit
     seats: tuple[Seat, ...]
     curve: tuple[Point, ...] = ()
@@ -119,33 +116,27 @@ async def _taught(world: World, settings: Training, learner: Learner, number: in
         began = time.monotonic()
         state, update = held.state, len(held.curve)
         chooser = state.policy if isinstance(state, State) else state
-        found = await collect(world, name, update, held.seats, chooser, settings.num_steps)
+        found = await collect(world, name, held.seats, chooser, settings.num_steps)
         seed = seed_of(run.record.seed, name)
         state, losses = await asyncio.to_thread(_learnt, state, found.rollouts, settings, seed)
         point = Point.of((update + 1) * settings.each, found.told, losses)
-        held = Checkpoint(step.source, state, tuple(found.seats), (*held.curve, point))
+        held = Checkpoint(state, tuple(found.seats), (*held.curve, point))
         await run.keep(name, msgspec.json.encode(held).decode())
         _report(run, name, point, settings, settings.each / (time.monotonic() - began))
     return Curve(learner, number, held.curve), held.state
 
 
 def _recalled(world: World, settings: Training, learner: Learner, number: int) -> Checkpoint:
-    """The last checkpoint of a learner, or its beginning.
-
-    What was learnt from steps that are to be scored anew is not known any more: then it begins anew as well.
-    """
+    """The last checkpoint of a learner, or its beginning."""
     name, task = f"{learner}.{number}", settings.task
     if (body := world.run.kept(name)) is not None:
-        held = msgspec.json.decode(body, type=Checkpoint)
-        if held.source == step.source:
-            return held
+        return msgspec.json.decode(body, type=Checkpoint)
     seats = tuple(world.opened(name, seat) for seat in range(settings.num_processes))
     actions = len(task.mutators)
     if learner == "bandit":
-        return Checkpoint(step.source, Bandit.new(actions), seats)
+        return Checkpoint(Bandit.new(actions), seats)
     seed = seed_of(world.run.record.seed, name)
-    policy = Policy.new(size_of(task, world.width), actions, settings.rules.hidden, seed)
-    return Checkpoint(step.source, State(policy), seats)
+    return Checkpoint(State(Policy.new(size_of(task, world.width), actions, settings.rules.hidden, seed)), seats)
 
 
 def _learnt(
