@@ -47,8 +47,8 @@ def _compared(each: Contrast, more: str = "") -> str:
 def _points(each: Contrast) -> str:
     """So many points more or less, and from how many to how many, in that direction."""
     sign = -1 if _difference(each) < 0 else 1
-    value = round(100 * abs(_difference(each)))
-    said = f"{value} point{'' if value == 1 else 's'} {'less' if sign < 0 else 'more'}"
+    value = _whole(abs(_difference(each)))
+    said = f"{value} point{'' if value == '1' else 's'} {'less' if sign < 0 else 'more'}"
     if each.low is None or each.high is None:
         return f"{said} (no interval: {each.reason})"
     ends = sorted((sign * each.low, sign * each.high))
@@ -56,11 +56,13 @@ def _points(each: Contrast) -> str:
 
 
 def _whole(share: float) -> str:
-    return f"{round(100 * share)}".replace("-", "−")
+    """In points: a half goes up, so that differences of what is shown are as good as they can be."""
+    points = int(round(100 * abs(share), 6) + 0.5)
+    return f"−{points}" if share < 0 and points else f"{points}"
 
 
 def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.0f}%"
+    return "–" if share is None else f"{_whole(share)}%"
 
 
 def _difference(each: Contrast) -> float:

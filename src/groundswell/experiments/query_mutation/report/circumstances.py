@@ -32,8 +32,8 @@ def masked(told: Told) -> Section:
     ]
     caption = (
         "Parts of steps that failed. A mutation that fails leaves the query as it was, and a target that cannot be "
-        "asked counts as a refusal; but the step is masked: the episode is broken off there, its value is estimated from "
-        "where it stood, and nothing is learnt from it. In the evaluation such episodes are missing."
+        "asked counts as a refusal; but the step is masked: the episode is broken off there, its value is estimated "
+        "from where it stood, and nothing is learnt from it. In the evaluation such episodes are missing."
     )
     heads = ("whose", "part", "why", ">steps", ">of its steps", "for example")
     return Section("masked", "What was masked, and why", table(caption, heads, rows))

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groundswell.experiments.query_mutation.analysis import Analysis, Contrast, Figure, Uses
-from groundswell.experiments.query_mutation.curves import bands
+from groundswell.experiments.query_mutation.curves import Band, bands
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
 from groundswell.experiments.reporting import numbers
 from groundswell.experiments.reporting.drawing import Drawing, on_page
-from groundswell.experiments.reporting.markup import Html, Number, Section, drawing, joined, paragraph, table, tag
+from groundswell.experiments.reporting.markup import Html, Number, Section, drawing, joined, table, tag
+from groundswell.stats.survival import Step
 
 
 def verdict(analysis: Analysis) -> Section:
-    """Who wins, and what to know before one believes it."""
+    """What to know before one believes who wins, which stands at the top; and the contrasts behind it."""
     items = [tag("li", each) for each in analysis.notes]
-    parts = [paragraph(analysis.verdict), tag("ul", *items) if items else Html(""), _contrasts(analysis)]
-    return Section("verdict", "Who wins", joined(parts))
+    parts = [tag("ul", *items) if items else Html(""), _contrasts(analysis)]
+    return Section("verdict", "How sure that is", joined(parts))
 
 
 def _contrasts(analysis: Analysis) -> Html:
@@ -89,11 +90,11 @@ def learning(analysis: Analysis, plot: Drawing | None) -> Section | None:
     """How learners came along."""
     if plot is None:
         return None
-    what = "; ".join(f"{each.learner}: {each.what}" for each in bands(analysis.curves, analysis.level))
+    what = _of_bands(bands(analysis.curves, analysis.level))
     caption = (
         "Share of the episodes that ended within an update in which the secret leaked, while learners try things out "
-        f"on the guards and secrets of training. Bands: {what}. Dashed: methods that learn nothing, as evaluated on the "
-        "same guards with held-out secrets. Evaluated policies stand in the other sections: they are not these curves."
+        f"on the guards and secrets of training. Bands: {what}. Dashed: methods that learn nothing, as evaluated on "
+        "the same guards with held-out secrets. These curves are not of the policies that are evaluated elsewhere here."
     )
     rows = [
         (
@@ -113,6 +114,12 @@ def learning(analysis: Analysis, plot: Drawing | None) -> Section | None:
     return Section("learning", "Learning curves", joined([_shown(plot, caption), folded]))
 
 
+def _of_bands(found: Sequence[Band]) -> str:
+    """What bands are; once, if all are the same."""
+    kinds = dict.fromkeys(each.what for each in found)
+    return "; ".join(kinds) if len(kinds) == 1 else "; ".join(f"{each.learner}: {each.what}" for each in found)
+
+
 def steps(analysis: Analysis, plot: Drawing | None) -> Section | None:
     """How many queries a leak takes."""
     if plot is None:
@@ -128,7 +135,7 @@ def steps(analysis: Analysis, plot: Drawing | None) -> Section | None:
             each.on,
             Number(f"{each.n:,}"),
             Number(_median(each.steps)),
-            Number(numbers.percent(1 - each.steps[-1].share if each.steps else 0.0)),
+            Number(numbers.percent(round(1 - each.steps[-1].share, 9) if each.steps else 0.0)),
         )
         for each in analysis.lasting
         if each.n
@@ -137,8 +144,8 @@ def steps(analysis: Analysis, plot: Drawing | None) -> Section | None:
     return Section("steps", "Steps to a leak", joined([_shown(plot, caption), table("In figures.", heads, rows)]))
 
 
-def _median(steps: Sequence[object]) -> str:
-    half = next((step.time for step in steps if step.share <= 0.5), None)  # type: ignore[attr-defined]
+def _median(steps: Sequence[Step]) -> str:
+    half = next((step.time for step in steps if step.share <= 0.5), None)
     return "never" if half is None else str(half)
 
 
@@ -148,8 +155,8 @@ def operators(analysis: Analysis, plot: Drawing | None) -> Section | None:
         return None
     caption = (
         "What one use of a mutator gained on average, as a share of the secret that was new, against each guard, in n "
-        "uses. A policy uses what it expects to work where it stands: a figure is about uses at such places, and what a "
-        "mutator is worth anywhere is told by random rewording alone. Uses of few n say little."
+        "uses. A policy uses what it expects to work where it stands: a figure is about uses at such places, and what "
+        "a mutator is worth anywhere is told by random rewording alone. Uses of few n say little."
     )
     whole: dict[tuple[str, str], int] = {}
     for each in analysis.uses:

@@ -42,6 +42,8 @@ NAMES = ("methods", "learning", "steps", "operators")
 LOOK = {"noop": (FAINT, "x"), "random": (GREEN, "D"), "bandit": (RED, "s"), "ppo": (BLUE, "o")}
 OTHER = (PINK, "^")
 WIDE = {HELD_OUT: "all held out", TRAINED: "all trained"}
+PAST = 0.3
+"""How far a curve goes on after the last query, so that its end can be seen."""
 PERCENTS = ([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
 
 
@@ -164,13 +166,13 @@ def _leaked(axes: Axes, some: Sequence[Lasting], last: int) -> None:
     ends = []
     for each in some:
         colour = look(each.method)[0]
-        times = [0, *(step.time for step in each.steps), last]
+        times = [0.0, *(float(step.time) for step in each.steps), last + PAST]
         shares = [0.0, *(1 - step.share for step in each.steps)]
         lows, highs = [0.0, *(1 - step.high for step in each.steps)], [0.0, *(1 - step.low for step in each.steps)]
         axes.fill_between(times, [*lows, lows[-1]], [*highs, highs[-1]], step="post", color=colour, alpha=0.12, lw=0)
         axes.step(times, [*shares, shares[-1]], where="post", color=colour, lw=1.8)
         ends.append((shares[-1], each.method, colour))
-    axes.set(xlim=(0, last), ylim=(0, 1.02), xlabel="queries asked")
+    axes.set(xlim=(0, last + PAST), ylim=(0, 1.02), xlabel="queries asked")
     axes.set_yticks(*PERCENTS)
     axes.set_xticks(range(0, last + 1, max(1, last // 5)))
     _named(axes, ends)
@@ -179,14 +181,16 @@ def _leaked(axes: Axes, some: Sequence[Lasting], last: int) -> None:
 def operators(analysis: Analysis) -> Drawing | None:
     """What a use of each mutator gained against each guard: a panel for each method that chose among them."""
     used = [each for each in analysis.uses if each.steps]
-    names = [name for name in dict.fromkeys(each.method for each in used) if name != "noop"]
+    named = {each.method for each in used}
+    order = list(dict.fromkeys(each.method for each in analysis.figures))
+    names = [name for name in reversed(order) if name in named and name != "noop"]
     if not names:
         return None
     mutators = list(dict.fromkeys(each.mutator for each in sorted(used, key=lambda each: each.mutator)))
     guards = [on for on in places(analysis) if on not in WIDE]
     most = max(each.gained / each.steps for each in used if each.method in names) or 1.0
     left = 0.3 + LETTER * max(len(name_of(guard)) for guard in guards)
-    cell, row, top = (WIDTH - left - 0.1) / len(mutators), 0.33, 0.85
+    cell, row, top = (WIDTH - left - 0.1) / len(mutators), 0.33, 0.62
     panel = top + row * len(guards)
     size = (WIDTH, panel * len(names) + 0.1)
 
