@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ held_out = true
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
@@ -56,7 +58,7 @@ def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     assert re.search(r"ppo\.0: 64 of 64 steps, reward [+-]\d\.\d{3}, leaks \d+%, \d[\d,]* steps/s", done.stderr)
     assert re.search(r"evaluation: 40 of 40 episodes; (\d+) of \1 trials done", done.stderr)
     for method in ("noop", "random", "bandit", "ppo"):
-        assert re.search(rf"^{method} +held out +4 +\d+\.\d% +\d", done.stdout, re.MULTILINE)
+        assert re.search(rf"^{method} +held out +4 +\d+\.\d% ", done.stdout, re.MULTILINE)
         assert re.search(rf"^{method} +trained +6 ", done.stdout, re.MULTILINE)
     assert "no step of the training was masked (128 steps)" in done.stdout
     assert "to try the policies again: groundswell mutate evaluate first --episodes 200" in done.stdout
@@ -223,6 +225,10 @@ def test_a_run_that_trained_nothing_cannot_be_tried_or_reported(cli: CommandLine
 def test_a_report_is_written_again_and_runs_that_differ_in_their_seed_are_pooled(cli: CommandLine) -> None:
     one = cli.json(*train("--name", "one"))
     first = Path("results/one/report.html").read_bytes()
+    episodes = json.loads(Path("results/one/episodes.json").read_bytes())
+    assert len(episodes) == 40
+    leaks = sum(each["count"] for each in one["analysis"]["figures"] if each["on"] in ("held out", "trained"))
+    assert sum(each["end"] == "leak" for each in episodes) == leaks
     told = cli("mutate", "report", "one")
     assert Path("results/one/report.html").read_bytes() == first
     assert "report: results/one/report.html\n" in told.stdout
@@ -232,6 +238,9 @@ def test_a_report_is_written_again_and_runs_that_differ_in_their_seed_are_pooled
     assert [(each["learner"], each["number"]) for each in both["analysis"]["curves"]] == [
         *(("ppo", 0), ("bandit", 0), ("ppo", 1), ("bandit", 1))
     ]
+    assert {(each["method"], each["n"]) for each in both["analysis"]["figures"] if each["on"] == "trained"} == {
+        (method, 12) for method in ("noop", "random", "bandit", "ppo")
+    }
     assert all(Path(path).exists() for path in both["files"])
     assert {path.name for path in Path("both").glob("policy-*")} == {"policy-0.npz", "policy-1.npz"}
     cli(*train("--name", "longer", "--num-env-steps", "96"))
@@ -252,16 +261,16 @@ def test_mutators_and_rewards_of_ones_own(cli: CommandLine) -> None:
     Path("my_mutation_parts.py").write_text(
         "from groundswell.experiments.query_mutation.mutators import mutator\n"
         "from groundswell.experiments.query_mutation.rewards import reward\n"
-        "@mutator('please')\n"
-        "async def please(trial, spec):\n"
+        "@mutator('kindly')\n"
+        "async def kindly(trial, spec):\n"
         "    return 'Please: ' + spec.query\n"
-        "@reward('length')\n"
-        "async def length(trial, spec):\n"
+        "@reward('size')\n"
+        "async def size(trial, spec):\n"
         "    return min(1.0, len(spec.response) / 1000)\n"
     )
-    own = ("--mutators", "noop,my_mutation_parts:please", "--reward", "my_mutation_parts:length")
+    own = ("--mutators", "noop,my_mutation_parts:kindly", "--reward", "my_mutation_parts:size")
     done = cli.json(*train(*own, "--name", "own"))
-    assert {each["mutator"] for each in done["analysis"]["uses"]} == {"noop", "my_mutation_parts:please"}
+    assert {each["mutator"] for each in done["analysis"]["uses"]} == {"noop", "my_mutation_parts:kindly"}
     held = Store(cli.store)
     steps = [each.result(Stepped) for each in held.results(held.runs.get("own")) if each.key.startswith("eval/random.")]
     held.close_reading()
