@@ -20,6 +20,7 @@ from groundswell.cli import (
     game,
     map,
     models,
+    mutate,
     power,
     run,
     runs,
@@ -55,6 +56,7 @@ app.command("play")(game.play)
 app.command("compare")(game.compare)
 app.command("simulate")(simulate.simulate)
 app.command("contrast")(contrast.contrast)
+app.add_typer(mutate.app, name="mutate")
 app.command("serve")(serve.serve)
 app.add_typer(entities.app, name="entities")
 app.command("power")(power.power)

@@ -164,7 +164,7 @@ def _wait(account: str, seconds: float | None) -> str:
 def describe(reading: Reading) -> str:
     """A reading as one line."""
     of = "" if reading.total is None else f" of {reading.total}"
-    parts = [reading.words] * bool(reading.words)
+    parts = reading.words.splitlines()
     parts += [f"{reading.done}{of} trials done", f"{reading.running} running", f"{reading.missing} missing"]
     rate = "" if reading.rate is None else f", {reading.rate:.0f}/s"
     parts += [f"{reading.sent} asks sent{rate}", _waves(reading), f"{reading.cached} cached"]
@@ -232,7 +232,7 @@ def _drawn(reading: Reading) -> RenderableType:
     detail += f"{_waves(reading)} · {reading.cached:,} cached · "
     detail += f"{reading.retried:,} retried · " * bool(reading.retried) + f"cost {reading.cost}{reading.in_the_end}"
     detail += "".join(f" · {wait}" for wait in reading.waits)
-    words = [Text(f"  {reading.words}")] * bool(reading.words)
+    words = [Text(f"  {line}") for line in reading.words.splitlines()]
     batches = [Text(f"  {reading.batches}", style="dim")] * bool(reading.batches)
     return Group(head, *words, Text(detail, style="dim"), *batches)
 

@@ -112,6 +112,8 @@ class DriverReported(Event, frozen=True):
 
     done: int
     figures: dict[str, float]
+    who: str = ""
+    words: str = ""
 
 
 class EndpointChanged(Event, frozen=True):

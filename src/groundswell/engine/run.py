@@ -118,7 +118,7 @@ class Run(StoredRun):
         self.listeners = listeners
         self.open: dict[int, OpenTrial] = {}
         self.expected: int | None = None
-        self.words = ""
+        self._said: dict[str, str] = {}
         self.admission = Admission(self, numbers[0], parent, save_sources, accept_changes)
         self.dispatch = Dispatch(self, numbers[1], prices, died=died)
         self.stopping: RunStopped | None = None
@@ -165,10 +165,24 @@ class Run(StoredRun):
         """
         await self.journal.keep(name, body)
 
-    def report(self, done: int, figures: Mapping[str, float], words: str) -> None:
-        """Say how far a driver is, in its own terms; displays show the words, and listeners get the figures."""
-        self.words = words
-        self.emit(lambda: DriverReported(run=self.record.id, at=self.clock.wall(), done=done, figures=dict(figures)))
+    def report(self, done: int, figures: Mapping[str, float], words: str, *, who: str = "") -> None:
+        """Say how far a driver is, in its own terms; displays show the words, and listeners get the figures.
+
+        Of several that report, as the learners of a training, `who` tells them apart: each has a line of its own. What
+        is said in nobody's name stands until somebody reports.
+        """
+        self._said.pop("", None)
+        self._said[who] = words
+        self.emit(
+            lambda: DriverReported(
+                run=self.record.id, at=self.clock.wall(), done=done, figures=dict(figures), who=who, words=words
+            )
+        )
+
+    @property
+    def words(self) -> str:
+        """What was last reported: a line for each that did."""
+        return "\n".join(self._said.values())
 
     async def end(self, error: BaseException | None = None) -> None:
         """End this session of the run, as leaving its engine does, so that the run can be opened again."""

@@ -12,6 +12,7 @@ from groundswell.engine.events import (
     BatchChanged,
     BatchHeldBack,
     BatchSent,
+    DriverReported,
     EndpointChanged,
     Event,
     RouteChosen,
@@ -99,6 +100,8 @@ def _lines(event: Event) -> list[str]:
             what = "found again" if found else "sent"
             price = "" if usd is None else f", about {cost(usd, 0)}"
             return [f"{account}: {batch} {what}: {size} requests{price}"]
+        case DriverReported(words=words):
+            return [words] * bool(words)
         case RunStopping(run=run, why=why):
             return [f"run {run}: stopping, {why}"]
         case RunEnded(run=run, status=status):

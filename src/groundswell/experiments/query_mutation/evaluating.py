@@ -1,4 +1,8 @@
-"""Everybody on the same episodes: guards and secrets that no training met, and the guards that it did."""
+"""Everybody on the same episodes: guards and secrets that no training met, and the guards that it did.
+
+evaluated   the last part of a training
+evaluate    the driver that tries policies again, on other episodes: what `groundswell mutate evaluate` runs
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,25 @@ from typing import NamedTuple
 
 import msgspec
 
+from groundswell.engine.ranges import Range
+from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
-from groundswell.experiments.query_mutation.analysis import Ended, Uses
-from groundswell.experiments.query_mutation.episode import Episode, Transition, begin, guard_of, seed_of
+from groundswell.estimate.declared import estimates
+from groundswell.estimate.figures import Estimate
+from groundswell.experiments.query_mutation.analysis import Analysis, Ended, Uses
+from groundswell.experiments.query_mutation.episode import Episode, Transition, begin, guard_of, seed_of, size_of
+from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
+from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.guards import Guard, held_out_guards
+from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Noop, Uniform
-from groundswell.experiments.query_mutation.playing import Told, World, attempt
+from groundswell.experiments.query_mutation.learning.policy import Policy
+from groundswell.experiments.query_mutation.playing import Told, World, attempt, opened_world
+from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task, goals
+
+WHO = "evaluation"
+"""Who reports how far an evaluation is."""
 
 Methods = Mapping[str, Sequence[Chooser]]
 """Choosers by the name of their method; of one that is trained several times, several."""
@@ -43,6 +59,93 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise SettingsError(f"episodes {self.episodes}: must be at least 1", field="episodes")
 
 
+class Examination(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The settings of an evaluation on its own. It holds the policies themselves, and needs nobody who trained them."""
+
+    task: Task
+    evaluation: Evaluation = msgspec.field(default_factory=Evaluation)
+    policies: tuple[Policy, ...]
+    bandits: tuple[Bandit, ...] = ()
+    use_batching: bool = True
+    trained_by: str = ""
+    """The run that they come from, for people."""
+
+    def __post_init__(self) -> None:
+        if not self.policies:
+            raise SettingsError("policies: at least one is needed", field="policies")
+        check_apart(self.task, self.evaluation)
+
+
+def check_apart(task: Task, evaluation: Evaluation) -> None:
+    """See that what is held out is: neither guards nor secrets of the training."""
+    for name, met, held_out in (
+        ("guards", {guard.name for guard in task.guards}, [guard.name for guard in evaluation.guards]),
+        ("secrets", set(task.secrets), evaluation.secrets),
+    ):
+        if shared := [each for each in held_out if each in met]:
+            raise SettingsError(
+                f"held_out_{name}: {shared[0]!r} is one of the training; leave it out on one side",
+                field=f"held_out_{name}",
+            )
+
+
+async def evaluate(run: Run, settings: Examination) -> Analysis:
+    """Try policies, with the baselines beside them."""
+    authorise(run, settings.task, settings.evaluation.guards)
+    world = await opened_world(run, settings.task, together=settings.use_batching)
+    _check_fit(world, settings)
+    methods: dict[str, Sequence[Chooser]] = {"bandit": settings.bandits, "ppo": settings.policies}
+    run.expected = 1 + most_steps(settings.task, settings.evaluation, _learners(settings))
+    everybody = baselines(settings.task) | {name: some for name, some in methods.items() if some}
+    ended, uses = await evaluated(world, settings.evaluation, everybody)
+    return analysed([], ended, uses, settings.task)
+
+
+def _learners(settings: Examination) -> int:
+    return len(settings.policies) + len(settings.bandits)
+
+
+def _check_fit(world: World, settings: Examination) -> None:
+    """See that policies were made for what is seen and done here."""
+    seen, actions = size_of(world.task, world.width), len(world.task.mutators)
+    for policy in settings.policies:
+        into, out = policy.actor[0].into, policy.actor[-1].out
+        if (into, out) != (seen, actions):
+            raise SettingsError(
+                f"policies: they see {into} numbers and choose among {out} mutators, and here {seen} are seen and "
+                f"{actions} can be chosen: embedder and mutators must be those of the training",
+                field="policies",
+            )
+    if any(len(bandit.arms) != actions for bandit in settings.bandits):
+        raise SettingsError("bandits: mutators must be those of the training", field="bandits")
+
+
+@estimates(evaluate)
+def expected(settings: Examination) -> Estimate:
+    """What an evaluation would use."""
+    task = settings.task
+    tried = expected_tries(task, settings.evaluation, _learners(settings), together=settings.use_batching)
+    return expected_encoding(task) + tried
+
+
+def expected_tries(task: Task, evaluation: Evaluation, learners: int, *, together: bool) -> Estimate:
+    """What it would use to try so many learners, and the baselines."""
+    most = most_steps(task, evaluation, learners)
+    count = Range(most / task.max_steps, most)
+    return expected_steps(_tried(task, evaluation), count, Range(1, task.max_steps) if together else count)
+
+
+def most_steps(task: Task, evaluation: Evaluation, learners: int) -> int:
+    """The most steps that it takes to try so many learners, and the baselines. Leaks end episodes earlier."""
+    episodes = (len(task.guards) + len(evaluation.guards)) * evaluation.episodes
+    return (learners + len(baselines(task))) * episodes * task.max_steps
+
+
+def _tried(task: Task, evaluation: Evaluation) -> Task:
+    """The task of an evaluation."""
+    return msgspec.structs.replace(task, guards=(*task.guards, *evaluation.guards), secrets=evaluation.secrets)
+
+
 def schedule(world: World, evaluation: Evaluation) -> list[Episode]:
     """The episodes: so many for each guard of the world's task, each with secret and query of its own."""
     task, seed = world.task, world.run.record.seed
@@ -62,9 +165,7 @@ def baselines(task: Task) -> dict[str, Sequence[Chooser]]:
 
 async def evaluated(world: World, evaluation: Evaluation, methods: Methods) -> tuple[list[Ended], list[Uses]]:
     """Try everybody: how each episode ended, and what the mutators did in them."""
-    task = msgspec.structs.replace(
-        world.task, guards=(*world.task.guards, *evaluation.guards), secrets=evaluation.secrets
-    )
+    task = _tried(world.task, evaluation)
     world = World(world.run, task, world.encoded, together=world.together)
     episodes = schedule(world, evaluation)
     tries = [
@@ -73,14 +174,34 @@ async def evaluated(world: World, evaluation: Evaluation, methods: Methods) -> t
         for number, chooser in enumerate(some)
         for at, episode in enumerate(episodes)
     ]
-    told = await world.all([_played(world, each) for each in tries])
+    progress = Progress(world.run, task.max_steps, len(tries))
+    told = await world.all([_played(world, each, progress) for each in tries])
     pairs = list(zip(tries, told, strict=True))
     return [_ended(task, each, some) for each, some in pairs], _uses(task, pairs)
 
 
-async def _played(world: World, each: Try) -> list[Told]:
+class Progress:
+    """How far an evaluation is. Before an episode has ended, it counts as one of as many steps as it may have."""
+
+    def __init__(self, run: Run, most: int, count: int) -> None:
+        self._run = run
+        self._most = most
+        self._count = count
+        self._done = 0
+
+    def ended(self, steps: int) -> None:
+        """An episode has ended."""
+        self._done += 1
+        if self._run.expected is not None:
+            self._run.expected -= self._most - steps
+        self._run.report(self._done, {}, f"{WHO}: {self._done:,} of {self._count:,} episodes", who=WHO)
+
+
+async def _played(world: World, each: Try, progress: Progress) -> list[Told]:
     name = f"eval/{each.method}.{each.learner}"
-    return [told async for told in attempt(world, name, each.number, each.episode, each.chooser)]
+    found = [told async for told in attempt(world, name, each.number, each.episode, each.chooser)]
+    progress.ended(len(found))
+    return found
 
 
 def _uses(task: Task, pairs: Sequence[tuple[Try, Sequence[Told]]]) -> list[Uses]:

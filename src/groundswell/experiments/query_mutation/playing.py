@@ -1,18 +1,19 @@
 """Environments in a run: each goes on by itself, one trial a step, while a chooser that does not change chooses.
 
 Nothing that happens in one environment depends on another, nor on which is faster: what is chosen follows from what is
-seen and from the numbers of environment and step alone. So it makes no difference to what is found whether all go on at
-once or one after the other; only to how long it takes.
+seen and from the numbers of environment, episode and step alone. So it makes no difference to what is found whether all
+go on at once or one after the other; only to how long it takes.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from groundswell.engine.outcome import Outcome
 from groundswell.engine.run import Run
 from groundswell.experiments.query_mutation.episode import (
     Episode,
@@ -25,6 +26,7 @@ from groundswell.experiments.query_mutation.episode import (
     step_of,
 )
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout
+from groundswell.experiments.query_mutation.outage import Outage
 from groundswell.experiments.query_mutation.stepping import Encode, Encoded, Stepped, encode, step
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task
@@ -34,11 +36,10 @@ T = TypeVar("T")
 
 
 class Seat(msgspec.Struct, frozen=True):
-    """One environment between two steps: its episode, how many it has begun, and how many steps it has made."""
+    """One environment between two steps: its episode, and how many it has begun."""
 
     episode: Episode
     begun: int = 1
-    steps: int = 0
 
 
 class Told(NamedTuple):
@@ -50,46 +51,76 @@ class Told(NamedTuple):
     stepped: Stepped | None
 
 
-class World:
-    """A task within a run: what every environment needs."""
+class Collected(NamedTuple):
+    """What environments went through between two updates, where they stand then, and all steps, by environment."""
 
-    def __init__(self, run: Run, task: Task, encoded: Mapping[str, bytes], *, together: bool = True) -> None:
+    rollouts: list[Rollout]
+    seats: list[Seat]
+    told: list[Told]
+
+
+class World:
+    """A task within a run: what every environment needs. `environments` is how many there are, if that is known."""
+
+    def __init__(
+        self, run: Run, task: Task, encoded: Mapping[str, bytes], *, together: bool = True, environments: int = 0
+    ) -> None:
         authorise(run, task)
         self.run = run
         self.task = task
         self.encoded = encoded
         self.together = together
+        self.outage = Outage(run, environments)
 
     @property
     def width(self) -> int:
         """Of an embedding."""
         return len(self.encoded[self.task.queries[0]]) // 4
 
-    def opened(self, name: str, seat: int, begun: int = 1, steps: int = 0) -> Seat:
+    def opened(self, name: str, seat: int, begun: int = 1) -> Seat:
         """An environment at the beginning of its next episode."""
         seed = seed_of(self.run.record.seed, name, seat, begun)
-        return Seat(begin(self.task, seed, self.encoded), begun, steps)
+        return Seat(begin(self.task, seed, self.encoded), begun)
 
     async def step(self, key: str, episode: Episode, action: int) -> tuple[Transition, Stepped | None]:
-        """Carry out one step."""
-        outcome = await self.run.submit(step, step_of(self.task, episode, action), key=key)
+        """Carry out one step, as the trial of this key and of what is tried.
+
+        When a run is resumed with new attempts at what is missing, or scored anew, other things may be learnt and so
+        tried: then what was recorded does not pass for it.
+        """
+        tried = seed_of(action, episode.guard, episode.secret, episode.goal, episode.query) & 0xFFFFFFFF
+        outcome = await self.run.submit(step, step_of(self.task, episode, action), key=f"{key}/{tried:08x}")
+        await self.outage.passed(_failure(outcome))
         return advance(self.task, episode, action, outcome.result, self.encoded), outcome.result
 
     async def all(self, work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         """Do things at once, or one after the other where batching is off."""
         if self.together:
             return list(await asyncio.gather(*work))
-        return [await each for each in work]
+        try:
+            return [await each for each in work]
+        finally:
+            for each in work:
+                each.close()  # what was not begun when one of them failed
 
 
-async def opened_world(run: Run, task: Task, *, together: bool = True, key: str | None = "encode") -> World:
+async def opened_world(
+    run: Run, task: Task, *, together: bool = True, environments: int = 0, key: str | None = "encode"
+) -> World:
     """A task within a run: its models are looked for, and its queries embedded, in one call."""
     authorise(run, task)
     for model in task.models:
         run.lane_of(Embed(model, ()) if model == task.embedder else Chat(model, ()))
     texts = tuple(dict.fromkeys(task.queries))
     found = (await run.submit(encode, Encode(task.embedder, task.width, texts), key=key)).unwrap()
-    return World(run, task, unpacked(texts, found), together=together)
+    return World(run, task, unpacked(texts, found), together=together, environments=environments)
+
+
+def _failure(outcome: Outcome[Stepped]) -> str | None:
+    """What failed in a step, if anything did."""
+    if outcome.fault is not None or outcome.result is None:
+        return "it is missing" if outcome.fault is None else outcome.fault.message
+    return next((f"{part}: {why}" for part, why in outcome.result.failed.items()), None)
 
 
 def unpacked(texts: Sequence[str], found: Encoded) -> dict[str, bytes]:
@@ -98,33 +129,25 @@ def unpacked(texts: Sequence[str], found: Encoded) -> dict[str, bytes]:
     return {text: found.packed[at * size : (at + 1) * size] for at, text in enumerate(texts)}
 
 
-async def collect(
-    world: World, name: str, seats: Sequence[Seat], chooser: Chooser, steps: int, tell: Callable[[Told], None]
-) -> tuple[list[Rollout], list[Seat]]:
-    """So many steps in each environment, by one chooser; what they were, and where the environments stand then."""
-    done = await world.all([_rollout(world, name, number, seat, chooser, steps) for number, seat in enumerate(seats)])
-    for _, _, told in done:
-        for each in told:
-            tell(each)
-    return [rollout for rollout, _, _ in done], [seat for _, seat, _ in done]
+async def collect(world: World, name: str, seats: Sequence[Seat], chooser: Chooser, steps: int) -> Collected:
+    """So many steps in each environment, by one chooser: what an update learns from."""
+    done = await world.all([_rollout(world, (name, at), seat, chooser, steps) for at, seat in enumerate(seats)])
+    told = [each for _, _, some in done for each in some]
+    return Collected([rollout for rollout, _, _ in done], [seat for _, seat, _ in done], told)
 
 
 async def _rollout(
-    world: World, name: str, number: int, seat: Seat, chooser: Chooser, steps: int
+    world: World, who: tuple[str, int], seat: Seat, chooser: Chooser, steps: int
 ) -> tuple[Rollout, Seat, list[Told]]:
-    rollout, told = Rollout(), list[Told]()
+    rollout, told, place = Rollout(), list[Told](), f"{who[0]}/{who[1]}"
     for _ in range(steps):
         before = seat.episode
         seen = observed(world.task, before)
-        choice = chooser.choose(seen, chance_of(world.run.record.seed, name, number, seat.steps))
-        key = f"{name}/{number}/{seat.begun}/{before.step}"
-        after, stepped = await world.step(key, before, choice.action)
+        choice = chooser.choose(seen, chance_of(world.run.record.seed, *who, seat.begun, before.step))
+        after, stepped = await world.step(f"{place}/{seat.begun}/{before.step}", before, choice.action)
         rollout.add(seen, choice, after.reward, ended=bool(after.episode.end), usable=after.usable)
         told.append(Told(before, choice.action, after, stepped))
-        if after.episode.end:
-            seat = world.opened(name, number, seat.begun + 1, seat.steps + 1)
-        else:
-            seat = Seat(after.episode, seat.begun, seat.steps + 1)
+        seat = world.opened(*who, seat.begun + 1) if after.episode.end else Seat(after.episode, seat.begun)
     rollout.last_value = chooser.value(observed(world.task, seat.episode))
     return rollout, seat, told
 

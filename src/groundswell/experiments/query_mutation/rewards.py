@@ -7,6 +7,7 @@ reworded query: else drifting to a harmless one would pay.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable
 
@@ -54,8 +55,14 @@ def reward(name: str) -> Callable[[ProgramFunction[Judged, float]], Reward]:
     return register
 
 
-def find_reward(name: str) -> Reward:
-    """A reward by its name; an error says which there are."""
+def find_reward(given: str) -> Reward:
+    """A reward by its name; an error says which there are. `module:name` imports a module of yours first."""
+    module, _, name = given.rpartition(":")
+    if module:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise SettingsError(f"reward: {module!r} cannot be imported: {error}", field="reward") from error
     if name not in _REWARDS:
         raise SettingsError(f"reward: there is no {name!r}; there are {', '.join(_REWARDS)}", field="reward")
     return _REWARDS[name]

@@ -13,17 +13,28 @@ from typing import Literal, get_args
 
 import msgspec
 
+from groundswell.engine.ranges import Range
 from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
+from groundswell.estimate.declared import estimates
+from groundswell.estimate.figures import Estimate
 from groundswell.experiments.query_mutation.analysis import Analysis, Curve, Point
 from groundswell.experiments.query_mutation.episode import seed_of, size_of
-from groundswell.experiments.query_mutation.evaluating import Evaluation, baselines, evaluated
+from groundswell.experiments.query_mutation.evaluating import (
+    Evaluation,
+    baselines,
+    check_apart,
+    evaluated,
+    expected_tries,
+    most_steps,
+)
+from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.learning.rules import Losses, Rules, State
-from groundswell.experiments.query_mutation.playing import Seat, Told, World, collect, opened_world
+from groundswell.experiments.query_mutation.playing import Seat, World, collect, opened_world
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task
 
@@ -54,6 +65,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
                 f"{self.each}",
                 field="num_env_steps",
             )
+        check_apart(self.task, self.evaluation)
 
     @property
     def each(self) -> int:
@@ -77,8 +89,12 @@ class Checkpoint(msgspec.Struct, frozen=True):
 async def train(run: Run, settings: Training) -> Analysis:
     """Train, then compare."""
     authorise(run, settings.task, settings.evaluation.guards)
-    world = await opened_world(run, settings.task, together=settings.use_batching)
-    run.expected = settings.num_env_steps // settings.each * settings.each * settings.repeats * len(LEARNERS)
+    learners = settings.repeats * len(LEARNERS)
+    world = await opened_world(
+        run, settings.task, together=settings.use_batching, environments=settings.num_processes * learners
+    )
+    taught_in = settings.updates * settings.each * learners
+    run.expected = 1 + taught_in + most_steps(settings.task, settings.evaluation, learners)
     taught = await world.all(
         [_taught(world, settings, each, number) for number in range(settings.repeats) for each in LEARNERS]
     )
@@ -98,13 +114,13 @@ async def _taught(world: World, settings: Training, learner: Learner, number: in
         _report(run, name, point, settings, None)
     while len(held.curve) < settings.updates:
         began = time.monotonic()
-        told: list[Told] = []
-        state = held.state
+        state, update = held.state, len(held.curve)
         chooser = state.policy if isinstance(state, State) else state
-        rollouts, seats = await collect(world, name, held.seats, chooser, settings.num_steps, told.append)
-        state, losses = await asyncio.to_thread(_learnt, state, rollouts, settings, seed_of(run.record.seed, name))
-        point = Point.of((len(held.curve) + 1) * settings.each, told, losses)
-        held = Checkpoint(state, tuple(seats), (*held.curve, point))
+        found = await collect(world, name, held.seats, chooser, settings.num_steps)
+        seed = seed_of(run.record.seed, name)
+        state, losses = await asyncio.to_thread(_learnt, state, found.rollouts, settings, seed)
+        point = Point.of((update + 1) * settings.each, found.told, losses)
+        held = Checkpoint(state, tuple(found.seats), (*held.curve, point))
         await run.keep(name, msgspec.json.encode(held).decode())
         _report(run, name, point, settings, settings.each / (time.monotonic() - began))
     return Curve(learner, number, held.curve), held.state
@@ -143,7 +159,19 @@ def _report(run: Run, name: str, point: Point, settings: Training, speed: float 
         figures |= {f"loss/{key}": value for key, value in msgspec.structs.asdict(point.losses).items()}
     if speed is not None:
         figures["steps_per_second"] = speed
-    said = f"{name}: {point.steps:,} of {settings.num_env_steps:,} steps, reward {point.reward:+.3f}, leaks {rate:.0%}"
+    whole = settings.updates * settings.each
+    said = f"{name}: {point.steps:,} of {whole:,} steps, reward {point.reward:+.3f}, leaks {rate:.0%}"
     said += f", {point.masked} masked" if point.masked else ""
     said += "" if speed is None else f", {speed:,.0f} steps/s"
-    run.report(point.steps, {f"{name}/{key}": value for key, value in figures.items()}, said)
+    run.report(point.steps, {f"{name}/{key}": value for key, value in figures.items()}, said, who=name)
+
+
+@estimates(train)
+def expected(settings: Training) -> Estimate:
+    """What a training would use: its steps, and then the evaluation."""
+    learners, task = settings.repeats * len(LEARNERS), settings.task
+    steps = settings.updates * settings.each * learners
+    waiting = settings.updates * settings.num_steps if settings.use_batching else steps
+    taught = expected_steps(task, Range(steps, steps), Range(waiting, waiting))
+    tried = expected_tries(task, settings.evaluation, learners, together=settings.use_batching)
+    return expected_encoding(task) + taught + tried

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -89,8 +88,3 @@ class Uniform(msgspec.Struct, frozen=True):
 def drawn(probabilities: NDArray[np.float64], chance: float) -> int:
     """The action that `chance` falls on."""
     return min(int(np.searchsorted(np.cumsum(probabilities), chance, side="right")), len(probabilities) - 1)
-
-
-def usable_steps(rollouts: Sequence[Rollout]) -> int:
-    """How many steps may be learnt from."""
-    return sum(map(sum, (rollout.usable for rollout in rollouts)))

@@ -103,12 +103,12 @@ class Reading:
                 self._step(trial)
 
     def _step(self, trial: TrialResult) -> None:
-        *who, number, _ = trial.key.split("/")
-        if who[0] == EVALUATION:
-            self._count(trial, "/".join(who))
-            self._advance(trial, who[1], number)
+        first, name, number, *_ = trial.key.split("/")  # and the step, and what was tried in it
+        if first == EVALUATION:
+            self._count(trial, f"{first}/{name}")
+            self._advance(trial, name, number)
         else:
-            self._count(trial, who[0])
+            self._count(trial, first)
 
     def _count(self, trial: TrialResult, name: str) -> None:
         """Whether a step failed, and in what; learners of a kind are counted together."""

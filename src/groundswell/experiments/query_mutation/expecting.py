@@ -1,0 +1,69 @@
+"""What steps would use: some are rehearsed, whatever is chosen in them. For the estimates of the drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
+from random import Random
+
+import msgspec
+
+from groundswell.engine.ranges import Range
+from groundswell.estimate.figures import Estimate
+from groundswell.estimate.rehearsal import Rehearsed
+from groundswell.estimate.sample import TOKENS, rehearse, rehearse_some, scaled
+from groundswell.experiments.query_mutation.stepping import Encode, Step, encode, step
+from groundswell.experiments.query_mutation.task import Task
+
+SHORTEST = 5
+"""The tokens of a short reply."""
+ENOUGH = 48
+"""So many steps with each mutator are rehearsed."""
+
+
+def expected_encoding(task: Task) -> Estimate:
+    """What it takes to embed the queries of a task."""
+    found = rehearse(encode, [Encode(task.embedder, task.width, tuple(dict.fromkeys(task.queries)))])
+    return msgspec.structs.replace(found, assumptions=())
+
+
+def expected_steps(task: Task, count: Range, after_each_other: Range) -> Estimate:
+    """What so many steps would use, of which so many wait for each other: between the mutator that asks least and most.
+
+    Nobody knows beforehand what a learner will choose, so that any mutator may be all that is used.
+    """
+    some = [_rehearsed(task, mutator) for mutator in task.mutators]
+    ends = [round(many) for many in (count.low, count.high)]
+    found = reduce(or_, (scaled(each[:many], many) for each in some for many in ends))
+    loads = tuple(msgspec.structs.replace(load, turns=_times(load.turns, after_each_other)) for load in found.loads)
+    turns = _times(found.turns, after_each_other)
+    notes = dict.fromkeys(note for each in some for one in each for note in one.notes)
+    return Estimate(count, loads, turns).assuming(*_assumed(task), *notes)
+
+
+def _rehearsed(task: Task, mutator: str) -> list[Rehearsed]:
+    replies = Range(min(SHORTEST, task.max_tokens), task.max_tokens)
+    return rehearse_some(step, enumerate(_steps(task, mutator)), Random(0), 0, replies)
+
+
+def _steps(task: Task, mutator: str) -> Iterator[Step]:
+    """First steps of episodes."""
+    draw = Random(0)
+    for _ in range(ENOUGH):
+        goal = draw.choice(task.queries)
+        yield Step.of(task, mutator, goal, goal, draw.choice(task.secrets), draw.choice(task.guards))
+
+
+def _times(one: Range, other: Range) -> Range:
+    return Range(one.low * other.low, one.high * other.high)
+
+
+def _assumed(task: Task) -> list[str]:
+    shared = ["equal requests share a reply at temperature 0: how many are equal is not known before"]
+    return [
+        "any of the mutators may be all that is used; guards are met equally often",
+        f"replies have {min(SHORTEST, task.max_tokens)} to {task.max_tokens} tokens",
+        TOKENS,
+        *(shared if task.temperature == 0 else []),
+    ]

@@ -1,0 +1,73 @@
+"""The commands of the description of batched training, as they stand there, but for the folder of the script."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import groundswell
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "examples"))
+
+import train_query_mutator  # noqa: E402
+
+DOCUMENTED = {
+    "use batching": "python train_query_mutator.py --num-processes 16 --use-batching",
+    "the default": "python train_query_mutator.py --num-processes 16",
+    "no batching": "python train_query_mutator.py --num-processes 16 --no-batching",
+    "recommended": r"""python train_query_mutator.py \
+        --num-processes 16 \
+        --num-steps 32 \
+        --ppo-epoch 4 \
+        --num-mini-batch 4 \
+        --use-batching""",
+}
+SHORT = " --num-env-steps 64 --num-steps 4 --eval-episodes 1 --max-steps 2"
+"""The description gives no number of steps: then there are 20,000."""
+
+
+def typed(command: str, folder: Path) -> tuple[str, str]:
+    """What a line typed into a shell prints, on either channel."""
+    (folder / "train_query_mutator.py").symlink_to(ROOT / "examples" / "train_query_mutator.py")
+    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "GROUNDSWELL_STORE")}
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env={
+            **kept,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(Path(groundswell.__file__).parents[1]),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.returncode}: {done.stdout}\n{done.stderr}"
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("command", DOCUMENTED.values(), ids=DOCUMENTED.keys())
+def test_the_documented_commands(command: str, tmp_path: Path) -> None:
+    out, err = typed(command + SHORT, tmp_path)
+    assert "16 environments x 4 steps x 1 updates" in err
+    assert "--target ollama/llama3.2" in err
+    assert re.search(r"^ppo +held out +2 ", out, re.MULTILINE)
+    (folder,) = (tmp_path / "results").iterdir()
+    assert (folder / "policy-0.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [("", True), ("--num-processes 4", True), ("--target local/smollm2", False), ("--target=x", False), ("-h", False)],
+    ids=["nothing", "no target", "a target", "joined", "help"],
+)
+def test_how_to_use_ollama_is_told_where_nobody_is_named(words: str, told: bool) -> None:
+    assert train_query_mutator.on_the_emulator(shlex.split(words)) is told

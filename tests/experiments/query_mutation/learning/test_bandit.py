@@ -1,0 +1,71 @@
+"""The bandit: it finds what pays, tries what it does not know, and does not hear of what failed."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import msgspec
+import pytest
+from hypothesis import given
+
+from groundswell.experiments.query_mutation.learning.bandit import Arm, Bandit
+from groundswell.experiments.query_mutation.learning.choosing import Choice, Rollout
+from tests.experiments.query_mutation.learning.rollouts import ACTIONS, garbled, rollouts, seen_by
+
+PAYS = (0.1, 0.3, 0.6)
+SEEN = seen_by(0)
+
+
+def lessons(bandit: Bandit, steps: int, seed: int) -> tuple[Bandit, Counter[int]]:
+    """So many steps with arms that pay 1 or nothing, learnt from eight at a time; which arms were tried."""
+    draw, tried = random.Random(seed), Counter[int]()
+    for _ in range(steps // 8):
+        rollout = Rollout()
+        for _ in range(8):
+            choice = bandit.choose(SEEN, draw.random())
+            tried[choice.action] += 1
+            rollout.add(SEEN, choice, float(draw.random() < PAYS[choice.action]), ended=True, usable=True)
+        bandit = bandit.learn([rollout])
+    return bandit, tried
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_finds_the_best_arm_and_tries_all_on_the_way(seed: int) -> None:
+    bandit, tried = lessons(Bandit.new(3), 800, seed)
+    settled = bandit.settled()
+    assert {settled.choose(SEEN, chance / 7).action for chance in range(7)} == {2}
+    assert tried[2] > 400
+    assert min(tried[arm] for arm in range(3)) >= 2
+
+
+def test_before_anything_is_known_every_arm_is_tried_about_as_often() -> None:
+    tried = Counter(Bandit.new(4).choose(SEEN, random.Random(number).random()).action for number in range(2000))
+    assert all(400 < tried[arm] < 600 for arm in range(4))
+
+
+def test_what_is_known_well_is_doubted_less() -> None:
+    known, unknown = Arm(1000, 300.0, 300.0), Arm(3, 0.9, 0.9)
+    assert known.mean == pytest.approx(0.3, abs=0.001)
+    assert known.error < 0.02 < unknown.error
+
+
+@given(rollouts())
+def test_steps_that_failed_are_not_heard_of(rollout: Rollout) -> None:
+    bandit = Bandit.new(ACTIONS).learn([rollout])
+    assert bandit == Bandit.new(ACTIONS).learn([garbled(rollout)])
+    assert sum(arm.pulls for arm in bandit.arms) == sum(rollout.usable)
+
+
+def test_it_goes_on_from_what_was_written_down() -> None:
+    bandit, _ = lessons(Bandit.new(3), 80, 1)
+    again = msgspec.json.decode(msgspec.json.encode(bandit), type=Bandit)
+    assert again == bandit
+    assert lessons(again, 80, 2) == lessons(bandit, 80, 2)
+
+
+def test_the_mean_is_drawn_towards_nothing_by_one_step() -> None:
+    rollout = Rollout()
+    rollout.add(SEEN, Choice(1), 1.0, ended=True, usable=True)
+    assert Bandit.new(2).learn([rollout]).arms == (Arm(), Arm(1, 1.0, 1.0))
+    assert Arm(1, 1.0, 1.0).mean == 0.5

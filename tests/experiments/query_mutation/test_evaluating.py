@@ -1,0 +1,130 @@
+"""Policies that are tried on their own: the same episodes for all, what fits, what is held out, and what it takes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import groundswell
+from groundswell.engine.events import DriverReported, Event
+from groundswell.engine.summary import Summary
+from groundswell.errors import SettingsError
+from groundswell.estimate.declared import estimate_of
+from groundswell.experiments.query_mutation.analysis import Analysis
+from groundswell.experiments.query_mutation.episode import FEATURES
+from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, evaluate, most_steps
+from groundswell.experiments.query_mutation.guards import guards_named
+from groundswell.experiments.query_mutation.learning.bandit import Bandit
+from groundswell.experiments.query_mutation.learning.policy import Policy
+from groundswell.experiments.query_mutation.task import DIMENSIONS, Task
+from groundswell.experiments.query_mutation.training import Training, train
+
+TASK = Task(guards=guards_named(["open", "firm"]), max_steps=3)
+ACTIONS = len(TASK.mutators)
+EXAMINATION = Examination(
+    task=TASK,
+    evaluation=Evaluation(guards=guards_named(["wary"]), episodes=3),
+    policies=tuple(Policy.new(DIMENSIONS + FEATURES + ACTIONS, ACTIONS, 8, seed) for seed in range(2)),
+    bandits=(Bandit.new(ACTIONS).settled(),),
+)
+
+
+def tried(
+    store: Path, settings: Examination = EXAMINATION, *, seed: int = 0
+) -> tuple[Summary, list[Event], int | None]:
+    """What comes of it, what was heard, and how many trials were expected in the end."""
+    heard: list[Event] = []
+    expected: list[int | None] = []
+
+    async def main() -> Summary:
+        def listen(event: Event) -> None:
+            heard.append(event)
+            expected[:] = [run.expected for run in engine.runs] or expected
+
+        async with groundswell.open(store, listeners=[listen]) as engine:
+            return await engine.drive(evaluate, settings, name="tried", seed=seed)
+
+    return asyncio.run(main()), heard, expected[0]
+
+
+def test_everybody_meets_the_same_episodes_and_all_are_counted(tmp_path: Path) -> None:
+    summary, heard, expected = tried(tmp_path / "r.db")
+    found = msgspec.convert(summary.analysis, Analysis)
+    counts = {(each.method, each.on): each.n for each in found.figures}
+    assert {method: counts[method, "held out"] for method, _ in counts} == {
+        **{"noop": 3, "random": 3, "bandit": 3, "ppo": 6},
+    }
+    assert counts["ppo", "trained"] == 12
+    assert expected == summary.trials.planned
+    words = [event.words for event in heard if isinstance(event, DriverReported)]
+    assert words[-1] == "evaluation: 45 of 45 episodes"
+
+
+def test_it_does_not_matter_whether_it_is_batched(tmp_path: Path) -> None:
+    one, _, _ = tried(tmp_path / "a.db")
+    other, _, _ = tried(tmp_path / "b.db", msgspec.structs.replace(EXAMINATION, use_batching=False))
+    assert one.analysis == other.analysis
+
+
+def test_another_seed_draws_other_episodes(tmp_path: Path) -> None:
+    assert tried(tmp_path / "a.db")[0].analysis != tried(tmp_path / "b.db", seed=1)[0].analysis
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"task": msgspec.structs.replace(TASK, mutators=("noop", "indirect"))}, "choose among 7 mutators"),
+        ({"task": msgspec.structs.replace(TASK, dimensions=32)}, "here 42 are seen"),
+        ({"bandits": (Bandit.new(3),)}, "bandits: mutators must be those of the training"),
+    ],
+    ids=["mutators", "width", "bandit"],
+)
+def test_policies_must_fit(tmp_path: Path, change: dict[str, object], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        tried(tmp_path / "r.db", msgspec.structs.replace(EXAMINATION, **change))
+
+
+@pytest.mark.parametrize("kind", ["guards", "secrets"])
+def test_what_is_held_out_is_none_of_the_training(kind: str) -> None:
+    shared = {"guards": guards_named(["firm"])} if kind == "guards" else {"secrets": (TASK.secrets[0],)}
+    for make in (Training, lambda **how: Examination(policies=EXAMINATION.policies, **how)):
+        with pytest.raises(SettingsError, match=f"held_out_{kind}: .* is one of the training") as caught:
+            make(task=TASK, evaluation=msgspec.structs.replace(EXAMINATION.evaluation, **shared))
+        assert caught.value.field == f"held_out_{kind}"
+
+
+def test_no_policy_is_an_error() -> None:
+    with pytest.raises(SettingsError, match="policies: at least one is needed"):
+        Examination(task=TASK, policies=())
+
+
+def test_a_target_beyond_this_machine_is_refused_before_anything_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
+    away = msgspec.structs.replace(EXAMINATION, task=msgspec.structs.replace(TASK, target="openai/gpt-4o-mini"))
+    with pytest.raises(SettingsError, match="--allow-target"):
+        tried(tmp_path / "r.db", away)
+
+
+def test_estimates_hold_what_is_used(tmp_path: Path) -> None:
+    summary, _, _ = tried(tmp_path / "r.db")
+    found = estimate_of(evaluate, EXAMINATION)
+    assert summary.trials.planned in found.trials
+    calls = [load.calls for load in found.loads]
+    assert sum(each.low for each in calls) <= summary.asks.sent <= sum(each.high for each in calls)
+    assert most_steps(TASK, EXAMINATION.evaluation, 3) == 45 * 3
+
+
+def test_the_estimate_of_a_training_counts_steps_of_all_learners() -> None:
+    settings = Training(
+        task=TASK, evaluation=EXAMINATION.evaluation, num_processes=2, num_steps=4, num_env_steps=16, repeats=2
+    )
+    found = estimate_of(train, settings)
+    tries = (4 + 2) * 9
+    assert (found.trials.low, found.trials.high) == (1 + 64 + tries, 1 + 64 + tries * 3)
+    alone = estimate_of(train, msgspec.structs.replace(settings, use_batching=False))
+    assert alone.turns.low > found.turns.high

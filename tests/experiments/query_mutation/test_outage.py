@@ -1,0 +1,113 @@
+"""Models that fail for a while, or for good, on a clock that jumps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import groundswell
+from groundswell import RunOptions
+from groundswell.engine.engine import Engine
+from groundswell.experiments.query_mutation.analysis import Analysis
+from groundswell.experiments.query_mutation.outage import PATIENCE
+from groundswell.experiments.query_mutation.training import LEARNERS
+from groundswell.program.request import Embedding, Fault, FaultKind, Request
+from groundswell.testing.clock import FakeClock
+from groundswell.transports.scripted import Scripted
+from tests.experiments.query_mutation.kindness import AT_ONCE, TRAINING, answer, checkpoints, trained
+
+ENVIRONMENTS = TRAINING.num_processes * len(LEARNERS)
+STEPS = TRAINING.num_env_steps * len(LEARNERS)
+
+
+class Down:
+    """A target that is out of order from one moment to another."""
+
+    def __init__(self, clock: FakeClock, begins_after: int, seconds: float) -> None:
+        self._clock, self._left, self._seconds = clock, begins_after, seconds
+        self._until: float | None = None
+        self.refused = 0
+
+    def __call__(self, request: Request) -> str | Embedding | Fault:
+        if request.model != "scripted/target":
+            return answer(request)
+        self._left -= 1
+        if self._left < 0:
+            self._until = self._clock.now() + self._seconds if self._until is None else self._until
+            if self._clock.now() < self._until:
+                self.refused += 1
+                return Fault(FaultKind.SERVER, "out of order")
+        return answer(request)
+
+
+class Scene:
+    """A store, and sessions of one training on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.clock, self.words = folder, FakeClock(), list[str]()
+
+    def session(self, models: Any, options: RunOptions, work: Callable[[Engine], Any]) -> Any:
+        async def main() -> Any:
+            engine = groundswell.open(
+                self.folder / "runs.db",
+                transport=Scripted(models),
+                clock=self.clock,
+                options=options,
+                listeners=[lambda _: self.words.extend(run.words for run in engine.runs)],
+            )
+            self.clock.watch(engine.store)  # type: ignore[arg-type]  # the store has a thread of its own
+            async with engine:
+                return await work(engine)
+
+        return self.clock.run(main())
+
+
+def masked(summary: Any) -> int:
+    return msgspec.convert(summary.analysis, Analysis).masked
+
+
+def test_half_a_minute_is_waited_out_by_an_engine_that_is_patient(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    down = Down(scene.clock, 40, 25.0)
+    summary, kept = scene.session(down, RunOptions(), trained)
+    assert down.refused > ENVIRONMENTS
+    assert (summary.status, masked(summary)) == ("completed", 0)
+    (tmp_path / "calm").mkdir()
+    assert kept == Scene(tmp_path / "calm").session(answer, RunOptions(), trained)[1]
+
+
+def test_a_minute_costs_few_steps_where_nobody_else_waits(tmp_path: Path) -> None:
+    """Steps fail at once: environments wait instead of failing through all that they have."""
+    scene = Scene(tmp_path)
+    down = Down(scene.clock, 40, 60.0)
+    summary, _ = scene.session(down, AT_ONCE, trained)
+    assert summary.status == "completed"
+    assert 60 <= scene.clock.now() < 100
+    assert ENVIRONMENTS <= masked(summary) == down.refused < STEPS / 2
+    assert any("every step fails" in said and "out of order" in said for said in scene.words)
+
+
+def test_what_is_down_for_good_stops_the_run_which_can_be_resumed(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    down = Down(scene.clock, 40, 1e9)
+    stopped, _ = scene.session(down, AT_ONCE, trained)
+    assert stopped.status == "failed"
+    assert PATIENCE <= scene.clock.now() < 2 * PATIENCE
+    assert stopped.trials.usable < STEPS * 3 / 4, "most steps are still there to be made"
+
+    async def resumed(engine: Engine) -> Any:
+        said = engine.stored("r").record.error or ""
+        expected = (
+            r"every step has failed for \d+ s \(target: server: out of order\); resume the run once this is mended"
+        )
+        assert re.fullmatch(expected, said)
+        return await engine.resume("r"), checkpoints(engine), await engine.verify("r")
+
+    summary, _, verified = scene.session(answer, AT_ONCE, resumed)
+    assert summary.status == "completed"
+    assert masked(summary) == down.refused
+    assert verified.ok

@@ -1,0 +1,206 @@
+"""Training: it learns, comes to the same however it is carried out, and goes on from its checkpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import groundswell
+from groundswell.engine.events import DriverReported, Event
+from groundswell.errors import SettingsError
+from groundswell.experiments.query_mutation.analysis import Analysis
+from groundswell.experiments.query_mutation.learning.bandit import Bandit
+from groundswell.experiments.query_mutation.learning.rules import State
+from groundswell.experiments.query_mutation.mutators import Rewording, mutator
+from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
+from groundswell.program.trial import Trial
+from tests.experiments.query_mutation.kindness import AT_ONCE, TASK, TRAINING, Models, checkpoints, trained, training
+
+STEPS = TRAINING.num_env_steps * len(LEARNERS)
+UPDATES = TRAINING.updates
+_broken = False
+
+
+@mutator("stubborn")
+async def stubborn(trial: Trial, spec: Rewording) -> str:
+    """Asks a model, and may then fail in a way that nobody foresaw."""
+    reply = await trial.ask(spec.model, f"<query>{spec.query}</query>", temperature=0.0)
+    if _broken and len(spec.query) < 30:
+        raise ZeroDivisionError("nobody foresaw this")
+    return reply.text
+
+
+def checkpoint(body: str) -> Checkpoint:
+    return msgspec.json.decode(body, type=Checkpoint)
+
+
+def analysis(summary: Any) -> Analysis:
+    return msgspec.convert(summary.analysis, Analysis)
+
+
+def test_both_learners_find_out_what_works(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(TRAINING, num_env_steps=12 * TRAINING.each)
+    summary, kept = training(tmp_path, Models(), settings)
+    for curve in analysis(summary).curves:
+        first, last = curve.points[0], curve.points[-1]
+        assert last.leaks / last.episodes > 0.9
+        assert last.reward > first.reward
+    ppo, bandit = checkpoint(kept["ppo.0"]).state, checkpoint(kept["bandit.0"]).state
+    assert isinstance(ppo, State)
+    assert isinstance(bandit, Bandit)
+    assert ppo.updates == settings.updates
+    assert bandit.settled().choose(None, 0.5).action == 1  # type: ignore[arg-type]  # it does not look
+    rates = {figure.method: figure.rate for figure in analysis(summary).figures if figure.on == "gate"}
+    assert rates["ppo"] == rates["bandit"] == 1.0
+    assert rates["noop"] == 0.0
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, str], Models]:
+    models = Models()
+    return *training(tmp_path_factory.mktemp("plain"), models), models
+
+
+@pytest.mark.parametrize(
+    ("change", "jitter", "how"),
+    [
+        ({"use_batching": False}, None, {}),
+        ({}, 1, {}),
+        ({}, 2, {"max_concurrent": 2}),
+        ({"use_batching": False}, 3, {}),
+    ],
+    ids=["one after the other", "in another order", "with two workers", "one after the other, late"],
+)
+def test_how_it_is_carried_out_changes_nothing(
+    tmp_path: Path, plain: tuple[Any, dict[str, str], Models], change: Any, jitter: int | None, how: Any
+) -> None:
+    summary, kept = training(tmp_path, Models(jitter=jitter), msgspec.structs.replace(TRAINING, **change), **how)
+    assert kept == plain[1]
+    assert summary.analysis == plain[0].analysis
+    assert summary.trials == plain[0].trials
+
+
+def test_another_seed_is_another_training(tmp_path: Path, plain: tuple[Any, dict[str, str], Models]) -> None:
+    async def main() -> dict[str, str]:
+        async with groundswell.open(tmp_path / "runs.db", script=Models()) as engine:
+            await engine.drive(train, TRAINING, name="r", seed=1)
+            return checkpoints(engine)
+
+    assert asyncio.run(main())["ppo.0"] != plain[1]["ppo.0"]
+
+
+@pytest.mark.parametrize("after", [1, 20, 70, 150, STEPS + 1], ids=lambda after: f"after {after} steps")
+def test_a_training_that_is_stopped_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, plain: tuple[Any, dict[str, str], Models], after: int
+) -> None:
+    models = Models()
+
+    async def main() -> tuple[Any, dict[str, str], Any]:
+        async with groundswell.open(tmp_path / "runs.db", script=models) as engine:
+            until = asyncio.create_task(_stop_after(engine, after))
+            stopped, _ = await trained(engine)
+            await until
+            assert stopped.status == "interrupted"
+        async with groundswell.open(tmp_path / "runs.db", script=models) as engine:
+            summary = await engine.resume("r")
+            return summary, checkpoints(engine), await engine.verify("r")
+
+    summary, kept, verified = asyncio.run(main())
+    assert kept == plain[1]
+    assert (summary.status, summary.trials) == ("completed", plain[0].trials)
+    assert summary.analysis == plain[0].analysis
+    assert models.asked == plain[2].asked
+    assert summary.asks.sent == plain[0].asks.sent
+    assert verified.ok
+    assert verified.trials == summary.trials.planned
+
+
+async def _stop_after(engine: groundswell.Engine, trials: int) -> None:
+    while not engine.runs or engine.runs[0].counters.settled < trials:
+        await asyncio.sleep(0)
+    engine.runs[0].stop("interrupted", "interrupted")
+
+
+@pytest.mark.parametrize("after", [40, 150, STEPS + 200], ids=["at first", "in the middle", "at the end"])
+def test_with_missing_steps_tried_again_it_learns_as_if_they_had_not_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    """What was tried after them may have been other things: these are left aside, and none passes for another."""
+    task = msgspec.structs.replace(TASK, mutators=("noop", "stubborn"))
+    settings = msgspec.structs.replace(TRAINING, task=task)
+
+    async def main() -> tuple[Any, Any, Any, Any]:
+        monkeypatch.setitem(globals(), "_broken", True)
+        async with groundswell.open(tmp_path / "runs.db", script=Models()) as engine:
+            until = asyncio.create_task(_stop_after(engine, after))
+            first, _ = await trained(engine, settings)
+            until.cancel()
+        monkeypatch.setitem(globals(), "_broken", False)
+        async with groundswell.open(tmp_path / "runs.db", script=Models()) as engine:
+            second = await engine.resume("r", retry_missing=True)
+            whole, expected = await trained(engine, settings, "whole")
+            assert checkpoints(engine, settings) == expected
+            assert second.analysis == whole.analysis
+            return first, second, whole, await engine.verify("r")
+
+    first, second, whole, verified = asyncio.run(main())
+    assert first.trials.missing > 0
+    assert second.status == "completed"
+    assert second.trials.missing == analysis(second).masked == 0
+    assert second.trials.usable >= whole.trials.usable
+    assert verified.ok
+
+
+def test_its_progress_is_told_and_after_a_resume_told_from_the_beginning(tmp_path: Path) -> None:
+    events: list[Event] = []
+
+    async def main() -> None:
+        for after in (100, None):
+            events.clear()
+            async with groundswell.open(tmp_path / "runs.db", script=Models(), listeners=[events.append]) as engine:
+                until = None if after is None else asyncio.create_task(_stop_after(engine, after))
+                await trained(engine)
+                if until is not None:
+                    await until
+
+    asyncio.run(main())
+    told = [event for event in events if isinstance(event, DriverReported)]
+    for learner in LEARNERS:
+        own = [event for event in told if f"{learner}.0/reward" in event.figures]
+        assert [event.done for event in own] == [(at + 1) * TRAINING.each for at in range(UPDATES)]
+        assert all(0 <= event.figures[f"{learner}.0/leak_rate"] <= 1 for event in own)
+        assert "steps_per_second" not in " ".join(own[0].figures)
+        assert f"{learner}.0/steps_per_second" in own[-1].figures
+        assert (f"{learner}.0/loss/entropy" in own[-1].figures) == (learner == "ppo")
+
+
+def test_a_target_that_fails_for_a_while_is_not_learnt_from(tmp_path: Path) -> None:
+    """The steps of an outage are counted, and masked; the run is completed all the same."""
+    summary, kept = training(tmp_path, Models(fails=range(30, 45)), options=AT_ONCE)
+    assert summary.status == "completed"
+    assert analysis(summary).masked == 15
+    for learner in LEARNERS:
+        held = checkpoint(kept[f"{learner}.0"])
+        assert sum(point.usable + point.masked for point in held.curve) == TRAINING.num_env_steps
+        if isinstance(held.state, Bandit):
+            assert sum(arm.pulls for arm in held.state.arms) == sum(point.usable for point in held.curve)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"num_processes": 0}, "num_processes 0: must be at least 1"),
+        ({"num_steps": -1}, "num_steps -1: must be at least 1"),
+        ({"repeats": 0}, "repeats 0: must be at least 1"),
+        ({"num_env_steps": 23}, "num_env_steps 23: is less than one update takes, num_processes x num_steps = 24"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_settings_that_make_no_sense_are_refused(change: Any, message: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(message)):
+        Training(**{"num_processes": 3, "num_steps": 8, **change})
