@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-peers clean
+.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-mutation bench-peers clean
 
 # The secret game on a real model on this machine: who gives their word away, and a report of it.
 demo: $(MODEL)
@@ -63,6 +63,11 @@ bench-game: $(READY)
 bench-api: $(READY)
 	$(BIN)/python bench/api.py
 	$(BIN)/python bench/answers.py
+
+# Query mutation: environment steps a second, and who learns what on the emulator's guards. Some ten minutes.
+bench-mutation: $(READY)
+	$(BIN)/python bench/mutation.py
+	$(BIN)/python bench/learning.py
 
 # The peers need versions that do not go together: each has an environment of its own.
 bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.ready

@@ -57,9 +57,9 @@ def doom(moment: str, number: int) -> None:
             die()
 
     if moment == "learn":
-        ppo._loss = learning
+        ppo._loss = learning  # type: ignore[assignment]
     elif moment != "never":
-        Run.keep = keeping  # type: ignore[method-assign]
+        Run.keep = keeping  # type: ignore[assignment, method-assign]
 
 
 async def session() -> None:

@@ -19,6 +19,8 @@ from groundswell.experiments.query_mutation.learning.returns import advantages
 from groundswell.experiments.query_mutation.learning.rules import Losses, Moments, Rules, State
 
 TINY = 1e-8
+DECAY, DECAY_OF_SQUARES, LEAST = 0.9, 0.999, 1e-5
+"""Of Adam."""
 FEWEST = 2
 """Fewer steps have no spread to scale advantages by."""
 
@@ -66,22 +68,18 @@ def _batch(rollouts: Sequence[Rollout], rules: Rules) -> _Batch | None:
 def _learn(state: State, batch: _Batch, rules: Rules, seed: int, scale: float) -> tuple[State, Losses]:
     actor, critic = _network(state.policy.actor), _network(state.policy.critic)
     parameters = [*actor.parameters(), *critic.parameters()]
-    adam = torch.optim.Adam(parameters, lr=rules.lr * scale, eps=1e-5)
-    _recall(adam, parameters, state)
+    adam = _Adam(parameters, rules.lr * scale, state)
     order = np.random.default_rng(seed_of("minibatches", seed, state.updates))
     seen: list[tuple[float, ...]] = []
     for _ in range(rules.ppo_epoch):
         for part in np.array_split(order.permutation(len(batch)), min(rules.num_mini_batch, len(batch) // FEWEST)):
             loss, told = _loss(actor, critic, batch, torch.from_numpy(part), rules)
-            adam.zero_grad()
+            adam.forget_gradients()
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(parameters, rules.max_grad_norm)
             adam.step()
             seen.append(told)
-    moments = tuple(
-        Moments(_packed(adam.state[each]["exp_avg"]), _packed(adam.state[each]["exp_avg_sq"])) for each in parameters
-    )
-    after = State(Policy(_layers(actor), _layers(critic)), state.updates + 1, state.steps + len(seen), moments)
+    after = State(Policy(_layers(actor), _layers(critic)), state.updates + 1, adam.steps, adam.moments)
     return after, Losses(*(float(each) for each in np.mean(seen, axis=0)))
 
 
@@ -119,14 +117,38 @@ def _layers(network: nn.Sequential) -> tuple[Layer, ...]:
     return layers(found)
 
 
-def _recall(adam: torch.optim.Adam, parameters: list[nn.Parameter], state: State) -> None:
-    """Have Adam go on where it was."""
-    for parameter, moments in zip(parameters, state.moments, strict=False):
-        adam.state[parameter] = {
-            "step": torch.tensor(float(state.steps)),
-            "exp_avg": _unpacked(moments.mean, parameter),
-            "exp_avg_sq": _unpacked(moments.square, parameter),
-        }
+class _Adam:
+    """Adam (Kingma and Ba 2015), going on where it was. To import torch's own takes seconds: it brings a compiler."""
+
+    def __init__(self, parameters: list[nn.Parameter], rate: float, state: State) -> None:
+        self.steps, self._rate, self._parameters = state.steps, rate, parameters
+        if state.moments:
+            self._means = [_unpacked(each.mean, one) for each, one in zip(state.moments, parameters, strict=True)]
+            self._squares = [_unpacked(each.square, one) for each, one in zip(state.moments, parameters, strict=True)]
+        else:
+            self._means, self._squares = [[torch.zeros_like(one) for one in parameters] for _ in range(2)]
+
+    @property
+    def moments(self) -> tuple[Moments, ...]:
+        """What is remembered of the gradients."""
+        pairs = zip(self._means, self._squares, strict=True)
+        return tuple(Moments(_packed(mean), _packed(square)) for mean, square in pairs)
+
+    def forget_gradients(self) -> None:
+        """Make room for those of the next step."""
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Move every parameter against its gradient."""
+        self.steps += 1
+        rate, root = self._rate / (1 - DECAY**self.steps), (1 - DECAY_OF_SQUARES**self.steps) ** 0.5
+        for parameter, mean, square in zip(self._parameters, self._means, self._squares, strict=True):
+            assert parameter.grad is not None
+            mean.lerp_(parameter.grad, 1 - DECAY)
+            square.mul_(DECAY_OF_SQUARES).addcmul_(parameter.grad, parameter.grad, value=1 - DECAY_OF_SQUARES)
+            parameter.addcdiv_(mean, (square.sqrt() / root).add_(LEAST), value=-rate)
 
 
 def _packed(tensor: torch.Tensor) -> bytes:
