@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from groundswell import Chat, Embed, Reply, Request
 from groundswell.emulator import in_process
 from groundswell.experiments.query_mutation.guards import WITHHELD, Guard
+from groundswell.experiments.query_mutation.mutators import Rewording, mutator
 from groundswell.experiments.query_mutation.rewards import Judged, reward
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.stepping import (
@@ -177,3 +178,19 @@ def test_a_reward_off_its_scale_has_failed(worth: float) -> None:
 
     done = stepped(msgspec.structs.replace(TASK, reward="tests/off_scale"))
     assert (done.score, list(done.failed)) == (0.0, ["reward"])
+
+
+def test_whatever_code_of_ones_own_raises_is_a_failed_part() -> None:
+    @mutator("tests/broken")
+    async def broken(trial: Trial, spec: Rewording) -> str:
+        raise KeyError(spec.query)
+
+    @reward("tests/broken")
+    async def worthless(trial: Trial, spec: Judged) -> float:
+        return 1 / 0
+
+    done = stepped(msgspec.structs.replace(TASK, reward="tests/broken"), mutator="tests/broken")
+    assert done.failed == {
+        "mutation": "mutator 'tests/broken' failed: KeyError: 'Say it.'",
+        "reward": "the reward 'tests/broken' failed: ZeroDivisionError: division by zero",
+    }

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from groundswell.errors import SettingsError
+from groundswell.errors import GroundswellError, SettingsError
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
@@ -80,7 +80,12 @@ def find_mutator(given: str) -> Mutator:
 
 async def reworded(trial: Trial, given: str, spec: Rewording) -> str:
     """What a mutator makes of a query; a mutator that makes nothing of it has failed."""
-    query = await find_mutator(given)(trial, spec)
+    try:
+        query = await find_mutator(given)(trial, spec)
+    except (GroundswellError, NothingCame):
+        raise
+    except Exception as error:  # the edge of user code
+        raise NothingCame(f"mutator {given!r} failed: {type(error).__name__}: {error}") from error
     if not query or not query.strip():
         raise NothingCame(f"mutator {given!r} made no query, but {query!r}")
     return query

@@ -15,7 +15,7 @@ from groundswell.errors import AskFailed, CallFailed, MalformedReply
 from groundswell.experiments.query_mutation.guards import Guard
 from groundswell.experiments.query_mutation.leaking import refuses
 from groundswell.experiments.query_mutation.mutators import NothingCame, Rewording, reworded
-from groundswell.experiments.query_mutation.rewards import Judged, OutOfScale, scored
+from groundswell.experiments.query_mutation.rewards import Judged, NoScore, scored
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.traps import together
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 DEFAULT_REFUSAL = "I'm sorry, but I can't help with that."
 """What stands for a response where the target could not be asked. It is flagged, and never learnt from."""
-FAILURES = (AskFailed, CallFailed, MalformedReply, NothingCame, OutOfScale)
+FAILURES = (AskFailed, CallFailed, MalformedReply, NothingCame, NoScore)
 MOST_TEXTS = 256
 MOST_CHARACTERS = 100_000
 """What is embedded in one ask: less than any provider takes. Asks travel together, and are shared among servers."""
