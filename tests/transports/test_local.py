@@ -22,7 +22,8 @@ from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind
 from groundswell.testing.clock import FakeClock
 from groundswell.transports import local, weights
 from groundswell.transports.llama import SLOTS, CannotLoad
-from groundswell.transports.local import SEEDS, SHELF, Local, Shelf, decoded, encoded, in_thread
+from groundswell.transports.local import SEEDS, SHELF, Local, decoded, encoded, in_thread
+from groundswell.transports.shelf import Shelf
 
 
 @pytest.fixture
@@ -178,8 +179,7 @@ class Model:
 @pytest.fixture
 def transport(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Local:
     """A transport whose models are stand-ins."""
-    monkeypatch.setattr(local, "Llama", Model)
-    monkeypatch.setattr(local, "SHELF", Shelf())
+    monkeypatch.setattr(local, "SHELF", Shelf(weights.identity, Model))
     told: list[str] = []
     made = Local(lambda account, model, what: told.append(f"{account} {model} {what}"))
     made.told = told  # type: ignore[attr-defined]

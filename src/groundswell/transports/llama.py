@@ -84,7 +84,10 @@ class Llama:
         return pieces.whole()
 
     def embed(self, body: dict[str, Any], stopped: threading.Event) -> Answer:
-        """The vectors of texts, one text after the other: beside others it might have another vector."""
+        """The vectors of texts. llama.cpp reads them one after the other: beside others they would have other ones.
+
+        (By far: with four slots, the mean of a text's tokens took in some of its neighbours', cosine 0.89 to 0.97.)
+        """
         server = self._embedder()
         with self._one_text:
             answer: bytes = b"" if stopped.is_set() else server.handle_embeddings(msgspec.json.encode(body))
