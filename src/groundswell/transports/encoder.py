@@ -235,11 +235,8 @@ def _room(model: Any) -> int:
 
 def _free(device: str) -> None:
     """Give back memory that is kept for later, and in the way now."""
-    torch = importlib.import_module("torch")
-    if device == "cuda":
-        torch.cuda.empty_cache()
-    elif device == "mps":
-        torch.mps.empty_cache()
+    if device in ("cuda", "mps"):
+        getattr(importlib.import_module("torch"), device).empty_cache()
 
 
 def _is_unit(model: Any) -> bool:
