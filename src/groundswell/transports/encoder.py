@@ -3,8 +3,8 @@
 Texts are sorted by length and cut into batches by tokens, longest first: little is wasted on padding, and a batch that
 does not fit into memory shows at once. It is halved then, and later ones stay below that.
 
-A text's vector depends a little on what shares its batch, since sums are taken in another order: by less than 1e-7 of
-its length in 32 bits, and by more in a model that was saved in 16.
+A text's vector depends a little on what shares its batch, since sums are taken in another order: by less than 1e-6 of
+its length in 32 bits, and, as must be expected, by more in 16.
 """
 
 from __future__ import annotations

@@ -86,7 +86,8 @@ class Llama:
     def embed(self, body: dict[str, Any], stopped: threading.Event) -> Answer:
         """The vectors of texts. llama.cpp reads them one after the other: beside others they would have other ones.
 
-        (By far: with four slots, the mean of a text's tokens took in some of its neighbours', cosine 0.89 to 0.97.)
+        Not only in the last bits: with four slots, six of eight texts in one call had a cosine of 0.88 to 0.97 with
+        what they had alone. Why is not known.
         """
         server = self._embedder()
         with self._one_text:
