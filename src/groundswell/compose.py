@@ -23,21 +23,22 @@ from groundswell.engine.run import RunOptions
 from groundswell.engine.ways import Via
 from groundswell.errors import SettingsError
 from groundswell.prices import ModelPrices
-from groundswell.program.request import Embedding, Reply, Request
-from groundswell.transports import weights
+from groundswell.program.request import Embed, Embedding, Reply, Request
+from groundswell.transports import sentences, weights
 from groundswell.transports.anthropic_batch import AnthropicBatch
 from groundswell.transports.batches import Batches
 from groundswell.transports.live import Live
 from groundswell.transports.llama import SLOTS
-from groundswell.transports.local import Local
+from groundswell.transports.local import PIECE, Local
 from groundswell.transports.openai_batch import OpenAIBatch
 from groundswell.transports.scripted import Script, Scripted, registered
+from groundswell.transports.sentences import Sentences
 
 if TYPE_CHECKING:
     from groundswell.store.journal import Store
 
 MAX_CONCURRENT = 256
-WITHIN = ("local", "scripted", "emulated")
+WITHIN = ("local", "sentences", "scripted", "emulated")
 """Models that are reached inside this process, without an account."""
 
 _paces = Paces()
@@ -84,16 +85,18 @@ class ByModel:
         self._listeners = listeners
         self._inside = {"scripted": Scripted(registered), "emulated": Scripted(_emulated, name="emulated")}
         self._local = Local(self._notice)
+        self._sentences = Sentences(self._notice)
         self._live: dict[str, Live] = {}
         self._batch: dict[str, Batches] = {}
 
     def route(self, request: Request, via: Via = "live") -> Route:
         model = request.model
-        inside = {*self._inside, self._local.name}
-        full = model if model.partition("/")[0] in inside else self._accounts.resolve(model)
+        full = model if model.partition("/")[0] in WITHIN else self._accounts.resolve(model)
         provider = full.partition("/")[0]
         if provider == self._local.name:
-            route = self._at_home(model, full)
+            route = self._at_home(request, full)
+        elif provider == self._sentences.name:
+            route = self._in_sentences(request, full)
         elif provider in self._inside:
             route = self._within(provider, model, full)
         else:
@@ -130,7 +133,7 @@ class ByModel:
         return route._replace(transport=batch, live=route)
 
     def transport(self, name: str, account: str) -> Transport | None:
-        ways: list[Transport] = [self._local, *self._inside.values()]
+        ways: list[Transport] = [self._local, self._sentences, *self._inside.values()]
         inside = next((way for way in ways if way.name == name), None)
         if inside is None and name == "live":
             return self._lived(self._accounts.account(account))
@@ -148,6 +151,7 @@ class ByModel:
         for batch in self._batch.values():
             await batch.close()
         await self._local.close()
+        await self._sentences.close()
 
     @property
     def _accounts(self) -> Accounts:
@@ -172,18 +176,33 @@ class ByModel:
             batch = self._batch[account.name] = make(account, partial(self._moved, account.name))
         return batch
 
-    def _at_home(self, model: str, full: str) -> Route:
+    def _at_home(self, request: Request, full: str) -> Route:
         """The route to a model in this process. Its replies go by what is in its file, and by what runs it."""
-        path = self._local.models[model] = weights.locate(full)
+        path = self._local.models[request.model] = weights.locate(full)
         which = weights.identity(path)
+        most = PIECE if isinstance(request, Embed) else SLOTS
         return Route(
             self._local.name,
             self._local,
-            at_once(min(self._most or SLOTS, SLOTS)),
+            at_once(min(self._most or most, most)),
             model=which,
             origin=f"llama.cpp {weights.runner_version()}",
             known_as=f"{weights.PREFIX}{which}",
             at_home=True,
+        )
+
+    def _in_sentences(self, request: Request, full: str) -> Route:
+        """The route to a model of sentence-transformers, which goes by its files, or by its name and commit."""
+        if not isinstance(request, Embed):
+            raise SettingsError(f"model {request.model!r}: {sentences.NO_CHAT}")
+        place = self._sentences.models[request.model] = sentences.locate(full)
+        return Route(
+            self._sentences.name,
+            self._sentences,
+            at_once(min(self._most or sentences.AT_ONCE, sentences.AT_ONCE)),
+            model=place.which,
+            origin=f"{sentences.RUNNER} {weights.runner_version(sentences.RUNNER)}",
+            known_as=f"{sentences.PREFIX}{place.which}",
         )
 
     def _limits(self, account: Account) -> PaceLimits:

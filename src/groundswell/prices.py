@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Price = Callable[[Usage], float | None]
 
-FREE = ("scripted", "emulated", "local")
+FREE = ("scripted", "emulated", "local", "sentences")
 """Models that run in this process: nobody is paid for them."""
 NAMES = {"gemini": "google", "xai": "x-ai"}
 """What genai-prices calls providers, where that is not what they are called here."""

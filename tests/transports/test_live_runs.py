@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from groundswell import Run, RunOptions, RunStopped
+from groundswell import Run, RunOptions, RunStopped, Trial, program
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.limits import RateLimits
@@ -91,6 +92,42 @@ def test_embeddings_are_spread_over_the_endpoints(tmp_path: Path) -> None:
         bench.run(vectors, [Texts(EMBEDDERS["ollama"], (f"stone {n}",)) for n in range(60)])
         calls = [emulator.ledger()["totals"]["received"] for emulator in (one, other)]
     assert all(1 <= count <= 4 for count in calls)
+
+
+@program("tests/live/later")
+async def later(trial: Trial, spec: tuple[str, str, str]) -> int:
+    """A chat, and what is embedded after it: trials come to that one after the other."""
+    model, embedder, about = spec
+    said = await trial.ask(model, about, max_tokens=5)
+    return (await trial.embed(embedder, [f"{about}: {said.text}"])).width
+
+
+@pytest.mark.parametrize("endpoints", [1, 2])
+@pytest.mark.parametrize("provider", EMBEDDERS)
+def test_texts_that_come_up_one_after_the_other_still_share_calls(
+    tmp_path: Path, provider: str, endpoints: int
+) -> None:
+    """As many calls as may be under way go out at once; what comes up meanwhile waits for the next."""
+    settings = Settings(latency=Latency(0.2), limits=RateLimits(ollama_parallel=64))
+    with ExitStack() as stack:
+        emulators = [stack.enter_context(running(settings)) for _ in range(endpoints)]
+        flags = [f"{provider}.base_url={','.join(address(provider, emulator.url) for emulator in emulators)}"]
+        bench = Bench(tmp_path, environment(emulators[0].url), *flags)
+        outcomes = bench.run(later, [(MODELS[provider], EMBEDDERS[provider], f"stone {n}") for n in range(32)])
+        calls = [received(emulator, EMBEDDERS[provider]) for emulator in emulators]
+    assert all(outcome.result for outcome in outcomes)
+    assert all(calls), "every endpoint has its share"
+    assert sum(calls) <= 12
+
+
+def address(provider: str, url: str) -> str:
+    return f"{url}/v1" if provider == "openai" else url
+
+
+def received(emulator: Threaded, model: str) -> int:
+    """How many requests to a model an emulator got."""
+    books = emulator.ledger()["accounts"].values()
+    return sum(models[model.partition("/")[2]]["received"] for models in books if model.partition("/")[2] in models)
 
 
 def test_engines_of_one_process_share_the_slots_of_an_account(tmp_path: Path) -> None:

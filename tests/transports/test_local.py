@@ -22,7 +22,8 @@ from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind
 from groundswell.testing.clock import FakeClock
 from groundswell.transports import local, weights
 from groundswell.transports.llama import SLOTS, CannotLoad
-from groundswell.transports.local import SEEDS, SHELF, Local, Shelf, decoded, encoded, in_thread
+from groundswell.transports.local import PIECE, SEEDS, SHELF, Local, decoded, encoded, in_thread
+from groundswell.transports.shelf import Shelf
 
 
 @pytest.fixture
@@ -154,7 +155,7 @@ class Model:
         self.path = path
         self.exact: bool | None = None
         self.fails: Exception | None = None
-        self.embedding = self.most = 0
+        self.calls: list[list[str]] = []
         self.unloaded = False
 
     def chat(self, body: dict[str, Any], stopped: threading.Event) -> tuple[int, bytes]:
@@ -165,10 +166,10 @@ class Model:
         return 200, msgspec.json.encode({"object": "chat.completion", "model": "m", "choices": [choice], "usage": {}})
 
     def embed(self, body: dict[str, Any], stopped: threading.Event) -> tuple[int, bytes]:
-        self.embedding += 1
-        self.most = max(self.most, self.embedding)
-        rows = [{"index": at, "embedding": [1.0, 2.0]} for at in range(len(body["input"]))]
-        self.embedding -= 1
+        self.calls.append(body["input"])
+        if "too long" in body["input"]:
+            return 500, msgspec.json.encode({"error": {"code": 500, "message": "input is too large to process"}})
+        rows = [{"index": at, "embedding": [1.0, float(len(text))]} for at, text in enumerate(body["input"])]
         return 200, msgspec.json.encode({"data": rows, "model": "m", "usage": {"prompt_tokens": 1}})
 
     def unload(self) -> None:
@@ -178,8 +179,7 @@ class Model:
 @pytest.fixture
 def transport(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Local:
     """A transport whose models are stand-ins."""
-    monkeypatch.setattr(local, "Llama", Model)
-    monkeypatch.setattr(local, "SHELF", Shelf())
+    monkeypatch.setattr(local, "SHELF", Shelf(weights.identity, Model))
     told: list[str] = []
     made = Local(lambda account, model, what: told.append(f"{account} {model} {what}"))
     made.told = told  # type: ignore[attr-defined]
@@ -207,7 +207,23 @@ def test_the_samples_of_a_wave_are_its_seeds(transport: Local) -> None:
     found = asyncio.run(collected(transport, wave(chat, chat, Embed("local/a.gguf", ("x", "y")))))
     assert [found[0].text, found[1].text] == ["40", "41"]
     assert isinstance(found[2], Embedding)
-    assert found[2].vectors == [[1.0, 2.0], [1.0, 2.0]]
+    assert found[2].vectors == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_the_texts_of_many_asks_are_few_calls(transport: Local) -> None:
+    asked = [Embed("local/a.gguf", ("x" * at, "y")) for at in range(1, 21)]
+    found = asyncio.run(collected(transport, wave(*asked, Embed("local/b.gguf", ("z",)))))
+    assert [found[at].vectors for at in range(20)] == [[[1.0, at + 1.0], [1.0, 1.0]] for at in range(20)]
+    calls: list[list[str]] = transport._llama(transport.models["local/a.gguf"]).calls  # type: ignore[attr-defined]
+    assert len(calls) <= 4
+    assert max(map(len, calls)) <= PIECE
+
+
+def test_a_text_that_is_too_long_fails_alone(transport: Local) -> None:
+    asked = [Embed("local/a.gguf", ("too long" if at == 5 else "fits",)) for at in range(12)]
+    found = asyncio.run(collected(transport, wave(*asked)))
+    assert [at for at in range(12) if isinstance(found[at], Fault)] == [5]
+    assert found[5].kind is FaultKind.CONTEXT
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundswell.engine.ports import Answered
 from groundswell.engine.records import AskId, Item
-from groundswell.program.request import Embed, Embedding, Usage
+from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Request, Usage
 from groundswell.transports import vectors
-from groundswell.transports.vectors import MOST_CHARACTERS, MOST_TEXTS, gathered, merged, parted
+from groundswell.transports.vectors import MOST_CHARACTERS, MOST_TEXTS, embedded, gathered, merged, parted
 
 REQUESTS = st.builds(
     Embed,
@@ -121,3 +123,27 @@ def test_tokens_are_shared_by_length(texts: list[tuple[str, ...]], tokens: int, 
 def test_an_ask_for_no_texts_gets_no_vectors() -> None:
     items = items_of([Embed("a/b", ("x",)), Embed("a/b", ()), Embed("a/b", ("y",))])
     assert [part.vectors for part in parted(items, answer(merged(items)))] == [[vector_of("x")], [], [vector_of("y")]]
+
+
+def settled(texts: list[str], bad: set[str], kind: FaultKind) -> tuple[list[bool], list[int]]:
+    """Which of the asks fail, and how many texts every call had, where a call with a bad text fails."""
+    calls: list[int] = []
+
+    async def ask(request: Request) -> Answered:
+        assert isinstance(request, Embed)
+        calls.append(len(request.texts))
+        return (Fault(kind, "no"), ()) if bad & set(request.texts) else (answer(request), ())
+
+    found = asyncio.run(embedded(items_of([Embed("a/b", (text,)) for text in texts]), ask))
+    assert [one.ask.trial for one in found] == list(range(len(texts)))
+    return [isinstance(one.settlement, Fault) for one in found], calls
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=20), st.sets(st.sampled_from("abcd")))
+def test_only_what_is_to_blame_fails(texts: list[str], bad: set[str]) -> None:
+    assert settled(texts, bad, FaultKind.CONTEXT)[0] == [text in bad for text in texts]
+
+
+def test_a_failure_that_is_nobodys_is_everybodys_and_is_not_looked_into() -> None:
+    assert settled(["a", "b", "c"], {"b"}, FaultKind.SERVER) == ([True, True, True], [3])

@@ -20,7 +20,7 @@ from groundswell.errors import SettingsError
 PREFIX = "GROUNDSWELL_"
 FLAG = "--account"
 TABLES = ("models", "accounts", "prices", "mutation")
-RESERVED = ("scripted", "emulated", "local")
+RESERVED = ("scripted", "emulated", "local", "sentences")
 """Providers that are no accounts."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")

@@ -18,6 +18,7 @@ NEEDED = ("msgspec", "sqlalchemy", "alembic", "typer", "rich")
 EXTRAS = {
     "report": ("scipy", "statsmodels", "polars", "matplotlib"),
     "local": ("xllamacpp",),
+    "embeddings": ("sentence_transformers",),
     "web": ("fastapi", "uvicorn", "nicegui"),
     "rl": ("gymnasium", "stable_baselines3", "torch"),
     "postgres": ("psycopg",),

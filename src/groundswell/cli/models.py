@@ -71,6 +71,7 @@ def examine() -> dict[str, Any]:
     accounts = examine_accounts()
     return {
         "local": list(_local()),
+        "sentences": _sentences(),
         "accounts": [_account(account) for account in accounts["accounts"]],
         "aliases": accounts["aliases"],
         "short_names": dict(short_names()),
@@ -103,6 +104,18 @@ def _local() -> Iterator[dict[str, Any]]:
     }
 
 
+def _sentences() -> dict[str, Any]:
+    from groundswell.transports import encoder, sentences
+
+    there = encoder.installed()
+    return {
+        "model": f"{sentences.PREFIX}NAME",
+        "usable": there,
+        "about": "embeddings: a folder, or a name at the hub, for sentence-transformers",
+        "lacks": [] if there else ["pip install 'groundswell[embeddings]'"],
+    }
+
+
 def _account(account: dict[str, Any]) -> dict[str, Any]:
     """An account as far as it matters here: whether its models can be asked, and if not, why."""
     key = account.get("key")
@@ -131,7 +144,7 @@ def _print(found: dict[str, Any]) -> None:
 
 def _rows(found: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
     """Model, whether it can be asked, and what to know of it; those that can be asked first."""
-    for one in found["local"]:
+    for one in (*found["local"], found["sentences"]):
         yield one["model"], one["usable"], " && ".join(one["lacks"]) or one["about"]
     for one in sorted(found["accounts"], key=lambda one: not one["usable"]):
         yield one["model"], one["usable"], _reached(one)

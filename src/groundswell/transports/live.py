@@ -36,7 +36,7 @@ from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Repl
 from groundswell.transports.endpoints import Endpoint, Endpoints
 from groundswell.transports.http import Http, NoAnswer, Url, parsed
 from groundswell.transports.told import unsaid_in
-from groundswell.transports.vectors import gathered, merged, parted
+from groundswell.transports.vectors import embedded, gathered
 
 DIALECTS: dict[str, ModuleType] = {"openai": openai, "anthropic": anthropic, "ollama": ollama}
 HEARS_EVERY = 0.02
@@ -45,8 +45,6 @@ NEVER_ANSWERED, ANSWERED_BEFORE = 10.0, 900.0
 """Seconds for which an account that cannot be reached is waited for."""
 TRIED_FOR = 1.0
 """Seconds after which an endpoint that came back has its share, if what it was tried with has not failed by then."""
-PARTS = frozenset({FaultKind.BAD_REQUEST, FaultKind.CONTEXT, FaultKind.FILTERED})
-"""Faults of a call for many that may be the fault of one."""
 
 Notice = Callable[[str, str, str], None]
 """Is told account, endpoint and what happened to it."""
@@ -103,7 +101,7 @@ class Live:
             return
         embeds = [item for item in items if type(item.request) is Embed]
         work = [self._single(item) for item in items if type(item.request) is not Embed]
-        work += [self._together(group) for group in gathered(embeds, self._endpoints.working)]
+        work += [embedded(group, self.ask) for group in gathered(embeds, self._endpoints.working)]
         async for several in _as_they_come(work):
             for settled in several:
                 yield settled
@@ -120,19 +118,6 @@ class Live:
 
     async def _single(self, item: Item) -> list[Settled]:
         return [Settled(item.ask, *await self.ask(item.request))]
-
-    async def _together(self, items: list[Item]) -> list[Settled]:
-        """One call for the embeddings of several asks. If one of them may be to blame for a failure, they part."""
-        if len(items) == 1:
-            return await self._single(items[0])
-        whole, standings = await self.ask(merged(items))
-        if isinstance(whole, Embedding):
-            parts = parted(items, whole)
-            return [Settled(item.ask, part, standings) for item, part in zip(items, parts, strict=True)]
-        if isinstance(whole, Fault) and whole.kind in PARTS:
-            middle = len(items) // 2
-            return [*await self._together(items[:middle]), *await self._together(items[middle:])]
-        return [Settled(item.ask, whole, standings) for item in items]
 
     async def ask(self, request: Request) -> tuple[Reply | Embedding | Fault, Sequence[Standing]]:
         """Make one attempt."""

@@ -84,7 +84,11 @@ class Llama:
         return pieces.whole()
 
     def embed(self, body: dict[str, Any], stopped: threading.Event) -> Answer:
-        """The vectors of texts, one text after the other: beside others it might have another vector."""
+        """The vectors of texts. llama.cpp reads them one after the other: beside others they would have other ones.
+
+        Not only in the last bits: with four slots, six of eight texts in one call had a cosine of 0.88 to 0.97 with
+        what they had alone. Why is not known.
+        """
         server = self._embedder()
         with self._one_text:
             answer: bytes = b"" if stopped.is_set() else server.handle_embeddings(msgspec.json.encode(body))

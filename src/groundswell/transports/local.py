@@ -1,6 +1,6 @@
 """Models that run inside this process, from weights on this machine. Read `Local` from top to bottom.
 
-collect    the asks of a wave: chats at once, texts to embed one after the other
+collect    the asks of a wave: chats at once, texts to embed many to a call (vectors.py)
 _ask       encode (dialects/openai.py, which llama.cpp speaks), run in a thread (llama.py), decode
 SHELF      the models in memory: each once in a process, until the last engine that used it is closed
 """
@@ -12,7 +12,7 @@ import atexit
 import contextlib
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,14 +21,18 @@ import msgspec
 
 from groundswell.dialects import openai
 from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
-from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, Request
+from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
 from groundswell.transports.llama import LONGEST_TEXT, CannotLoad, Llama
+from groundswell.transports.shelf import Shelf
+from groundswell.transports.vectors import embedded, gathered, texts_in
 from groundswell.transports.weights import identity, short_name
 
 T = TypeVar("T")
 
 SEEDS = (1 << 32) - 1
 """llama.cpp's seeds are below this; this one means chance."""
+PIECE = 16
+"""Texts of a wave that go to llama.cpp at once. It reads one after the other, and cannot be stopped before the last."""
 JSON = {"content-type": "application/json"}
 TOO_LONG = "too large to process"
 SLOW = "answers one request at a time: several at once would not get the same replies on this machine"
@@ -39,35 +43,7 @@ Notice = Callable[[str, str, str], None]
 """Is told account, model and what happened to it."""
 
 
-class Shelf:
-    """The models in memory, by what is in their files, and how many use each."""
-
-    def __init__(self) -> None:
-        self._held: dict[str, tuple[Llama, int]] = {}
-        self._lock = threading.Lock()
-
-    def take(self, path: Path) -> tuple[str, Llama]:
-        """A model, to be put back."""
-        key = identity(path)
-        with self._lock:
-            llama, users = self._held.get(key) or (Llama(path), 0)
-            self._held[key] = llama, users + 1
-        return key, llama
-
-    def put_back(self, key: str) -> None:
-        """One who used it is done with it. Its memory is free when the last request has ended."""
-        with self._lock:
-            llama, users = self._held.pop(key)
-            if users > 1:
-                self._held[key] = llama, users - 1
-            else:
-                llama.unload()
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-
-SHELF = Shelf()
+SHELF: Shelf[Path, Llama] = Shelf(identity, Llama)
 
 
 class Local:
@@ -94,10 +70,11 @@ class Local:
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         items = self._sent.pop((intent.id, intent.asks))
         chats = [asyncio.create_task(self._settled(item)) for item in items if isinstance(item.request, Chat)]
+        embeds = [item for item in items if isinstance(item.request, Embed)]
         try:
-            for item in items:
-                if isinstance(item.request, Embed):
-                    yield await self._settled(item)
+            for group in gathered(embeds, -(-texts_in(embeds) // PIECE)):
+                for settled in await embedded(group, self._at_once):
+                    yield settled
             for chat in asyncio.as_completed(chats):
                 yield await chat
         finally:
@@ -112,6 +89,10 @@ class Local:
         taken, self._taken = self._taken, {}
         for key, _ in taken.values():
             SHELF.put_back(key)
+
+    async def _at_once(self, request: Request) -> tuple[Reply | Embedding | Fault, Sequence[Standing]]:
+        """One call for many texts, which have no seed."""
+        return await self._ask(request, 0), ()
 
     async def _settled(self, item: Item) -> Settled:
         return Settled(item.ask, await self._ask(item.request, item.sample))

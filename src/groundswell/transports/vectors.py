@@ -1,17 +1,39 @@
-"""The embeddings of one wave in as few calls as there are endpoints: what goes into a call, and whose is what. Pure."""
+"""The embeddings of one wave in as few calls as there are endpoints: what goes into a call, and whose is what."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from groundswell.engine.records import Item
-from groundswell.program.request import Embed, Embedding, Usage, canonical
+from groundswell.engine.ports import Answered
+from groundswell.engine.records import Item, Settled
+from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Request, Usage, canonical
 
 MOST_TEXTS = 2048
 MOST_CHARACTERS = 600_000
 """What fits into one call: OpenAI takes 2,048 texts and 300,000 tokens."""
+PARTS = frozenset({FaultKind.BAD_REQUEST, FaultKind.CONTEXT, FaultKind.FILTERED})
+"""Faults of a call for many that may be the fault of one."""
+
+
+async def embedded(items: Sequence[Item], ask: Callable[[Request], Awaitable[Answered]]) -> list[Settled]:
+    """One call for the embeddings of several asks. If one of them may be to blame for a failure, they part."""
+    whole, standings = await ask(merged(items) if len(items) > 1 else items[0].request)
+    if len(items) == 1:
+        return [Settled(items[0].ask, whole, standings)]
+    if isinstance(whole, Embedding):
+        parts = parted(items, whole)
+        return [Settled(item.ask, part, standings) for item, part in zip(items, parts, strict=True)]
+    if isinstance(whole, Fault) and whole.kind in PARTS:
+        middle = len(items) // 2
+        return [*await embedded(items[:middle], ask), *await embedded(items[middle:], ask)]
+    return [Settled(item.ask, whole, standings) for item in items]
+
+
+def texts_in(items: Sequence[Item]) -> int:
+    """How many texts are to be embedded."""
+    return sum(_size(item)[0] for item in items)
 
 
 def gathered(items: Sequence[Item], calls: int) -> list[list[Item]]:

@@ -109,12 +109,12 @@ def _identity(path: Path, size: int, changed: int) -> str:
         return blake2b(f"{size}\0".encode() + start + file.read(ENDS), digest_size=16).hexdigest()
 
 
-def runner_version() -> str:
-    """The version of what runs local models: another one may reply otherwise."""
+def runner_version(package: str = "xllamacpp") -> str:
+    """The version of what runs models in this process: another one may reply otherwise."""
     from importlib.metadata import PackageNotFoundError, version  # takes longer than all else here
 
     try:
-        return version("xllamacpp")
+        return version(package)
     except PackageNotFoundError:
         return "unknown"
 
