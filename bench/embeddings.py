@@ -35,6 +35,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 OUT = Path(__file__).parent / "out"
 LATENCY = 0.05
+LITTLE = 0.004
+"""The share of a graphics processor's memory with which batches are tried that cannot fit."""
 PATIENCE = 5.0
 """Seconds that one measurement goes on for, unless its texts end before."""
 SHORT = (
@@ -156,7 +158,32 @@ def on_device(encoder: Any, model: str, device: str) -> Iterator[Row]:
         rows = embed(held, wish, texts[:size])
         rate = size / (time.perf_counter() - start)
         yield {"what": what, "texts at once": size, "texts/s": rate, "times": rate / pace, "apart": apart(each, rows)}
+    if device.startswith("cuda"):
+        yield squeezed(held, wish, what)
     held.unload()
+
+
+def squeezed(held: Any, wish: Any, what: str) -> dict[str, Any]:
+    """Long texts with nearly no memory: batches that do not fit are halved, and every text has its vector."""
+    torch = importlib.import_module("torch")
+    draw = random.Random(0)
+    texts = [" ".join(draw.choices(VOCABULARY, k=draw.randint(100, 250))) for _ in range(4096)]
+    plenty, before = embed(held, wish, texts), held.room
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(LITTLE)
+    began = time.perf_counter()
+    found = embed(held, wish, texts)
+    rate = len(texts) / (time.perf_counter() - began)
+    torch.cuda.set_per_process_memory_fraction(1.0)
+    lost = sum(each is None for each in found)
+    rooms = f"{before:,} to {held.room:,}"
+    return {
+        "what": f"{what}, {LITTLE:.1%} of memory",
+        "texts/s": rate,
+        "lost": lost,
+        "tokens at once": rooms,
+        "apart": apart(plenty, found),
+    }
 
 
 def embed(held: Any, wish: Any, texts: Sequence[str]) -> list[bytes]:

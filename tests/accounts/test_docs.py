@@ -36,7 +36,7 @@ def variables_named(toml: str) -> dict[str, str]:
 
 
 def test_there_are_examples_of_each_kind() -> None:
-    assert (len(blocks("toml")), len(blocks("sh")), len(blocks("dotenv"))) == (10, 6, 1)
+    assert (len(blocks("toml")), len(blocks("sh")), len(blocks("dotenv"))) == (10, 7, 1)
 
 
 @pytest.mark.parametrize("toml", blocks("toml"))
