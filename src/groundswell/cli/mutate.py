@@ -148,9 +148,10 @@ def _tried(task: Task, evaluation: Evaluation, learners: int) -> str:
 
     guards = len(task.guards) + len(evaluation.guards)
     held_out = ", ".join(guard.name for guard in evaluation.guards) or "none"
-    count = guards * evaluation.episodes * (learners + len(baselines(task)))
-    each = f"{evaluation.episodes} for each of {guards} guards and whoever is tried"
-    return f"{count:,} episodes, {each}; held out: {held_out}"
+    others = len(baselines(task))
+    count = guards * evaluation.episodes * (learners + others)
+    who = f"{learners} learners and {others} baselines, {evaluation.episodes} each behind {guards} guards"
+    return f"{count:,} episodes ({who}); held out: {held_out}"
 
 
 def _most(flags: MutationFlags) -> int | None:
