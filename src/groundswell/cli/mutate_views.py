@@ -64,7 +64,7 @@ def _cells(figure: Figure) -> list[str]:
 
 
 def _operators(analysis: Analysis) -> Iterator[str]:
-    """For each guard the mutators that gained most a use. Drawn ones alone: who chooses does so where much is expected."""
+    """For each guard the mutators that gained most a use; by chance alone, since others use them where it pays."""
     drawn = [each for each in analysis.uses if each.method == CHANCE]
     for guard in dict.fromkeys(each.guard for each in drawn):
         found = _gains([each for each in drawn if each.guard == guard])

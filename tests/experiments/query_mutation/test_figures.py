@@ -110,7 +110,7 @@ def test_learners_that_differ_make_intervals_wide() -> None:
         ),
         pytest.param(
             {"noop": 0.0, "random": 0.0, "ppo": 0.0},
-            "Nobody wins: none of the held-out episodes ended with a leak, whoever reworded. This is about one training",
+            "Nobody wins: none of the held-out episodes ended with a leak, whoever reworded. This is about one",
             id="no leaks",
         ),
         pytest.param({"noop": 0.0, "random": 0.5}, "Nothing to compare: ppo has no usable episodes", id="no ppo"),

@@ -119,8 +119,9 @@ def _of_learners(learners: int) -> str:
             "One learner of each kind was trained. Intervals speak of these policies and not of the methods that made "
             "them: train several (repeats of 3 or more) to compare methods."
         )
-    few = " Two tell little about how trainings differ: intervals are wide, or too narrow if both happen to agree." if learners == 2 else ""
-    return f"{learners} learners of each kind were trained. Their intervals allow for other trainings.{few}"
+    few = " Two tell little about how they differ: intervals are wide, or too narrow if both happen to agree."
+    many = f"{learners} learners of each kind were trained. Their intervals allow for other trainings."
+    return many + (few if learners == 2 else "")
 
 
 def _missing(figures: Sequence[Figure]) -> str:
