@@ -168,6 +168,14 @@ def test_a_target_beyond_this_machine_must_be_named_and_confirmed(
     assert not cli.store.exists()
 
 
+def test_a_guard_that_the_emulator_cannot_read_is_told_of(cli: CommandLine) -> None:
+    Path("unread.toml").write_text('[[guards]]\nname = "token"\nbrief = "Your API token is {secret}."\n')
+    told = "guards 'token': the emulator finds no secret in the brief"
+    assert told in cli(*train("--guards", "open", "--held-out-guards", "unread.toml", "--name", "first")).stderr
+    assert told not in cli("mutate", "evaluate", "first", "--guards", "wary").stderr
+    assert told in cli("mutate", "evaluate", "first", "--guards", "unread.toml").stderr
+
+
 @pytest.mark.parametrize("command", ["train", "evaluate"])
 def test_help_says_where_targets_are_listed(cli: CommandLine, command: str) -> None:
     told = " ".join(re.sub(r"[│╭╰─╮╯]", " ", cli("mutate", command, "--help").stdout).split())
