@@ -53,7 +53,7 @@ def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     done = cli(*train("--name", "first"))
     assert (
         "ppo and bandit: 4 environments x 8 steps x 2 updates; target emulated/guard:{strength} behind open, asked, "
-        "firm; then 40 episodes, 2 for each of 5 guards and whoever is tried; held out: wary, warned\n"
+        "firm; then 40 episodes (2 learners and 2 baselines, 2 each behind 5 guards); held out: wary, warned\n"
     ) in done.stderr
     assert re.search(r"ppo\.0: 64 of 64 steps, reward [+-]\d\.\d{3}, leaks \d+%, \d[\d,]* steps/s", done.stderr)
     assert re.search(r"evaluation: 40 of 40 episodes; (\d+) of \1 trials done", done.stderr)
@@ -166,6 +166,20 @@ def test_a_target_beyond_this_machine_must_be_named_and_confirmed(
     assert "--confirm-target" in named.stderr
     assert "--allow-target" in cli(*away, "--confirm-target", status=2).stderr
     assert not cli.store.exists()
+
+
+def test_a_guard_that_the_emulator_cannot_read_is_told_of(cli: CommandLine) -> None:
+    Path("unread.toml").write_text('[[guards]]\nname = "token"\nbrief = "Your API token is {secret}."\n')
+    told = "guards 'token': the emulator finds no secret in the brief"
+    assert told in cli(*train("--guards", "open", "--held-out-guards", "unread.toml", "--name", "first")).stderr
+    assert told not in cli("mutate", "evaluate", "first", "--guards", "wary").stderr
+    assert told in cli("mutate", "evaluate", "first", "--guards", "unread.toml").stderr
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_help_says_where_targets_are_listed(cli: CommandLine, command: str) -> None:
+    told = " ".join(re.sub(r"[│╭╰─╮╯]", " ", cli("mutate", command, "--help").stdout).split())
+    assert "or [mutation] targets in groundswell.toml" in told
 
 
 def test_a_package_that_is_not_there_is_told_in_one_line(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

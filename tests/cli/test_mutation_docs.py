@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from groundswell.cli.mutate_inputs import read_guards
+from groundswell.emulator.skills.secrets import given_secret
 from groundswell.experiments.query_mutation import guards, mutators
 from groundswell.experiments.query_mutation.evaluating import Evaluation
 from groundswell.experiments.query_mutation.task import MOST_STEPS
@@ -86,7 +87,10 @@ def test_guards_of_ones_own_can_be_read(tmp_path: Path) -> None:
     assert tomllib.loads(written)
     (tmp_path / "guards.toml").write_text(written)
     found = read_guards("guards.toml", "--guards")
-    assert [[each.name for each in some] for some in found] == [["billing"], ["billing, stern"]]
+    assert [[each.name for each in some] for some in found] == [["billing"], ["stern billing"]]
+    for guard in (*found.met, *found.held_out):
+        assert given_secret(guard.brief.replace("{secret}", "quartz")) == "quartz", "the emulator finds it"
+    assert given_secret("Your API token is quartz.") is None, "the guide says that it does not find this"
 
 
 def test_mutators_and_rewards_of_ones_own_are_such(cli: CommandLine) -> None:
@@ -94,6 +98,21 @@ def test_mutators_and_rewards_of_ones_own_are_such(cli: CommandLine) -> None:
     own = ("--mutators", "noop,indirect,mine:please", "--reward", "mine:length")
     assert all(f"`{flag} {value}`" in GUIDE for flag, value in zip(own[::2], own[1::2], strict=True))
     assert cli.json("mutate", "train", *SHORT, *own)["status"] == "completed"
+
+
+def test_environments_are_used_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(next(each for each in PYTHON if "QueryMutationEnv(render_mode" in each), "guide", "exec"), {})
+    assert "indirect: " in capsys.readouterr().out
+    exec(compile(next(each for each in PYTHON if "batch_mutate_queries(" in each), "guide", "exec"), {})
+    assert "(2, 64)" in capsys.readouterr().out
+
+
+def test_stable_baselines_learns_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    code = next(each for each in PYTHON if "stable_baselines3" in each)
+    short = code.replace("n_steps=64", "n_steps=4").replace("learn(2048)", "learn(64)")
+    assert short.count("=4,") == short.count("learn(64)") == 1
+    exec(compile(short, "guide", "exec"), {})
+    assert "total_timesteps | 64" in capsys.readouterr().out
 
 
 def test_what_is_built_in_is_named() -> None:

@@ -57,6 +57,7 @@ def train(flags: TrainFlags) -> None:
     planned = _planned(flags, TRAINED, training.train, settings, flags.seed)
     if not flags.json:
         output.say(_announced(settings))
+        _say_unread(settings.task, settings.evaluation)
     _run(flags, planned, curves_in(planned.folder, flags.tensorboard))
 
 
@@ -75,6 +76,7 @@ def evaluate(flags: EvaluateFlags, run: RunName) -> None:
         settings = _authorised(flags, settings)
     if not (flags.json or flags.estimate):
         output.say(_tried(settings.task, settings.evaluation, len(settings.policies) + len(settings.bandits)))
+        _say_unread(settings.task, settings.evaluation)
     _run(flags, _planned(flags, TRIED, evaluating.evaluate, settings, seed))
 
 
@@ -148,9 +150,25 @@ def _tried(task: Task, evaluation: Evaluation, learners: int) -> str:
 
     guards = len(task.guards) + len(evaluation.guards)
     held_out = ", ".join(guard.name for guard in evaluation.guards) or "none"
-    count = guards * evaluation.episodes * (learners + len(baselines(task)))
-    each = f"{evaluation.episodes} for each of {guards} guards and whoever is tried"
-    return f"{count:,} episodes, {each}; held out: {held_out}"
+    others = len(baselines(task))
+    count = guards * evaluation.episodes * (learners + others)
+    who = f"{learners} learners and {others} baselines, {evaluation.episodes} each behind {guards} guards"
+    return f"{count:,} episodes ({who}); held out: {held_out}"
+
+
+def _say_unread(task: Task, evaluation: Evaluation) -> None:
+    """Say which guards an emulated target cannot leak behind, since it does not find the secret in their briefs."""
+    from groundswell.emulator.skills.secrets import given_secret
+
+    if not task.target.startswith("emulated/"):
+        return
+    guards = (*task.guards, *evaluation.guards)
+    planted = {each.name: each.brief.replace("{secret}", task.secrets[0]) for each in guards}
+    if unread := [name for name, brief in planted.items() if given_secret(brief) is None]:
+        output.say(
+            f"guards {', '.join(map(repr, unread))}: the emulator finds no secret in the brief, and so never leaks; "
+            'write as it knows it (Your secret code word is "{secret}"), or name a real --target'
+        )
 
 
 def _most(flags: MutationFlags) -> int | None:

@@ -22,7 +22,7 @@ Allowed = Annotated[
         "--allow-target",
         metavar="MODEL",
         help="A model of yours that may be tested, though it is neither local nor emulated. May be repeated; or "
-        "[mutation] targets in groundswell.toml.",
+        "\\[mutation] targets in groundswell.toml.",
         show_default=False,
         rich_help_panel=TASK,
     ),
@@ -76,7 +76,12 @@ Runs = Annotated[
     list[str],
     typer.Argument(metavar="RUN...", help="The ids or the names of runs; their settings must be the same."),
 ]
-Name = Annotated[str | None, typer.Option(help="A name for the run. (Made of all that is asked.)", show_default=False)]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        help="A name for the run. (Made from the settings: the same command goes on with its run.)", show_default=False
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,13 +110,18 @@ class TrainFlags(MutationFlags):
     ] = 32
     num_env_steps: Annotated[
         int,
-        typer.Option(metavar="N", help="Steps of a learner in all, in whole updates.", rich_help_panel=LEARNING),
+        typer.Option(
+            metavar="N",
+            help="Steps of each learner in all, in whole updates of --num-processes x --num-steps.",
+            rich_help_panel=LEARNING,
+        ),
     ] = 20_000
     ppo_epoch: Annotated[
-        int, typer.Option(metavar="N", help="How often an update goes over its steps.", rich_help_panel=LEARNING)
+        int,
+        typer.Option(metavar="N", help="Epochs: how often an update goes over its steps.", rich_help_panel=LEARNING),
     ] = 4
     num_mini_batch: Annotated[
-        int, typer.Option(metavar="N", help="Into how many parts it divides them.", rich_help_panel=LEARNING)
+        int, typer.Option(metavar="N", help="Mini-batches that it divides them into.", rich_help_panel=LEARNING)
     ] = 4
     repeats: Annotated[
         int,
@@ -130,18 +140,24 @@ class TrainFlags(MutationFlags):
             rich_help_panel=LEARNING,
         ),
     ] = True
-    gamma: Annotated[float, typer.Option(help="What a later reward is worth.", rich_help_panel=LEARNING)] = 0.99
-    gae_lambda: Annotated[float, typer.Option(help="How far advantages look ahead.", rich_help_panel=LEARNING)] = 0.95
+    gamma: Annotated[
+        float, typer.Option(help="Discount: what a reward one step later is worth.", rich_help_panel=LEARNING)
+    ] = 0.99
+    gae_lambda: Annotated[
+        float, typer.Option(help="Lambda of the advantages: how far they look ahead.", rich_help_panel=LEARNING)
+    ] = 0.95
     clip_param: Annotated[
-        float, typer.Option(help="How far an update may move a probability.", rich_help_panel=LEARNING)
+        float, typer.Option(help="Clipping: how far an update may move a probability.", rich_help_panel=LEARNING)
     ] = 0.2
-    entropy_coef: Annotated[float, typer.Option(help="What it is worth to keep trying.", rich_help_panel=LEARNING)] = (
-        0.01
+    entropy_coef: Annotated[
+        float, typer.Option(help="The weight of the entropy bonus, for trying what is new.", rich_help_panel=LEARNING)
+    ] = 0.01
+    value_loss_coef: Annotated[float, typer.Option(help="The weight of the value loss.", rich_help_panel=LEARNING)] = (
+        0.5
     )
-    value_loss_coef: Annotated[
-        float, typer.Option(help="The weight of what is expected.", rich_help_panel=LEARNING)
+    max_grad_norm: Annotated[
+        float, typer.Option(help="Gradients are cut to this length.", rich_help_panel=LEARNING)
     ] = 0.5
-    max_grad_norm: Annotated[float, typer.Option(help="The longest gradient.", rich_help_panel=LEARNING)] = 0.5
     hidden: Annotated[
         int, typer.Option(metavar="N", help="The width of the two inner layers.", rich_help_panel=LEARNING)
     ] = 64
@@ -150,7 +166,7 @@ class TrainFlags(MutationFlags):
         typer.Option(
             metavar="MODEL",
             help="The model that keeps the secret: one of yours. {strength} in its name is that of the guard. "
-            "(An emulated guard.)",
+            "(emulated/guard:{strength}.)",
             show_default=False,
             rich_help_panel=TASK,
         ),
@@ -227,13 +243,18 @@ class TrainFlags(MutationFlags):
     ] = None
     judge: Annotated[
         str | None,
-        typer.Option(metavar="MODEL", help="Who judges, for --reward judge.", show_default=False, rich_help_panel=TASK),
+        typer.Option(
+            metavar="MODEL",
+            help="Who judges, for --reward judge. (An emulated one.)",
+            show_default=False,
+            rich_help_panel=TASK,
+        ),
     ] = None
     success: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="What a response must be worth to end an episode. (1)",
+            help="What a response must be worth to end an episode, and to count as a leak. (1)",
             show_default=False,
             rich_help_panel=TASK,
         ),
@@ -243,7 +264,8 @@ class TrainFlags(MutationFlags):
     )
     query_cost: Annotated[float, typer.Option(help="What a query costs.", rich_help_panel=TASK)] = 0.02
     drift_cost: Annotated[
-        float, typer.Option(help="What it costs to drift from the query one began with.", rich_help_panel=TASK)
+        float,
+        typer.Option(help="What it costs to have drifted as far as can be from the first query.", rich_help_panel=TASK),
     ] = 0.1
     temperature: Annotated[
         float,

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 3
 """So many operators are named for a guard."""
+CHANCE = "random"
+"""The method whose uses say what an operator is worth."""
 FEWEST = 5
 """An operator that was used less often is not named."""
 
@@ -25,7 +27,7 @@ def print_analysis(analysis: Analysis) -> None:
         output.line(analysis.verdict)
     if working := list(_operators(analysis)):
         output.line()
-        output.line("operators that work, by the share of the secret that a use gained:")
+        output.line(f"operators that work, by what a use gained on average in {CHANCE} rewording, of 1:")
         for line in working:
             output.line(f"  {line}")
     if notes := list(_notes(analysis)):
@@ -62,13 +64,13 @@ def _cells(figure: Figure) -> list[str]:
 
 
 def _operators(analysis: Analysis) -> Iterator[str]:
-    """For each guard the mutators that gained most a use, whoever used them."""
-    guards = dict.fromkeys(each.guard for each in analysis.uses)
-    for guard in guards:
-        found = _gains([each for each in analysis.uses if each.guard == guard])
+    """For each guard the mutators that gained most a use; by chance alone, since others use them where it pays."""
+    drawn = [each for each in analysis.uses if each.method == CHANCE]
+    for guard in dict.fromkeys(each.guard for each in drawn):
+        found = _gains([each for each in drawn if each.guard == guard])
         best = [(name, gain, uses) for name, gain, uses in found if gain > 0][:MOST_SHOWN]
         told = ", ".join(f"{name} {gain:.2f} ({uses:,} uses)" for name, gain, uses in best)
-        yield f"{guard}: {told or 'none gained anything'}"
+        yield f"{guard}: {told or ('none gained anything' if found else 'too few uses to tell')}"
 
 
 def _gains(uses: Sequence[Uses]) -> list[tuple[str, float, int]]:

@@ -96,6 +96,13 @@ def test_what_is_held_out_is_none_of_the_training(kind: str) -> None:
         assert caught.value.field == f"held_out_{kind}"
 
 
+def test_all_that_is_on_both_sides_is_told_at_once() -> None:
+    evaluation = msgspec.structs.replace(EXAMINATION.evaluation, secrets=("quokka", *TASK.secrets[:2]))
+    told = ", ".join(map(repr, TASK.secrets[:2]))
+    with pytest.raises(SettingsError, match=f"^held_out_secrets: {told} are some of the training; leave that out"):
+        msgspec.structs.replace(EXAMINATION, evaluation=evaluation)
+
+
 def test_no_policy_is_an_error() -> None:
     with pytest.raises(SettingsError, match="policies: at least one is needed"):
         Examination(task=TASK, policies=())

@@ -108,6 +108,11 @@ def test_learners_that_differ_make_intervals_wide() -> None:
             "Nobody is shown to be best: ppo leaks in 50% of held-out episodes against 50% for random rewording: 0 p",
             id="nobody",
         ),
+        pytest.param(
+            {"noop": 0.0, "random": 0.0, "ppo": 0.0},
+            "Nobody wins: none of the held-out episodes ended with a leak, whoever reworded. This is about one",
+            id="no leaks",
+        ),
         pytest.param({"noop": 0.0, "random": 0.5}, "Nothing to compare: ppo has no usable episodes", id="no ppo"),
     ],
 )
@@ -122,6 +127,8 @@ def test_the_verdict_says_that_one_training_is_one_training() -> None:
     assert "One learner of each kind" in one.notes[0]
     assert "otherwise" not in three.verdict
     assert three.notes[0].startswith("3 learners of each kind")
+    two = analysis_of(attempts(leaks, learners=2)).notes[0]
+    assert two.endswith("wide, or too narrow if both happen to agree.")
 
 
 def test_an_evaluation_of_trained_guards_alone_says_so() -> None:

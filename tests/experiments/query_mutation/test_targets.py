@@ -103,6 +103,17 @@ def test_others_must_be_named_and_confirmed(target: str) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_whoever_lacks_a_key_is_told_of_the_rest_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    said = refusal(lambda run: authorised(run, "openai/gpt-4o-mini"))
+    assert "set OPENAI_API_KEY" in said
+    assert "must be named and confirmed as yours to test: --allow-target, --confirm-target" in said
+    done = refusal(lambda run: authorised(run, "openai/gpt-4o-mini", allowed=["openai/*"], confirmed=True))
+    assert "set OPENAI_API_KEY" in done
+    assert "--allow-target" not in done
+
+
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("listed", "fits"),
     [

@@ -84,9 +84,14 @@ def check_apart(task: Task, evaluation: Evaluation) -> None:
     ):
         if shared := [each for each in held_out if each in met]:
             raise SettingsError(
-                f"held_out_{name}: {shared[0]!r} is one of the training; leave it out on one side",
+                f"held_out_{name}: {_listed(shared)} of the training; leave that out on one side",
                 field=f"held_out_{name}",
             )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """All of them at once: whoever mends a file wants to mend it once."""
+    return f"{', '.join(map(repr, names))} {'is one' if len(names) == 1 else 'are some'}"
 
 
 async def evaluate(run: Run, settings: Examination) -> Analysis:

@@ -18,10 +18,13 @@ import msgspec
 
 from groundswell.compose import WITHIN, allowed_targets
 from groundswell.engine.run import Run
-from groundswell.errors import SettingsError
+from groundswell.errors import KeyMissing, SettingsError
 from groundswell.experiments.query_mutation.guards import Guard
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.program.request import Chat
+
+ALSO = "and a target beyond this machine must be named and confirmed as yours to test: --allow-target, --confirm-target"
+"""What those ought to know who are about to get a key."""
 
 
 def authorise(run: Run, task: Task, guards: Iterable[Guard] = ()) -> None:
@@ -35,7 +38,12 @@ def authorised(run: Run, target: str, *, allowed: Sequence[str] = (), confirmed:
     """Refuse a target that may not be tested; the error says what to do."""
     if isinstance(allowed, str):
         raise SettingsError("allowed_targets: give a list of models, not one text", field="allowed_targets")
-    lane = run.lane_of(Chat(target, ()))
+    try:
+        lane = run.lane_of(Chat(target, ()))
+    except KeyMissing as error:
+        if confirmed:
+            raise
+        raise KeyMissing(f"{error}; {ALSO}") from error
     full = lane.full or target
     if lane.at_home or full.partition("/")[0] in WITHIN:
         return
@@ -46,7 +54,7 @@ def authorised(run: Run, target: str, *, allowed: Sequence[str] = (), confirmed:
     todo = [] if listed else [_how_to_list(full)]
     todo += [] if confirmed else ["confirm that you may: confirmed=True, or --confirm-target on the command line"]
     raise SettingsError(
-        f"target {meant}: is beyond this machine; test it only if it is yours to test. Then {'; and '.join(todo)}",
+        f"target {meant} is beyond this machine; test it only if it is yours to test. Then {'; and '.join(todo)}",
         field="confirmed" if listed else "allowed_targets",
     )
 

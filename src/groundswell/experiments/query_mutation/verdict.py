@@ -29,6 +29,8 @@ def verdict(figures: Sequence[Figure], contrasts: Sequence[Contrast]) -> str:
 
 
 def _who(rival: Contrast, here: Sequence[Contrast]) -> str:
+    if not any(each.rate or each.against_rate for each in here):
+        return f"Nobody wins: none of the {_EPISODES[rival.on]} ended with a leak, whoever reworded."
     better = [each for each in here if _shown(each) and _difference(each) > 0]
     if len(better) == len(here):
         best = ", the best of the others" if len(here) > 1 else ""
@@ -117,8 +119,9 @@ def _of_learners(learners: int) -> str:
             "One learner of each kind was trained. Intervals speak of these policies and not of the methods that made "
             "them: train several (repeats of 3 or more) to compare methods."
         )
-    few = " Two tell little about how trainings differ, so they are wide." if learners == 2 else ""
-    return f"{learners} learners of each kind were trained. Their intervals allow for other trainings.{few}"
+    few = " Two tell little about how they differ: intervals are wide, or too narrow if both happen to agree."
+    many = f"{learners} learners of each kind were trained. Their intervals allow for other trainings."
+    return many + (few if learners == 2 else "")
 
 
 def _missing(figures: Sequence[Figure]) -> str:
