@@ -96,6 +96,13 @@ def test_mutators_and_rewards_of_ones_own_are_such(cli: CommandLine) -> None:
     assert cli.json("mutate", "train", *SHORT, *own)["status"] == "completed"
 
 
+@pytest.mark.parametrize("what", ["BatchedQueryMutationEnv(", "MaskedRolloutBuffer"])
+def test_environments_are_used_as_shown(what: str) -> None:
+    code = next(each for each in PYTHON if what in each)
+    short = code.replace("n_steps=32", "n_steps=4").replace(".learn(2048)", ".learn(64)")
+    exec(compile(short, "guide", "exec"), {})
+
+
 def test_what_is_built_in_is_named() -> None:
     for name in (*mutators.BUILT_IN, *(guard.name for guard in (*guards.training_guards(), *guards.held_out_guards()))):
         assert f"`{name}`" in GUIDE, name
