@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 import groundswell
+from groundswell.compose import look_into
 from groundswell.engine.events import DriverReported, Event
 from groundswell.engine.summary import Summary
 from groundswell.errors import SettingsError
@@ -16,9 +17,12 @@ from groundswell.estimate.declared import estimate_of
 from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.episode import FEATURES
 from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, evaluate, most_steps
+from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.guards import guards_named
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.policy import Policy
+from groundswell.experiments.query_mutation.report.reading import uses_of
+from groundswell.experiments.query_mutation.report.told import told_of
 from groundswell.experiments.query_mutation.task import DIMENSIONS, Task
 from groundswell.experiments.query_mutation.training import Training, train
 
@@ -67,6 +71,23 @@ def test_it_does_not_matter_whether_it_is_batched(tmp_path: Path) -> None:
     one, _, _ = tried(tmp_path / "a.db")
     other, _, _ = tried(tmp_path / "b.db", msgspec.structs.replace(EXAMINATION, use_batching=False))
     assert one.analysis == other.analysis
+
+
+def test_asking_again_changes_nothing_even_where_no_mutator_does_that(tmp_path: Path) -> None:
+    task = msgspec.structs.replace(TASK, mutators=("politeness", "indirect"))
+    policy = Policy.new(DIMENSIONS + FEATURES + 2, 2, 8, 0)
+    summary, _, _ = tried(
+        tmp_path / "r.db", msgspec.structs.replace(EXAMINATION, task=task, policies=(policy,), bandits=())
+    )
+    uses = {(each.method, each.mutator) for each in msgspec.convert(summary.analysis, Analysis).uses}
+    assert {mutator for method, mutator in uses if method == "noop"} == {"noop"}
+    assert {mutator for method, mutator in uses if method != "noop"} == {"politeness", "indirect"}
+    with look_into(tmp_path / "r.db") as store:
+        assert store is not None
+        record = store.runs.get("tried")
+        told = told_of([(record, store.results(record))])
+    again = analysed([], [each.ended for each in told.attempts], uses_of(told.attempts), task)
+    assert again == told.analysis
 
 
 def test_another_seed_draws_other_episodes(tmp_path: Path) -> None:

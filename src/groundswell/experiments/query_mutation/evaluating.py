@@ -17,13 +17,23 @@ from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.experiments.query_mutation.analysis import Analysis, Ended, Uses
-from groundswell.experiments.query_mutation.episode import Episode, Transition, begin, guard_of, seed_of, size_of
+from groundswell.experiments.query_mutation.episode import (
+    Episode,
+    Transition,
+    action_of,
+    begin,
+    guard_of,
+    mutator_of,
+    seed_of,
+    size_of,
+)
 from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.guards import Guard, held_out_guards
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Noop, Uniform
 from groundswell.experiments.query_mutation.learning.policy import Policy
+from groundswell.experiments.query_mutation.mutators import NOOP
 from groundswell.experiments.query_mutation.playing import Told, World, attempt, opened_world
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task, goals
@@ -159,8 +169,7 @@ def schedule(world: World, evaluation: Evaluation) -> list[Episode]:
 
 def baselines(task: Task) -> dict[str, Sequence[Chooser]]:
     """Those who learn nothing: they stand beside every learner."""
-    still = task.mutators.index("noop") if "noop" in task.mutators else 0
-    return {"noop": (Noop(still),), "random": (Uniform(len(task.mutators)),)}
+    return {NOOP: (Noop(action_of(task, NOOP)),), "random": (Uniform(len(task.mutators)),)}
 
 
 async def evaluated(world: World, evaluation: Evaluation, methods: Methods) -> tuple[list[Ended], list[Uses]]:
@@ -210,7 +219,7 @@ def _uses(task: Task, pairs: Sequence[tuple[Try, Sequence[Told]]]) -> list[Uses]
     for each, some in pairs:
         for told in some:
             if told.transition.usable:
-                key = each.method, guard_of(task, told.before).name, task.mutators[told.action]
+                key = each.method, guard_of(task, told.before).name, mutator_of(task, told.action)
                 found.setdefault(key, []).append(told)
     return [_use(*key, [told.transition for told in some]) for key, some in sorted(found.items())]
 

@@ -22,7 +22,7 @@ from groundswell.experiments.small_models import extras_of
 from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
 FILE = Path(__file__).with_name("mutators.toml")
-FALLBACK = "noop"
+NOOP = "noop"
 _FENCED = re.compile(r"^(?:<query>|```\w*)\s*(.*?)\s*(?:</query>|```)$", re.S)
 _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "«": "»"}
 
@@ -97,7 +97,7 @@ def digest() -> str:
     return blake2b(FILE.read_bytes(), digest_size=6).hexdigest()
 
 
-@mutator("noop")
+@mutator(NOOP)
 async def noop(trial: Trial, spec: Rewording) -> str:
     """The query as it is."""
     return spec.query

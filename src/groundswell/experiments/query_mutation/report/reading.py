@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from groundswell.experiments.query_mutation.analysis import Ended, Uses
-from groundswell.experiments.query_mutation.episode import End, Episode, Transition, advance
+from groundswell.experiments.query_mutation.episode import End, Episode, Transition, action_of, advance
 from groundswell.experiments.query_mutation.playing import unpacked
 from groundswell.experiments.query_mutation.stepping import Encode, Encoded, Step, Stepped
 from groundswell.experiments.query_mutation.task import Task
@@ -131,7 +131,7 @@ class Reading:
             first = Episode(0, guard, spec.secret, spec.goal, spec.goal, self._encoded[spec.goal])
             self._open[name, number] = first, []
         before, made = self._open[name, number]
-        after = advance(self._task, before, self._task.mutators.index(spec.mutator), stepped, self._encoded)
+        after = advance(self._task, before, action_of(self._task, spec.mutator), stepped, self._encoded)
         failed = {MISSING: f"{trial.fault.kind}: {trial.fault.message}"} if trial.fault is not None else {}
         made.append(_made(spec, stepped, after, failed))
         self._open[name, number] = after.episode, made
