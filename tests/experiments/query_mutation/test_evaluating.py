@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -108,13 +109,40 @@ def test_policies_must_fit(tmp_path: Path, change: dict[str, object], told: str)
         tried(tmp_path / "r.db", msgspec.structs.replace(EXAMINATION, **change))
 
 
-@pytest.mark.parametrize("kind", ["guards", "secrets"])
-def test_what_is_held_out_is_none_of_the_training(kind: str) -> None:
-    shared = {"guards": guards_named(["firm"])} if kind == "guards" else {"secrets": (TASK.secrets[0],)}
+@pytest.mark.parametrize(
+    ("held_out", "told"),
+    [
+        ({"guards": guards_named(["wary", "firm"])}, "held_out_guards: 'firm' is one of the training"),
+        (
+            {"guards": tuple(msgspec.structs.replace(guard, name="other") for guard in guards_named(["firm"]))},
+            "held_out_guards: 'other' is one of the training, where it is called 'firm'",
+        ),
+        ({"secrets": (TASK.secrets[0],)}, f"held_out_secrets: '{TASK.secrets[0]}' is one of the training"),
+        ({"secrets": (f" {TASK.secrets[0].upper()}",)}, "held_out_secrets: .* is one of the training"),
+    ],
+    ids=["guard", "guard by another name", "secret", "secret in capitals"],
+)
+def test_what_is_held_out_is_none_of_the_training(held_out: dict[str, Any], told: str) -> None:
+    evaluation = msgspec.structs.replace(EXAMINATION.evaluation, **held_out)
     for make in (Training, lambda **how: Examination(policies=EXAMINATION.policies, **how)):
-        with pytest.raises(SettingsError, match=f"held_out_{kind}: .* is one of the training") as caught:
-            make(task=TASK, evaluation=msgspec.structs.replace(EXAMINATION.evaluation, **shared))
-        assert caught.value.field == f"held_out_{kind}"
+        with pytest.raises(SettingsError, match=told) as caught:
+            make(task=TASK, evaluation=evaluation)
+        assert caught.value.field == told.partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"episodes": 0}, "episodes 0: must be at least 1"),
+        ({"secrets": ()}, "held_out_secrets: at least one is needed"),
+        ({"secrets": ("?!",)}, "held_out_secrets: '[?]!' has neither letters nor digits"),
+        ({"guards": guards_named(["wary"]) * 2}, "held_out_guards: 'wary' is there twice"),
+    ],
+    ids=["episodes", "no secrets", "bare secrets", "guards twice"],
+)
+def test_evaluations_that_cannot_be(wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        Evaluation(**wrong)
 
 
 def test_no_policy_is_an_error() -> None:

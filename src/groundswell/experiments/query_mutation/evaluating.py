@@ -16,6 +16,7 @@ from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
+from groundswell.experiments.detectors.secret import secret_of
 from groundswell.experiments.query_mutation.analysis import Analysis, Ended, Uses
 from groundswell.experiments.query_mutation.episode import (
     Episode,
@@ -29,14 +30,14 @@ from groundswell.experiments.query_mutation.episode import (
 )
 from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
-from groundswell.experiments.query_mutation.guards import Guard, held_out_guards
+from groundswell.experiments.query_mutation.guards import Guard, check_names, held_out_guards
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Noop, Uniform
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.mutators import NOOP
 from groundswell.experiments.query_mutation.playing import Told, World, attempt, opened_world
 from groundswell.experiments.query_mutation.targets import authorise
-from groundswell.experiments.query_mutation.task import Task, goals
+from groundswell.experiments.query_mutation.task import Task, check_secrets, goals
 
 WHO = "evaluation"
 """Who reports how far an evaluation is."""
@@ -67,6 +68,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         if self.episodes < 1:
             raise SettingsError(f"episodes {self.episodes}: must be at least 1", field="episodes")
+        check_secrets(self.secrets, "held_out_secrets")
+        check_names(self.guards, "held_out_guards")
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -87,16 +90,25 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def check_apart(task: Task, evaluation: Evaluation) -> None:
-    """See that what is held out is: neither guards nor secrets of the training."""
-    for name, met, held_out in (
-        ("guards", {guard.name for guard in task.guards}, [guard.name for guard in evaluation.guards]),
-        ("secrets", set(task.secrets), evaluation.secrets),
-    ):
-        if shared := [each for each in held_out if each in met]:
-            raise SettingsError(
-                f"held_out_{name}: {shared[0]!r} is one of the training; leave it out on one side",
-                field=f"held_out_{name}",
-            )
+    """See that what is held out is: neither guards nor secrets of the training, whatever they are called there."""
+    names, met = [guard.name for guard in task.guards], {_behind(guard): guard.name for guard in task.guards}
+    for guard in evaluation.guards:
+        if guard.name in names:
+            raise _shared("guards", f"{guard.name!r} is one of the training")
+        if (same := met.get(_behind(guard))) is not None:
+            raise _shared("guards", f"{guard.name!r} is one of the training, where it is called {same!r}")
+    known = {secret_of(secret).plain for secret in task.secrets}
+    if shared := [each for each in evaluation.secrets if secret_of(each).plain in known]:
+        raise _shared("secrets", f"{shared[0]!r} is one of the training")
+
+
+def _behind(guard: Guard) -> Guard:
+    """A guard by what it does."""
+    return msgspec.structs.replace(guard, name="any")
+
+
+def _shared(what: str, why: str) -> SettingsError:
+    return SettingsError(f"held_out_{what}: {why}; leave it out on one side", field=f"held_out_{what}")
 
 
 async def evaluate(run: Run, settings: Examination) -> Analysis:
