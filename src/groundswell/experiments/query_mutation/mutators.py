@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -142,11 +141,6 @@ BUILT_IN: tuple[str, ...] = tuple(_MUTATORS)
 """The mutators that come with Groundswell, in the order of the actions."""
 
 
-def mutator_names() -> tuple[str, ...]:
-    """All that are registered."""
-    return tuple(_MUTATORS)
-
-
-def described(name: str) -> Any:
+def described(name: str) -> str | None:
     """What a model is told for a built-in mutator, if it is told anything."""
     return _words()["mutators"].get(name)
