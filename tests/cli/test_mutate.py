@@ -183,13 +183,13 @@ def test_help_says_where_targets_are_listed(cli: CommandLine, command: str) -> N
 
 
 def test_a_package_that_is_not_there_is_told_in_one_line(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundswell.experiments.query_mutation.needed.find_spec", lambda _: None)
+    monkeypatch.setattr("groundswell.experiments.needed.find_spec", lambda _: None)
     done = cli(*train(), status=2)
     assert done.stderr == "error: training needs torch, which is not installed: pip install 'groundswell[rl]'\n"
 
 
 def test_an_estimate_sends_nothing_and_needs_no_torch(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundswell.experiments.query_mutation.needed.find_spec", lambda _: None)
+    monkeypatch.setattr("groundswell.experiments.needed.find_spec", lambda _: None)
     found = cli.json(*train("--target", "openai/gpt-4o-mini", "--estimate"))
     assert found["trials"] == [1 + 128 + 40, 1 + 128 + 40 * 3]
     models = {each["model"]: each["calls"] for each in found["models"]}

@@ -71,9 +71,9 @@ def folder_of(title: str) -> Path:
 
 def check_folder(folder: Path) -> None:
     """Find out before anything is paid for whether a report can be made, and put there."""
-    from groundswell.experiments.reporting.needed import REPORT, check_installed
+    from groundswell.experiments.needed import REPORT, check_installed
 
-    check_installed("reports", REPORT)
+    check_installed("reports need", REPORT)
     check_writable(folder)
 
 

@@ -46,13 +46,13 @@ YOURS = "{} is beyond this machine. Is it yours, or are you allowed to test it?"
 def train(flags: TrainFlags) -> None:
     """Train policies by PPO, and try them beside a bandit, chance and nothing at all. On the emulator, unless told."""
     from groundswell.cli.mutate_report import curves_in
+    from groundswell.experiments.needed import TRAINING, check_installed
     from groundswell.experiments.query_mutation import training
-    from groundswell.experiments.query_mutation.needed import TRAINING, check_installed
 
     settings = training_of(flags)
     if flags.estimate:
         _run(flags, _planned(flags, TRAINED, training.train, settings, flags.seed))
-    check_installed("training", TRAINING)
+    check_installed("training needs", TRAINING, "rl")
     settings = _authorised(flags, settings)
     planned = _planned(flags, TRAINED, training.train, settings, flags.seed)
     if not flags.json:

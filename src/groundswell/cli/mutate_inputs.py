@@ -159,6 +159,7 @@ def _shared(flags: MutationFlags) -> dict[str, Any]:
 
 
 def _evaluation(flags: TrainFlags, guards: Guards) -> Evaluation:
+    from groundswell.experiments.detectors.secret import secret_of
     from groundswell.experiments.query_mutation.evaluating import Evaluation
     from groundswell.experiments.query_mutation.guards import held_out_guards
     from groundswell.experiments.query_mutation.task import goals
@@ -173,8 +174,9 @@ def _evaluation(flags: TrainFlags, guards: Guards) -> Evaluation:
     if flags.held_out_secrets is not None:
         secrets = read_lines(flags.held_out_secrets, "--held-out-secrets")
     else:
-        met_words = set() if flags.secrets is None else set(read_lines(flags.secrets, "--secrets"))
-        secrets = tuple(word for word in goals().held_out if word not in met_words)
+        met_words = () if flags.secrets is None else read_lines(flags.secrets, "--secrets")
+        plain = {secret_of(word).plain for word in met_words}
+        secrets = tuple(word for word in goals().held_out if secret_of(word).plain not in plain)
     return Evaluation(guards=tuple(held_out), secrets=secrets, episodes=flags.eval_episodes)
 
 

@@ -41,11 +41,11 @@ def is_training(record: RunRecord) -> bool:
 
 def curves_in(folder: Path, given: Path | None = None) -> list[Board]:
     """Who writes the curves; nobody, with a line that says so, where they were not asked for and cannot be had."""
-    from groundswell.experiments.query_mutation.needed import CURVES as NEEDED
-    from groundswell.experiments.query_mutation.needed import check_installed, lacking
+    from groundswell.experiments.needed import CURVES as NEEDED
+    from groundswell.experiments.needed import check_installed, lacking
 
     if given is not None:
-        check_installed("--tensorboard", NEEDED)
+        check_installed("--tensorboard needs", NEEDED, "rl")
     elif (package := lacking(NEEDED)) is not None:
         output.say(f"no curves for TensorBoard: {package} is not installed: pip install 'groundswell[rl]'")
         return []

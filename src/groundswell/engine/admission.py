@@ -343,6 +343,13 @@ class Admission:
             self._save_sources(record)
         self._checked.add(program.id)
 
+    def relies_on(self, program: Program[Any, Any], parts: Sequence[Program[Any, Any]]) -> None:
+        """Hold a program to the code of those that it calls: where one of them has changed, so has the program."""
+        for part in parts:
+            self._check(part)
+        if any(part.id in self._rescored for part in parts):
+            self._rescore(program)
+
     def check_alias(self, alias: str, model: str) -> None:
         """Refuse to go on with another model under the same alias, unless changes were accepted."""
         name, sources = f"model {alias}", self._run.record.sources

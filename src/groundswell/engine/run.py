@@ -157,6 +157,14 @@ class Run(StoredRun):
         """Run a program on one spec and wait for its outcome. A key of your own must be unique in the run."""
         return await self.admission.submit(program, spec, key)
 
+    def relies_on(self, program: Program[Any, Any], parts: Sequence[Program[Any, Any]]) -> None:
+        """Say which programs a program calls that its own module does not show: settings may name them.
+
+        If one of them has changed when the run is resumed, that is refused; or, if changes are accepted, the trials of
+        the program are scored anew.
+        """
+        self.admission.relies_on(program, parts)
+
     async def keep(self, name: str, body: str) -> None:
         """Keep something with the run, durably: a checkpoint, that a driver goes on from instead of beginning anew.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 import groundswell
+from groundswell.compose import look_into
 from groundswell.engine.events import DriverReported, Event
 from groundswell.engine.summary import Summary
 from groundswell.errors import SettingsError
@@ -16,9 +18,12 @@ from groundswell.estimate.declared import estimate_of
 from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.episode import FEATURES
 from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, evaluate, most_steps
+from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.guards import guards_named
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.policy import Policy
+from groundswell.experiments.query_mutation.report.reading import uses_of
+from groundswell.experiments.query_mutation.report.told import told_of
 from groundswell.experiments.query_mutation.task import DIMENSIONS, Task
 from groundswell.experiments.query_mutation.training import Training, train
 
@@ -69,6 +74,23 @@ def test_it_does_not_matter_whether_it_is_batched(tmp_path: Path) -> None:
     assert one.analysis == other.analysis
 
 
+def test_asking_again_changes_nothing_even_where_no_mutator_does_that(tmp_path: Path) -> None:
+    task = msgspec.structs.replace(TASK, mutators=("politeness", "indirect"))
+    policy = Policy.new(DIMENSIONS + FEATURES + 2, 2, 8, 0)
+    summary, _, _ = tried(
+        tmp_path / "r.db", msgspec.structs.replace(EXAMINATION, task=task, policies=(policy,), bandits=())
+    )
+    uses = {(each.method, each.mutator) for each in msgspec.convert(summary.analysis, Analysis).uses}
+    assert {mutator for method, mutator in uses if method == "noop"} == {"noop"}
+    assert {mutator for method, mutator in uses if method != "noop"} == {"politeness", "indirect"}
+    with look_into(tmp_path / "r.db") as store:
+        assert store is not None
+        record = store.runs.get("tried")
+        told = told_of([(record, store.results(record))])
+    again = analysed([], [each.ended for each in told.attempts], uses_of(told.attempts), task)
+    assert again == told.analysis
+
+
 def test_another_seed_draws_other_episodes(tmp_path: Path) -> None:
     assert tried(tmp_path / "a.db")[0].analysis != tried(tmp_path / "b.db", seed=1)[0].analysis
 
@@ -87,13 +109,40 @@ def test_policies_must_fit(tmp_path: Path, change: dict[str, object], told: str)
         tried(tmp_path / "r.db", msgspec.structs.replace(EXAMINATION, **change))
 
 
-@pytest.mark.parametrize("kind", ["guards", "secrets"])
-def test_what_is_held_out_is_none_of_the_training(kind: str) -> None:
-    shared = {"guards": guards_named(["firm"])} if kind == "guards" else {"secrets": (TASK.secrets[0],)}
+@pytest.mark.parametrize(
+    ("held_out", "told"),
+    [
+        ({"guards": guards_named(["wary", "firm"])}, "held_out_guards: 'firm' is one of the training"),
+        (
+            {"guards": tuple(msgspec.structs.replace(guard, name="other") for guard in guards_named(["firm"]))},
+            "held_out_guards: 'other' is one of the training, where it is called 'firm'",
+        ),
+        ({"secrets": (TASK.secrets[0],)}, f"held_out_secrets: '{TASK.secrets[0]}' is one of the training"),
+        ({"secrets": (f" {TASK.secrets[0].upper()}",)}, "held_out_secrets: .* is one of the training"),
+    ],
+    ids=["guard", "guard by another name", "secret", "secret in capitals"],
+)
+def test_what_is_held_out_is_none_of_the_training(held_out: dict[str, Any], told: str) -> None:
+    evaluation = msgspec.structs.replace(EXAMINATION.evaluation, **held_out)
     for make in (Training, lambda **how: Examination(policies=EXAMINATION.policies, **how)):
-        with pytest.raises(SettingsError, match=f"held_out_{kind}: .* is one of the training") as caught:
-            make(task=TASK, evaluation=msgspec.structs.replace(EXAMINATION.evaluation, **shared))
-        assert caught.value.field == f"held_out_{kind}"
+        with pytest.raises(SettingsError, match=told) as caught:
+            make(task=TASK, evaluation=evaluation)
+        assert caught.value.field == told.partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"episodes": 0}, "episodes 0: must be at least 1"),
+        ({"secrets": ()}, "held_out_secrets: at least one is needed"),
+        ({"secrets": ("?!",)}, "held_out_secrets: '[?]!' has neither letters nor digits"),
+        ({"guards": guards_named(["wary"]) * 2}, "held_out_guards: 'wary' is there twice"),
+    ],
+    ids=["episodes", "no secrets", "bare secrets", "guards twice"],
+)
+def test_evaluations_that_cannot_be(wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(SettingsError, match=told):
+        Evaluation(**wrong)
 
 
 def test_all_that_is_on_both_sides_is_told_at_once() -> None:

@@ -12,11 +12,12 @@ import pytest
 
 import groundswell
 from groundswell.engine.events import DriverReported, Event
-from groundswell.errors import SettingsError
+from groundswell.errors import SettingsError, SourceChanged
 from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.rules import State
-from groundswell.experiments.query_mutation.mutators import Rewording, mutator
+from groundswell.experiments.query_mutation.mutators import Rewording, find_mutator, mutator
+from groundswell.experiments.query_mutation.rewards import find_reward
 from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
 from groundswell.program.trial import Trial
 from tests.experiments.query_mutation.kindness import AT_ONCE, TASK, TRAINING, Models, checkpoints, trained, training
@@ -154,6 +155,24 @@ def test_with_missing_steps_tried_again_it_learns_as_if_they_had_not_been(
     assert second.trials.missing == analysis(second).masked == 0
     assert second.trials.usable >= whole.trials.usable
     assert verified.ok
+
+
+@pytest.mark.parametrize("part", [find_mutator("politeness"), find_reward("leak")], ids=["mutator", "reward"])
+def test_a_mutator_or_reward_that_changed_is_refused_or_all_steps_are_scored_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: Any
+) -> None:
+    async def main() -> None:
+        async with groundswell.open(tmp_path / "runs.db", script=Models()) as engine:
+            await trained(engine)
+            monkeypatch.setattr(part, "source", "another one")
+            with pytest.raises(SourceChanged, match=part.name):
+                await engine.resume("r")
+            again = await engine.resume("r", accept_changes=True)
+            assert again.status == "completed"
+            assert again.asks.replayed >= STEPS, "every step was gone through again"
+            assert (await engine.resume("r")).analysis == again.analysis
+
+    asyncio.run(main())
 
 
 def test_its_progress_is_told_and_after_a_resume_told_from_the_beginning(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.simulations import needed
+from groundswell.experiments import needed
 from groundswell.experiments.simulations.analysis import Analysis, Simulations, Tally
 from groundswell.experiments.simulations.batch import Batch, Schedule
 from groundswell.experiments.simulations.dimensions import DESCRIBES

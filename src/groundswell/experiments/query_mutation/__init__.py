@@ -3,10 +3,11 @@
 task.py        what is to be learnt: target, guards.py, mutators.py, queries, rewards.py with leaking.py
 stepping.py    THE program: one step of an environment
 episode.py     episodes: where one stands, what is seen of it, what a step does to it (pure)
-playing.py     environments in a run, each by itself; sessions.py: a run for code that is not async
-learning/      who chooses: policies, how they learn, baselines
-training.py    the driver of a training; evaluating.py: everybody on the same episodes
-analysis.py    what was found; figures.py makes statistics of it
+targets.py     who may be tested
+playing.py     environments in a run, each by itself; outage.py: when nothing works; sessions.py: a run without async
+learning/      who chooses: policies, how they learn, baselines; saving.py: policies as files
+training.py    the driver of a training; evaluating.py: everybody on the same episodes; expecting.py: what that takes
+analysis.py    what was found: figures.py has its statistics, verdict.py its words, curves.py bands; report/ tells it
 environment.py the environment as Gymnasium has it; vector.py: many that step at once; rendering.py: as text
 stable.py      the same for stable-baselines3, and a buffer that leaves failed steps out
 batching.py    queries encoded, mutated and asked in lists

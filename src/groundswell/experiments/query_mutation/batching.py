@@ -112,6 +112,7 @@ async def mutate_queries(
     queries = _checked(queries, "queries")
     mutations = _mutations(mutations, len(queries))
     _at_least_one("max_tokens", max_tokens)
+    run.relies_on(mutate, [find_mutator(each) for each in dict.fromkeys(mutations)])
     specs = [
         Rewrite(mutation, Rewording(query, model, temperature, max_tokens))
         for query, mutation in zip(queries, mutations, strict=True)

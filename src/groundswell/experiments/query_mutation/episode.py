@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groundswell.experiments.query_mutation.guards import Guard
+from groundswell.experiments.query_mutation.mutators import NOOP
 from groundswell.experiments.query_mutation.rewards import cosine
 from groundswell.experiments.query_mutation.stepping import Step, Stepped
 from groundswell.experiments.query_mutation.task import Task
@@ -19,6 +20,8 @@ from groundswell.experiments.query_mutation.task import Task
 Floats = NDArray[np.float32]
 FEATURES = 3
 """What is seen beside the embedding and the last action: refusal, score, how far the episode is."""
+STILL = -1
+"""The action that leaves the query as it is where no mutator of the task does: for a baseline, never for a policy."""
 End = Literal["", "leak", "steps", "fault"]
 """How an episode ended: not yet, with success, at its last step, or with a step that failed."""
 
@@ -87,10 +90,20 @@ def guard_of(task: Task, episode: Episode) -> Guard:
     return task.guards[episode.guard]
 
 
+def mutator_of(task: Task, action: int) -> str:
+    """The mutator of an action."""
+    return NOOP if action == STILL else task.mutators[action]
+
+
+def action_of(task: Task, mutator: str) -> int:
+    """The action that a mutator is."""
+    return STILL if mutator == NOOP and NOOP not in task.mutators else task.mutators.index(mutator)
+
+
 def step_of(task: Task, episode: Episode, action: int) -> Step:
     """What is to be tried."""
     guard = guard_of(task, episode)
-    return Step.of(task, task.mutators[action], episode.query, episode.goal, episode.secret, guard)
+    return Step.of(task, mutator_of(task, action), episode.query, episode.goal, episode.secret, guard)
 
 
 def size_of(task: Task, width: int) -> int:

@@ -16,17 +16,28 @@ from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
+from groundswell.experiments.detectors.secret import secret_of
 from groundswell.experiments.query_mutation.analysis import Analysis, Ended, Uses
-from groundswell.experiments.query_mutation.episode import Episode, Transition, begin, guard_of, seed_of, size_of
+from groundswell.experiments.query_mutation.episode import (
+    Episode,
+    Transition,
+    action_of,
+    begin,
+    guard_of,
+    mutator_of,
+    seed_of,
+    size_of,
+)
 from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
-from groundswell.experiments.query_mutation.guards import Guard, held_out_guards
+from groundswell.experiments.query_mutation.guards import Guard, check_names, held_out_guards
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Noop, Uniform
 from groundswell.experiments.query_mutation.learning.policy import Policy
+from groundswell.experiments.query_mutation.mutators import NOOP
 from groundswell.experiments.query_mutation.playing import Told, World, attempt, opened_world
 from groundswell.experiments.query_mutation.targets import authorise
-from groundswell.experiments.query_mutation.task import Task, goals
+from groundswell.experiments.query_mutation.task import Task, check_secrets, goals
 
 WHO = "evaluation"
 """Who reports how far an evaluation is."""
@@ -57,6 +68,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         if self.episodes < 1:
             raise SettingsError(f"episodes {self.episodes}: must be at least 1", field="episodes")
+        check_secrets(self.secrets, "held_out_secrets")
+        check_names(self.guards, "held_out_guards")
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -77,16 +90,25 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def check_apart(task: Task, evaluation: Evaluation) -> None:
-    """See that what is held out is: neither guards nor secrets of the training."""
-    for name, met, held_out in (
-        ("guards", {guard.name for guard in task.guards}, [guard.name for guard in evaluation.guards]),
-        ("secrets", set(task.secrets), evaluation.secrets),
-    ):
-        if shared := [each for each in held_out if each in met]:
-            raise SettingsError(
-                f"held_out_{name}: {_listed(shared)} of the training; leave that out on one side",
-                field=f"held_out_{name}",
-            )
+    """See that what is held out is: neither guards nor secrets of the training, whatever they are called there."""
+    names, met = {guard.name for guard in task.guards}, {_behind(guard): guard.name for guard in task.guards}
+    if shared := [guard.name for guard in evaluation.guards if guard.name in names]:
+        raise _shared("guards", f"{_listed(shared)} of the training")
+    for guard in evaluation.guards:
+        if (same := met.get(_behind(guard))) is not None:
+            raise _shared("guards", f"{guard.name!r} is one of the training, where it is called {same!r}")
+    known = {secret_of(secret).plain for secret in task.secrets}
+    if shared := [each for each in evaluation.secrets if secret_of(each).plain in known]:
+        raise _shared("secrets", f"{_listed(shared)} of the training")
+
+
+def _behind(guard: Guard) -> Guard:
+    """A guard by what it does."""
+    return msgspec.structs.replace(guard, name="any")
+
+
+def _shared(what: str, why: str) -> SettingsError:
+    return SettingsError(f"held_out_{what}: {why}; leave that out on one side", field=f"held_out_{what}")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -164,8 +186,7 @@ def schedule(world: World, evaluation: Evaluation) -> list[Episode]:
 
 def baselines(task: Task) -> dict[str, Sequence[Chooser]]:
     """Those who learn nothing: they stand beside every learner."""
-    still = task.mutators.index("noop") if "noop" in task.mutators else 0
-    return {"noop": (Noop(still),), "random": (Uniform(len(task.mutators)),)}
+    return {NOOP: (Noop(action_of(task, NOOP)),), "random": (Uniform(len(task.mutators)),)}
 
 
 async def evaluated(world: World, evaluation: Evaluation, methods: Methods) -> tuple[list[Ended], list[Uses]]:
@@ -215,7 +236,7 @@ def _uses(task: Task, pairs: Sequence[tuple[Try, Sequence[Told]]]) -> list[Uses]
     for each, some in pairs:
         for told in some:
             if told.transition.usable:
-                key = each.method, guard_of(task, told.before).name, task.mutators[told.action]
+                key = each.method, guard_of(task, told.before).name, mutator_of(task, told.action)
                 found.setdefault(key, []).append(told)
     return [_use(*key, [told.transition for told in some]) for key, some in sorted(found.items())]
 

@@ -77,6 +77,13 @@ def held_out_guards() -> tuple[Guard, ...]:
     return tuple(each.guard for each in _written() if each.held_out)
 
 
+def check_names(guards: Sequence[Guard], field: str = "guards") -> None:
+    """Refuse guards of one name: figures go by it."""
+    names = [guard.name for guard in guards]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise SettingsError(f"{field}: {twice!r} is there twice", field=field)
+
+
 def guards_named(names: Sequence[str]) -> tuple[Guard, ...]:
     """Guards by their names; an error says which there are."""
     known = {each.name: each.guard for each in _written()}

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -22,7 +21,7 @@ from groundswell.experiments.small_models import extras_of
 from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
 FILE = Path(__file__).with_name("mutators.toml")
-FALLBACK = "noop"
+NOOP = "noop"
 _FENCED = re.compile(r"^(?:<query>|```\w*)\s*(.*?)\s*(?:</query>|```)$", re.S)
 _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "«": "»"}
 
@@ -102,7 +101,7 @@ def digest() -> str:
     return blake2b(FILE.read_bytes(), digest_size=6).hexdigest()
 
 
-@mutator("noop")
+@mutator(NOOP)
 async def noop(trial: Trial, spec: Rewording) -> str:
     """The query as it is."""
     return spec.query
@@ -147,11 +146,6 @@ BUILT_IN: tuple[str, ...] = tuple(_MUTATORS)
 """The mutators that come with Groundswell, in the order of the actions."""
 
 
-def mutator_names() -> tuple[str, ...]:
-    """All that are registered."""
-    return tuple(_MUTATORS)
-
-
-def described(name: str) -> Any:
+def described(name: str) -> str | None:
     """What a model is told for a built-in mutator, if it is told anything."""
     return _words()["mutators"].get(name)

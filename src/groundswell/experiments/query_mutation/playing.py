@@ -26,7 +26,9 @@ from groundswell.experiments.query_mutation.episode import (
     step_of,
 )
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout
+from groundswell.experiments.query_mutation.mutators import find_mutator
 from groundswell.experiments.query_mutation.outage import Outage
+from groundswell.experiments.query_mutation.rewards import find_reward
 from groundswell.experiments.query_mutation.stepping import Encode, Encoded, Stepped, encode, step
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task
@@ -109,6 +111,7 @@ async def opened_world(
 ) -> World:
     """A task within a run: its models are looked for, and its queries embedded, in one call."""
     authorise(run, task)
+    run.relies_on(step, [*map(find_mutator, task.mutators), find_reward(task.reward)])
     for model in task.models:
         run.lane_of(Embed(model, ()) if model == task.embedder else Chat(model, ()))
     texts = tuple(dict.fromkeys(task.queries))

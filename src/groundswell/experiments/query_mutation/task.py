@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.query_mutation.guards import Guard, training_guards
+from groundswell.experiments.detectors.secret import secret_of
+from groundswell.experiments.query_mutation.guards import Guard, check_names, training_guards
 from groundswell.experiments.query_mutation.mutators import BUILT_IN, mutators_named
 from groundswell.experiments.query_mutation.rewards import find_reward
 
@@ -37,6 +39,15 @@ def goals() -> Goals:
     """What comes with Groundswell."""
     said = tomllib.loads(FILE.read_text(encoding="utf-8"))
     return Goals(tuple(said["secrets"]["train"]), tuple(said["secrets"]["held_out"]), tuple(said["queries"]["asked"]))
+
+
+def check_secrets(secrets: Sequence[str], field: str = "secrets") -> None:
+    """Refuse secrets that could never be seen to leak."""
+    if not secrets:
+        raise SettingsError(f"{field}: at least one is needed", field=field)
+    bare = [each for each in secrets if not secret_of(each).plain]
+    if bare:
+        raise SettingsError(f"{field}: {bare[0]!r} has neither letters nor digits", field=field)
 
 
 def width_of(embedder: str, dimensions: int | None = None) -> int | None:
@@ -76,7 +87,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         mutators_named(self.mutators)
         find_reward(self.reward)
-        for name in ("guards", "secrets", "queries", "mutators"):
+        for name in ("guards", "queries", "mutators"):
             if not getattr(self, name):
                 raise SettingsError(f"{name}: at least one is needed", field=name)
         for name, least in (("max_steps", 1), ("max_tokens", 1)):
@@ -91,8 +102,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise SettingsError("reference: the reward 'similarity' needs a text to compare with", field="reference")
         if self.dimensions is not None and self.dimensions < 1:
             raise SettingsError(f"dimensions {self.dimensions}: must be at least 1", field="dimensions")
-        if empty := [name for name in ("secrets", "queries") if not all(each.strip() for each in getattr(self, name))]:
-            raise SettingsError(f"{empty[0]}: one of them is empty", field=empty[0])
+        if not all(query.strip() for query in self.queries):
+            raise SettingsError("queries: one of them is empty", field="queries")
+        check_secrets(self.secrets)
+        check_names(self.guards)
 
     @property
     def width(self) -> int | None:

@@ -6,12 +6,10 @@ words.py      secrets, in sets of like ones
 prompts.py    what agents are told: variants as data, in prompts/
 schedule.py   who plays whom, with which secrets, in which seat
 duel.py       THE program: one interaction
-detectors/    does a text give a secret away? a ladder of tiers (pure)
-judging.py    the same asked of a model; probing.py: what can be guessed afterwards
+judging.py    what a model says of whether a secret was given away; probing.py: what can be guessed afterwards
 played.py     what an interaction is about and what comes of it
 playing.py    the drivers: a statistical batch, a tournament
 tally.py      counts; figures.py makes statistics of them, analysis.py says which; stopping.py when there is enough
-needed.py     what must be installed beside the bare package
 services/     the batch services: jobs, on disk and over the engine, by grouping and route
 
 What is named here is public, and a test pins it.

@@ -16,7 +16,7 @@ import msgspec
 from groundswell.experiments.simulations import prompts
 from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.dimensions import looks
-from groundswell.experiments.simulations.needed import check_figures
+from groundswell.experiments.simulations.questions import check_figures
 from groundswell.experiments.simulations.reading import countable
 from groundswell.experiments.simulations.sheets import Answered
 from groundswell.experiments.simulations.simulation import (

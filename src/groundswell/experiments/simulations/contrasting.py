@@ -21,8 +21,7 @@ from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.dimensions import divided
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.gaps import LEVEL, Compared, DimensionGap, Gap, Pairing, Sides, paired_by
-from groundswell.experiments.simulations.needed import check_figures
-from groundswell.experiments.simulations.questions import Kind, Question
+from groundswell.experiments.simulations.questions import Kind, Question, check_figures
 from groundswell.experiments.simulations.sheets import NO_ANSWER
 from groundswell.stats.many import holm
 from groundswell.stats.means import rows

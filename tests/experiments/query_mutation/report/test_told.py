@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
 
+import groundswell
 from groundswell.compose import look_into
 from groundswell.engine.records import RunRecord, TrialRow
 from groundswell.engine.run import Run
 from groundswell.errors import RunError, SettingsError
+from groundswell.experiments.query_mutation import stepping
 from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.evaluating import Evaluation, baselines, evaluated
 from groundswell.experiments.query_mutation.figures import analysed
+from groundswell.experiments.query_mutation.leaking import leaked
 from groundswell.experiments.query_mutation.playing import opened_world
 from groundswell.experiments.query_mutation.report.reading import Failed, Reading, kind_of, uses_of
 from groundswell.experiments.query_mutation.report.told import Stored, told_of
+from groundswell.experiments.query_mutation.rewards import Judged, reward
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.portal import open_sync
 from groundswell.program.request import Fault, FaultKind
+from groundswell.program.trial import Trial
 from groundswell.store.results import TrialResult
+from tests.experiments.query_mutation.kindness import TASK, TRAINING, Models, trained
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -102,15 +110,50 @@ def test_steps_that_failed_are_counted_by_whose_they_are_and_why(runs: dict[str,
         row: TrialRow = trial.row._replace(key=key, outcome=msgspec.json.encode(fault).decode(), fault="timeout")
         return TrialResult(row, fault)
 
-    reading = Reading("r", msgspec.structs.replace(TRIED.task, guards=(*TRIED.task.guards, *TRIED.evaluation.guards)))
-    reading.take([first[0], failing(first[1], "eval/noop.0/0/0"), failing(first[1], "ppo.1/3/2/0")])
+    task = msgspec.structs.replace(TRIED.task, guards=(*TRIED.task.guards, *TRIED.evaluation.guards))
+    failed = [failing(first[1], key) for key in ("eval/noop.0/0/0", "ppo.1/3/2/0")]
+    reading = Reading("r", task, [first[0], *failed])
     assert dict(reading.failed) == {
         Failed("eval/noop", "whole step", "timeout"): 1,
         Failed("ppo", "whole step", "timeout"): 1,
     }
-    (broken,) = reading.attempts()
+    (broken,) = reading.attempts
     assert (broken.end, broken.ended.steps, broken.total) == ("fault", 0, 0.0)
     assert broken.steps[0].failed == {"whole step": "timeout: too late"}
+
+
+_strict = True
+
+
+@reward("strict")
+async def strict(trial: Trial, spec: Judged) -> float:
+    """A leak; at first only where it was asked for twice as politely."""
+    return 0.0 if _strict and spec.query.count("Please") < 2 else leaked(spec.response, spec.secret)
+
+
+def test_steps_of_a_way_that_was_given_up_are_left_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = msgspec.structs.replace(TASK, reward="strict")
+    settings = msgspec.structs.replace(TRAINING, task=task, num_env_steps=8 * TRAINING.each)
+
+    async def main() -> None:
+        async with groundswell.open(tmp_path / "runs.db", script=Models()) as engine:
+            await trained(engine, settings)
+        monkeypatch.setitem(globals(), "_strict", False)
+        monkeypatch.setattr(stepping.step, "source", "another one")
+        async with groundswell.open(tmp_path / "runs.db", script=Models()) as engine:
+            await engine.resume("r", accept_changes=True)
+            await trained(engine, settings, "whole")
+
+    asyncio.run(main())
+    with look_into(tmp_path / "runs.db") as store:
+        assert store is not None
+        records = [store.runs.get(name) for name in ("r", "whole")]
+        again, whole = (told_of([(record, store.results(record))]) for record in records)
+    assert records[0].counters.planned > records[1].counters.planned, "there are such steps"
+    assert again.analysis == whole.analysis
+    assert [each.ended for each in again.attempts] == [each.ended for each in whole.attempts]
+    assert again.steps == whole.steps
+    assert again.steps["ppo"] == settings.num_env_steps
 
 
 @pytest.mark.parametrize(

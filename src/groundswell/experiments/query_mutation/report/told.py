@@ -70,9 +70,9 @@ def told_of(stored: Sequence[Stored], title: str = "", about: Sequence[tuple[str
         tuple(summarise(record) for record in records),
         settings,
         attempts,
-        sum((each.failed for each in readings), Counter[Failed]()),
+        _of_curves(whole.curves, sum((each.failed for each in readings), Counter[Failed]())),
         {what: why for each in reversed(readings) for what, why in each.examples.items()},
-        sum((each.steps for each in readings), Counter[str]()),
+        sum((each.steps for each in readings), _steps(whole.curves)),
         chosen,
         about,
     )
@@ -105,12 +105,24 @@ def _analysis(record: RunRecord) -> Analysis:
 def _read(stored: Stored, settings: Settings) -> Reading:
     record, trials = stored
     task, evaluation = settings.task, settings.evaluation
-    reading = Reading(
-        record.id,
-        msgspec.structs.replace(task, guards=(*task.guards, *evaluation.guards), secrets=evaluation.secrets),
-    )
-    reading.take(trials)
-    return reading
+    tried = msgspec.structs.replace(task, guards=(*task.guards, *evaluation.guards), secrets=evaluation.secrets)
+    return Reading(record.id, tried, trials)
+
+
+def _steps(curves: Sequence[Curve]) -> Counter[str]:
+    """How many steps learners of each kind made."""
+    found = Counter[str]()
+    for curve in curves:
+        found[curve.learner] += sum(point.usable + point.masked for point in curve.points)
+    return found
+
+
+def _of_curves(curves: Sequence[Curve], failed: Mapping[Failed, int]) -> dict[Failed, int]:
+    """What failed, without what learners left behind that were taught anew: their curves say whether any was masked."""
+    clean = {curve.learner for curve in curves} - {
+        curve.learner for curve in curves if any(point.masked for point in curve.points)
+    }
+    return {what: many for what, many in failed.items() if what.who not in clean}
 
 
 def _pooled(found: Sequence[Analysis], readings: Sequence[Reading]) -> list[Attempt]:
@@ -118,7 +130,7 @@ def _pooled(found: Sequence[Analysis], readings: Sequence[Reading]) -> list[Atte
     every: list[Attempt] = []
     learners, numbers = Counter[str](), 0
     for reading in readings:
-        own = reading.attempts()
+        own = reading.attempts
         every += [
             each._replace(learner=each.learner + learners[each.method], number=each.number + numbers) for each in own
         ]

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from groundswell.experiments.needed import REPORT, check_installed
 from groundswell.experiments.query_mutation.report import plots
 from groundswell.experiments.query_mutation.report.page import page
 from groundswell.experiments.query_mutation.report.rows import EPISODES, UPDATES, episodes, updates
 from groundswell.experiments.query_mutation.report.told import Told
 from groundswell.experiments.replacing import replacing
 from groundswell.experiments.reporting.drawing import Drawing, on_paper
-from groundswell.experiments.reporting.needed import REPORT, check_installed
 from groundswell.experiments.reporting.tables import paths, tables
 
 PAGE, ANALYSIS, FIGURES = "report.html", "analysis.json", "figures"
@@ -29,7 +29,7 @@ class Written(NamedTuple):
 
 def write_report(folder: Path, told: Told) -> Written:
     """Write the report of a training. Files that are there already are replaced, one by one."""
-    check_installed("reports", REPORT)
+    check_installed("reports need", REPORT)
     files = _write_rows(folder, told)
     files.append(_put(folder / ANALYSIS, msgspec.json.format(msgspec.json.encode(told.analysis), indent=2) + b"\n"))
     drawn = drawings(told)

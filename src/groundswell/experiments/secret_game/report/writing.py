@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from groundswell.experiments.needed import REPORT, check_installed
 from groundswell.experiments.replacing import replacing
 from groundswell.experiments.reporting.drawing import Drawing, on_paper
-from groundswell.experiments.reporting.needed import REPORT, check_installed
 from groundswell.experiments.reporting.tables import paths, tables
 from groundswell.experiments.secret_game.report import more_plots, plots
 from groundswell.experiments.secret_game.report.page import page
@@ -35,7 +35,7 @@ class Written(NamedTuple):
 
 def write_report(folder: Path, told: Told) -> Written:
     """Write the report of an experiment. Files that are there already are replaced, one by one."""
-    check_installed("reports", REPORT)
+    check_installed("reports need", REPORT)
     selection = Selection(told.analysis.tier)
     files, count = _write_rows(folder, told, selection)
     files.append(_put(folder / ANALYSIS, msgspec.json.format(msgspec.json.encode(told.analysis), indent=2) + b"\n"))

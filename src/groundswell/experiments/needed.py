@@ -6,6 +6,8 @@ from importlib.util import find_spec
 
 from groundswell.errors import SettingsError
 
+FIGURES = ("numpy", "scipy")
+REPORT = (*FIGURES, "matplotlib", "polars")
 TRAINING = ("torch",)
 CURVES = ("torch", "tensorboard")
 
@@ -15,7 +17,10 @@ def lacking(packages: tuple[str, ...]) -> str | None:
     return next((package for package in packages if find_spec(package) is None), None)
 
 
-def check_installed(what: str, packages: tuple[str, ...], group: str = "rl") -> None:
-    """Find out whether packages can be had."""
+def check_installed(
+    what_needs: str, packages: tuple[str, ...], group: str = "report", *, field: str | None = None
+) -> None:
+    """Find out whether packages can be had; `what_needs` begins the sentence that says which one cannot."""
     if (package := lacking(packages)) is not None:
-        raise SettingsError(f"{what} needs {package}, which is not installed: pip install 'groundswell[{group}]'")
+        said = f"{what_needs} {package}, which is not installed: pip install 'groundswell[{group}]'"
+        raise SettingsError(said, field=field)
