@@ -76,6 +76,12 @@ def test_what_cannot_be_read_has_failed(part: str, changed: dict[str, Any]) -> N
     assert list(stepped(**changed).failed) == [part]
 
 
+@pytest.mark.parametrize("numbers", [[1.0, float("nan")], [float("inf"), 0.0], []], ids=str)
+def test_an_embedding_that_would_spoil_what_is_learnt_has_failed(numbers: list[float]) -> None:
+    done = stepped(vectors=Embedding.of([numbers]))
+    assert (list(done.failed), done.embedding) == (["embedding"], b"")
+
+
 def test_a_mutator_of_ones_own_that_makes_nothing_has_failed() -> None:
     done = stepped(mutator="tests.experiments.query_mutation.own_mutators:silence")
     assert (done.query, list(done.failed)) == ("Say it.", ["mutation"])
