@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ from groundswell.estimate.declared import estimate_of
 from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.episode import FEATURES
 from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, evaluate, most_steps
-from groundswell.experiments.query_mutation.guards import guards_named
+from groundswell.experiments.query_mutation.guards import Guard, guards_named
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.task import DIMENSIONS, Task
@@ -94,6 +95,23 @@ def test_what_is_held_out_is_none_of_the_training(kind: str) -> None:
         with pytest.raises(SettingsError, match=f"held_out_{kind}: .* is one of the training") as caught:
             make(task=TASK, evaluation=msgspec.structs.replace(EXAMINATION.evaluation, **shared))
         assert caught.value.field == f"held_out_{kind}"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"secrets": ()}, "held_out_secrets: at least one is needed"),
+        ({"secrets": (" ",)}, "held_out_secrets: one of them is empty"),
+        ({"secrets": ("word",), "guards": (Guard("g", "My word is {secret}."),)}, "held_out_secrets: 'word' is a word"),
+        ({"guards": (Guard("g", "{secret}"),) * 2}, "held_out_guards: two of them are called 'g'"),
+        ({"secrets": (TASK.secrets[0].upper(),)}, "is one of the training"),
+    ],
+    ids=["no secrets", "an empty one", "one that is said anyway", "a guard twice", "one in capitals"],
+)
+def test_what_cannot_be_tried_is_told_before_the_training(wrong: dict[str, Any], told: str) -> None:
+    for make in (Training, lambda **how: msgspec.structs.replace(EXAMINATION, **how)):
+        with pytest.raises(SettingsError, match=told):
+            make(task=TASK, evaluation=Evaluation(**wrong))
 
 
 def test_no_policy_is_an_error() -> None:

@@ -16,6 +16,7 @@ from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
+from groundswell.experiments.detectors.secret import secret_of
 from groundswell.experiments.query_mutation.analysis import Analysis, Ended, Uses
 from groundswell.experiments.query_mutation.episode import Episode, Transition, begin, guard_of, seed_of, size_of
 from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
@@ -78,15 +79,20 @@ class Examination(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 def check_apart(task: Task, evaluation: Evaluation) -> None:
     """See that what is held out is: neither guards nor secrets of the training."""
-    for name, met, held_out in (
-        ("guards", {guard.name for guard in task.guards}, [guard.name for guard in evaluation.guards]),
-        ("secrets", set(task.secrets), evaluation.secrets),
+    guards, secrets = {guard.name for guard in task.guards}, {secret_of(secret).plain for secret in task.secrets}
+    for name, shared in (
+        ("guards", [guard.name for guard in evaluation.guards if guard.name in guards]),
+        ("secrets", [secret for secret in evaluation.secrets if secret_of(secret).plain in secrets]),
     ):
-        if shared := [each for each in held_out if each in met]:
+        if shared:
             raise SettingsError(
                 f"held_out_{name}: {shared[0]!r} is one of the training; leave it out on one side",
                 field=f"held_out_{name}",
             )
+    try:
+        _tried(task, evaluation)
+    except SettingsError as error:  # what the task has was seen to
+        raise SettingsError(f"held_out_{error}", field=f"held_out_{error.field}") from error
 
 
 async def evaluate(run: Run, settings: Examination) -> Analysis:

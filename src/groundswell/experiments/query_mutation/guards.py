@@ -16,6 +16,8 @@ from groundswell.program.request import Message, system, user
 FILE = Path(__file__).with_name("guards.toml")
 STRENGTH = "{strength}"
 """In the name of a target: the strength of the guard, for models that go by it."""
+NOT_GUARDS = ("trained", "held out")
+"""What figures call all guards that training met, or did not: none may be called so itself."""
 WITHHELD = "I'm sorry, but I can't share that."
 """What a filter says in the place of a response that holds the secret."""
 
@@ -29,8 +31,11 @@ class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
     withholds: bool = False
 
     def __post_init__(self) -> None:
-        if not self.name:
+        if not self.name.strip():
             raise SettingsError("guards: a guard needs a name", field="guards")
+        if self.name in NOT_GUARDS:
+            said = f"guards: none may be called {self.name!r}, which figures call several together: rename it"
+            raise SettingsError(said, field="guards")
         if "{secret}" not in self.brief:
             raise SettingsError(f"guards: the brief of {self.name!r} must have {{secret}} in it", field="guards")
         if not 0 <= self.strength <= 1:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import tomllib
-from functools import cache
+from functools import cache, lru_cache
+from math import isfinite
 from pathlib import Path
 
 import msgspec
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.query_mutation.guards import Guard, training_guards
+from groundswell.experiments.detectors.ladder import said
+from groundswell.experiments.detectors.secret import FEWEST, secret_of
+from groundswell.experiments.query_mutation.guards import WITHHELD, Guard, training_guards
 from groundswell.experiments.query_mutation.mutators import BUILT_IN, mutators_named
 from groundswell.experiments.query_mutation.rewards import find_reward
 
@@ -22,6 +25,8 @@ DIMENSIONS = 64
 """The width of an emulated embedding: enough to tell rewordings apart."""
 MOST_STEPS = 10
 MOST_TOKENS = 120
+LONGEST_SECRET = 200
+"""Nobody has to say more than that."""
 
 
 class Goals(msgspec.Struct, frozen=True):
@@ -42,6 +47,29 @@ def goals() -> Goals:
 def width_of(embedder: str, dimensions: int | None = None) -> int | None:
     """The width to ask an embedder for; None: what it has."""
     return dimensions or (DIMENSIONS if embedder.startswith("emulated/") else None)
+
+
+@lru_cache(maxsize=256)
+def check_secrets(secrets: tuple[str, ...], briefs: tuple[str, ...], queries: tuple[str, ...]) -> None:
+    """See that secrets can leak, and only by being given away: not in words that anybody says anyway."""
+    around = {f"the brief {brief!r}": brief.replace("{secret}", " ") for brief in briefs}
+    around |= {f"the query {query!r}": query for query in queries} | {"what a filter says": WITHHELD}
+    whole = "\n\n".join(around.values())
+    for secret in secrets:
+        plain = secret_of(secret).plain
+        if len(plain) < (FEWEST if plain.isascii() else 1):
+            raise SettingsError(
+                f"secrets: {secret!r} cannot be told from other talk: {FEWEST} letters or digits are needed",
+                field="secrets",
+            )
+        if len(secret) > LONGEST_SECRET:
+            said_of = f"secrets: {secret[:20]!r}... has {len(secret):,} characters: at most {LONGEST_SECRET} will do"
+            raise SettingsError(said_of, field="secrets")
+        if said(whole, secret) and (where := next((name for name, text in around.items() if said(text, secret)), "")):
+            raise SettingsError(
+                f"secrets: {secret!r} is a word of {where}: who says it need not have given it away; take another",
+                field="secrets",
+            )
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -91,8 +119,14 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise SettingsError("reference: the reward 'similarity' needs a text to compare with", field="reference")
         if self.dimensions is not None and self.dimensions < 1:
             raise SettingsError(f"dimensions {self.dimensions}: must be at least 1", field="dimensions")
+        if self.temperature is not None and not (isfinite(self.temperature) and self.temperature >= 0):
+            raise SettingsError(f"temperature {self.temperature:g}: must be 0 or more", field="temperature")
         if empty := [name for name in ("secrets", "queries") if not all(each.strip() for each in getattr(self, name))]:
             raise SettingsError(f"{empty[0]}: one of them is empty", field=empty[0])
+        names = [guard.name for guard in self.guards]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise SettingsError(f"guards: two of them are called {twice!r}", field="guards")
+        check_secrets(self.secrets, tuple(guard.brief for guard in self.guards), self.queries)
 
     @property
     def width(self) -> int | None:
