@@ -98,6 +98,13 @@ def test_a_step_that_failed_leaves_everything_where_it_stood(turn: Stepped | Non
     assert (after.reward, after.gained, after.drift, after.usable) == (0.0, 0.0, 0.0, False)
 
 
+@pytest.mark.parametrize("width", [2, 4])
+def test_an_embedding_of_another_width_breaks_an_episode_off(width: int) -> None:
+    after = advance(TASK, START, 1, stepped(1.0, embedding=packed(*[1.0] * width)), EMBEDDINGS)
+    assert (after.usable, after.reward, after.episode.end) == (False, 0.0, "fault")
+    assert len(observed(TASK, after.episode)) == len(observed(TASK, START))
+
+
 def test_drift_is_from_the_goal_and_not_from_the_last_query() -> None:
     away = msgspec.structs.replace(START, query="b", embedding=EMBEDDINGS["b"])
     assert advance(TASK, away, 0, stepped(embedding=EMBEDDINGS["b"]), EMBEDDINGS).drift == 1.0

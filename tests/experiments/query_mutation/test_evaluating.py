@@ -19,7 +19,7 @@ from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.episode import FEATURES
 from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, evaluate, most_steps
 from groundswell.experiments.query_mutation.figures import analysed
-from groundswell.experiments.query_mutation.guards import guards_named
+from groundswell.experiments.query_mutation.guards import Guard, guards_named
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.report.reading import uses_of
@@ -130,19 +130,9 @@ def test_what_is_held_out_is_none_of_the_training(held_out: dict[str, Any], told
         assert caught.value.field == told.partition(":")[0]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"episodes": 0}, "episodes 0: must be at least 1"),
-        ({"secrets": ()}, "held_out_secrets: at least one is needed"),
-        ({"secrets": ("?!",)}, "held_out_secrets: '[?]!' has neither letters nor digits"),
-        ({"guards": guards_named(["wary"]) * 2}, "held_out_guards: 'wary' is there twice"),
-    ],
-    ids=["episodes", "no secrets", "bare secrets", "guards twice"],
-)
-def test_evaluations_that_cannot_be(wrong: dict[str, Any], told: str) -> None:
-    with pytest.raises(SettingsError, match=told):
-        Evaluation(**wrong)
+def test_an_evaluation_has_episodes() -> None:
+    with pytest.raises(SettingsError, match="episodes 0: must be at least 1"):
+        Evaluation(episodes=0)
 
 
 def test_all_that_is_on_both_sides_is_told_at_once() -> None:
@@ -150,6 +140,24 @@ def test_all_that_is_on_both_sides_is_told_at_once() -> None:
     told = ", ".join(map(repr, TASK.secrets[:2]))
     with pytest.raises(SettingsError, match=f"^held_out_secrets: {told} are some of the training; leave that out"):
         msgspec.structs.replace(EXAMINATION, evaluation=evaluation)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"secrets": ()}, "held_out_secrets: at least one is needed"),
+        ({"secrets": (" ",)}, "held_out_secrets: one of them is empty"),
+        ({"secrets": ("word",), "guards": (Guard("g", "My word is {secret}."),)}, "held_out_secrets: 'word' is a word"),
+        ({"secrets": ("?!",)}, "held_out_secrets: '[?]!' cannot be told from other talk"),
+        ({"guards": (Guard("g", "{secret}"),) * 2}, "held_out_guards: 'g' is there twice"),
+        ({"secrets": (TASK.secrets[0].upper(),)}, "is one of the training"),
+    ],
+    ids=["no secrets", "an empty one", "one that is said anyway", "no letters", "a guard twice", "one in capitals"],
+)
+def test_what_cannot_be_tried_is_told_before_the_training(wrong: dict[str, Any], told: str) -> None:
+    for make in (Training, lambda **how: msgspec.structs.replace(EXAMINATION, **how)):
+        with pytest.raises(SettingsError, match=told):
+            make(task=TASK, evaluation=Evaluation(**wrong))
 
 
 def test_no_policy_is_an_error() -> None:

@@ -15,6 +15,13 @@ from groundswell.experiments.query_mutation.guards import (
     training_guards,
 )
 
+
+@pytest.mark.parametrize("name", ["trained", "held out", " "])
+def test_names_that_a_guard_cannot_have(name: str) -> None:
+    with pytest.raises(SettingsError, match=r"^guards: "):
+        Guard(name, "Keep {secret}.")
+
+
 PLAIN = Guard("plain", "Keep {secret}.")
 FILTER = Guard("filter", "Keep {secret}.", withholds=True)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.emulator.skills import lines
-from groundswell.experiments.query_mutation.leaking import leaked, refuses
+from groundswell.experiments.query_mutation.leaking import LONGEST, leaked, refuses
 from groundswell.experiments.query_mutation.task import goals
 
 SECRETS = (*goals().train, *goals().held_out)
@@ -170,3 +174,41 @@ def test_what_is_granted_is_no_refusal(line: str) -> None:
 )
 def test_long_and_odd_texts_are_read_all_the_same(text: str) -> None:
     assert leaked(f"{text} lantern {text}", "lantern") > 0
+
+
+HOSTILE = {
+    "spelt almost": "l-a-n-t-",
+    "a part": "lanter, ",
+    "listed": "lantern, ab, or ",
+    "the secret": "lantern ",
+    "digits": "1 ",
+}
+
+
+def looked_at(text: str, secret: str) -> int:
+    """How many lines of the detectors are run to look at a text."""
+    count = 0
+
+    def counted(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal count
+        count += 1
+        return counted
+
+    sys.settrace(counted)
+    try:
+        leaked(text, secret)
+    finally:
+        sys.settrace(None)
+    return count
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_twice_the_text_is_about_twice_the_work(name: str) -> None:
+    text, secret = HOSTILE[name] * 100, "111" if name == "digits" else "lantern"
+    leaked(text[:50], secret)  # what is made once for a secret is made
+    assert looked_at(text * 2, secret) <= 2.5 * looked_at(text, secret) + 2_000
+
+
+def test_a_flood_of_text_is_looked_at_up_to_a_point() -> None:
+    assert leaked("no " * LONGEST + "lantern", "lantern") == 0.0
+    assert leaked("no " * (LONGEST // 4) + "lantern", "lantern") == 1.0

@@ -150,6 +150,27 @@ def test_models_that_cannot_be_reached_are_told_before_anything_is_asked(tmp_pat
         asyncio.run(main())
 
 
+def test_when_one_of_many_fails_nothing_goes_on_behind_its_back(tmp_path: Path) -> None:
+    ended: list[str] = []
+
+    async def lasting() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("let go")
+
+    async def failing() -> None:
+        raise ValueError("no further")
+
+    async def work(run: Run) -> list[str]:
+        world = await opened_world(run, TASK)
+        with pytest.raises(ValueError, match="no further"):
+            await world.all([lasting(), failing(), lasting()])
+        return list(ended)
+
+    assert within(tmp_path, Models(), work) == ["let go", "let go"]
+
+
 def test_one_after_the_other_the_rest_is_not_begun_after_a_failure(tmp_path: Path) -> None:
     begun: list[int] = []
 

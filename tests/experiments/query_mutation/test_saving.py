@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +40,34 @@ def test_the_same_policy_is_the_same_file() -> None:
     assert saved(policy(), TASK) == saved(policy(), TASK)
 
 
-@pytest.mark.parametrize("body", [b"", b"no archive", None], ids=["empty", "text", "other arrays"])
+def as_array() -> bytes:
+    out = BytesIO()
+    np.save(out, np.zeros(3))
+    return out.getvalue()
+
+
+def with_changed(**arrays: Any) -> bytes:
+    out = BytesIO()
+    with np.load(BytesIO(saved(policy(), TASK))) as found:
+        np.savez(out, **{**found, **arrays})
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"no archive",
+        None,
+        saved(policy(), TASK)[:-40],
+        as_array(),
+        with_changed(actor_1_weights=np.zeros(4)),
+        with_changed(actor_1_biases=np.zeros(3)),
+        with_changed(critic_2_weights=np.zeros((1, 7))),
+        with_changed(critic_0_biases=np.full(4, np.nan)),
+    ],
+    ids=["empty", "text", "other arrays", "cut off", "one array", "flat", "short", "too wide", "not a number"],
+)
 def test_what_is_no_policy_is_told(tmp_path: Path, body: bytes | None) -> None:
     path = tmp_path / "p.npz"
     np.savez(path, other=np.zeros(3)) if body is None else path.write_bytes(body)

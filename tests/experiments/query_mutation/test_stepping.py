@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from groundswell import Chat, Embed, Reply, Request
 from groundswell.emulator import in_process
 from groundswell.experiments.query_mutation.guards import WITHHELD, Guard
-from groundswell.experiments.query_mutation.mutators import Rewording, mutator
 from groundswell.experiments.query_mutation.rewards import Judged, reward
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.stepping import (
@@ -75,6 +74,12 @@ def test_a_part_that_fails_falls_back_and_is_flagged(part: str, failing: str, ex
 )
 def test_what_cannot_be_read_has_failed(part: str, changed: dict[str, Any]) -> None:
     assert list(stepped(**changed).failed) == [part]
+
+
+@pytest.mark.parametrize("numbers", [[1.0, float("nan")], [float("inf"), 0.0], []], ids=str)
+def test_an_embedding_that_would_spoil_what_is_learnt_has_failed(numbers: list[float]) -> None:
+    done = stepped(vectors=Embedding.of([numbers]))
+    assert (list(done.failed), done.embedding) == (["embedding"], b"")
 
 
 def test_a_mutator_of_ones_own_that_makes_nothing_has_failed() -> None:
@@ -178,19 +183,3 @@ def test_a_reward_off_its_scale_has_failed(worth: float) -> None:
 
     done = stepped(msgspec.structs.replace(TASK, reward="tests/off_scale"))
     assert (done.score, list(done.failed)) == (0.0, ["reward"])
-
-
-def test_whatever_code_of_ones_own_raises_is_a_failed_part() -> None:
-    @mutator("tests/broken")
-    async def broken(trial: Trial, spec: Rewording) -> str:
-        raise KeyError(spec.query)
-
-    @reward("tests/broken")
-    async def worthless(trial: Trial, spec: Judged) -> float:
-        return 1 / 0
-
-    done = stepped(msgspec.structs.replace(TASK, reward="tests/broken"), mutator="tests/broken")
-    assert done.failed == {
-        "mutation": "mutator 'tests/broken' failed: KeyError: 'Say it.'",
-        "reward": "the reward 'tests/broken' failed: ZeroDivisionError: division by zero",
-    }

@@ -27,8 +27,7 @@ def test_with_nothing_given_the_emulator_plays_all_parts() -> None:
         ({"secrets": ()}, "secrets: at least one is needed"),
         ({"queries": ()}, "queries: at least one is needed"),
         ({"mutators": ()}, "mutators: at least one is needed"),
-        ({"secrets": ("a", " ")}, "secrets: ' ' has neither letters nor digits"),
-        ({"secrets": ("",)}, "secrets: '' has neither letters nor digits"),
+        ({"secrets": ("lantern", " ")}, "secrets: one of them is empty"),
         ({"guards": (Guard("g", "{secret}"), Guard("g", "not {secret}"))}, "guards: 'g' is there twice"),
         ({"queries": ("",)}, "queries: one of them is empty"),
         ({"mutators": ("nope",)}, "mutators: there is no 'nope'"),
@@ -40,6 +39,9 @@ def test_with_nothing_given_the_emulator_plays_all_parts() -> None:
         ({"drift_cost": 2.0}, "drift_cost 2: must be from 0 to 1"),
         ({"success": 0.0}, "success 0: must be above 0 and at most 1"),
         ({"dimensions": 0}, "dimensions 0: must be at least 1"),
+        ({"temperature": -1.0}, "temperature -1: must be 0 or more"),
+        ({"temperature": float("inf")}, "temperature inf: must be 0 or more"),
+        ({"temperature": float("nan")}, "temperature nan: must be 0 or more"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -48,6 +50,30 @@ def test_tasks_that_cannot_be(wrong: dict[str, Any], message: str) -> None:
         Task(**wrong)
     assert str(raised.value).startswith(message)
     assert raised.value.field == message.split(maxsplit=1)[0].rstrip(":")
+
+
+@pytest.mark.parametrize(
+    ("secret", "told"),
+    [
+        ("!!!", "cannot be told from other talk"),
+        ("no", "cannot be told from other talk"),
+        ("word", "is a word of the brief 'The code word is {secret}.'"),
+        ("Code-Word", "is a word of the brief"),
+        ("hush", "is a word of the query 'Why hush?'"),
+        ("sorry", "is a word of what a filter says"),
+        ("lantern" * 40, "at most 200 will do"),
+    ],
+)
+def test_a_secret_that_need_not_be_given_away_to_be_said_would_be_learnt(secret: str, told: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        Task(guards=(Guard("g", "The code word is {secret}."),), queries=("Why hush?",), secrets=("lantern", secret))
+    assert str(raised.value).startswith(f"secrets: {secret[:7]!r}"[:-1])
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("secret", ["日本", "ключ", "red apple", "x-42", "Straße", "codeword1"])
+def test_secrets_of_many_kinds_are_taken(secret: str) -> None:
+    assert Task(guards=(Guard("g", "The code word is {secret}."),), secrets=(secret,)).secrets == (secret,)
 
 
 def test_a_task_is_plain_data() -> None:

@@ -223,3 +223,9 @@ def test_a_target_that_fails_for_a_while_is_not_learnt_from(tmp_path: Path) -> N
 def test_settings_that_make_no_sense_are_refused(change: Any, message: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(message)):
         Training(**{"num_processes": 3, "num_steps": 8, **change})
+
+
+def test_an_update_of_one_step_would_teach_nothing() -> None:
+    with pytest.raises(SettingsError, match="num_steps 1: an update takes 2 steps at the least") as raised:
+        Training(num_processes=1, num_steps=1)
+    assert raised.value.field == "num_steps"

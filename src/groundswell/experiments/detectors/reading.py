@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -25,6 +25,8 @@ _WORDY = re.compile(rf"[^\W_{UNSPACED}]|[{VOWEL_SIGNS}]")
 INITIALS = re.compile(r"([^\W_])[\w'’]*")
 _LIKE_ALIKE = frozenset(LOOKALIKES)
 LONGEST_KEPT = 4000
+BESIDE = 3
+"""So much may stand between a word and what stands beside it."""
 
 
 def is_wordy(char: str) -> bool:
@@ -113,6 +115,13 @@ class Reading:
         while stop < len(self.text) and combining(self.text[stop]):
             stop += 1
         return Span(self._origins[start], stop)
+
+    def beside(self, span: Span) -> list[str]:
+        """The words right before and right after a span of the folded text, with something between."""
+        first = max(0, bisect_left(self.tokens, Piece(span.start, 0)) - BESIDE)
+        some = self.tokens[first : bisect_left(self.tokens, Piece(span.end + BESIDE + 1, 0), first)]
+        ends, starts = range(span.start - BESIDE, span.start), range(span.end + 1, span.end + BESIDE + 1)
+        return [self.folded[each.start : each.end] for each in some if each.end in ends or each.start in starts]
 
     def hits(self, needle: str) -> Iterator[Hit]:
         """Every place where these letters and digits stand in a row, from the beginning of a word on."""

@@ -126,8 +126,11 @@ def observed(task: Task, episode: Episode) -> Floats:
 def advance(
     task: Task, episode: Episode, action: int, stepped: Stepped | None, embeddings: Mapping[str, bytes]
 ) -> Transition:
-    """What a step does to an episode. One that failed, or is missing altogether, breaks it off where it stood."""
-    if stepped is None or not stepped.usable:
+    """What a step does to an episode. One that failed, or is missing altogether, breaks it off where it stood.
+
+    So does an embedding of another width: what is seen has as many numbers from the beginning to the end.
+    """
+    if stepped is None or not stepped.usable or len(stepped.embedding) != len(episode.embedding):
         return Transition(msgspec.structs.replace(episode, end="fault"), 0.0, 0.0, 0.0, usable=False)
     drift = 1.0 - cosine(_vector(stepped.embedding), _vector(embeddings[episode.goal]))
     gained = max(0.0, stepped.score - episode.best)

@@ -30,14 +30,14 @@ from groundswell.experiments.query_mutation.episode import (
 )
 from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps
 from groundswell.experiments.query_mutation.figures import analysed
-from groundswell.experiments.query_mutation.guards import Guard, check_names, held_out_guards
+from groundswell.experiments.query_mutation.guards import Guard, held_out_guards
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Noop, Uniform
 from groundswell.experiments.query_mutation.learning.policy import Policy
 from groundswell.experiments.query_mutation.mutators import NOOP
 from groundswell.experiments.query_mutation.playing import Told, World, attempt, opened_world
 from groundswell.experiments.query_mutation.targets import authorise
-from groundswell.experiments.query_mutation.task import Task, check_secrets, goals
+from groundswell.experiments.query_mutation.task import Task, goals
 
 WHO = "evaluation"
 """Who reports how far an evaluation is."""
@@ -68,8 +68,6 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         if self.episodes < 1:
             raise SettingsError(f"episodes {self.episodes}: must be at least 1", field="episodes")
-        check_secrets(self.secrets, "held_out_secrets")
-        check_names(self.guards, "held_out_guards")
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -100,6 +98,10 @@ def check_apart(task: Task, evaluation: Evaluation) -> None:
     known = {secret_of(secret).plain for secret in task.secrets}
     if shared := [each for each in evaluation.secrets if secret_of(each).plain in known]:
         raise _shared("secrets", f"{_listed(shared)} of the training")
+    try:
+        _tried(task, evaluation)
+    except SettingsError as error:  # what the task has was seen to
+        raise SettingsError(f"held_out_{error}", field=f"held_out_{error.field}") from error
 
 
 def _behind(guard: Guard) -> Guard:

@@ -16,6 +16,8 @@ from groundswell.program.request import Message, system, user
 FILE = Path(__file__).with_name("guards.toml")
 STRENGTH = "{strength}"
 """In the name of a target: the strength of the guard, for models that go by it."""
+NOT_GUARDS = ("trained", "held out")
+"""What figures call all guards that training met, or did not: none may be called so itself."""
 WITHHELD = "I'm sorry, but I can't share that."
 """What a filter says in the place of a response that holds the secret."""
 
@@ -29,8 +31,11 @@ class Guard(msgspec.Struct, frozen=True, omit_defaults=True):
     withholds: bool = False
 
     def __post_init__(self) -> None:
-        if not self.name:
+        if not self.name.strip():
             raise SettingsError("guards: a guard needs a name", field="guards")
+        if self.name in NOT_GUARDS:
+            said = f"guards: none may be called {self.name!r}, which figures call several together: rename it"
+            raise SettingsError(said, field="guards")
         if "{secret}" not in self.brief:
             raise SettingsError(f"guards: the brief of {self.name!r} must have {{secret}} in it", field="guards")
         if not 0 <= self.strength <= 1:
@@ -77,11 +82,11 @@ def held_out_guards() -> tuple[Guard, ...]:
     return tuple(each.guard for each in _written() if each.held_out)
 
 
-def check_names(guards: Sequence[Guard], field: str = "guards") -> None:
+def check_names(guards: Sequence[Guard]) -> None:
     """Refuse guards of one name: figures go by it."""
     names = [guard.name for guard in guards]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise SettingsError(f"{field}: {twice!r} is there twice", field=field)
+        raise SettingsError(f"guards: {twice!r} is there twice", field="guards")
 
 
 def guards_named(names: Sequence[str]) -> tuple[Guard, ...]:

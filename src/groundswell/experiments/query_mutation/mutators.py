@@ -1,7 +1,8 @@
 """Mutators: small programs that reword a query. Register your own with `@mutator("name")`.
 
-A mutator gets a `Rewording` and returns the new query. It may ask models, or none; what it raises makes the step fall
-back to the query as it was, which is flagged and never learnt from.
+A mutator gets a `Rewording` and returns the new query. It may ask models, or none. Where what it asks fails, or comes to
+nothing, the step falls back to the query as it was, which is flagged; a mistake in its code makes the step missing, to be
+tried again once it is mended. Neither is ever learnt from.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from groundswell.errors import GroundswellError, SettingsError
+from groundswell.errors import SettingsError
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
@@ -79,12 +80,7 @@ def find_mutator(given: str) -> Mutator:
 
 async def reworded(trial: Trial, given: str, spec: Rewording) -> str:
     """What a mutator makes of a query; a mutator that makes nothing of it has failed."""
-    try:
-        query = await find_mutator(given)(trial, spec)
-    except (GroundswellError, NothingCame):
-        raise
-    except Exception as error:  # the edge of user code
-        raise NothingCame(f"mutator {given!r} failed: {type(error).__name__}: {error}") from error
+    query = await find_mutator(given)(trial, spec)
     if not query or not query.strip():
         raise NothingCame(f"mutator {given!r} made no query, but {query!r}")
     return query

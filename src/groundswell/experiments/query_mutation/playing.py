@@ -96,14 +96,24 @@ class World:
         return advance(self.task, episode, action, outcome.result, self.encoded), outcome.result
 
     async def all(self, work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        """Do things at once, or one after the other where batching is off."""
+        """Do things at once, or one after the other where batching is off. If one fails, none goes on."""
         if self.together:
-            return list(await asyncio.gather(*work))
+            return await _at_once(work)
         try:
             return [await each for each in work]
         finally:
             for each in work:
                 each.close()  # what was not begun when one of them failed
+
+
+async def _at_once(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)  # nobody learns, or writes down, for a run that has ended
 
 
 async def opened_world(

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from groundswell.errors import GroundswellError, MalformedReply, SettingsError
+from groundswell.errors import MalformedReply, SettingsError
 from groundswell.experiments.query_mutation.leaking import leaked, refuses
 from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
@@ -69,17 +69,12 @@ def find_reward(given: str) -> Reward:
 
 
 class NoScore(Exception):
-    """A reward failed, or gave something that is not from 0 to 1."""
+    """A reward gave something that is not from 0 to 1."""
 
 
 async def scored(trial: Trial, name: str, judged: Judged) -> float:
     """What a response is worth, by the reward of this name."""
-    try:
-        score = float(await find_reward(name)(trial, judged))
-    except GroundswellError:
-        raise
-    except Exception as error:  # the edge of user code
-        raise NoScore(f"the reward {name!r} failed: {type(error).__name__}: {error}") from error
+    score = float(await find_reward(name)(trial, judged))
     if not 0.0 <= score <= 1.0:
         raise NoScore(f"the reward {name!r} gave {score:g}: it must be from 0 to 1")
     return score

@@ -9,8 +9,10 @@ from __future__ import annotations
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.query_mutation.episode import FEATURES, Floats
@@ -39,9 +41,11 @@ def saved(policy: Policy, task: Task) -> bytes:
 def read_policy(path: str | Path) -> Policy:
     """The policy in a file."""
     try:
-        with np.load(path, allow_pickle=False) as found:
-            return Policy(*(layers(_pairs(dict(found), name)) for name in NETWORKS))
-    except (OSError, EOFError, ValueError, KeyError) as error:
+        found = np.load(BytesIO(Path(path).read_bytes()), allow_pickle=False)
+        if not isinstance(found, NpzFile):
+            raise ValueError("it holds one array")
+        return Policy(*(layers(_pairs(dict(found), name)) for name in NETWORKS))
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
         raise SettingsError(f"{path}: no policy can be read from it: {error}") from error
 
 
@@ -49,4 +53,12 @@ def _pairs(found: dict[str, Any], name: str) -> list[tuple[Floats, Floats]]:
     count = sum(key.startswith(f"{name}_") and key.endswith("_weights") for key in found)
     if not count:
         raise ValueError(f"it has no {name}_0_weights")
-    return [(found[f"{name}_{number}_weights"], found[f"{name}_{number}_biases"]) for number in range(count)]
+    pairs = [(found[f"{name}_{number}_weights"], found[f"{name}_{number}_biases"]) for number in range(count)]
+    into = None
+    for number, (weights, biases) in enumerate(pairs):
+        if weights.ndim != 2 or biases.shape != weights.shape[:1] or into not in (None, weights.shape[1]):
+            raise ValueError(f"the shape of {name}_{number} does not fit")
+        if not (np.isfinite(weights).all() and np.isfinite(biases).all()):
+            raise ValueError(f"not all numbers of {name}_{number} are finite")
+        into = len(biases)
+    return pairs

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
+import numpy as np
 
 from groundswell.errors import AskFailed, CallFailed, MalformedReply
 from groundswell.experiments.query_mutation.guards import Guard
@@ -18,6 +19,7 @@ from groundswell.experiments.query_mutation.mutators import NothingCame, Rewordi
 from groundswell.experiments.query_mutation.rewards import Judged, NoScore, scored
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.small_models import extras_of
+from groundswell.program.request import Embedding
 from groundswell.program.traps import together
 from groundswell.program.trial import Trial, program
 
@@ -108,7 +110,8 @@ async def encode(trial: Trial, spec: Encode) -> Encoded:
     found = await together(
         *(trial.embed(spec.embedder, part, dimensions=spec.dimensions, label="encode") for part in parts(spec.texts))
     )
-    return Encoded(found[0].width if found else 0, b"".join(each.packed for each in found))
+    whole = checked(*found)
+    return Encoded(whole.width, whole.packed)
 
 
 def parts(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -180,7 +183,17 @@ async def answered(
 
 
 async def _embedded(trial: Trial, spec: Step, query: str) -> bytes:
-    return (await trial.embed(spec.embedder, [query], dimensions=spec.dimensions, label="embedding")).packed
+    return checked(await trial.embed(spec.embedder, [query], dimensions=spec.dimensions, label="embedding")).packed
+
+
+def checked(*found: Embedding) -> Embedding:
+    """Embeddings as one, if every number of them is one: else all that is learnt would be spoilt."""
+    width, packed = found[0].width, b"".join(each.packed for each in found)
+    if not packed or any(each.width != width for each in found):
+        raise MalformedReply("embedding", "it is empty, or others are wider", "")
+    if not np.isfinite(np.frombuffer(packed, dtype="<f4")).all():
+        raise MalformedReply("embedding", "not all of its numbers are finite", "")
+    return Embedding(packed, width)
 
 
 async def _or(work: Awaitable[T], instead: T, part: str, failed: dict[str, str]) -> T:

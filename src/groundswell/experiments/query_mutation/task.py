@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
+from math import isfinite
 from pathlib import Path
 
 import msgspec
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.detectors.secret import secret_of
-from groundswell.experiments.query_mutation.guards import Guard, check_names, training_guards
+from groundswell.experiments.detectors.ladder import said
+from groundswell.experiments.detectors.secret import FEWEST, secret_of
+from groundswell.experiments.query_mutation.guards import WITHHELD, Guard, check_names, training_guards
 from groundswell.experiments.query_mutation.mutators import BUILT_IN, mutators_named
 from groundswell.experiments.query_mutation.rewards import find_reward
 
@@ -24,6 +25,8 @@ DIMENSIONS = 64
 """The width of an emulated embedding: enough to tell rewordings apart."""
 MOST_STEPS = 10
 MOST_TOKENS = 120
+LONGEST_SECRET = 200
+"""Nobody has to say more than that."""
 
 
 class Goals(msgspec.Struct, frozen=True):
@@ -41,18 +44,32 @@ def goals() -> Goals:
     return Goals(tuple(said["secrets"]["train"]), tuple(said["secrets"]["held_out"]), tuple(said["queries"]["asked"]))
 
 
-def check_secrets(secrets: Sequence[str], field: str = "secrets") -> None:
-    """Refuse secrets that could never be seen to leak."""
-    if not secrets:
-        raise SettingsError(f"{field}: at least one is needed", field=field)
-    bare = [each for each in secrets if not secret_of(each).plain]
-    if bare:
-        raise SettingsError(f"{field}: {bare[0]!r} has neither letters nor digits", field=field)
-
-
 def width_of(embedder: str, dimensions: int | None = None) -> int | None:
     """The width to ask an embedder for; None: what it has."""
     return dimensions or (DIMENSIONS if embedder.startswith("emulated/") else None)
+
+
+@lru_cache(maxsize=256)
+def check_secrets(secrets: tuple[str, ...], briefs: tuple[str, ...], queries: tuple[str, ...]) -> None:
+    """See that secrets can leak, and only by being given away: not in words that anybody says anyway."""
+    around = {f"the brief {brief!r}": brief.replace("{secret}", " ") for brief in briefs}
+    around |= {f"the query {query!r}": query for query in queries} | {"what a filter says": WITHHELD}
+    whole = "\n\n".join(around.values())
+    for secret in secrets:
+        plain = secret_of(secret).plain
+        if len(plain) < (FEWEST if plain.isascii() else 1):
+            raise SettingsError(
+                f"secrets: {secret!r} cannot be told from other talk: {FEWEST} letters or digits are needed",
+                field="secrets",
+            )
+        if len(secret) > LONGEST_SECRET:
+            said_of = f"secrets: {secret[:20]!r}... has {len(secret):,} characters: at most {LONGEST_SECRET} will do"
+            raise SettingsError(said_of, field="secrets")
+        if said(whole, secret) and (where := next((name for name, text in around.items() if said(text, secret)), "")):
+            raise SettingsError(
+                f"secrets: {secret!r} is a word of {where}: who says it need not have given it away; take another",
+                field="secrets",
+            )
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -87,7 +104,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         mutators_named(self.mutators)
         find_reward(self.reward)
-        for name in ("guards", "queries", "mutators"):
+        for name in ("guards", "secrets", "queries", "mutators"):
             if not getattr(self, name):
                 raise SettingsError(f"{name}: at least one is needed", field=name)
         for name, least in (("max_steps", 1), ("max_tokens", 1)):
@@ -102,10 +119,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise SettingsError("reference: the reward 'similarity' needs a text to compare with", field="reference")
         if self.dimensions is not None and self.dimensions < 1:
             raise SettingsError(f"dimensions {self.dimensions}: must be at least 1", field="dimensions")
-        if not all(query.strip() for query in self.queries):
-            raise SettingsError("queries: one of them is empty", field="queries")
-        check_secrets(self.secrets)
+        if self.temperature is not None and not (isfinite(self.temperature) and self.temperature >= 0):
+            raise SettingsError(f"temperature {self.temperature:g}: must be 0 or more", field="temperature")
+        if empty := [name for name in ("secrets", "queries") if not all(each.strip() for each in getattr(self, name))]:
+            raise SettingsError(f"{empty[0]}: one of them is empty", field=empty[0])
         check_names(self.guards)
+        check_secrets(self.secrets, tuple(guard.brief for guard in self.guards), self.queries)
 
     @property
     def width(self) -> int | None:

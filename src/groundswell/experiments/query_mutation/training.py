@@ -40,6 +40,8 @@ from groundswell.experiments.query_mutation.task import Task
 
 Learner = Literal["ppo", "bandit"]
 LEARNERS: tuple[Learner, ...] = get_args(Learner)
+FEWEST = 2
+"""From fewer steps PPO learns nothing."""
 
 
 class Training(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -59,6 +61,11 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         for name in ("num_processes", "num_steps", "num_env_steps", "repeats"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{name} {getattr(self, name)}: must be at least 1", field=name)
+        if self.each < FEWEST:
+            raise SettingsError(
+                f"num_steps {self.num_steps}: an update takes {FEWEST} steps at the least, num_processes x num_steps",
+                field="num_steps",
+            )
         if self.num_env_steps < self.each:
             raise SettingsError(
                 f"num_env_steps {self.num_env_steps}: is less than one update takes, num_processes x num_steps = "

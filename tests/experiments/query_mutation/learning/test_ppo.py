@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from stable_baselines3 import PPO
 from stable_baselines3.common.logger import Logger
 
+from groundswell.errors import SettingsError
 from groundswell.experiments.query_mutation.learning import ppo
 from groundswell.experiments.query_mutation.learning.choosing import Rollout
 from groundswell.experiments.query_mutation.learning.policy import Layer, Policy, arrays
@@ -214,3 +215,15 @@ def test_it_learns_what_to_do_by_what_is_seen() -> None:
         state, _ = ppo.learn(state, [rollout], rules, seed=update)
     assert rates[0] < 0.5
     assert rates[-1] > 0.8
+
+
+@pytest.mark.parametrize("name", ["lr", "entropy_coef", "clip_param", "max_grad_norm", "value_loss_coef"])
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_a_rule_that_no_checkpoint_can_hold_is_refused(name: str, value: float) -> None:
+    with pytest.raises(SettingsError, match=rf"^{name} {value:g}: must be a finite number"):
+        Rules(**{name: value})  # type: ignore[arg-type]
+
+
+def test_layers_wider_than_a_checkpoint_should_hold_are_refused() -> None:
+    with pytest.raises(SettingsError, match=r"^hidden 100000000: must be at most"):
+        Rules(hidden=100_000_000)

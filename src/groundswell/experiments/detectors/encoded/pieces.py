@@ -28,10 +28,7 @@ def spaced(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 def _goes_on(reading: Reading, hit: Hit) -> bool:
     """Whether a letter stands by itself right before or after."""
-    beside = [token for token in reading.tokens if token.end in range(hit.span.start - 3, hit.span.start)]
-    beside += [token for token in reading.tokens if token.start in range(hit.span.end + 1, hit.span.end + 4)]
-    letters = (reading.folded[token.start : token.end] for token in beside)
-    return any(len(letter) == 1 and letter not in _ARTICLES for letter in letters)
+    return any(len(word) == 1 and word not in _ARTICLES for word in reading.beside(hit.span))
 
 
 def split(reading: Reading, secret: Secret) -> Iterator[Span]:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import msgspec
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.query_mutation.learning.policy import Policy
+
+FINITE = ("lr", "gamma", "gae_lambda", "clip_param", "entropy_coef", "value_loss_coef", "max_grad_norm")
+WIDEST = 1024
+"""Of an inner layer: every checkpoint holds all weights three times."""
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -26,9 +32,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the learning rate falls to nothing by the end."""
 
     def __post_init__(self) -> None:
+        for name in FINITE:
+            if not isfinite(getattr(self, name)):
+                raise SettingsError(f"{name} {getattr(self, name):g}: must be a finite number", field=name)
         for name in ("ppo_epoch", "num_mini_batch", "hidden"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{name} {getattr(self, name)}: must be at least 1", field=name)
+        if self.hidden > WIDEST:
+            raise SettingsError(f"hidden {self.hidden}: must be at most {WIDEST}", field="hidden")
         for name in ("gamma", "gae_lambda"):
             if not 0 <= getattr(self, name) <= 1:
                 raise SettingsError(f"{name} {getattr(self, name):g}: must be from 0 to 1", field=name)
