@@ -231,7 +231,7 @@ def trained(record: RunRecord, held: Store) -> Examination:
         task=settings.task,
         evaluation=settings.evaluation,
         policies=tuple(each.state.policy for each in found if isinstance(each.state, State)),
-        bandits=tuple(each.state.settled() for each in found if not isinstance(each.state, State)),
+        bandits=tuple(each.state for each in found if not isinstance(each.state, State)),
         trained_by=record.title,
     )
 

@@ -33,7 +33,7 @@ EXAMINATION = Examination(
     task=TASK,
     evaluation=Evaluation(guards=guards_named(["wary"]), episodes=3),
     policies=tuple(Policy.new(DIMENSIONS + FEATURES + ACTIONS, ACTIONS, 8, seed) for seed in range(2)),
-    bandits=(Bandit.new(ACTIONS).settled(),),
+    bandits=(Bandit.new(ACTIONS),),
 )
 
 

@@ -55,7 +55,7 @@ def test_both_learners_find_out_what_works(tmp_path: Path) -> None:
     assert isinstance(ppo, State)
     assert isinstance(bandit, Bandit)
     assert ppo.updates == settings.updates
-    assert bandit.settled().choose(None, 0.5).action == 1  # type: ignore[arg-type]  # it does not look
+    assert bandit.arms[1].mean > bandit.arms[0].mean
     rates = {figure.method: figure.rate for figure in analysis(summary).figures if figure.on == "gate"}
     assert rates["ppo"] == rates["bandit"] == 1.0
     assert rates["noop"] == 0.0

@@ -106,7 +106,7 @@ async def train(run: Run, settings: Training) -> Analysis:
         [_taught(world, settings, each, number) for number in range(settings.repeats) for each in LEARNERS]
     )
     choosers: dict[str, Sequence[Chooser]] = {
-        "bandit": [state.settled() for _, state in taught if isinstance(state, Bandit)],
+        "bandit": [state for _, state in taught if isinstance(state, Bandit)],
         "ppo": [state.policy for _, state in taught if isinstance(state, State)],
     }
     ended, uses = await evaluated(world, settings.evaluation, baselines(settings.task) | choosers)

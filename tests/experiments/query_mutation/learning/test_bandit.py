@@ -33,8 +33,8 @@ def lessons(bandit: Bandit, steps: int, seed: int) -> tuple[Bandit, Counter[int]
 @pytest.mark.parametrize("seed", range(5))
 def test_it_finds_the_best_arm_and_tries_all_on_the_way(seed: int) -> None:
     bandit, tried = lessons(Bandit.new(3), 800, seed)
-    settled = bandit.settled()
-    assert {settled.choose(SEEN, chance / 7).action for chance in range(7)} == {2}
+    chosen = Counter(bandit.choose(SEEN, chance / 100).action for chance in range(100))
+    assert chosen[2] >= 95
     assert tried[2] > 400
     assert min(tried[arm] for arm in range(3)) >= 2
 

@@ -35,10 +35,13 @@ class Arm(msgspec.Struct, frozen=True):
 
 
 class Bandit(msgspec.Struct, frozen=True, tag=True):
-    """What is known of every mutator. While it learns it draws; `greedy` takes the best."""
+    """What is known of every mutator.
+
+    It is tried as it learns, drawing, as a policy does: always to take the best would be to say the same again and
+    again where a mutator has nothing left to change, and a baseline that is held down makes whoever beats it look good.
+    """
 
     arms: tuple[Arm, ...]
-    greedy: bool = False
 
     @classmethod
     def new(cls, actions: int) -> Bandit:
@@ -48,7 +51,7 @@ class Bandit(msgspec.Struct, frozen=True, tag=True):
     def choose(self, seen: Floats, chance: float) -> Choice:
         """The mutator whose reward, as far as it is known, comes out highest."""
         draw = Random(chance)
-        worth = [arm.mean + (0.0 if self.greedy else arm.error * draw.gauss()) for arm in self.arms]
+        worth = [arm.mean + arm.error * draw.gauss() for arm in self.arms]
         return Choice(max(range(len(worth)), key=worth.__getitem__))
 
     def value(self, seen: Floats) -> float:
@@ -63,8 +66,4 @@ class Bandit(msgspec.Struct, frozen=True, tag=True):
                 if usable:
                     arm = arms[action]
                     arms[action] = Arm(arm.pulls + 1, arm.total + reward, arm.squares + reward**2)
-        return Bandit(tuple(arms), self.greedy)
-
-    def settled(self) -> Bandit:
-        """The same, taking the best."""
-        return msgspec.structs.replace(self, greedy=True)
+        return Bandit(tuple(arms))
