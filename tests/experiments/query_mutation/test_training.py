@@ -17,6 +17,8 @@ from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.rules import State
 from groundswell.experiments.query_mutation.mutators import Rewording, mutator
+from groundswell.experiments.query_mutation.report.reading import uses_of
+from groundswell.experiments.query_mutation.report.told import told_of
 from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
 from groundswell.program.trial import Trial
 from tests.experiments.query_mutation.kindness import AT_ONCE, TASK, TRAINING, Models, checkpoints, trained, training
@@ -146,6 +148,8 @@ def test_with_missing_steps_tried_again_it_learns_as_if_they_had_not_been(
             whole, expected = await trained(engine, settings, "whole")
             assert checkpoints(engine, settings) == expected
             assert second.analysis == whole.analysis
+            again = told_of([(engine.stored("r").record, engine.store.results(engine.stored("r").record))])
+            assert uses_of(again.attempts) == list(again.analysis.uses)
             return first, second, whole, await engine.verify("r")
 
     first, second, whole, verified = asyncio.run(main())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -89,7 +89,7 @@ class Reading:
         self._run, self._task = run, task
         self._places = {guard.name: at for at, guard in enumerate(task.guards)}
         self._encoded: dict[str, bytes] = {}
-        self._open: dict[tuple[str, str], tuple[Episode, list[Made]]] = {}
+        self._tried: dict[tuple[str, int], dict[int, list[TrialResult]]] = {}
         self.failed = Counter[Failed]()
         self.examples: dict[Failed, str] = {}
         self.steps = Counter[str]()
@@ -103,10 +103,10 @@ class Reading:
                 self._step(trial)
 
     def _step(self, trial: TrialResult) -> None:
-        first, name, number, *_ = trial.key.split("/")  # and the step, and what was tried in it
+        first, name, number, at, *_ = trial.key.split("/")  # and what was tried
         if first == EVALUATION:
             self._count(trial, f"{first}/{name}")
-            self._advance(trial, name, number)
+            self._tried.setdefault((name, int(number)), {}).setdefault(int(at), []).append(trial)
         else:
             self._count(trial, first)
 
@@ -124,25 +124,36 @@ class Reading:
         self.failed[what] += 1
         self.examples.setdefault(what, why)
 
-    def _advance(self, trial: TrialResult, name: str, number: str) -> None:
+    def attempts(self) -> list[Attempt]:
+        """The episodes that have ended, in the order in which they were begun."""
+        played = ((who, self._played(steps)) for who, steps in self._tried.items())
+        return [self._attempt(*who, *found) for who, found in played if found is not None and found[0].end]
+
+    def _played(self, steps: Mapping[int, Sequence[TrialResult]]) -> tuple[Episode, list[Made]] | None:
+        """An episode from its first step on.
+
+        A step may have been tried several times, if missing ones were tried again and something else was learnt from
+        them: the last one counts that tries the query as it stood then.
+        """
+        if not steps.get(0):
+            return None
+        spec = steps[0][-1].spec(Step)
+        guard = self._places[spec.guard.name]
+        episode = Episode(0, guard, spec.secret, spec.goal, spec.goal, self._encoded[spec.goal])
+        made: list[Made] = []
+        while not episode.end:
+            trials = [each for each in steps.get(episode.step, ()) if each.spec(Step).query == episode.query]
+            if not trials:
+                break
+            episode = self._advance(episode, trials[-1], made)
+        return episode, made
+
+    def _advance(self, before: Episode, trial: TrialResult, made: list[Made]) -> Episode:
         spec, stepped = trial.spec(Step), trial.result(Stepped)
-        if (name, number) not in self._open:
-            guard = self._places[spec.guard.name]
-            first = Episode(0, guard, spec.secret, spec.goal, spec.goal, self._encoded[spec.goal])
-            self._open[name, number] = first, []
-        before, made = self._open[name, number]
         after = advance(self._task, before, self._task.mutators.index(spec.mutator), stepped, self._encoded)
         failed = {MISSING: f"{trial.fault.kind}: {trial.fault.message}"} if trial.fault is not None else {}
         made.append(_made(spec, stepped, after, failed))
-        self._open[name, number] = after.episode, made
-
-    def attempts(self) -> list[Attempt]:
-        """The episodes that have ended, in the order in which they were begun."""
-        return [
-            self._attempt(name, int(number), episode, made)
-            for (name, number), (episode, made) in self._open.items()
-            if episode.end
-        ]
+        return after.episode
 
     def _attempt(self, name: str, number: int, episode: Episode, made: list[Made]) -> Attempt:
         method, _, learner = name.rpartition(".")
