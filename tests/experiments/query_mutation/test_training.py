@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 import groundswell
+from groundswell.compose import look_into
 from groundswell.engine.events import DriverReported, Event
 from groundswell.errors import SettingsError
 from groundswell.experiments.query_mutation.analysis import Analysis
@@ -148,7 +149,9 @@ def test_with_missing_steps_tried_again_it_learns_as_if_they_had_not_been(
             whole, expected = await trained(engine, settings, "whole")
             assert checkpoints(engine, settings) == expected
             assert second.analysis == whole.analysis
-            again = told_of([(engine.stored("r").record, engine.store.results(engine.stored("r").record))])
+            with look_into(tmp_path / "runs.db") as store:
+                assert store is not None
+                again = told_of([(store.runs.get("r"), store.results(store.runs.get("r")))])
             assert uses_of(again.attempts) == list(again.analysis.uses)
             return first, second, whole, await engine.verify("r")
 
