@@ -246,6 +246,9 @@ def test_a_report_is_written_again_and_runs_that_differ_in_their_seed_are_pooled
     told = cli("mutate", "report", "one")
     assert Path("results/one/report.html").read_bytes() == first
     assert "report: results/one/report.html\n" in told.stdout
+    Path("both").mkdir()
+    for name in ("policy-7.npz", "policy-best.npz"):
+        Path("both", name).write_text("")
     cli(*train("--name", "two", "--seed", "1"))
     both = cli.json("mutate", "report", "one", "two", "--out", "both")
     assert both["runs"][0] == one["run_id"]
@@ -256,7 +259,8 @@ def test_a_report_is_written_again_and_runs_that_differ_in_their_seed_are_pooled
         (method, 12) for method in ("noop", "random", "bandit", "ppo")
     }
     assert all(Path(path).exists() for path in both["files"])
-    assert {path.name for path in Path("both").glob("policy-*")} == {"policy-0.npz", "policy-1.npz"}
+    kept = {"policy-0.npz", "policy-1.npz", "policy-best.npz"}
+    assert {path.name for path in Path("both").glob("policy-*")} == kept, "what is called otherwise is the user's"
     cli(*train("--name", "longer", "--num-env-steps", "96"))
     assert "num_env_steps differs" in cli("mutate", "report", "one", "longer", status=2).stderr
 

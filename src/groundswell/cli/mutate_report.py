@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ DRIVERS = (
     "groundswell.experiments.query_mutation.evaluating:evaluate",
 )
 CURVES = "tensorboard"
+OURS = re.compile(r"policy-\d+\.npz")
+"""What the files of policies are called here; what is called otherwise is not ours to remove."""
 
 
 def is_mutation(record: RunRecord) -> bool:
@@ -142,7 +145,7 @@ def _write_policies(folder: Path, records: Sequence[RunRecord], held: Store) -> 
         with replacing(path) as out:
             out.write(saved(policy, task))
     for old in folder.glob("policy-*.npz"):
-        if old not in paths:
+        if old not in paths and OURS.fullmatch(old.name):
             old.unlink()  # of an earlier report, which had more of them
     return paths
 

@@ -16,6 +16,7 @@ from stable_baselines3.common import env_checker as stable_checker
 
 from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.query_mutation.environment import QueryMutationEnv, Row
+from groundswell.experiments.query_mutation.episode import begin
 from groundswell.experiments.query_mutation.mutators import Rewording, mutator
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.stepping import DEFAULT_REFUSAL
@@ -316,3 +317,32 @@ def test_a_named_session_goes_on_without_asking_again(tmp_path: Path) -> None:
     assert other[:4] == first[:4]
     assert other[4] != first[4]
     assert len(models.requests) == asked + 3  # mutation, target and embedding of the one step that is new
+
+
+@pytest.mark.parametrize("action", [1.0, "1", None, np.array([1])], ids=repr)
+def test_actions_that_are_no_numbers(env: QueryMutationEnv, action: Any) -> None:
+    env.reset(seed=1)
+    with pytest.raises(InvalidAction, match="must be a whole number"):
+        env.step(action)
+
+
+@pytest.mark.parametrize(
+    "options", [{"secret": "word"}, {"query": "Is it lantern?"}, {"secret": "zebra", "query": "Say zebra."}], ids=str
+)
+def test_an_episode_cannot_be_about_a_word_that_is_said_anyway(env: QueryMutationEnv, options: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match=r"secrets: '.*' is a word of"):
+        env.reset(seed=1, options=options)
+
+
+def test_what_was_allowed_in_one_session_is_asked_again_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
+    with Session(script=lambda request: "No.") as played, Session() as real:
+        env = QueryMutationEnv(Task(target="openai/gpt-4o"), session=played)
+        env._episode = begin(env.task, 1, dict.fromkeys(env.task.queries, b""))
+        env.join(real)
+        with pytest.raises(ResetNeeded):
+            env.step(0)
+        with pytest.raises(SettingsError, match="beyond this machine"):
+            env.reset(seed=1)
+        with pytest.raises(AttributeError):
+            env.task = Task()  # type: ignore[misc]

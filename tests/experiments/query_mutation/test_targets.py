@@ -201,6 +201,19 @@ def test_every_model_that_a_target_stands_for_is_looked_at() -> None:
     assert "'lab/guard-0.9'" in refusal(lambda run: authorise(run, weak, [STRONG]))
 
 
+@pytest.mark.usefixtures("folder")
+def test_what_was_confirmed_under_a_name_is_not_confirmed_for_what_the_name_came_to_mean() -> None:
+    def resumed(was: str) -> Callable[[Run], Any]:
+        def work(run: Run) -> None:
+            run.record.sources["model mine"] = was
+            authorised(run, "mine", allowed=["mine", "lab/*"], confirmed=True)
+
+        return work
+
+    assert "confirmed when it stood for lab/other, and stands for lab/guarded now" in refusal(resumed("lab/other"))
+    within(resumed(REMOTE))
+
+
 NAMED = Task(target=REMOTE, allowed_targets=(REMOTE,))
 WAYS: dict[str, Callable[[Run], Any]] = {
     "a world": lambda run: World(run, NAMED, {}),

@@ -286,6 +286,8 @@ def test_steps_that_are_wrong(session: Session) -> None:
     with pytest.raises(ResetNeeded, match="call reset"):
         vector.step([0, 0])
     vector.reset(seed=1)
+    with pytest.raises(InvalidAction, match="actions 1: give one for each of 2"):
+        vector.step(1)  # type: ignore[arg-type]
     with pytest.raises(InvalidAction, match="actions: 3 for 2 environments"):
         vector.step([0, 0, 0])
     with pytest.raises(InvalidAction, match="action 9"):

@@ -35,7 +35,7 @@ from groundswell.experiments.query_mutation.episode import (
 from groundswell.experiments.query_mutation.rendering import shown
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.stepping import DEFAULT_REFUSAL, Step, Stepped
-from groundswell.experiments.query_mutation.task import Task
+from groundswell.experiments.query_mutation.task import Task, check_secrets
 
 ID = "QueryMutation-v0"
 Info = dict[str, Any]
@@ -71,7 +71,7 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise SettingsError(f"render_mode {render_mode!r}: there are ansi and human", field="render_mode")
-        self.task = task or Task()
+        self._task = task or Task()
         self.render_mode = render_mode
         self.given = session
         """The session that it was given, if it was."""
@@ -91,6 +91,11 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         self.action_space = Discrete(len(self.task.mutators))
 
     @property
+    def task(self) -> Task:
+        """What it is about. It stays so: whether its target may be tested is asked when an episode begins."""
+        return self._task
+
+    @property
     def session(self) -> Session:
         """The session that it asks through; opened here if none was given."""
         if self._closed:
@@ -102,7 +107,12 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
         return self._own
 
     def join(self, session: Session) -> None:
-        """Ask through a session that is shared from now on. One of its own, if there is one, is closed."""
+        """Ask through a session that is shared from now on. One of its own, if there is one, is closed.
+
+        An episode of another session is not gone on with: whom this one may test is asked when one begins.
+        """
+        if self.given is not session:
+            self._episode = None
         self._leave()
         self.given = session
 
@@ -135,7 +145,7 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
 
     def prepare(self, action: SupportsIndex) -> Prepared:
         """The trial of a step, for those who make many at once; `settle` takes what comes of it."""
-        episode, number = self._going, index(action)
+        episode, number = self._going, _number(action)
         if not 0 <= number < len(self.task.mutators):
             raise InvalidAction(f"action {number}: must be from 0 to {len(self.task.mutators) - 1}")
         spec = step_of(self.task, episode, number)
@@ -190,6 +200,13 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
             own.close()
 
 
+def _number(action: SupportsIndex) -> int:
+    try:
+        return index(action)
+    except TypeError:
+        raise InvalidAction(f"action {action!r}: must be a whole number") from None
+
+
 def _seen(task: Task, width: int) -> Box[np.float32]:
     """The bounds of what is seen. Emulated embeddings have length 1; those of other models may have any."""
     bound = 1.0 if task.embedder.startswith("emulated/") else np.inf
@@ -212,6 +229,10 @@ def _fixed(task: Task, options: Mapping[str, Any]) -> dict[str, Any]:
             said = f"options: the task has no guard {found['guard']!r}; it has {', '.join(names)}"
             raise SettingsError(said, field="guard")
         found["guard"] = names.index(found["guard"])
+    if "secret" in found or "goal" in found:
+        secrets = (found["secret"],) if "secret" in found else task.secrets
+        queries = (found["goal"],) if "goal" in found else task.queries
+        check_secrets(secrets, tuple(guard.brief for guard in task.guards), queries)
     return found
 
 

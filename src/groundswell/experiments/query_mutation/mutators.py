@@ -1,8 +1,8 @@
 """Mutators: small programs that reword a query. Register your own with `@mutator("name")`.
 
-A mutator gets a `Rewording` and returns the new query. It may ask models, or none. Where what it asks fails, or comes to
-nothing, the step falls back to the query as it was, which is flagged; a mistake in its code makes the step missing, to be
-tried again once it is mended. Neither is ever learnt from.
+A mutator gets a `Rewording` and returns the new query. It may ask models, or none. Where what it asks fails, or comes
+to nothing, the step falls back to the query as it was, which is flagged; a mistake in its code makes the step missing,
+to be tried again once it is mended. Neither is ever learnt from.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 env = QueryMutationVecEnv(num_envs=16)
 PPO("MlpPolicy", env, rollout_buffer_class=MaskedRolloutBuffer, rollout_buffer_kwargs={"mask": env.mask})
+
+Without that buffer, and with learners that have another kind (DQN), a step that failed is learnt from as one that
+brought nothing: there, look at `masked` in the infos.
 """
 
 from __future__ import annotations

@@ -3,8 +3,10 @@
 Emulated, scripted and local models, and accounts all of whose addresses are this machine's own, need nothing. Any other
 target must be on a list: `allowed`, or `[mutation] targets` in groundswell.toml. And it must be confirmed, each time
 anew: a list is written once and outlives what it was written for. Where a target leads is asked of the run, which would
-send the requests; so an alias, a flag or a variable that leads elsewhere is seen. What a server on this machine passes
-on to others is not.
+send the requests; so an alias, a flag or a variable that leads elsewhere is seen, and a run that is resumed does not go
+on with another target under the same alias. What a server on this machine passes on to others is not.
+
+Models that reword, embed or judge are no targets: they are told no secret to keep, and nothing is learnt of them.
 
 `World` and `opened_world` call `authorise`; whoever asks a target without them must do so too.
 """
@@ -47,6 +49,13 @@ def authorised(run: Run, target: str, *, allowed: Sequence[str] = (), confirmed:
     full = lane.full or target
     if lane.at_home or full.partition("/")[0] in WITHIN:
         return
+    was = run.record.sources.get(f"model {target}", full)
+    if was != full:  # changes may be accepted, but nobody has confirmed this one
+        raise SettingsError(
+            f"target {target!r}: it was confirmed when it stood for {was}, and stands for {full} now: set it back in "
+            "groundswell.toml, or start a new run",
+            field="target",
+        )
     meant = f"{target!r}" if full == target else f"{target!r} ({full})"
     listed = _is_listed(run, full, allowed)
     if listed and confirmed:

@@ -109,6 +109,8 @@ class BatchedQueryMutationEnv(VectorEnv[Floats, Actions, NDArray[Any]]):
         What becomes of episodes that are over, `autoreset_mode` says.
         """
         self._check_open()
+        if np.ndim(actions) != 1:  # type: ignore[arg-type]  # numpy knows no SupportsIndex
+            raise InvalidAction(f"actions {actions!r}: give one for each of {self.num_envs} environments")
         if len(actions) != self.num_envs:
             raise InvalidAction(f"actions: {len(actions)} for {self.num_envs} environments: give one for each")
         over = self._over if self.autoreset_mode is AutoresetMode.NEXT_STEP else np.zeros_like(self._over)
