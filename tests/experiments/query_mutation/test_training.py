@@ -185,24 +185,33 @@ def test_a_mutator_or_reward_that_changed_is_refused_or_all_steps_are_scored_ane
 def test_its_progress_is_told_and_after_a_resume_told_from_the_beginning(tmp_path: Path) -> None:
     events: list[Event] = []
 
-    async def main() -> None:
-        for after in (100, None):
-            events.clear()
-            async with groundswell.open(tmp_path / "runs.db", script=Models(), listeners=[events.append]) as engine:
-                until = None if after is None else asyncio.create_task(_stop_after(engine, after))
-                await trained(engine)
-                if until is not None:
-                    await until
+    async def stop_when_all_have_told(engine: groundswell.Engine) -> None:
+        while len({event.who for event in events if isinstance(event, DriverReported)}) < len(LEARNERS):
+            await asyncio.sleep(0)
+        engine.runs[0].stop("interrupted", "interrupted")
 
-    asyncio.run(main())
+    async def main() -> dict[str, str]:
+        async with groundswell.open(tmp_path / "runs.db", script=Models(), listeners=[events.append]) as engine:
+            until = asyncio.create_task(stop_when_all_have_told(engine))
+            await trained(engine)
+            await until
+        events.clear()
+        async with groundswell.open(tmp_path / "runs.db", script=Models(), listeners=[events.append]) as engine:
+            kept = checkpoints(engine)
+            await trained(engine)
+        return kept
+
+    kept = asyncio.run(main())
     told = [event for event in events if isinstance(event, DriverReported)]
-    for learner in LEARNERS:
-        own = [event for event in told if f"{learner}.0/reward" in event.figures]
+    for name in (f"{learner}.0" for learner in LEARNERS):
+        own = [event for event in told if event.who == name]
+        before = len(checkpoint(kept[name]).curve)
+        assert before >= 1
         assert [event.done for event in own] == [(at + 1) * TRAINING.each for at in range(UPDATES)]
-        assert all(0 <= event.figures[f"{learner}.0/leak_rate"] <= 1 for event in own)
-        assert "steps_per_second" not in " ".join(own[0].figures)
-        assert f"{learner}.0/steps_per_second" in own[-1].figures
-        assert (f"{learner}.0/loss/entropy" in own[-1].figures) == (learner == "ppo")
+        assert all(0 <= event.figures[f"{name}/leak_rate"] <= 1 for event in own)
+        timed = [f"{name}/steps_per_second" in event.figures for event in own]
+        assert timed == [at >= before for at in range(UPDATES)], "how fast it was is told of what was done now"
+        assert (f"{name}/loss/entropy" in own[-1].figures) == name.startswith("ppo")
 
 
 def test_a_target_that_fails_for_a_while_is_not_learnt_from(tmp_path: Path) -> None:
