@@ -56,7 +56,7 @@ class Try(NamedTuple):
     chooser: Chooser
 
 
-class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     """Which episodes everybody is tried on."""
 
     guards: tuple[Guard, ...] = msgspec.field(default_factory=held_out_guards)
@@ -70,7 +70,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise SettingsError(f"episodes {self.episodes}: must be at least 1", field="episodes")
 
 
-class Examination(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Examination(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of an evaluation on its own. It holds the policies themselves, and needs nobody who trained them."""
 
     task: Task

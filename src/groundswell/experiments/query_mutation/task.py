@@ -72,7 +72,7 @@ def check_secrets(secrets: tuple[str, ...], briefs: tuple[str, ...], queries: tu
             )
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Task(msgspec.Struct, frozen=True, kw_only=True):
     """What an environment is made of. With nothing given, the emulator plays all parts."""
 
     target: str = TARGET

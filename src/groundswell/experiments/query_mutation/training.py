@@ -44,7 +44,7 @@ FEWEST = 2
 """From fewer steps PPO learns nothing."""
 
 
-class Training(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Training(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a training."""
 
     task: Task = msgspec.field(default_factory=Task)

@@ -14,7 +14,7 @@ WIDEST = 1024
 """Of an inner layer: every checkpoint holds all weights three times."""
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """How PPO learns."""
 
     ppo_epoch: int = 4
