@@ -127,7 +127,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         names = [guard.name for guard in self.guards]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise SettingsError(f"guards: two of them are called {twice!r}", field="guards")
-        check_secrets(self.secrets, tuple(guard.brief for guard in self.guards), self.queries)
+        check_secrets(tuple(self.secrets), tuple(guard.brief for guard in self.guards), tuple(self.queries))
 
     @property
     def width(self) -> int | None:
