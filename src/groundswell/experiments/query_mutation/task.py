@@ -11,6 +11,7 @@ import msgspec
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.detectors.ladder import said
+from groundswell.experiments.detectors.reading import read
 from groundswell.experiments.detectors.secret import FEWEST, secret_of
 from groundswell.experiments.query_mutation.guards import WITHHELD, Guard, check_names, training_guards
 from groundswell.experiments.query_mutation.mutators import BUILT_IN, mutators_named
@@ -54,7 +55,7 @@ def check_secrets(secrets: tuple[str, ...], briefs: tuple[str, ...], queries: tu
     """See that secrets can leak, and only by being given away: not in words that anybody says anyway."""
     around = {f"the brief {brief!r}": brief.replace("{secret}", " ") for brief in briefs}
     around |= {f"the query {query!r}": query for query in queries} | {"what a filter says": WITHHELD}
-    whole = "\n\n".join(around.values())
+    whole = read("\n\n".join(around.values())).squeezed
     for secret in secrets:
         plain = secret_of(secret).plain
         if len(plain) < (FEWEST if plain.isascii() else 1):
@@ -65,7 +66,7 @@ def check_secrets(secrets: tuple[str, ...], briefs: tuple[str, ...], queries: tu
         if len(secret) > LONGEST_SECRET:
             said_of = f"secrets: {secret[:20]!r}... has {len(secret):,} characters: at most {LONGEST_SECRET} will do"
             raise SettingsError(said_of, field="secrets")
-        if said(whole, secret) and (where := next((name for name, text in around.items() if said(text, secret)), "")):
+        if plain in whole and (where := next((name for name, text in around.items() if said(text, secret)), "")):
             raise SettingsError(
                 f"secrets: {secret!r} is a word of {where}: who says it need not have given it away; take another",
                 field="secrets",
@@ -124,7 +125,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         if empty := [name for name in ("secrets", "queries") if not all(each.strip() for each in getattr(self, name))]:
             raise SettingsError(f"{empty[0]}: one of them is empty", field=empty[0])
         check_names(self.guards)
-        check_secrets(self.secrets, tuple(guard.brief for guard in self.guards), self.queries)
+        check_secrets(tuple(self.secrets), tuple(guard.brief for guard in self.guards), tuple(self.queries))
 
     @property
     def width(self) -> int | None:
