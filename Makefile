@@ -64,7 +64,7 @@ bench-api: $(READY)
 	$(BIN)/python bench/api.py
 	$(BIN)/python bench/answers.py
 
-# Query mutation: environment steps a second, and who learns what on the emulator's guards. Some ten minutes.
+# Query mutation: environment steps a second, and who learns what on the emulator's guards. Some six minutes.
 bench-mutation: $(READY)
 	$(BIN)/python bench/mutation.py
 	$(BIN)/python bench/learning.py

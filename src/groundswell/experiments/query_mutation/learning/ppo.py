@@ -5,7 +5,9 @@ The only file that knows torch. What goes in and comes out is plain data, so tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 import numpy as np
@@ -21,6 +23,7 @@ from groundswell.experiments.query_mutation.learning.rules import Losses, Moment
 TINY = 1e-8
 DECAY, DECAY_OF_SQUARES, LEAST = 0.9, 0.999, 1e-5
 """Of Adam."""
+_LEARNING = threading.Lock()
 FEWEST = 2
 """Fewer steps have no spread to scale advantages by."""
 
@@ -32,12 +35,23 @@ def learn(
     batch = _batch(rollouts, rules)
     if batch is None:
         return msgspec.structs.replace(state, updates=state.updates + 1), None
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # sums are the same on every machine, and small networks gain nothing from more
-    try:
+    with _one_thread():
         return _learn(state, batch, rules, seed, scale)
-    finally:
-        torch.set_num_threads(threads)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Sums must not depend on how many cores there are, and small networks gain nothing from them.
+
+    One learner at a time: how many threads there are is a matter of the whole process.
+    """
+    with _LEARNING:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
 
 
 class _Batch(msgspec.Struct):
