@@ -80,7 +80,7 @@ bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.
 $(READY): pyproject.toml constraints.txt
 	@echo "installing into $(VENV), about a minute"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev]'
 	touch $@
 
 # The weights of the small model: 98 MB, kept in the user's data folder for every checkout.

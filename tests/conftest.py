@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import settings
 
-settings.register_profile("groundswell", deadline=None)
+settings.register_profile("groundswell", deadline=None, max_examples=50)
+settings.register_profile("thorough", deadline=None, max_examples=500)  # pytest --hypothesis-profile=thorough
 settings.load_profile("groundswell")
 
 

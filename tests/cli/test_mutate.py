@@ -86,6 +86,7 @@ def test_the_same_command_goes_on_with_its_run(cli: CommandLine) -> None:
     assert len(cli.json("runs", "list")["runs"]) == 1
 
 
+@pytest.mark.slow
 def test_batching_changes_nothing_that_is_found(cli: CommandLine) -> None:
     once, other = cli.json(*train()), cli.json(*train("--no-batching"))
     assert once["analysis"] == other["analysis"]

@@ -52,6 +52,7 @@ def kill_again_and_again(game: Game, asks: int, kills: int) -> int:
     return resent
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_game_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emulator: Threaded) -> None:
     whole = Game(tmp_path / "whole", emulator, 400, *LIVE)

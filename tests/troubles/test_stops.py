@@ -103,7 +103,8 @@ def test_somebody_cancels_a_batch(still: Scene, provider: str) -> None:
     assert "resume" in ran.error
     assert ran.counters.usd == pytest.approx(still.books["dollars"]), "what was done is kept"
     still.on[:] = [_passing(still, HOUR)]
-    assert _check_resumed(still, provider).sent == [MANY - done]
+    left = MANY - done
+    assert _check_resumed(still, provider).sent == ([left] if left > 1 else []), "one alone goes live"
 
 
 @pytest.mark.parametrize("provider", BOTH)
