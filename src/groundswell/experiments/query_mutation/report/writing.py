@@ -12,8 +12,8 @@ from groundswell.experiments.query_mutation.report import plots
 from groundswell.experiments.query_mutation.report.page import page
 from groundswell.experiments.query_mutation.report.rows import EPISODES, UPDATES, episodes, updates
 from groundswell.experiments.query_mutation.report.told import Told
-from groundswell.experiments.replacing import replacing
-from groundswell.experiments.reporting.drawing import Drawing, on_paper
+from groundswell.experiments.reporting.drawing import Drawing
+from groundswell.experiments.reporting.files import put, put_figures
 from groundswell.experiments.reporting.tables import paths, tables
 
 PAGE, ANALYSIS, FIGURES = "report.html", "analysis.json", "figures"
@@ -31,10 +31,10 @@ def write_report(folder: Path, told: Told) -> Written:
     """Write the report of a training. Files that are there already are replaced, one by one."""
     check_installed("reports need", REPORT)
     files = _write_rows(folder, told)
-    files.append(_put(folder / ANALYSIS, msgspec.json.format(msgspec.json.encode(told.analysis), indent=2) + b"\n"))
+    files.append(put(folder / ANALYSIS, msgspec.json.format(msgspec.json.encode(told.analysis), indent=2) + b"\n"))
     drawn = drawings(told)
-    files += _write_figures(folder / FIGURES, drawn)
-    shown = _put(folder / PAGE, page(told, {each.name: each for each in drawn}).encode())
+    files += put_figures(folder / FIGURES, drawn, plots.NAMES)
+    shown = put(folder / PAGE, page(told, {each.name: each for each in drawn}).encode())
     return Written(shown, (shown, *files), len(told.attempts))
 
 
@@ -58,17 +58,3 @@ def drawings(told: Told) -> list[Drawing]:
         plots.operators(analysis),
     ]
     return [each for each in every if each is not None]
-
-
-def _write_figures(folder: Path, drawn: list[Drawing]) -> list[Path]:
-    written = [_put(folder / f"{each.name}.svg", on_paper(each)) for each in drawn]
-    for name in plots.NAMES:
-        if (path := folder / f"{name}.svg") not in written:
-            path.unlink(missing_ok=True)  # of an earlier report, which had more to show
-    return written
-
-
-def _put(path: Path, data: bytes) -> Path:
-    with replacing(path) as out:
-        out.write(data)
-    return path

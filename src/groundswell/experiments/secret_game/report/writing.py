@@ -13,8 +13,8 @@ from typing import NamedTuple
 import msgspec
 
 from groundswell.experiments.needed import REPORT, check_installed
-from groundswell.experiments.replacing import replacing
-from groundswell.experiments.reporting.drawing import Drawing, on_paper
+from groundswell.experiments.reporting.drawing import Drawing
+from groundswell.experiments.reporting.files import put, put_figures
 from groundswell.experiments.reporting.tables import paths, tables
 from groundswell.experiments.secret_game.report import more_plots, plots
 from groundswell.experiments.secret_game.report.page import page
@@ -38,11 +38,11 @@ def write_report(folder: Path, told: Told) -> Written:
     check_installed("reports need", REPORT)
     selection = Selection(told.analysis.tier)
     files, count = _write_rows(folder, told, selection)
-    files.append(_put(folder / ANALYSIS, msgspec.json.format(msgspec.json.encode(told.analysis), indent=2) + b"\n"))
+    files.append(put(folder / ANALYSIS, msgspec.json.format(msgspec.json.encode(told.analysis), indent=2) + b"\n"))
     drawn = drawings(told)
-    files += _write_figures(folder / FIGURES, drawn)
+    files += put_figures(folder / FIGURES, drawn, plots.NAMES)
     words = page(told, {each.name: each for each in drawn}, selection)
-    shown = _put(folder / PAGE, words.encode())
+    shown = put(folder / PAGE, words.encode())
     return Written(shown, (shown, *files), count)
 
 
@@ -70,17 +70,3 @@ def drawings(told: Told) -> list[Drawing]:
         more_plots.waves(told.waves),
     ]
     return [each for each in every if each is not None]
-
-
-def _write_figures(folder: Path, drawn: list[Drawing]) -> list[Path]:
-    written = [_put(folder / f"{each.name}.svg", on_paper(each)) for each in drawn]
-    for name in plots.NAMES:
-        if (path := folder / f"{name}.svg") not in written:
-            path.unlink(missing_ok=True)  # of an earlier report, which had more to show
-    return written
-
-
-def _put(path: Path, data: bytes) -> Path:
-    with replacing(path) as out:
-        out.write(data)
-    return path
