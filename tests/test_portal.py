@@ -6,8 +6,9 @@ import asyncio
 import gc
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,6 +146,36 @@ def test_a_cell_that_was_interrupted_goes_on_when_it_is_run_again(store: Path, h
         assert cell(engine) == ["a!", "b!", "c!", "d!", "e!"]
     assert model.asked == asked
     assert counters(store).planned == counters(store).usable == 5
+
+
+class Jumpy:
+    """A loop that is handed work, and somebody presses Ctrl-C at that very moment: the first time, and the third."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._calls = 0
+
+    def call_soon_threadsafe(self, then: Callable[[], None]) -> None:
+        self._loop.call_soon_threadsafe(then)
+        self._calls += 1
+        if self._calls in (1, 3):
+            raise KeyboardInterrupt
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
+
+
+def test_an_interrupt_while_work_is_handed_over_ends_it_too(store: Path) -> None:
+    async def hang(request: Request) -> Reply:
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError
+
+    with groundswell.open_sync(store, script=hang) as engine:
+        run = engine.run("story")
+        engine._loop = Jumpy(engine._loop)  # type: ignore[assignment]
+        with pytest.raises(KeyboardInterrupt):  # the first ends the work, the second the wait for what is in flight
+            run.submit(one, "a", key="a")
+    assert counters(store).usable == 0
 
 
 def test_an_interrupt_while_one_trial_is_waited_for(store: Path) -> None:

@@ -172,15 +172,20 @@ class SyncEngine:
             begun[0].add_done_callback(lambda _: done.set())
 
         def cancel() -> None:
-            begun[0].cancel()
+            if begun:
+                begun[0].cancel()
+            else:  # Ctrl-C came before the work was handed over
+                done.set()
 
-        self._waiting.add(done)
-        self._loop.call_soon_threadsafe(begin)
         try:
+            self._waiting.add(done)
+            self._loop.call_soon_threadsafe(begin)
             done.wait()
         except BaseException:
             self._loop.call_soon_threadsafe(cancel)
             done.wait()
+            if asyncio.iscoroutine(work):
+                work.close()  # it may not even have begun
             raise
         finally:
             self._waiting.discard(done)
