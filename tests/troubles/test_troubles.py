@@ -84,7 +84,6 @@ def test_results_that_stay_short(scene: Scene, provider: str) -> None:
 def test_everything_at_once(scene: Scene, provider: str) -> None:
     specs = topics(provider, 30, 4)
     whole = scene.undisturbed(talk, specs)
-    scene.flags.append(f"{provider}.timeout=2")
     scene.disturb(*STORM)
     ran = scene.run(talk, specs)
     books = scene.books
