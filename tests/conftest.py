@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
+import typer.testing
 from hypothesis import settings
+from typer.main import get_command
+
+typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # else they are made anew at each call
 
 settings.register_profile("groundswell", deadline=None, max_examples=50)
 settings.register_profile("thorough", deadline=None, max_examples=500)  # pytest --hypothesis-profile=thorough

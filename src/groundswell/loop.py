@@ -19,9 +19,11 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 @contextlib.contextmanager
 def tuned_collector() -> Iterator[None]:
-    """Let the garbage collector run rarely: there are many objects that live long, and few cycles."""
+    """Let the garbage collector run rarely: there are many objects that live long, and few cycles.
+
+    What is there already is left alone, and not even looked at once: in a large process that alone takes a second.
+    """
     before = gc.get_threshold()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
     try:
