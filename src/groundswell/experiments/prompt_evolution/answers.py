@@ -1,0 +1,97 @@
+"""The answer in a reply: where it stands, and whether it is the right one.
+
+| form | example |
+|---|---|
+| `#### n` | 3 + 4 = 7 `#### 7` |
+| `\\boxed{n}` | `\\boxed{\\frac{1}{2}}`, `$\\boxed{7}$` |
+| a tag | `<answer>7</answer>` |
+| JSON | `{"answer": 7}` |
+| a label | Answer: 7 / Final answer: **7** / The answer is 7. / = 7 at the end of the last line |
+| a bare number | 7 |
+| the last number | So there are 7 pens left. |
+
+The first form of the table that a reply has counts; within a form the last. Numbers are compared as exact fractions:
+`1,200`, `$1200.00`, `1.2e3`, `2400/2`, `12 hundred`-free text around them, and `50%` beside `50` are equal.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from fractions import Fraction
+
+_NUMBER = r"[-+−]?\s?[$€£]?\s?(?:\d{1,3}(?:[,  ]\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?"
+_REAL = re.compile(rf"(?<![\w.])(?=[-+−$€£.\d])({_NUMBER})(?<=\d)", re.A)
+_FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]+)\}\s*\{([^{}]+)\}")
+_HASHES = re.compile(r"####[ \t]*([^\n]*)")
+_BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
+_TAG = re.compile(r"<answer>\s*(.*?)\s*</answer>", re.I | re.S)
+_FIELD = re.compile(r'"(?:final_?)?(?:answer|result|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^,}\s]+)', re.I)
+_LABEL = re.compile(
+    r"\b(?:(?:final\s+)?answer|result|solution)\b\W{0,4}(?:\s+is\b|:|=)\W{0,3}?\s*([^\n]*)|\bthe answer is\s*:?\s*([^\n]*)",
+    re.I,
+)
+_EQUALS = re.compile(r"=\s*([^=\n]*?)\s*$")
+_DRESS = str.maketrans({"*": None, "`": None, "_": " ", "−": "-", "–": "-"})
+
+
+def extracted(reply: str) -> str | None:
+    """The answer as a reply writes it; None if it has none."""
+    text = unicodedata.normalize("NFKC", reply).strip()
+    for form in (_HASHES, _BOXED, _TAG, _FIELD):
+        for found in reversed(form.findall(text)):
+            if answer := _plain(found):
+                return answer
+    for found in reversed(list(_LABEL.finditer(text))):
+        if answer := _plain(found[1] or found[2] or ""):
+            return _first_number(answer) or answer
+    if not text:
+        return None
+    last = _plain(text.splitlines()[-1])
+    if (equals := _EQUALS.search(last)) is not None and (number := _first_number(equals[1])) is not None:
+        return number
+    numbers = _REAL.findall(_plain(text))
+    return numbers[-1].strip() if numbers else None
+
+
+def _plain(text: str) -> str:
+    """Without the dress that models put round an answer."""
+    text = _FRACTION.sub(r"\1/\2", text).translate(_DRESS).replace("\\$", "$").replace("\\%", "%")
+    text = re.sub(r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}", r" \1", text).replace("\\,", "").replace("\\!", "")
+    return text.strip().strip("\"'$()[]").rstrip(".;,!").strip()
+
+
+def _first_number(text: str) -> str | None:
+    found = _REAL.search(text)
+    return found[1].strip() if found is not None else None
+
+
+def number_in(text: str) -> Fraction | None:
+    """The number that a text is, whatever unit stands beside it; None where there is none, or more than one."""
+    found = _REAL.findall(_plain(unicodedata.normalize("NFKC", text)))
+    return _fraction(found[0]) if len(found) == 1 else None
+
+
+def _fraction(text: str) -> Fraction | None:
+    text = re.sub(r"[\s,$€£]", "", text).replace("−", "-")
+    above, _, below = text.partition("/")
+    try:
+        return Fraction(above) / Fraction(below or "1")
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def same_number(one: str, other: str) -> bool:
+    """Whether two answers are the same number."""
+    first, second = number_in(one), number_in(other)
+    return first is not None and first == second
+
+
+def same_text(one: str, other: str) -> bool:
+    """Whether two answers are the same words: case, punctuation and articles aside."""
+    return _bare(one) == _bare(other)
+
+
+def _bare(text: str) -> str:
+    text = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(word for word in re.findall(r"\w+", text) if word not in ("a", "an", "the"))

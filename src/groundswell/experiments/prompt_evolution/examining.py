@@ -1,0 +1,96 @@
+"""Genomes meet problems. Nobody asks twice: what one genome met in one search, the same prompt has met in all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Literal, NamedTuple
+
+from groundswell.engine.outcome import Outcome
+from groundswell.engine.run import Run
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.problems import Problem
+from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.solving import Attempt, Solved, solve
+
+Part = Literal["train", "validation", "test"]
+
+
+class Cell(NamedTuple):
+    """A genome on a problem: the mean over the models. Where one of them is missing, so is the score."""
+
+    score: float | None
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+    said: str = ""
+    why: str = ""
+
+
+class Examiner:
+    """Tries genomes on the problems of a run."""
+
+    def __init__(self, run: Run, settings: Evolution) -> None:
+        self._run = run
+        self._settings = settings
+        self._cells: dict[tuple[str, int], asyncio.Future[Cell]] = {}
+
+    def problems(self, part: Part) -> Sequence[Problem]:
+        """Those of a set."""
+        found: Sequence[Problem] = getattr(self._settings.problems, part)
+        return found
+
+    async def met(self, genome: Genome, part: Part, numbers: range) -> list[Cell]:
+        """What a genome makes of these problems of a set."""
+        name = f"{part}/{_digest(genome)}"
+        return list(await asyncio.gather(*(self._cell(name, genome, part, number) for number in numbers)))
+
+    def said(self, genome: Genome, part: Part) -> dict[int, str]:
+        """How its replies to problems ended that it has met and failed on, by the problems' numbers."""
+        name = f"{part}/{_digest(genome)}"
+        found = {at: self._cells.get((name, at)) for at in range(len(self.problems(part)))}
+        return {at: cell.result().said for at, cell in found.items() if cell is not None and cell.done()}
+
+    def _cell(self, name: str, genome: Genome, part: Part, number: int) -> asyncio.Future[Cell]:
+        found = self._cells.get((name, number))
+        if found is None:
+            problem = self.problems(part)[number]
+            work = self._tried(f"{name}/{number}", genome.text, problem)
+            found = self._cells[name, number] = asyncio.ensure_future(work)
+        return found
+
+    async def _tried(self, key: str, prompt: str, problem: Problem) -> Cell:
+        settings = self._settings
+        keys = [key if len(settings.models) == 1 else f"{key}/{at}" for at in range(len(settings.models))]
+        specs = [
+            Attempt(model, prompt, problem, settings.metric, settings.temperature, settings.max_tokens)
+            for model in settings.models
+        ]
+        if len(specs) == 1:
+            return _cell([await self._run.submit(solve, specs[0], key=key)])
+        work = [self._run.submit(solve, spec, key=each) for each, spec in zip(keys, specs, strict=True)]
+        return _cell(await asyncio.gather(*work))
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        for each in self._cells.values():
+            each.cancel()
+
+
+def _cell(outcomes: Sequence[Outcome[Solved]]) -> Cell:
+    """What the models together made of a problem."""
+    missing = next((each.fault for each in outcomes if each.fault is not None), None)
+    if missing is not None:
+        return Cell(None, why=missing.message)
+    found = [each.unwrap() for each in outcomes]
+    n = len(found)
+    return Cell(
+        sum(each.score for each in found) / n,
+        sum(each.input_tokens for each in found) / n,
+        sum(each.output_tokens for each in found) / n,
+        next((each.said for each in found if each.said), ""),
+    )
+
+
+def _digest(genome: Genome) -> str:
+    return blake2b(genome.text.encode(), digest_size=9).hexdigest()

@@ -1,0 +1,91 @@
+"""A population: who lives, who becomes a parent, and who has to go. Everything follows from what was born, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Literal, NamedTuple, get_args
+
+import msgspec
+
+from groundswell.experiments.prompt_evolution.genome import Genome, distance
+
+Selection = Literal["tournament", "roulette", "rank"]
+SELECTIONS: tuple[Selection, ...] = get_args(Selection)
+Fate = Literal["lives", "behind", "known", "failed"]
+"""`behind` in its race, `known` since the same prompt was born before, `failed` since too much was missing."""
+
+
+class Member(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A genome that was born, and what became of it. `scores` are those on the problems that it met, in their order."""
+
+    born: int
+    genome: Genome
+    operator: str
+    parents: tuple[int, ...] = ()
+    scores: tuple[float | None, ...] = ()
+    fitness: float = 0.0
+    """Of one that met all problems."""
+    fate: Fate = "lives"
+    asks: int = 0
+    tokens: float = 0.0
+    """Per problem, of the prompt and the reply."""
+    why: str = ""
+
+    @property
+    def accuracy(self) -> float | None:
+        """The mean score on what it met."""
+        met = [score for score in self.scores if score is not None]
+        return sum(met) / len(met) if met else None
+
+
+class Population(NamedTuple):
+    """Those who live, the fittest first."""
+
+    members: tuple[Member, ...] = ()
+
+    @property
+    def best(self) -> Member | None:
+        """The fittest."""
+        return self.members[0] if self.members else None
+
+    def joined(self, child: Member, size: int | None, elite: int, draw: Random) -> Population:
+        """With a newcomer; where that is one too many, somebody goes: of three who are no elite, the least fit."""
+        members = sorted((*self.members, child), key=_order)
+        if size is not None and len(members) > size:
+            commons = members[min(elite, size - 1) :]
+            drawn = [draw.choice(commons) for _ in range(3)]
+            gone = max(drawn, key=_order)
+            members = [each for each in members if each.born != gone.born]
+        return Population(tuple(members))
+
+    def parent(self, selection: Selection, tournament: int, draw: Random) -> Member:
+        """One who becomes a parent."""
+        if selection == "tournament":
+            return min((draw.choice(self.members) for _ in range(tournament)), key=_order)
+        if selection == "rank":
+            weights = [float(len(self.members) - at) for at in range(len(self.members))]
+        else:
+            least = min(each.fitness for each in self.members)
+            weights = [each.fitness - least + 1e-9 for each in self.members]
+        return draw.choices(self.members, weights)[0]
+
+    @property
+    def spread(self) -> float:
+        """How much the members differ: the mean distance of two, from 0 to 1."""
+        pairs = [
+            distance(one.genome, other.genome)
+            for at, one in enumerate(self.members)
+            for other in self.members[at + 1 :]
+        ]
+        return sum(pairs) / len(pairs) if pairs else 0.0
+
+
+def _order(member: Member) -> tuple[float, float, int]:
+    """The fittest first; of equals the cheaper, and then the older."""
+    return -member.fitness, member.tokens, member.born
+
+
+def ranked(members: Sequence[Member]) -> list[Member]:
+    """The fittest first."""
+    return sorted(members, key=_order)

@@ -1,0 +1,168 @@
+"""Problems with known answers, and how they are shared out: to train on, to choose by, and to be judged by in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from groundswell.errors import SettingsError
+from groundswell.experiments.prompt_evolution.families import FAMILIES, Made, made
+from groundswell.experiments.chance import seed_of
+
+MARK = "####"
+
+
+class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A question and its answer. `working` is how one gets there, where that is known."""
+
+    question: str
+    answer: str
+    working: str = ""
+
+
+class Problems(msgspec.Struct, frozen=True, kw_only=True):
+    """Problems in three sets that have none in common.
+
+    Genomes are compared on `train`, in this order, the same for all; the winner is chosen on `validation`; `test` stays
+    sealed until the end, and is opened once.
+    """
+
+    train: tuple[Problem, ...]
+    validation: tuple[Problem, ...]
+    test: tuple[Problem, ...]
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        met: dict[str, str] = {}
+        for name in ("train", "validation", "test"):
+            if not getattr(self, name):
+                raise SettingsError(f"{name}: there must be at least one problem", field=name)
+            for each in getattr(self, name):
+                before = met.setdefault(" ".join(each.question.split()), name)
+                if before != name:
+                    raise SettingsError(
+                        f"{name}: {each.question[:60]!r} is in {before} too; a problem may be in one set alone",
+                        field=name,
+                    )
+
+
+class Sizes(msgspec.Struct, frozen=True):
+    """How many problems of each set."""
+
+    train: int = 100
+    validation: int = 100
+    test: int = 200
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if getattr(self, name) < 1:
+                raise SettingsError(f"{name} {getattr(self, name)}: must be at least 1", field=name)
+
+    @property
+    def whole(self) -> int:
+        """Of all sets."""
+        return self.train + self.validation + self.test
+
+
+def generated(
+    families: Sequence[str] = FAMILIES, difficulty: int = 3, sizes: Sizes = Sizes(), seed: int = 0
+) -> Problems:
+    """Fresh problems, no two alike, of each family as many as of any other."""
+    if unknown := [name for name in families if name not in FAMILIES]:
+        raise SettingsError(f"families: there is no {unknown[0]!r}; there are {', '.join(FAMILIES)}", field="families")
+    if not families:
+        raise SettingsError(f"families: name one at least; there are {', '.join(FAMILIES)}", field="families")
+    found: dict[str, Problem] = {}
+    number = 0
+    while len(found) < sizes.whole:
+        each = made(families[number % len(families)], difficulty, seed_of(seed, "problem", number))
+        found.setdefault(each.question, _problem(each))
+        number += 1
+        if number > 100 * sizes.whole:
+            raise SettingsError(
+                f"{', '.join(families)} of difficulty {difficulty} have fewer than {sizes.whole:,} different problems",
+                field="difficulty",
+            )
+    return shared_out(list(found.values()), sizes, seed, source=f"{', '.join(families)}; difficulty {difficulty}")
+
+
+def _problem(each: Made) -> Problem:
+    return Problem(each.question, each.answer, each.working)
+
+
+def shared_out(problems: Sequence[Problem], sizes: Sizes, seed: int, source: str = "") -> Problems:
+    """Problems drawn for the three sets."""
+    if len(problems) < sizes.whole:
+        raise SettingsError(
+            f"{source or 'problems'}: has {len(problems):,} problems, and {sizes.train:,} to train on, "
+            f"{sizes.validation:,} to validate and {sizes.test:,} to test are {sizes.whole:,}: ask for fewer",
+            field="problems",
+        )
+    drawn = Random(seed_of(seed, "share")).sample(list(problems), sizes.whole)
+    first, second = sizes.train, sizes.train + sizes.validation
+    return Problems(
+        train=tuple(drawn[:first]), validation=tuple(drawn[first:second]), test=tuple(drawn[second:]), source=source
+    )
+
+
+def read_jsonl(path: Path, *, question: str = "question", answer: str = "answer") -> list[Problem]:
+    """The problems of a file, one to a line, in the form of GSM8K: a `question`, and an `answer` that ends `#### n`.
+
+    An answer without the mark is the answer itself. All bad lines are told at once.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: cannot be read: {error}", field="task") from error
+    found, wrong = list[Problem](), list[str]()
+    seen: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            each = _read(line, question, answer)
+            first = seen.setdefault(" ".join(each.question.split()), number)
+            if first != number:
+                raise ValueError(f"the same question as in line {first}")
+            found.append(each)
+        except ValueError as error:
+            wrong.append(f"line {number}: {error}")
+    if wrong:
+        more = f"\n... and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+        raise SettingsError(f"{path}:\n" + "\n".join(wrong[:5]) + more, field="task")
+    if not found:
+        raise SettingsError(f"{path}: holds no problem", field="task")
+    return found
+
+
+def _read(line: str, question: str, answer: str) -> Problem:
+    try:
+        row = msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"is not JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise ValueError('is not an object, as {"question": "...", "answer": "..."}')
+    asked, told = _text(row, question), _text(row, answer)
+    working, mark, final = told.rpartition(MARK)
+    if mark and not final.strip():
+        raise ValueError(f"{answer!r} has nothing after its {MARK}")
+    return Problem(asked, final.strip() if mark else told.strip(), working.strip())
+
+
+def _text(row: dict[str, Any], field: str) -> str:
+    value = row.get(field)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = str(value)
+    if field not in row:
+        raise ValueError(f"has no {field!r}; it has {_listed(row)}")
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{field!r} must be a text, and is {msgspec.json.encode(row[field]).decode()[:40]}")
+    return value
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names) or "nothing"

@@ -1,0 +1,219 @@
+"""A search for a good prompt, in a steady state: births overlap, and nothing depends on which of them is faster.
+
+Births are numbered. Birth n is decided from the genomes that were born W or more before it, once all of those are done;
+so W genomes are on their way at a time, and the same seed gives the same genomes, whatever the network does.
+
+    Search.run   the births, one after the other
+    _born        one of them: bred, then raced
+    _fold        what it changes, in the order of births
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from random import Random
+from typing import NamedTuple
+
+import msgspec
+
+from groundswell.engine.run import Run
+from groundswell.errors import TrialMissing
+from groundswell.experiments.chance import seed_of
+from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, breed
+from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.population import Fate, Member, Population
+from groundswell.experiments.prompt_evolution.racing import behind, blocks
+from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
+
+FEWEST = 3
+"""So many must live before anybody is raced against the best of them."""
+MOST_MISSING = 0.2
+"""A genome of which more is missing has no fitness that could be compared."""
+SHOWN = 3
+"""Failures that a model is shown."""
+AGAIN = 3
+"""How often one that was born before is changed once more, to be somebody else."""
+
+
+class Plan(NamedTuple):
+    """How a child comes to be: by which operators, one after the other, and from whom."""
+
+    operators: tuple[str, ...]
+    parents: tuple[Member, ...]
+
+
+Planner = Callable[["Search", Random, int], Plan]
+"""Decides a birth, when all that it may know is folded."""
+
+
+class Bred(NamedTuple):
+    """A child, and what it took to get it."""
+
+    genome: Genome
+    operator: str
+    parents: tuple[int, ...] = ()
+    asks: int = 0
+
+
+class Search:
+    """One search: an evolution, or one of those that it is compared with. `size` is the most that live."""
+
+    def __init__(self, run: Run, settings: Evolution, examiner: Examiner, name: str, size: int | None = None) -> None:
+        self.settings = settings
+        self.examiner = examiner
+        self.name = name
+        self.size = size
+        self.population = Population()
+        self.members: list[Member] = []
+        self.started = 0
+        self.asks = 0
+        self._run = run
+        self._first: dict[str, int] = {}
+        self._counted: dict[str, int] = {}
+
+    async def run(self, plan: Planner, over: Callable[[Search], str]) -> str:
+        """Let genomes be born until it is over; says why it is."""
+        window, going = self.settings.genome_batch_size, deque[asyncio.Task[Member]]()
+        try:
+            while True:
+                if len(going) == window:
+                    self._fold(await going.popleft())
+                if why := over(self):
+                    break
+                number, seeds = self.started, self.seeds
+                planned = None if number < len(seeds) else plan(self, self._draw("plan", number), number)
+                going.append(asyncio.create_task(self._born(number, planned, self.population)))
+                self.started += 1
+            while going:
+                self._fold(await going.popleft())
+            return why
+        finally:
+            for task in going:
+                task.cancel()
+            await asyncio.gather(*going, return_exceptions=True)
+
+    @property
+    def seeds(self) -> tuple[Member, ...]:
+        """What everything descends from."""
+        return tuple(Member(born, genome, "seed") for born, genome in enumerate(self.settings.seeds))
+
+    def _draw(self, *about: object) -> Random:
+        return Random(seed_of(self._run.record.seed, self.name, *about))
+
+    async def _born(self, number: int, plan: Plan | None, known: Population) -> Member:
+        if plan is None:
+            bred = Bred(self.settings.seeds[number], "seed")
+        else:
+            try:
+                bred = await self._bred(number, plan)
+            except TrialMissing as error:
+                genome, parents = plan.parents[0].genome, tuple(each.born for each in plan.parents)
+                return Member(number, genome, plan.operators[-1], parents, fate="failed", asks=1, why=str(error))
+        if self._was_born(bred.genome, number):
+            return Member(number, bred.genome, bred.operator, bred.parents, fate="known", asks=bred.asks)
+        return await self._raced(number, bred, known)
+
+    def _was_born(self, genome: Genome, number: int) -> bool:
+        """Whether it is among those that birth `number` may know of."""
+        first = self._first.get(genome.text)
+        return first is not None and first <= number - self.settings.genome_batch_size
+
+    async def _bred(self, number: int, plan: Plan) -> Bred:
+        """Make the child. One that was born before is changed by a word or two, where words may be changed."""
+        one, other = plan.parents[0].genome, plan.parents[-1].genome
+        asks, told = 0, "+".join(plan.operators)
+        for step, operator in enumerate(plan.operators):
+            if operator in PARENTS:
+                parents = (one, other)[: PARENTS[operator]]
+                failures = self._failures(plan.parents[0], number) if operator == "reflect" and step == 0 else ()
+                one = await self._written(f"{number}/{step}", operator, parents, failures)
+                asks += 1
+            elif operator in MUTATIONS:
+                one = MUTATIONS[operator](one, self._draw("mutation", number, step))
+            else:
+                one = CROSSOVERS[operator](one, other, self._draw("crossover", number, step))
+        changes = [name for name in MUTATIONS if self.settings.operators.get(name)]
+        for again in range(AGAIN if changes else 0):
+            if not self._was_born(one, number):
+                break
+            draw = self._draw("again", number, again)
+            one = MUTATIONS[draw.choice(changes)](one, draw)
+        return Bred(one, told, tuple(dict.fromkeys(each.born for each in plan.parents)), asks)
+
+    async def _written(
+        self, place: str, operator: str, parents: tuple[Genome, ...], failures: tuple[Failure, ...]
+    ) -> Genome:
+        """Have a model write. The key names what it works from: if that changes, so does the trial."""
+        settings = self.settings
+        spec = Breeding(operator, parents, settings.by, failures, seed_of(self._run.record.seed, self.name, place) % 2**31)
+        shown = blake2b("\0".join([*(each.text for each in parents), *map(str, failures)]).encode(), digest_size=6)
+        outcome = await self._run.submit(breed, spec, key=f"{self.name}/{place}/{operator}/{shown.hexdigest()}")
+        return outcome.unwrap()
+
+    def _failures(self, parent: Member, number: int) -> tuple[Failure, ...]:
+        """Some of what a parent failed on."""
+        failed = [at for at, score in enumerate(parent.scores) if score is not None and score < 1]
+        chosen = sorted(self._draw("failures", number).sample(failed, min(SHOWN, len(failed))))
+        problems = self.examiner.problems("train")
+        said = self.examiner.said(parent.genome, "train")
+        return tuple(Failure(problems[at].question, problems[at].answer, said.get(at, "")) for at in chosen)
+
+    async def _raced(self, number: int, bred: Bred, known: Population) -> Member:
+        """Let it meet the problems, block by block, for as long as it keeps up with the best."""
+        rules, cells = self.settings.rules, list[Cell]()
+        best = known.best if rules.racing and len(known.members) >= FEWEST else None
+        problems = len(self.examiner.problems("train"))
+        fate: Fate = "lives"
+        for block in blocks(rules, problems):
+            cells += await self.examiner.met(bred.genome, "train", block)
+            missing = sum(cell.score is None for cell in cells)
+            if missing > MOST_MISSING * max(len(cells), rules.block):
+                fate = "failed"
+                break
+            if best is not None and len(cells) < problems and behind(_scores(cells), best.scores, rules.doubt):
+                fate = "behind"
+                break
+        return _member(number, bred, cells, fate)
+
+    def _fold(self, child: Member) -> None:
+        """Take a genome in, when all that were born before it have been."""
+        text, met = child.genome.text, len(child.scores)
+        first = self._first.setdefault(text, child.born)
+        asks = child.asks + max(0, met - self._counted.get(text, 0)) * len(self.settings.models)
+        self._counted[text] = max(met, self._counted.get(text, 0))
+        child = msgspec.structs.replace(child, asks=asks)
+        if child.fate == "lives" and first != child.born:
+            child = msgspec.structs.replace(child, fate="known")
+        self.asks += asks
+        self.members.append(child)
+        if child.fate == "lives":
+            draw = self._draw("fold", child.born)
+            self.population = self.population.joined(child, self.size, self.settings.elite, draw)
+
+
+def _scores(cells: Sequence[Cell]) -> tuple[float | None, ...]:
+    return tuple(cell.score for cell in cells)
+
+
+def _member(number: int, bred: Bred, cells: Sequence[Cell], fate: Fate) -> Member:
+    there = [cell for cell in cells if cell.score is not None]
+    fitness = sum(cell.score or 0.0 for cell in there) / len(there) if there else 0.0
+    tokens = sum(cell.input_tokens + cell.output_tokens for cell in there) / len(there) if there else 0.0
+    why = next((cell.why for cell in cells if cell.why), "")
+    return Member(
+        number,
+        bred.genome,
+        bred.operator,
+        bred.parents,
+        _scores(cells),
+        fitness,
+        fate,
+        bred.asks,
+        tokens,
+        why if fate == "failed" else "",
+    )

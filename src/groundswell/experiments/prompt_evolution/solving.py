@@ -1,0 +1,52 @@
+"""One genome on one problem, by one model: one trial."""
+
+from __future__ import annotations
+
+import msgspec
+
+from groundswell.experiments.prompt_evolution.answers import extracted
+from groundswell.experiments.prompt_evolution.metrics import measured
+from groundswell.experiments.prompt_evolution.problems import Problem
+from groundswell.experiments.small_models import extras_of
+from groundswell.program.request import system, user
+from groundswell.program.trial import Trial, program
+
+SHOWN = 400
+"""Characters of a reply."""
+
+
+class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All that it takes to try a prompt on a problem."""
+
+    model: str
+    prompt: str
+    problem: Problem
+    metric: str = "number"
+    temperature: float | None = 0.0
+    max_tokens: int = 300
+
+
+class Solved(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What came of it."""
+
+    score: float
+    answer: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    said: str = ""
+    """How a reply that is not right ends: what a model is shown that is to write a better prompt."""
+
+
+@program("prompt_evolution/solve", version=1)
+async def solve(trial: Trial, spec: Attempt) -> Solved:
+    """Ask, find the answer, score it."""
+    reply = await trial.ask(
+        spec.model,
+        [system(spec.prompt), user(spec.problem.question)],
+        temperature=spec.temperature,
+        max_tokens=spec.max_tokens,
+        extra=extras_of(spec.model),
+    )
+    score = measured(spec.metric, reply.text, spec.problem)
+    said = "" if score == 1 else reply.text[-SHOWN:]
+    return Solved(score, extracted(reply.text), reply.usage.input_tokens, reply.usage.output_tokens, said)

@@ -1,0 +1,160 @@
+"""Token operators: they change prompts word by word, by chance alone, and ask nobody.
+
+Mutations take a genome; crossovers take two. What they draw from is a `Random` of the birth's own.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from groundswell.experiments.prompt_evolution.genome import Genome, tokens
+
+FILE = Path(__file__).with_name("words.toml")
+Mutation = Callable[[Genome, Random], Genome]
+Crossover = Callable[[Genome, Genome, Random], Genome]
+
+
+@cache
+def _words() -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
+    """What may stand for a word, and what may be put in."""
+    found = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    neighbours: dict[str, tuple[str, ...]] = {}
+    for group in found["neighbours"]:
+        for word in group:
+            neighbours[word] = (*neighbours.get(word, ()), *(other for other in group if other != word))
+    return neighbours, tuple(found["phrases"])
+
+
+def insert(genome: Genome, draw: Random) -> Genome:
+    """Put a word or a phrase in: a sentence between sentences, anything else between words."""
+    phrase = draw.choice(_words()[1])
+    parts = tokens(genome.instruction)
+    places = [at for at in range(len(parts) + 1) if at in (0, len(parts)) or _ends(parts[at - 1])]
+    at = draw.choice(places) if phrase.endswith(".") else draw.randrange(len(parts) + 1)
+    return _told(genome, [*parts[:at], phrase, *parts[at:]])
+
+
+def delete(genome: Genome, draw: Random) -> Genome:
+    """Leave a word out, or a worked example. Something always stays."""
+    if genome.examples and draw.random() < 0.2:
+        at = draw.randrange(len(genome.examples))
+        return msgspec.structs.replace(genome, examples=genome.examples[:at] + genome.examples[at + 1 :])
+    parts = tokens(genome.instruction)
+    if len(parts) < 2:
+        return genome
+    at = draw.randrange(len(parts))
+    return _told(genome, parts[:at] + parts[at + 1 :])
+
+
+def swap(genome: Genome, draw: Random) -> Genome:
+    """Let two words change places."""
+    parts = tokens(genome.instruction)
+    if len(parts) < 2:
+        return genome
+    one, other = draw.sample(range(len(parts)), 2)
+    parts[one], parts[other] = parts[other], parts[one]
+    return _told(genome, parts)
+
+
+def duplicate(genome: Genome, draw: Random) -> Genome:
+    """Say a word twice."""
+    parts = tokens(genome.instruction)
+    if not parts:
+        return genome
+    at = draw.randrange(len(parts))
+    return _told(genome, [*parts[:at], parts[at], *parts[at:]])
+
+
+def neighbour(genome: Genome, draw: Random) -> Genome:
+    """Put a word of like meaning for one."""
+    parts, known = tokens(genome.instruction), _words()[0]
+    places = [at for at, part in enumerate(parts) if _bare(part) in known]
+    if not places:
+        return insert(genome, draw)
+    at = draw.choice(places)
+    bare = _bare(parts[at])
+    new = draw.choice(known[bare])
+    start = parts[at].lower().index(bare)
+    new = new[0].upper() + new[1:] if parts[at][start].isupper() else new
+    parts[at] = parts[at][:start] + new + parts[at][start + len(bare) :]
+    return _told(genome, parts)
+
+
+def single_point(one: Genome, other: Genome, draw: Random) -> Genome:
+    """The beginning of one, the end of the other."""
+    first, second = tokens(one.instruction), tokens(other.instruction)
+    share = draw.random()
+    return _child(one, other, first[: round(share * len(first))] + second[round(share * len(second)) :], draw)
+
+
+def two_point(one: Genome, other: Genome, draw: Random) -> Genome:
+    """One of them, with a stretch from the other in its midst."""
+    first, second = tokens(one.instruction), tokens(other.instruction)
+    low, high = sorted((draw.random(), draw.random()))
+    middle = second[round(low * len(second)) : round(high * len(second))]
+    return _child(one, other, first[: round(low * len(first))] + middle + first[round(high * len(first)) :], draw)
+
+
+def uniform(one: Genome, other: Genome, draw: Random) -> Genome:
+    """Sentence by sentence, from one or from the other."""
+    first, second = _sentences(one.instruction), _sentences(other.instruction)
+    found = list[str]()
+    for at in range(max(len(first), len(second))):
+        side = first if draw.random() < 0.5 else second
+        found += side[at : at + 1]
+    return _child(one, other, found or first, draw)
+
+
+MUTATIONS: dict[str, Mutation] = {
+    "insert": insert,
+    "delete": delete,
+    "swap": swap,
+    "duplicate": duplicate,
+    "neighbour": neighbour,
+}
+CROSSOVERS: dict[str, Crossover] = {"single_point": single_point, "two_point": two_point, "uniform": uniform}
+
+
+def _child(one: Genome, other: Genome, parts: list[str], draw: Random) -> Genome:
+    """A child of two: examples of both, each by the flip of a coin, and the form of one of them."""
+    known = dict.fromkeys((*one.examples, *other.examples))
+    examples = tuple(each for each in known if draw.random() < 0.5)
+    form = draw.choice((one.answer_format, other.answer_format))
+    told = _told(one, parts)
+    return msgspec.structs.replace(told, examples=examples, answer_format=form)
+
+
+def _told(genome: Genome, parts: list[str]) -> Genome:
+    """The genome with these words for its instruction; where two would run together a space comes between."""
+    found = list[str]()
+    for part in parts:
+        if found and part and not found[-1][-1:].isspace() and not part[0].isspace():
+            found.append(" ")
+        found.append(part)
+    text = "".join(found).strip()
+    return msgspec.structs.replace(genome, instruction=text) if text else genome
+
+
+def _sentences(text: str) -> list[str]:
+    found, held = list[str](), ""
+    for part in tokens(text):
+        held += part
+        if _ends(part):
+            found.append(held)
+            held = ""
+    return [*found, held] if held else found
+
+
+def _ends(token: str) -> bool:
+    """Whether a sentence ends here."""
+    return token.rstrip()[-1:] in ".!?:" or "\n" in token
+
+
+def _bare(token: str) -> str:
+    return token.strip().strip(".,;:!?\"'()").lower()
