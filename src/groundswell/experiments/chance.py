@@ -1,4 +1,4 @@
-"""Chance without a generator: numbers that belong to what they are drawn for, so there is nothing to save or restore."""
+"""Chance without a generator: numbers that belong to what they are drawn for. There is nothing to save or restore."""
 
 from __future__ import annotations
 

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from groundswell.experiments.chance import chance_of, seed_of
 from groundswell.experiments.query_mutation.episode import (
     FEATURES,
     Episode,
     advance,
     begin,
-    chance_of,
     guard_of,
     observed,
-    seed_of,
     size_of,
     step_of,
 )

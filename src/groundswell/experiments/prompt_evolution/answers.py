@@ -28,7 +28,8 @@ _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 _TAG = re.compile(r"<answer>\s*(.*?)\s*</answer>", re.I | re.S)
 _FIELD = re.compile(r'"(?:final_?)?(?:answer|result|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^,}\s]+)', re.I)
 _LABEL = re.compile(
-    r"\b(?:(?:final\s+)?answer|result|solution)\b\W{0,4}(?:\s+is\b|:|=)\W{0,3}?\s*([^\n]*)|\bthe answer is\s*:?\s*([^\n]*)",
+    r"\b(?:(?:final\s+)?answer|result|solution)\b\W{0,4}(?:\s+is\b|:|=)\W{0,3}?\s*([^\n]*)"
+    r"|\bthe answer is\s*:?\s*([^\n]*)",
     re.I,
 )
 _EQUALS = re.compile(r"=\s*([^=\n]*?)\s*$")

@@ -1,93 +1,154 @@
-"""The driver of an evolution: what `groundswell evolve` runs. Read `evolve` from top to bottom."""
+"""The driver of an evolution: what `groundswell evolve` runs. Read `evolve` from top to bottom.
+
+evolve       evolve, compare with others at the same budget, choose, open the sealed test
+_chosen      the fittest of a search on the validation set: the best of them is its winner
+over         when an evolution ends
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from random import Random
 
-import msgspec
-
 from groundswell.engine.run import Run
-from groundswell.experiments.prompt_evolution.examining import Examiner
+from groundswell.errors import RunError
+from groundswell.experiments.prompt_evolution.analysis import (
+    SEED,
+    Analysis,
+    Finalist,
+    Savings,
+    Searched,
+    mean_of,
+)
+from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.population import Member, ranked
-from groundswell.experiments.prompt_evolution.searching import Plan, Search
+from groundswell.experiments.prompt_evolution.searching import Plan, Planner, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.verdict import gains, tested
 
+EVOLUTION = "evolution"
 DEEPEST = 3
 """The most operators that a random search applies to a seed."""
 
 
-class Final(msgspec.Struct, frozen=True):
-    """One who was tried on the validation set, and if it won, on the sealed test."""
-
-    search: str
-    member: Member
-    validation: tuple[float | None, ...]
-    test: tuple[float | None, ...] = ()
-
-
-class Found(msgspec.Struct, frozen=True):
-    search: str
-    why: str
-    asks: int
-    members: tuple[Member, ...]
-    finals: tuple[Final, ...]
-
-
-async def evolve(run: Run, settings: Evolution) -> list[Found]:
-    """Evolve, choose, compare with others at the same budget, and open the sealed test."""
+async def evolve(run: Run, settings: Evolution) -> Analysis:
+    """Evolve, compare with others at the same budget, choose, and open the sealed test."""
     examiner = Examiner(run, settings)
-    main = Search(run, settings, examiner, "evolution", settings.population_size)
-    why = await main.run(_evolved, _over)
-    found = [(main, why)]
-    for name, plan in (("random", _random), ("best_of_n", _best_of_n)):
-        if name in settings.baselines:
-            other = Search(run, settings, examiner, name)
-            found.append((other, await other.run(plan, lambda each: "budget" if each.asks >= main.asks else "")))
-    results = []
-    for search, why in found:
-        finals = await _finals(search, settings)
-        results.append(Found(search.name, why, search.asks, tuple(search.members), finals))
-    return results
+    main = Search(run, settings, examiner, EVOLUTION, settings.population_size)
+    why = await main.run(evolved, over)
+    budget = main.asks
+    others = [Search(run, settings, examiner, name) for name in settings.baselines]
+    await asyncio.gather(*(each.run(BASELINES[each.name], lambda it: _spent(it, budget)) for each in others))
+    searched = [
+        await _chosen(search, reason)
+        for search, reason in [(main, why), *((each, f"{budget:,} asks") for each in others)]
+    ]
+    return await _judged(examiner, settings, searched)
 
 
-async def _finals(search: Search, settings: Evolution) -> tuple[Final, ...]:
-    top = ranked([each for each in search.members if each.fate == "lives"])[: settings.finalists]
+async def _chosen(search: Search, why: str) -> Searched:
+    """The fittest of a search, as the validation set orders them."""
+    living = ranked([each for each in search.members if each.fate == "lives"])
+    if not living:
+        raise RunError(f"{search.name}: no genome could be tried on all problems: {_reason(search.members)}")
     found = []
-    for each in top:
-        cells = await search.examiner.met(each.genome, "validation", range(len(settings.problems.validation)))
-        found.append(Final(search.name, each, tuple(c.score for c in cells)))
-    found.sort(key=lambda f: -sum(s or 0 for s in f.validation))
-    cells = await search.examiner.met(found[0].member.genome, "test", range(len(settings.problems.test)))
-    found[0] = msgspec.structs.replace(found[0], test=tuple(c.score for c in cells))
-    return tuple(found)
+    for member in living[: search.settings.finalists]:
+        cells = await search.examiner.all(member.genome, "validation")
+        found.append(_finalist(member, cells))
+    found.sort(key=lambda each: (-each.validation, each.tokens, each.born))
+    return Searched(
+        search.name, why, search.asks, _savings(search), tuple(search.members), tuple(search.curve), tuple(found)
+    )
 
 
-def _over(search: Search) -> str:
-    return "generations" if search.started >= search.settings.births else ""
+async def _judged(examiner: Examiner, settings: Evolution, searched: Sequence[Searched]) -> Analysis:
+    """Open the sealed test: for the seed, and for the winner of each search."""
+    seed = settings.seeds[0]
+    known = mean_of([cell.score for cell in await examiner.all(seed, "validation")])
+    prompts: dict[str, tuple[Genome, float | None]] = {SEED: (seed, known)}
+    prompts |= {each.name: (each.winner.genome, each.winner.validation) for each in searched}
+    scores = {
+        name: [cell.score for cell in await examiner.all(genome, "test")] for name, (genome, _) in prompts.items()
+    }
+    first = searched[0].name
+    return Analysis(
+        tuple(searched),
+        tuple(tested(name, *prompts[name][:1], scores[name], prompts[name][1]) for name in prompts),
+        gains(scores[first], {name: each for name, each in scores.items() if name != first}),
+        tuple(front([final for each in searched for final in each.finalists], _goals)),
+    )
 
 
-def _evolved(search: Search, draw: Random, number: int) -> Plan:
+def over(search: Search) -> str:
+    """Why an evolution ends now, if it does."""
+    settings, stops = search.settings, search.settings.stops
+    best = search.population.best
+    if stops.target is not None and best is not None and best.fitness >= stops.target:
+        return f"the target of {stops.target:g} is reached"
+    if search.started >= settings.births:
+        return f"all {settings.max_generations:,} generations were born"
+    if stops.asks is not None and search.asks >= stops.asks:
+        return f"{stops.asks:,} asks are spent"
+    if stops.plateau is not None and search.since_better >= stops.plateau * settings.population_size:
+        return f"nothing better was born for {stops.plateau:,} generations"
+    full = len(search.population.members) == settings.population_size
+    if stops.least_spread is not None and full and search.population.spread <= stops.least_spread:
+        return f"the members of the population differ by no more than {stops.least_spread:g}"
+    return ""
+
+
+def _spent(search: Search, budget: int) -> str:
+    return "the budget is spent" if search.asks >= budget else ""
+
+
+def evolved(search: Search, draw: Random, number: int) -> Plan:
     """Parents by selection, once there is a population to select from."""
-    operator = _operator(search.settings, draw)
-    if number < search.settings.population_size or not search.population.members:
+    settings, population = search.settings, search.population
+    operator = _operator(settings, draw)
+    if number < settings.population_size or not population.members:
         return Plan((operator,), (draw.choice(search.seeds), draw.choice(search.seeds)))
-    settings = search.settings
-    parents = [search.population.parent(settings.selection, settings.tournament, draw) for _ in range(2)]
-    return Plan((operator,), tuple(parents))
+    one, other = (population.parent(settings.selection, settings.tournament, draw) for _ in range(2))
+    return Plan((operator,), (one, other))
 
 
-def _random(search: Search, draw: Random, number: int) -> Plan:
-    """Some operators at random, on a seed."""
+def at_random(search: Search, draw: Random, number: int) -> Plan:
+    """Some operators at random, on a seed: nothing is learnt from what was born before."""
     operators = tuple(_operator(search.settings, draw) for _ in range(draw.randint(1, DEEPEST)))
     return Plan(operators, (draw.choice(search.seeds), draw.choice(search.seeds)))
 
 
-def _best_of_n(search: Search, draw: Random, number: int) -> Plan:
-    """A model's rewriting of a seed."""
+def rewritten(search: Search, draw: Random, number: int) -> Plan:
+    """A model's rewriting of a seed: the best of so many of them."""
     return Plan(("reflect",), (draw.choice(search.seeds),))
+
+
+BASELINES: Mapping[str, Planner] = {"random": at_random, "best_of_n": rewritten}
 
 
 def _operator(settings: Evolution, draw: Random) -> str:
     names = list(settings.operators)
     return draw.choices(names, [settings.operators[name] for name in names])[0]
+
+
+def _finalist(member: Member, cells: Sequence[Cell]) -> Finalist:
+    scores = [cell.score for cell in cells]
+    return Finalist(member.born, member.genome, member.fitness, mean_of(scores) or 0.0, member.tokens)
+
+
+def _goals(each: Finalist) -> tuple[float, ...]:
+    return (each.validation, -each.tokens, -(each.usd or 0.0))
+
+
+def _savings(search: Search) -> Savings:
+    """What a search would have asked in addition, if everybody had met all problems."""
+    whole = len(search.settings.problems.train) * len(search.settings.models)
+    each = len(search.settings.models)
+    racing = sum(whole - len(one.scores) * each for one in search.members if one.fate == "behind")
+    return Savings(racing, sum(whole for one in search.members if one.fate == "known"))
+
+
+def _reason(members: Sequence[Member]) -> str:
+    return next((each.why for each in members if each.why), "all were behind in their races")

@@ -45,6 +45,10 @@ class Examiner:
         name = f"{part}/{_digest(genome)}"
         return list(await asyncio.gather(*(self._cell(name, genome, part, number) for number in numbers)))
 
+    async def all(self, genome: Genome, part: Part) -> list[Cell]:
+        """What it makes of all problems of a set."""
+        return await self.met(genome, part, range(len(self.problems(part))))
+
     def said(self, genome: Genome, part: Part) -> dict[int, str]:
         """How its replies to problems ended that it has met and failed on, by the problems' numbers."""
         name = f"{part}/{_digest(genome)}"

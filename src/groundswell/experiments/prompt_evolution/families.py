@@ -87,7 +87,8 @@ def _groups(draw: Draw) -> tuple[str, int]:
     if draw.steps > 2:
         who = draw.pick(NAMES)
         more = draw.number()
-        said = f"{who} has {count} {box} with {each} {thing} each. {'She' if who in SHE else 'He'} buys {more} more {thing}."
+        she = "She" if who in SHE else "He"
+        said = f"{who} has {count} {box} with {each} {thing} each. {she} buys {more} more {thing}."
         whole = draw.work(f"{whole} + {more}", whole + more)
         return f"{said} How many {thing} does {who} have?", whole
     return f"{said} How many {thing} are there?", whole
@@ -118,10 +119,11 @@ def _sharing(draw: Draw) -> tuple[str, int]:
     if draw.steps > 1 and whole > 3:
         some = draw.number(1, whole - 1)
         draw.work(f"{whole - some} + {some}", whole)
-        said = f"{who} has {whole - some} {thing}. {she} buys {some} more. {she} shares them equally among {among} friends."
+        said = f"{who} has {whole - some} {thing}. {she} buys {some} more."
     else:
-        said = f"{who} has {whole} {thing}. {she} shares them equally among {among} friends."
+        said = f"{who} has {whole} {thing}."
     each = draw.work(f"{whole} / {among}", each)
+    said += f" {she} shares them equally among {among} friends."
     return f"{said} How many {thing} does each friend get?", each
 
 

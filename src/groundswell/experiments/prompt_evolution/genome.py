@@ -1,16 +1,17 @@
 """A genome: a prompt with its parts told apart. Text and genome are the same thing in two forms, and nothing is lost.
 
-    Read the problem carefully.            the instruction
+Read the problem carefully.            the instruction
 
-    Example: 3 pens and 4 more are 7.      worked examples, any number
+Example: 3 pens and 4 more are 7.      worked examples, any number
 
-    Answer format: #### and the number     how an answer is to be written
+Answer format: #### and the number     how an answer is to be written
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -85,6 +86,7 @@ def tokens(text: str) -> list[str]:
     return _TOKENS.findall(text)
 
 
+@lru_cache(maxsize=4096)
 def words(text: str) -> frozenset[str]:
     """The different words of a text, as they are compared: without case and punctuation."""
     return frozenset(re.findall(r"\w+", text.lower()))

@@ -1,4 +1,4 @@
-"""Problems with known answers, and how they are shared out: to train on, to choose by, and to be judged by in the end."""
+"""Problems with known answers, and how they are shared out: to train on, to choose by, and to be judged by."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.prompt_evolution.families import FAMILIES, Made, made
 from groundswell.experiments.chance import seed_of
+from groundswell.experiments.prompt_evolution.families import FAMILIES, made
 
 MARK = "####"
+"""What the answers of GSM8K end with, before the number."""
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -68,8 +69,13 @@ class Sizes(msgspec.Struct, frozen=True):
         return self.train + self.validation + self.test
 
 
+DEFAULT = Sizes()
+IN_VAIN = 100
+"""After so many problems in a row that are there already, no new one is expected."""
+
+
 def generated(
-    families: Sequence[str] = FAMILIES, difficulty: int = 3, sizes: Sizes = Sizes(), seed: int = 0
+    families: Sequence[str] = FAMILIES, difficulty: int = 3, sizes: Sizes = DEFAULT, seed: int = 0
 ) -> Problems:
     """Fresh problems, no two alike, of each family as many as of any other."""
     if unknown := [name for name in families if name not in FAMILIES]:
@@ -77,21 +83,18 @@ def generated(
     if not families:
         raise SettingsError(f"families: name one at least; there are {', '.join(FAMILIES)}", field="families")
     found: dict[str, Problem] = {}
-    number = 0
+    number = in_vain = 0
     while len(found) < sizes.whole:
         each = made(families[number % len(families)], difficulty, seed_of(seed, "problem", number))
-        found.setdefault(each.question, _problem(each))
+        in_vain = in_vain + 1 if each.question in found else 0
+        found.setdefault(each.question, Problem(each.question, each.answer, each.working))
         number += 1
-        if number > 100 * sizes.whole:
+        if in_vain > IN_VAIN:
             raise SettingsError(
                 f"{', '.join(families)} of difficulty {difficulty} have fewer than {sizes.whole:,} different problems",
                 field="difficulty",
             )
     return shared_out(list(found.values()), sizes, seed, source=f"{', '.join(families)}; difficulty {difficulty}")
-
-
-def _problem(each: Made) -> Problem:
-    return Problem(each.question, each.answer, each.working)
 
 
 def shared_out(problems: Sequence[Problem], sizes: Sizes, seed: int, source: str = "") -> Problems:

@@ -24,7 +24,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     block: int = 20
     """Problems of the first block."""
     growth: float = 1.5
-    """How much larger each block is than the one before: a genome that is still there after some is worth a better look."""
+    """How much larger each block is than the one before: one that is still there is worth a better look."""
     doubt: float = 0.25
     """A genome goes on while it is at least this likely to score so badly by chance, if it were as good."""
 

@@ -22,6 +22,7 @@ import msgspec
 from groundswell.engine.run import Run
 from groundswell.errors import TrialMissing
 from groundswell.experiments.chance import seed_of
+from groundswell.experiments.prompt_evolution.analysis import Moment
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, breed
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
 from groundswell.experiments.prompt_evolution.genome import Genome
@@ -70,8 +71,11 @@ class Search:
         self.size = size
         self.population = Population()
         self.members: list[Member] = []
+        self.curve: list[Moment] = []
         self.started = 0
         self.asks = 0
+        self.since_better = 0
+        """Births since the best was born."""
         self._run = run
         self._first: dict[str, int] = {}
         self._counted: dict[str, int] = {}
@@ -150,7 +154,9 @@ class Search:
     ) -> Genome:
         """Have a model write. The key names what it works from: if that changes, so does the trial."""
         settings = self.settings
-        spec = Breeding(operator, parents, settings.by, failures, seed_of(self._run.record.seed, self.name, place) % 2**31)
+        spec = Breeding(
+            operator, parents, settings.by, failures, seed_of(self._run.record.seed, self.name, place) % 2**31
+        )
         shown = blake2b("\0".join([*(each.text for each in parents), *map(str, failures)]).encode(), digest_size=6)
         outcome = await self._run.submit(breed, spec, key=f"{self.name}/{place}/{operator}/{shown.hexdigest()}")
         return outcome.unwrap()
@@ -191,9 +197,22 @@ class Search:
             child = msgspec.structs.replace(child, fate="known")
         self.asks += asks
         self.members.append(child)
+        before = self.population.best
         if child.fate == "lives":
             draw = self._draw("fold", child.born)
             self.population = self.population.joined(child, self.size, self.settings.elite, draw)
+        best = self.population.best
+        better = best is not None and (before is None or best.fitness > before.fitness)
+        self.since_better = 0 if better else self.since_better + 1
+        if len(self.members) % self.settings.population_size == 0 or better:
+            self._note()
+
+    def _note(self) -> None:
+        """Write down how the search stands."""
+        living = self.population.members
+        mean = sum(each.fitness for each in living) / len(living) if living else 0.0
+        best = living[0].fitness if living else 0.0
+        self.curve.append(Moment(len(self.members), self.asks, best, mean, self.population.spread))
 
 
 def _scores(cells: Sequence[Cell]) -> tuple[float | None, ...]:

@@ -74,7 +74,14 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 300
 
     def __post_init__(self) -> None:
-        for name in ("population_size", "max_generations", "genome_batch_size", "tournament", "finalists", "max_tokens"):
+        for name in (
+            "population_size",
+            "max_generations",
+            "genome_batch_size",
+            "tournament",
+            "finalists",
+            "max_tokens",
+        ):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{name} {getattr(self, name)}: must be at least 1", field=name)
         if not self.models:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import blake2b
 from random import Random
 from typing import Literal
 
@@ -65,17 +64,6 @@ class Transition(msgspec.Struct, frozen=True):
     def truncated(self) -> bool:
         """Whether it was broken off."""
         return self.episode.end in ("steps", "fault")
-
-
-def seed_of(*parts: object) -> int:
-    """A seed that belongs to these parts and no others."""
-    digest = blake2b("\0".join(map(str, parts)).encode(), digest_size=8).digest()
-    return int.from_bytes(digest) >> 1
-
-
-def chance_of(*parts: object) -> float:
-    """A number from 0 to 1 that belongs to these parts: no generator, so nothing to save and restore."""
-    return (seed_of(*parts) >> 10) / (1 << 53)
 
 
 def begin(task: Task, seed: int, embeddings: Mapping[str, bytes]) -> Episode:

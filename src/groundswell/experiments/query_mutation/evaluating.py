@@ -16,6 +16,7 @@ from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
+from groundswell.experiments.chance import seed_of
 from groundswell.experiments.detectors.secret import secret_of
 from groundswell.experiments.query_mutation.analysis import Analysis, Ended, Uses
 from groundswell.experiments.query_mutation.episode import (
@@ -25,7 +26,6 @@ from groundswell.experiments.query_mutation.episode import (
     begin,
     guard_of,
     mutator_of,
-    seed_of,
     size_of,
 )
 from groundswell.experiments.query_mutation.expecting import expected_encoding, expected_steps

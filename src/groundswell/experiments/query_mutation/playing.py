@@ -15,14 +15,13 @@ import msgspec
 
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.run import Run
+from groundswell.experiments.chance import chance_of, seed_of
 from groundswell.experiments.query_mutation.episode import (
     Episode,
     Transition,
     advance,
     begin,
-    chance_of,
     observed,
-    seed_of,
     step_of,
 )
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout

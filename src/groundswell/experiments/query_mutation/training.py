@@ -18,8 +18,9 @@ from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
+from groundswell.experiments.chance import seed_of
 from groundswell.experiments.query_mutation.analysis import Analysis, Curve, Point
-from groundswell.experiments.query_mutation.episode import seed_of, size_of
+from groundswell.experiments.query_mutation.episode import size_of
 from groundswell.experiments.query_mutation.evaluating import (
     Evaluation,
     baselines,

@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from groundswell.experiments.query_mutation.episode import Floats, seed_of
+from groundswell.experiments.chance import seed_of
+from groundswell.experiments.query_mutation.episode import Floats
 from groundswell.experiments.query_mutation.learning.choosing import Choice, drawn
 
 SMALL_LAST = 0.01

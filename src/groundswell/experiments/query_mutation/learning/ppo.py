@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from groundswell.experiments.query_mutation.episode import Floats, seed_of
+from groundswell.experiments.chance import seed_of
+from groundswell.experiments.query_mutation.episode import Floats
 from groundswell.experiments.query_mutation.learning.choosing import Rollout
 from groundswell.experiments.query_mutation.learning.policy import Layer, Policy, arrays, layers
 from groundswell.experiments.query_mutation.learning.returns import advantages

@@ -1,0 +1,74 @@
+"""What a genome is worth: its accuracy, or that together with other things that one may want of a prompt.
+
+| part | from 0 to 1 |
+|---|---|
+| accuracy | the mean score on the problems |
+| consistency | 1 less twice the standard deviation of the mean scores of groups of ten problems |
+| efficiency | the share of `max_tokens` that replies leave unused |
+| diversity | the mean distance from those who live |
+| length | 1 up to 120 words of prompt, 0 from 400 on |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, pstdev
+
+import msgspec
+
+from groundswell.errors import SettingsError
+from groundswell.experiments.prompt_evolution.genome import Genome, distance
+
+GROUP = 10
+SHORT, LONG = 120, 400
+
+
+class Weights(msgspec.Struct, frozen=True, kw_only=True):
+    """How much each part counts; they are scaled to a sum of 1."""
+
+    accuracy: float = 1.0
+    consistency: float = 0.0
+    efficiency: float = 0.0
+    diversity: float = 0.0
+    length: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise SettingsError(f"{name} {getattr(self, name):g}: a weight is 0 or more", field=name)
+        if not any(msgspec.structs.astuple(self)):
+            raise SettingsError("accuracy: at least one weight must be more than 0", field="accuracy")
+
+
+PLAIN = Weights()
+COMPOSITE = Weights(accuracy=0.6, consistency=0.15, efficiency=0.1, diversity=0.1, length=0.05)
+
+
+class Worth(msgspec.Struct, frozen=True):
+    """The parts of a genome's fitness."""
+
+    accuracy: float
+    consistency: float
+    efficiency: float
+    diversity: float
+    length: float
+
+    def fitness(self, weights: Weights) -> float:
+        """All of them, by their weights."""
+        pairs = list(zip(msgspec.structs.astuple(self), msgspec.structs.astuple(weights), strict=True))
+        return sum(part * weight for part, weight in pairs) / sum(weight for _, weight in pairs)
+
+
+def worth(
+    genome: Genome, scores: Sequence[float], output_tokens: float, max_tokens: int, others: Sequence[Genome]
+) -> Worth:
+    """What a genome is worth that got these scores, with replies of so many tokens, among these others."""
+    groups = [fmean(scores[at : at + GROUP]) for at in range(0, len(scores) - GROUP + 1, GROUP)]
+    words = len(genome.text.split())
+    return Worth(
+        accuracy=fmean(scores) if scores else 0.0,
+        consistency=max(0.0, 1 - 2 * pstdev(groups)) if groups else 1.0,
+        efficiency=max(0.0, 1 - output_tokens / max_tokens),
+        diversity=fmean(distance(genome, other) for other in others) if others else 1.0,
+        length=min(1.0, max(0.0, (LONG - words) / (LONG - SHORT))),
+    )

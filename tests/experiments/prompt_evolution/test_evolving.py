@@ -1,0 +1,108 @@
+"""An evolution: the same genomes whatever the network does, one budget for all, and a test that stays sealed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+import groundswell
+from groundswell.errors import RunError
+from groundswell.experiments.prompt_evolution.evolving import evolved as planned
+from groundswell.experiments.prompt_evolution.examining import Examiner
+from groundswell.experiments.prompt_evolution.racing import Rules
+from groundswell.experiments.prompt_evolution.searching import Plan, Search
+from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
+from tests.experiments.prompt_evolution.stage import SMALL, Deaf, Emulated, evolved
+
+
+def ran(store: Path, script: Emulated, settings: Evolution = SMALL, seed: int = 1) -> bytes:
+    return msgspec.json.encode(asyncio.run(evolved(store, script, settings, seed)))
+
+
+def test_the_order_of_replies_changes_nothing(tmp_path: Path) -> None:
+    calm = ran(tmp_path / "calm.db", Emulated())
+    assert ran(tmp_path / "busy.db", Emulated(1)) == calm
+    assert ran(tmp_path / "other.db", Emulated(2)) == calm
+    assert ran(tmp_path / "seed.db", Emulated(), seed=2) != calm
+
+
+def test_a_birth_knows_those_that_are_old_enough(tmp_path: Path) -> None:
+    window, seen = SMALL.genome_batch_size, dict[int, list[int]]()
+
+    def noted(search: Search, draw: Random, number: int) -> Plan:
+        seen[number] = [each.born for each in search.members]
+        return planned(search, draw, number)
+
+    async def work() -> None:
+        async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
+            search = Search(run, SMALL, Examiner(run, SMALL), "it", SMALL.population_size)
+            await search.run(noted, lambda it: "enough" if it.started == 20 else "")
+
+    asyncio.run(work())
+    assert seen == {number: list(range(max(0, number - window + 1))) for number in range(1, 20)}
+
+
+def test_nothing_is_asked_twice_and_the_test_stays_sealed(tmp_path: Path) -> None:
+    model = Emulated(4)
+    analysis = asyncio.run(evolved(tmp_path / "runs.db", model))
+    asked = [groundswell.fingerprint(each) for each in model.asked]
+    assert len(asked) == len(set(asked))
+    sealed = {each.question for each in SMALL.problems.test}
+    opened = [str(each.messages[-1].content) in sealed for each in model.asked]
+    first = opened.index(True)
+    assert all(opened[first:])
+    assert len(opened) - first <= (2 + len(SMALL.baselines)) * len(sealed)
+    assert [each.name for each in analysis.tested] == ["seed", "evolution", "random", "best_of_n"]
+
+
+def test_others_get_the_same_budget(tmp_path: Path) -> None:
+    analysis = asyncio.run(evolved(tmp_path / "runs.db", Emulated()))
+    main, *others = analysis.searches
+    most = SMALL.genome_batch_size * (len(SMALL.problems.train) + 3)
+    for each in others:
+        assert main.asks <= each.asks <= main.asks + most
+
+
+def test_racing_and_what_is_known_save_asks(tmp_path: Path) -> None:
+    raced = asyncio.run(evolved(tmp_path / "raced.db", Emulated())).evolution
+    full = msgspec.structs.replace(SMALL, rules=Rules(racing=False))
+    whole = asyncio.run(evolved(tmp_path / "whole.db", Emulated(), full)).evolution
+    assert raced.savings.racing > 0 == whole.savings.racing
+    written = sum(each.operator.count(name) for each in raced.members for name in ("reflect", "combine", "paraphrase"))
+    problems = len(SMALL.problems.train)
+    assert raced.asks + raced.savings.racing + raced.savings.known == len(raced.members) * problems + written
+
+
+@pytest.mark.parametrize(
+    ("stops", "why"),
+    [
+        (Stops(target=0.0), "the target of 0 is reached"),
+        (Stops(asks=100), "100 asks are spent"),
+        (Stops(plateau=1), "nothing better was born for 1 generations"),
+        (Stops(least_spread=1.0), "the members of the population differ by no more than 1"),
+        (Stops(), "all 5 generations were born"),
+    ],
+)
+def test_why_it_ends(tmp_path: Path, stops: Stops, why: str) -> None:
+    settings = msgspec.structs.replace(SMALL, stops=stops, baselines=())
+    found = asyncio.run(evolved(tmp_path / "runs.db", Emulated(), settings)).evolution
+    assert found.why == why
+
+
+def test_failures_are_counted_and_nothing_is_made_up(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SMALL, baselines=())
+    found = asyncio.run(evolved(tmp_path / "runs.db", Deaf("step by step"), settings)).evolution
+    failed = [each for each in found.members if each.fate == "failed"]
+    assert failed
+    assert all("does not hear" in each.why for each in failed)
+    assert "step by step" not in found.winner.genome.text
+
+
+def test_a_model_that_fails_always(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SMALL, baselines=())
+    with pytest.raises(RunError, match=r"no genome could be tried on all problems: .*does not hear"):
+        asyncio.run(evolved(tmp_path / "runs.db", Deaf(""), settings))
