@@ -25,6 +25,7 @@ from groundswell.experiments.chance import seed_of
 from groundswell.experiments.prompt_evolution.analysis import Moment
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, breed
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
+from groundswell.experiments.prompt_evolution.fitness import worth
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import Fate, Member, Population
 from groundswell.experiments.prompt_evolution.racing import behind, blocks
@@ -184,7 +185,27 @@ class Search:
             if best is not None and len(cells) < problems and behind(_scores(cells), best.scores, rules.doubt):
                 fate = "behind"
                 break
-        return _member(number, bred, cells, fate)
+        return self._member(number, bred, cells, fate, known)
+
+    def _member(self, number: int, bred: Bred, cells: Sequence[Cell], fate: Fate, known: Population) -> Member:
+        """What became of it. Only the fitness of one that met all problems is compared with anything."""
+        there = [cell for cell in cells if cell.score is not None]
+        settings, count = self.settings, max(1, len(there))
+        said = sum(cell.output_tokens for cell in there) / count
+        others = [each.genome for each in known.members]
+        found = worth(bred.genome, [cell.score or 0.0 for cell in there], said, settings.max_tokens, others)
+        return Member(
+            number,
+            bred.genome,
+            bred.operator,
+            bred.parents,
+            _scores(cells),
+            found.fitness(settings.fitness),
+            fate,
+            bred.asks,
+            said + sum(cell.input_tokens for cell in there) / count,
+            next((cell.why for cell in cells if cell.why), "") if fate == "failed" else "",
+        )
 
     def _fold(self, child: Member) -> None:
         """Take a genome in, when all that were born before it have been."""
@@ -217,22 +238,3 @@ class Search:
 
 def _scores(cells: Sequence[Cell]) -> tuple[float | None, ...]:
     return tuple(cell.score for cell in cells)
-
-
-def _member(number: int, bred: Bred, cells: Sequence[Cell], fate: Fate) -> Member:
-    there = [cell for cell in cells if cell.score is not None]
-    fitness = sum(cell.score or 0.0 for cell in there) / len(there) if there else 0.0
-    tokens = sum(cell.input_tokens + cell.output_tokens for cell in there) / len(there) if there else 0.0
-    why = next((cell.why for cell in cells if cell.why), "")
-    return Member(
-        number,
-        bred.genome,
-        bred.operator,
-        bred.parents,
-        _scores(cells),
-        fitness,
-        fate,
-        bred.asks,
-        tokens,
-        why if fate == "failed" else "",
-    )

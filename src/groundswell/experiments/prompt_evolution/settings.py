@@ -8,6 +8,7 @@ import msgspec
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.prompt_evolution.breeding import PARENTS
+from groundswell.experiments.prompt_evolution.fitness import PLAIN, Weights
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import SELECTIONS, Selection
 from groundswell.experiments.prompt_evolution.problems import Problems, generated
@@ -66,6 +67,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True):
     tournament: int = 3
     elite: int = 2
     operators: dict[str, float] = msgspec.field(default_factory=lambda: dict(MIX))
+    fitness: Weights = PLAIN
     stops: Stops = Stops()
     finalists: int = 5
     """So many of the fittest are tried on the validation set, which chooses the winner."""
