@@ -150,7 +150,7 @@ class AsyncEvolutionConfig(EvolutionConfig, frozen=True, kw_only=True):
         """A configuration by its name, with changes."""
         if name not in PRESETS:
             raise SettingsError(f"preset {name!r}: there are {', '.join(get_args(Preset))}", field="preset")
-        return cls(**{**PRESETS[name], **changes})  # type: ignore[index]
+        return cls(**{**PRESETS[name], **changes})
 
     @property
     def settings(self) -> Evolution:

@@ -55,8 +55,9 @@ class Worth(msgspec.Struct, frozen=True):
 
     def fitness(self, weights: Weights) -> float:
         """All of them, by their weights."""
-        pairs = list(zip(msgspec.structs.astuple(self), msgspec.structs.astuple(weights), strict=True))
-        return sum(part * weight for part, weight in pairs) / sum(weight for _, weight in pairs)
+        parts: tuple[float, ...] = msgspec.structs.astuple(self)
+        counts: tuple[float, ...] = msgspec.structs.astuple(weights)
+        return sum(part * count for part, count in zip(parts, counts, strict=True)) / sum(counts)
 
 
 def worth(

@@ -64,4 +64,4 @@ def so_bad(better: int, worse: int) -> float:
     """
     n = better + worse
     tail = sum(comb(n, k) for k in range(better)) + comb(n, better) / 2
-    return tail / 2**n
+    return tail / float(2**n)
