@@ -29,6 +29,8 @@ DOCUMENTED = {
         --num-mini-batch 4 \
         --use-batching""",
 }
+LIKE_OTHERS = ("use batching", "the default")
+"""What these do, the recommended one does too."""
 SHORT = " --num-env-steps 64 --num-steps 4 --eval-episodes 1 --max-steps 2"
 """The description gives no number of steps: then there are 20,000."""
 
@@ -54,7 +56,13 @@ def typed(command: str, folder: Path) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("command", DOCUMENTED.values(), ids=DOCUMENTED.keys())
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(line, id=name, marks=[pytest.mark.slow] * (name in LIKE_OTHERS))
+        for name, line in DOCUMENTED.items()
+    ],
+)
 def test_the_documented_commands(command: str, tmp_path: Path) -> None:
     out, err = typed(command + SHORT, tmp_path)
     assert "16 environments x 4 steps x 1 updates" in err
