@@ -21,7 +21,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 def tuned_collector() -> Iterator[None]:
     """Let the garbage collector run rarely: there are many objects that live long, and few cycles.
 
-    What is there already is left alone, and not even looked at once: in a large process that alone takes a second.
+    What is there already is left alone, and not even looked at once: with a million objects that takes half a second.
     """
     before = gc.get_threshold()
     gc.freeze()
