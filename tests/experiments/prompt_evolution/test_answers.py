@@ -19,7 +19,7 @@ from groundswell.experiments.prompt_evolution.answers import extracted, same_num
         ("#### 7 pens", "7"),
         (r"So we get \boxed{7}.", "7"),
         (r"$\boxed{\frac{1}{2}}$", "1/2"),
-        (r"\boxed{1{,}200}", None),
+        (r"\boxed{1{,}200}", "1200"),
         (r"\boxed{12 \text{ cm}}", "12"),
         ("<answer> 7 </answer>", "7"),
         ('{"answer": 7}', "7"),
@@ -44,10 +44,8 @@ from groundswell.experiments.prompt_evolution.answers import extracted, same_num
         ("The result is 1,234,567.", "1234567"),
     ],
 )
-def test_forms(reply: str, answer: str | None) -> None:
+def test_forms(reply: str, answer: str) -> None:
     found = extracted(reply)
-    if answer is None:
-        return  # nobody agrees what this is; it must not raise
     assert found is not None
     assert same_number(found, answer), found
 

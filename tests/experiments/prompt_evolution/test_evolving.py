@@ -10,7 +10,9 @@ import msgspec
 import pytest
 
 import groundswell
-from groundswell.errors import RunError
+from groundswell import Limits, RunOptions, Summary
+from groundswell.errors import RunError, SettingsError
+from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.evolving import evolved as planned
 from groundswell.experiments.prompt_evolution.examining import Examiner
 from groundswell.experiments.prompt_evolution.racing import Rules
@@ -106,3 +108,24 @@ def test_a_model_that_fails_always(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SMALL, baselines=())
     with pytest.raises(RunError, match=r"no genome could be tried on all problems: .*does not hear"):
         asyncio.run(evolved(tmp_path / "runs.db", Deaf(""), settings))
+
+
+def test_what_was_stopped_goes_on_to_the_same_end_and_asks_nothing_twice(tmp_path: Path) -> None:
+    async def session(store: str, limit: int | None) -> tuple[Summary, list[bytes]]:
+        model = Emulated(5)
+        options = RunOptions(limits=Limits(calls=limit))
+        async with groundswell.open(tmp_path / store, script=model) as engine:
+            summary = await engine.drive(evolve, SMALL, name="it", seed=1, options=options)
+        return summary, [groundswell.fingerprint(each) for each in model.asked]
+
+    alone, whole = asyncio.run(session("alone.db", None))
+    parts = [asyncio.run(session("stopped.db", limit)) for limit in (40, 250, 700, None)]
+    assert [summary.status for summary, _ in parts] == ["partial", "partial", "partial", "completed"]
+    assert parts[-1][0].analysis == alone.analysis
+    assert sorted(each for _, asked in parts for each in asked) == sorted(whole)
+
+
+def test_a_metric_that_nobody_knows(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SMALL, metric="beauty")
+    with pytest.raises(SettingsError, match="metric: there is no 'beauty'; there are number, text, contains"):
+        asyncio.run(evolved(tmp_path / "runs.db", Emulated(), settings))

@@ -11,7 +11,7 @@
 | the last number | So there are 7 pens left. |
 
 The first form of the table that a reply has counts; within a form the last. Numbers are compared as exact fractions:
-`1,200`, `$1200.00`, `1.2e3`, `2400/2`, `12 hundred`-free text around them, and `50%` beside `50` are equal.
+`1,200`, `$1200.00`, `1.2e3` and `2400/2` are equal, and so are `50%`, `50 pens` and `50`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def extracted(reply: str) -> str | None:
 
 def _plain(text: str) -> str:
     """Without the dress that models put round an answer."""
-    text = _FRACTION.sub(r"\1/\2", text).translate(_DRESS).replace("\\$", "$").replace("\\%", "%")
+    text = _FRACTION.sub(r"\1/\2", text).translate(_DRESS).replace("{,}", ",").replace("\\$", "$").replace("\\%", "%")
     text = re.sub(r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}", r" \1", text).replace("\\,", "").replace("\\!", "")
     return text.strip().strip("\"'$()[]").rstrip(".;,!").strip()
 

@@ -1,7 +1,8 @@
-"""The driver of an evolution: what `groundswell evolve` runs. Read `evolve` from top to bottom.
+"""The driver of an evolution. Read `evolve` from top to bottom.
 
-evolve       evolve, compare with others at the same budget, choose, open the sealed test
+_searched    evolve, and search in other ways at the same budget
 _chosen      the fittest of a search on the validation set: the best of them is its winner
+_judged      open the sealed test
 over         when an evolution ends
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from random import Random
 
 from groundswell.engine.run import Run
@@ -23,6 +25,7 @@ from groundswell.experiments.prompt_evolution.analysis import (
 )
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
 from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.population import Member, ranked
 from groundswell.experiments.prompt_evolution.searching import Plan, Planner, Search
@@ -36,17 +39,20 @@ DEEPEST = 3
 
 async def evolve(run: Run, settings: Evolution) -> Analysis:
     """Evolve, compare with others at the same budget, choose, and open the sealed test."""
-    examiner = Examiner(run, settings)
+    find_metric(settings.metric)
+    with closing(Examiner(run, settings)) as examiner:
+        return await _judged(examiner, settings, await _searched(run, settings, examiner))
+
+
+async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[Searched]:
+    """The evolution, and those that it is compared with."""
     main = Search(run, settings, examiner, EVOLUTION, settings.population_size)
     why = await main.run(evolved, over)
     budget = main.asks
     others = [Search(run, settings, examiner, name) for name in settings.baselines]
     await asyncio.gather(*(each.run(BASELINES[each.name], lambda it: _spent(it, budget)) for each in others))
-    searched = [
-        await _chosen(search, reason)
-        for search, reason in [(main, why), *((each, f"{budget:,} asks") for each in others)]
-    ]
-    return await _judged(examiner, settings, searched)
+    ends = [(main, why), *((each, f"{budget:,} asks are spent") for each in others)]
+    return [await _chosen(search, reason) for search, reason in ends]
 
 
 async def _chosen(search: Search, why: str) -> Searched:
@@ -67,8 +73,8 @@ async def _chosen(search: Search, why: str) -> Searched:
 async def _judged(examiner: Examiner, settings: Evolution, searched: Sequence[Searched]) -> Analysis:
     """Open the sealed test: for the seed, and for the winner of each search."""
     seed = settings.seeds[0]
-    known = mean_of([cell.score for cell in await examiner.all(seed, "validation")])
-    prompts: dict[str, tuple[Genome, float | None]] = {SEED: (seed, known)}
+    validated = mean_of([cell.score for cell in await examiner.all(seed, "validation")])
+    prompts: dict[str, tuple[Genome, float | None]] = {SEED: (seed, validated)}
     prompts |= {each.name: (each.winner.genome, each.winner.validation) for each in searched}
     scores = {
         name: [cell.score for cell in await examiner.all(genome, "test")] for name, (genome, _) in prompts.items()
@@ -76,7 +82,7 @@ async def _judged(examiner: Examiner, settings: Evolution, searched: Sequence[Se
     first = searched[0].name
     return Analysis(
         tuple(searched),
-        tuple(tested(name, *prompts[name][:1], scores[name], prompts[name][1]) for name in prompts),
+        tuple(tested(name, genome, scores[name], known) for name, (genome, known) in prompts.items()),
         gains(scores[first], {name: each for name, each in scores.items() if name != first}),
         tuple(front([final for each in searched for final in each.finalists], _goals)),
     )

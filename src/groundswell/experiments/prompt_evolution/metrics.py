@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 
-from groundswell.errors import SettingsError
+from groundswell.experiments.named import Named
 from groundswell.experiments.prompt_evolution.answers import extracted, same_number, same_text
 from groundswell.experiments.prompt_evolution.problems import Problem
 
 Metric = Callable[[str, Problem], float]
-_METRICS: dict[str, Metric] = {}
+_METRICS = Named[Metric]("metric")
 
 
 def metric(name: str) -> Callable[[Metric], Metric]:
@@ -24,16 +23,8 @@ def metric(name: str) -> Callable[[Metric], Metric]:
 
 
 def find_metric(given: str) -> Metric:
-    """A metric by its name; `module:name` imports a module of yours first."""
-    module, _, name = given.rpartition(":")
-    if module:
-        try:
-            importlib.import_module(module)
-        except ImportError as error:
-            raise SettingsError(f"metric: {module!r} cannot be imported: {error}", field="metric") from error
-    if name not in _METRICS:
-        raise SettingsError(f"metric: there is no {name!r}; there are {', '.join(_METRICS)}", field="metric")
-    return _METRICS[name]
+    """A metric by its name, or `module:name`."""
+    return _METRICS.find(given)
 
 
 def measured(name: str, reply: str, problem: Problem) -> float:

@@ -45,7 +45,7 @@ class Stops(msgspec.Struct, frozen=True, kw_only=True):
     least_spread: float | None = None
     """The members of the population differ by no more."""
     asks: int | None = None
-    usd: float | None = None
+    """So many are spent, those of the writer with them."""
 
 
 class Evolution(msgspec.Struct, frozen=True, kw_only=True):

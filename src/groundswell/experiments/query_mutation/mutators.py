@@ -7,7 +7,6 @@ to be tried again once it is mended. Neither is ever learnt from.
 
 from __future__ import annotations
 
-import importlib
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from groundswell.errors import SettingsError
+from groundswell.experiments.named import Named
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
@@ -41,7 +41,7 @@ class NothingCame(Exception):
 
 
 Mutator = Program[Rewording, str]
-_MUTATORS: dict[str, Mutator] = {}
+_MUTATORS = Named[Mutator]("mutators")
 
 
 def mutator(name: str) -> Callable[[ProgramFunction[Rewording, str]], Mutator]:
@@ -57,25 +57,16 @@ def mutator(name: str) -> Callable[[ProgramFunction[Rewording, str]], Mutator]:
 
 def mutators_named(names: Sequence[str]) -> tuple[str, ...]:
     """The names of mutators, checked. `module:name` imports a module of yours first, which registers it."""
-    found: list[str] = []
     for given in names:
-        module, _, name = given.rpartition(":")
-        if module:
-            try:
-                importlib.import_module(module)
-            except ImportError as error:
-                raise SettingsError(f"mutators: {module!r} cannot be imported: {error}", field="mutators") from error
-        if name not in _MUTATORS:
-            raise SettingsError(f"mutators: there is no {name!r}; there are {', '.join(_MUTATORS)}", field="mutators")
-        found.append(given)
-    if len({given.rpartition(":")[2] for given in found}) < len(found):
+        find_mutator(given)
+    if len({given.rpartition(":")[2] for given in names}) < len(names):
         raise SettingsError("mutators: each may be named once", field="mutators")
-    return tuple(found)
+    return tuple(names)
 
 
 def find_mutator(given: str) -> Mutator:
     """A mutator by its name, or `module:name`."""
-    return _MUTATORS[mutators_named([given])[0].rpartition(":")[2]]
+    return _MUTATORS.find(given)
 
 
 async def reworded(trial: Trial, given: str, spec: Rewording) -> str:

@@ -7,14 +7,14 @@ reworded query: else drifting to a harmless one would pay.
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable
 
 import msgspec
 import numpy as np
 
-from groundswell.errors import MalformedReply, SettingsError
+from groundswell.errors import MalformedReply
+from groundswell.experiments.named import Named
 from groundswell.experiments.query_mutation.leaking import leaked, refuses
 from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
@@ -42,7 +42,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 Reward = Program[Judged, float]
-_REWARDS: dict[str, Reward] = {}
+_REWARDS = Named[Reward]("reward")
 
 
 def reward(name: str) -> Callable[[ProgramFunction[Judged, float]], Reward]:
@@ -56,16 +56,8 @@ def reward(name: str) -> Callable[[ProgramFunction[Judged, float]], Reward]:
 
 
 def find_reward(given: str) -> Reward:
-    """A reward by its name; an error says which there are. `module:name` imports a module of yours first."""
-    module, _, name = given.rpartition(":")
-    if module:
-        try:
-            importlib.import_module(module)
-        except ImportError as error:
-            raise SettingsError(f"reward: {module!r} cannot be imported: {error}", field="reward") from error
-    if name not in _REWARDS:
-        raise SettingsError(f"reward: there is no {name!r}; there are {', '.join(_REWARDS)}", field="reward")
-    return _REWARDS[name]
+    """A reward by its name, or `module:name`."""
+    return _REWARDS.find(given)
 
 
 class NoScore(Exception):
