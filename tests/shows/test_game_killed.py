@@ -16,7 +16,10 @@ CAP = 16
 MOST_AT_ONCE = 2 * (1.5 * CAP + 2)
 """Asks that may be in flight to the two accounts, and so be lost by one kill."""
 LIVE = ["--max-concurrent", str(CAP)]
-BATCH = ["--via", "batch", "--account", "openai.batch_poll=0.1", "--account", "anthropic.batch_poll=0.1"]
+SETTLES = 5
+"""Seconds after which an order that was on its way when the process was killed has come, or will not come any more."""
+QUICK = [f"{name}.{said}" for name in ("openai", "anthropic") for said in ("batch_poll=0.1", f"timeout={SETTLES}")]
+BATCH = ["--via", "batch", *(word for said in QUICK for word in ("--account", said))]
 
 
 @pytest.fixture(scope="module")
