@@ -48,6 +48,7 @@ from groundswell.program.request import (
     Request,
     Returned,
     Settlement,
+    Usage,
     canonical,
     fingerprint,
 )
@@ -205,6 +206,10 @@ class Run(StoredRun):
     def lane_of(self, request: Request) -> Lane:
         """The way that a request goes, or would; raises `SettingsError` for a model that cannot be reached."""
         return self.lanes.of(request, self.options.via)
+
+    def price(self, request: Request, usage: Usage) -> float | None:
+        """What a request would cost, the way it would go, if it used so much: in dollars, if that is known."""
+        return self.dispatch.purse.price(self.lane_of(request), request, usage)
 
     def stop(self, reason: str, why: str) -> None:
         """Send nothing more; journal what comes back; then let the driver end with `RunStopped`."""

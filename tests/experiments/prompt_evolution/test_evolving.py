@@ -12,6 +12,7 @@ import pytest
 import groundswell
 from groundswell import Limits, RunOptions, Summary
 from groundswell.errors import RunError, SettingsError
+from groundswell.experiments.prompt_evolution.costs import Costs
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.evolving import evolved as planned
 from groundswell.experiments.prompt_evolution.examining import Examiner
@@ -41,7 +42,7 @@ def test_a_birth_knows_those_that_are_old_enough(tmp_path: Path) -> None:
 
     async def work() -> None:
         async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
-            search = Search(run, SMALL, Examiner(run, SMALL), "it", SMALL.population_size)
+            search = Search(run, SMALL, Examiner(run, SMALL, Costs({"any": None})), "it", SMALL.population_size)
             await search.run(noted, lambda it: "enough" if it.started == 20 else "")
 
     asyncio.run(work())

@@ -12,8 +12,8 @@ import msgspec
 import groundswell
 from groundswell import RunOptions
 from groundswell.engine.engine import Engine
+from groundswell.experiments.outage import PATIENCE
 from groundswell.experiments.query_mutation.analysis import Analysis
-from groundswell.experiments.query_mutation.outage import PATIENCE
 from groundswell.experiments.query_mutation.training import LEARNERS
 from groundswell.program.request import Embedding, Fault, FaultKind, Request
 from groundswell.testing.clock import FakeClock

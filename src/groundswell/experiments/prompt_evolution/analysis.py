@@ -22,6 +22,7 @@ class Moment(msgspec.Struct, frozen=True):
     best: float
     mean: float
     spread: float
+    usd: float | None = None
 
 
 class Finalist(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,6 +49,7 @@ class Searched(msgspec.Struct, frozen=True):
     name: str
     why: str
     asks: int
+    usd: float | None
     savings: Savings
     members: tuple[Member, ...]
     curve: tuple[Moment, ...]
@@ -70,6 +72,8 @@ class Tested(msgspec.Struct, frozen=True):
     n: int
     validation: float | None
     scores: tuple[float | None, ...]
+    by_model: dict[str, float | None] = {}
+    """The mean score of each model, where there are several."""
 
 
 class Gain(msgspec.Struct, frozen=True):

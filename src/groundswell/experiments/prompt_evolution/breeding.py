@@ -50,13 +50,21 @@ class Breeding(msgspec.Struct, frozen=True, omit_defaults=True):
     max_tokens: int = 800
 
 
+class Written(msgspec.Struct, frozen=True):
+    """A prompt that a model made."""
+
+    genome: Genome
+    input_tokens: int
+    output_tokens: int
+
+
 @cache
 def _told() -> Mapping[str, Mapping[str, str]]:
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
 @program("prompt_evolution/breed", version=1)
-async def breed(trial: Trial, spec: Breeding) -> Genome:
+async def breed(trial: Trial, spec: Breeding) -> Written:
     """Have a model make a prompt."""
     reply = await trial.ask(
         spec.model,
@@ -69,7 +77,7 @@ async def breed(trial: Trial, spec: Breeding) -> Genome:
     )
     if reply.finish == "length":
         raise MalformedReply("a prompt", f"it was cut off after {spec.max_tokens} tokens", reply.text)
-    return prompt_in(reply.text)
+    return Written(prompt_in(reply.text), reply.usage.input_tokens, reply.usage.output_tokens)
 
 
 def asked(spec: Breeding) -> str:

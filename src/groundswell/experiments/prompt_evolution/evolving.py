@@ -23,6 +23,7 @@ from groundswell.experiments.prompt_evolution.analysis import (
     Searched,
     mean_of,
 )
+from groundswell.experiments.prompt_evolution.costs import costs_of
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import find_metric
@@ -30,6 +31,7 @@ from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.population import Member, ranked
 from groundswell.experiments.prompt_evolution.searching import Plan, Planner, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.solving import solve
 from groundswell.experiments.prompt_evolution.verdict import gains, tested
 
 EVOLUTION = "evolution"
@@ -39,8 +41,10 @@ DEEPEST = 3
 
 async def evolve(run: Run, settings: Evolution) -> Analysis:
     """Evolve, compare with others at the same budget, choose, and open the sealed test."""
-    find_metric(settings.metric)
-    with closing(Examiner(run, settings)) as examiner:
+    run.relies_on(solve, [find_metric(settings.metric)])
+    costs = await costs_of(run, (*settings.models, settings.by))
+    costs.check(settings.stops.usd)
+    with closing(Examiner(run, settings, costs)) as examiner:
         return await _judged(examiner, settings, await _searched(run, settings, examiner))
 
 
@@ -52,7 +56,7 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[S
     others = [Search(run, settings, examiner, name) for name in settings.baselines]
     await asyncio.gather(*(each.run(BASELINES[each.name], lambda it: _spent(it, budget)) for each in others))
     ends = [(main, why), *((each, f"{budget:,} asks are spent") for each in others)]
-    return [await _chosen(search, reason) for search, reason in ends]
+    return list(await asyncio.gather(*(_chosen(search, reason) for search, reason in ends)))
 
 
 async def _chosen(search: Search, why: str) -> Searched:
@@ -60,13 +64,19 @@ async def _chosen(search: Search, why: str) -> Searched:
     living = ranked([each for each in search.members if each.fate == "lives"])
     if not living:
         raise RunError(f"{search.name}: no genome could be tried on all problems: {_reason(search.members)}")
-    found = []
-    for member in living[: search.settings.finalists]:
-        cells = await search.examiner.all(member.genome, "validation")
-        found.append(_finalist(member, cells))
+    best = living[: search.settings.finalists]
+    tried = await asyncio.gather(*(search.examiner.all(member.genome, "validation") for member in best))
+    found = [_finalist(member, cells) for member, cells in zip(best, tried, strict=True)]
     found.sort(key=lambda each: (-each.validation, each.tokens, each.born))
     return Searched(
-        search.name, why, search.asks, _savings(search), tuple(search.members), tuple(search.curve), tuple(found)
+        search.name,
+        why,
+        search.asks,
+        search.usd,
+        Savings(search.saved_by_racing, search.saved_as_known),
+        tuple(search.members),
+        tuple(search.curve),
+        tuple(found),
     )
 
 
@@ -76,13 +86,13 @@ async def _judged(examiner: Examiner, settings: Evolution, searched: Sequence[Se
     validated = mean_of([cell.score for cell in await examiner.all(seed, "validation")])
     prompts: dict[str, tuple[Genome, float | None]] = {SEED: (seed, validated)}
     prompts |= {each.name: (each.winner.genome, each.winner.validation) for each in searched}
-    scores = {
-        name: [cell.score for cell in await examiner.all(genome, "test")] for name, (genome, _) in prompts.items()
-    }
+    met = await asyncio.gather(*(examiner.all(genome, "test") for genome, _ in prompts.values()))
+    scores = {name: [cell.score for cell in cells] for name, cells in zip(prompts, met, strict=True)}
+    several = {name: _by_model(settings, cells) for name, cells in zip(prompts, met, strict=True)}
     first = searched[0].name
     return Analysis(
         tuple(searched),
-        tuple(tested(name, genome, scores[name], known) for name, (genome, known) in prompts.items()),
+        tuple(tested(name, genome, scores[name], known, several[name]) for name, (genome, known) in prompts.items()),
         gains(scores[first], {name: each for name, each in scores.items() if name != first}),
         tuple(front([final for each in searched for final in each.finalists], _goals)),
     )
@@ -98,6 +108,8 @@ def over(search: Search) -> str:
         return f"all {settings.max_generations:,} generations were born"
     if stops.asks is not None and search.asks >= stops.asks:
         return f"{stops.asks:,} asks are spent"
+    if stops.usd is not None and search.usd is not None and search.usd >= stops.usd:
+        return f"${stops.usd:g} are spent"
     if stops.plateau is not None and search.since_better >= stops.plateau * settings.population_size:
         return f"nothing better was born for {stops.plateau:,} generations"
     full = len(search.population.members) == settings.population_size
@@ -141,19 +153,20 @@ def _operator(settings: Evolution, draw: Random) -> str:
 
 def _finalist(member: Member, cells: Sequence[Cell]) -> Finalist:
     scores = [cell.score for cell in cells]
-    return Finalist(member.born, member.genome, member.fitness, mean_of(scores) or 0.0, member.tokens)
+    usd = mean_of([cell.usd for cell in cells if cell.score is not None])
+    return Finalist(member.born, member.genome, member.fitness, mean_of(scores) or 0.0, member.tokens, usd)
+
+
+def _by_model(settings: Evolution, cells: Sequence[Cell]) -> dict[str, float | None]:
+    """The mean score of each model, where there are several."""
+    if len(settings.models) == 1:
+        return {}
+    there = [cell.each for cell in cells if cell.score is not None]
+    return {model: mean_of([each[at] for each in there]) for at, model in enumerate(settings.models)}
 
 
 def _goals(each: Finalist) -> tuple[float, ...]:
     return (each.validation, -each.tokens, -(each.usd or 0.0))
-
-
-def _savings(search: Search) -> Savings:
-    """What a search would have asked in addition, if everybody had met all problems."""
-    whole = len(search.settings.problems.train) * len(search.settings.models)
-    each = len(search.settings.models)
-    racing = sum(whole - len(one.scores) * each for one in search.members if one.fate == "behind")
-    return Savings(racing, sum(whole for one in search.members if one.fate == "known"))
 
 
 def _reason(members: Sequence[Member]) -> str:

@@ -9,6 +9,8 @@ from typing import Literal, NamedTuple
 
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.run import Run
+from groundswell.experiments.outage import Outage
+from groundswell.experiments.prompt_evolution.costs import Costs, added
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.experiments.prompt_evolution.settings import Evolution
@@ -25,14 +27,19 @@ class Cell(NamedTuple):
     output_tokens: float = 0.0
     said: str = ""
     why: str = ""
+    usd: float | None = 0.0
+    each: tuple[float, ...] = ()
+    """What each model made of it."""
 
 
 class Examiner:
     """Tries genomes on the problems of a run."""
 
-    def __init__(self, run: Run, settings: Evolution) -> None:
+    def __init__(self, run: Run, settings: Evolution, costs: Costs) -> None:
+        self.costs = costs
         self._run = run
         self._settings = settings
+        self._outage = Outage(run, settings.genome_batch_size * settings.rules.block, called="problem")
         self._cells: dict[tuple[str, int], asyncio.Future[Cell]] = {}
 
     def problems(self, part: Part) -> Sequence[Problem]:
@@ -55,6 +62,16 @@ class Examiner:
         found = {at: self._cells.get((name, at)) for at in range(len(self.problems(part)))}
         return {at: cell.result().said for at, cell in found.items() if cell is not None and cell.done()}
 
+    def paid(self, genome: Genome, part: Part, numbers: range) -> float | None:
+        """What these problems cost, which it has met."""
+        name, usd = f"{part}/{_digest(genome)}", 0.0
+        for number in numbers:
+            cost = self._cells[name, number].result().usd
+            if cost is None:
+                return None
+            usd += cost
+        return usd
+
     def _cell(self, name: str, genome: Genome, part: Part, number: int) -> asyncio.Future[Cell]:
         found = self._cells.get((name, number))
         if found is None:
@@ -71,29 +88,36 @@ class Examiner:
             for model in settings.models
         ]
         if len(specs) == 1:
-            return _cell([await self._run.submit(solve, specs[0], key=key)])
-        work = [self._run.submit(solve, spec, key=each) for each, spec in zip(keys, specs, strict=True)]
-        return _cell(await asyncio.gather(*work))
+            cell = self._cell_of([await self._run.submit(solve, specs[0], key=key)])
+        else:
+            work = [self._run.submit(solve, spec, key=each) for each, spec in zip(keys, specs, strict=True)]
+            cell = self._cell_of(await asyncio.gather(*work))
+        await self._outage.passed(cell.why or None)
+        return cell
+
+    def _cell_of(self, outcomes: Sequence[Outcome[Solved]]) -> Cell:
+        """What the models together made of a problem."""
+        missing = next((each.fault for each in outcomes if each.fault is not None), None)
+        if missing is not None:
+            return Cell(None, why=missing.message or missing.kind.value)
+        found = [each.unwrap() for each in outcomes]
+        n = len(found)
+        usd: float | None = 0.0
+        for model, each in zip(self._settings.models, found, strict=True):
+            usd = added(usd, self.costs.of(model, each.input_tokens, each.output_tokens))
+        return Cell(
+            sum(each.score for each in found) / n,
+            sum(each.input_tokens for each in found) / n,
+            sum(each.output_tokens for each in found) / n,
+            next((each.said for each in found if each.said), ""),
+            usd=usd,
+            each=tuple(each.score for each in found),
+        )
 
     def close(self) -> None:
         """Nobody waits any more."""
         for each in self._cells.values():
             each.cancel()
-
-
-def _cell(outcomes: Sequence[Outcome[Solved]]) -> Cell:
-    """What the models together made of a problem."""
-    missing = next((each.fault for each in outcomes if each.fault is not None), None)
-    if missing is not None:
-        return Cell(None, why=missing.message)
-    found = [each.unwrap() for each in outcomes]
-    n = len(found)
-    return Cell(
-        sum(each.score for each in found) / n,
-        sum(each.input_tokens for each in found) / n,
-        sum(each.output_tokens for each in found) / n,
-        next((each.said for each in found if each.said), ""),
-    )
 
 
 def _digest(genome: Genome) -> str:

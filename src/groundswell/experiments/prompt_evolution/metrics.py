@@ -1,22 +1,56 @@
-"""What a reply to a problem is worth, from 0 to 1. Register your own with `@metric("name")`."""
+"""What a reply to a problem is worth, from 0 to 1. Register your own with `@metric("name")`.
+
+A metric is a `def f(reply, problem)`; or, where a model is to judge, an `async def f(trial, reply, problem)`, that may
+ask as any program does.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
 
 from groundswell.experiments.named import Named
 from groundswell.experiments.prompt_evolution.answers import extracted, same_number, same_text
 from groundswell.experiments.prompt_evolution.problems import Problem
+from groundswell.program.trial import Program, Trial, program, source_hash
 
-Metric = Callable[[str, Problem], float]
+
+class Replied(msgspec.Struct, frozen=True):
+    """A reply, and the problem that it is to solve."""
+
+    reply: str
+    problem: Problem
+
+
+Metric = Program[Replied, float]
+F = TypeVar("F", bound=Callable[..., Any])
 _METRICS = Named[Metric]("metric")
 
 
-def metric(name: str) -> Callable[[Metric], Metric]:
-    """Register a `def f(reply, problem) -> float`, from 0 to 1, as a metric."""
+class NoScore(Exception):
+    """A metric gave something that is not from 0 to 1."""
 
-    def register(function: Metric) -> Metric:
-        _METRICS[name] = function
+
+def metric(name: str) -> Callable[[F], F]:
+    """Register a `def f(reply, problem) -> float`, from 0 to 1, as a metric; see above for one that asks a model."""
+
+    def register(function: F) -> F:
+        async def worth(trial: Trial, spec: Replied) -> float:
+            found = (
+                await function(trial, spec.reply, spec.problem)
+                if inspect.iscoroutinefunction(function)
+                else function(spec.reply, spec.problem)
+            )
+            if not 0.0 <= (score := float(found)) <= 1.0:
+                raise NoScore(f"the metric {name!r} gave {score:g}: it must be from 0 to 1")
+            return score
+
+        worth.__qualname__ = f"{function.__module__}.{function.__qualname__}"
+        _METRICS[name] = made = program(f"prompt_evolution/metrics/{name}")(worth)
+        made.source = source_hash(function)
         return function
 
     return register
@@ -25,14 +59,6 @@ def metric(name: str) -> Callable[[Metric], Metric]:
 def find_metric(given: str) -> Metric:
     """A metric by its name, or `module:name`."""
     return _METRICS.find(given)
-
-
-def measured(name: str, reply: str, problem: Problem) -> float:
-    """What a reply is worth."""
-    score = float(find_metric(name)(reply, problem))
-    if not 0.0 <= score <= 1.0:
-        raise ValueError(f"the metric {name!r} gave {score:g}: it must be from 0 to 1")
-    return score
 
 
 @metric("number")

@@ -30,6 +30,8 @@ class Member(msgspec.Struct, frozen=True, omit_defaults=True):
     asks: int = 0
     tokens: float = 0.0
     """Per problem, of the prompt and the reply."""
+    usd: float | None = 0.0
+    """What its birth and its races cost; None where a price is not known."""
     why: str = ""
 
     @property

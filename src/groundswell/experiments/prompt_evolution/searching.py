@@ -23,7 +23,8 @@ from groundswell.engine.run import Run
 from groundswell.errors import TrialMissing
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.prompt_evolution.analysis import Moment
-from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, breed
+from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, Written, breed
+from groundswell.experiments.prompt_evolution.costs import added
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
 from groundswell.experiments.prompt_evolution.fitness import worth
 from groundswell.experiments.prompt_evolution.genome import Genome
@@ -60,6 +61,7 @@ class Bred(NamedTuple):
     operator: str
     parents: tuple[int, ...] = ()
     asks: int = 0
+    usd: float | None = 0.0
 
 
 class Search:
@@ -75,11 +77,17 @@ class Search:
         self.curve: list[Moment] = []
         self.started = 0
         self.asks = 0
+        self.usd: float | None = 0.0
+        self.saved_by_racing = self.saved_as_known = 0
+        """Asks that it could do without: races that ended early, and prompts that were known already."""
         self.since_better = 0
         """Births since the best was born."""
         self._run = run
         self._first: dict[str, int] = {}
         self._counted: dict[str, int] = {}
+        self._began = run.clock.now()
+        self._seconds: dict[int, float] = {}
+        self._met = 0
 
     async def run(self, plan: Planner, over: Callable[[Search], str]) -> str:
         """Let genomes be born until it is over; says why it is."""
@@ -111,6 +119,12 @@ class Search:
         return Random(seed_of(self._run.record.seed, self.name, *about))
 
     async def _born(self, number: int, plan: Plan | None, known: Population) -> Member:
+        began = self._run.clock.now()
+        child = await self._conceived(number, plan, known)
+        self._seconds[number] = self._run.clock.now() - began
+        return child
+
+    async def _conceived(self, number: int, plan: Plan | None, known: Population) -> Member:
         if plan is None:
             bred = Bred(self.settings.seeds[number], "seed")
         else:
@@ -120,7 +134,7 @@ class Search:
                 genome, parents = plan.parents[0].genome, tuple(each.born for each in plan.parents)
                 return Member(number, genome, plan.operators[-1], parents, fate="failed", asks=1, why=str(error))
         if self._was_born(bred.genome, number):
-            return Member(number, bred.genome, bred.operator, bred.parents, fate="known", asks=bred.asks)
+            return Member(number, bred.genome, bred.operator, bred.parents, fate="known", asks=bred.asks, usd=bred.usd)
         return await self._raced(number, bred, known)
 
     def _was_born(self, genome: Genome, number: int) -> bool:
@@ -132,12 +146,15 @@ class Search:
         """Make the child. One that was born before is changed by a word or two, where words may be changed."""
         one, other = plan.parents[0].genome, plan.parents[-1].genome
         asks, told = 0, "+".join(plan.operators)
+        usd: float | None = 0.0
         for step, operator in enumerate(plan.operators):
             if operator in PARENTS:
                 parents = (one, other)[: PARENTS[operator]]
                 failures = self._failures(plan.parents[0], number) if operator == "reflect" and step == 0 else ()
-                one = await self._written(f"{number}/{step}", operator, parents, failures)
-                asks += 1
+                written = await self._written(f"{number}/{step}", operator, parents, failures)
+                one = written.genome
+                paid = self.examiner.costs.of(self.settings.by, written.input_tokens, written.output_tokens)
+                asks, usd = asks + 1, added(usd, paid)
             elif operator in MUTATIONS:
                 one = MUTATIONS[operator](one, self._draw("mutation", number, step))
             else:
@@ -148,11 +165,11 @@ class Search:
                 break
             draw = self._draw("again", number, again)
             one = MUTATIONS[draw.choice(changes)](one, draw)
-        return Bred(one, told, tuple(dict.fromkeys(each.born for each in plan.parents)), asks)
+        return Bred(one, told, tuple(dict.fromkeys(each.born for each in plan.parents)), asks, usd)
 
     async def _written(
         self, place: str, operator: str, parents: tuple[Genome, ...], failures: tuple[Failure, ...]
-    ) -> Genome:
+    ) -> Written:
         """Have a model write. The key names what it works from: if that changes, so does the trial."""
         settings = self.settings
         spec = Breeding(
@@ -204,6 +221,7 @@ class Search:
             fate,
             bred.asks,
             said + sum(cell.input_tokens for cell in there) / count,
+            bred.usd,
             next((cell.why for cell in cells if cell.why), "") if fate == "failed" else "",
         )
 
@@ -211,12 +229,17 @@ class Search:
         """Take a genome in, when all that were born before it have been."""
         text, met = child.genome.text, len(child.scores)
         first = self._first.setdefault(text, child.born)
-        asks = child.asks + max(0, met - self._counted.get(text, 0)) * len(self.settings.models)
-        self._counted[text] = max(met, self._counted.get(text, 0))
-        child = msgspec.structs.replace(child, asks=asks)
+        counted = self._counted.get(text, 0)
+        self._counted[text] = max(met, counted)
+        asks = child.asks + max(0, met - counted) * len(self.settings.models)
+        usd = added(child.usd, self.examiner.paid(child.genome, "train", range(counted, met)))
+        child = msgspec.structs.replace(child, asks=asks, usd=usd)
         if child.fate == "lives" and first != child.born:
             child = msgspec.structs.replace(child, fate="known")
-        self.asks += asks
+        self.asks, self.usd = self.asks + asks, added(self.usd, usd)
+        self._met += met
+        self.saved_by_racing += (self.settings.whole - met * len(self.settings.models)) * (child.fate == "behind")
+        self.saved_as_known += self.settings.whole * (child.fate == "known")
         self.members.append(child)
         before = self.population.best
         if child.fate == "lives":
@@ -227,13 +250,47 @@ class Search:
         self.since_better = 0 if better else self.since_better + 1
         if len(self.members) % self.settings.population_size == 0 or better:
             self._note()
+        self._tell(child)
 
     def _note(self) -> None:
         """Write down how the search stands."""
         living = self.population.members
         mean = sum(each.fitness for each in living) / len(living) if living else 0.0
         best = living[0].fitness if living else 0.0
-        self.curve.append(Moment(len(self.members), self.asks, best, mean, self.population.spread))
+        self.curve.append(Moment(len(self.members), self.asks, best, mean, self.population.spread, self.usd))
+
+    def _tell(self, child: Member) -> None:
+        """Say how the search stands, after each birth."""
+        settings, births, run = self.settings, len(self.members), self._run
+        last = self.curve[-1] if self.curve else Moment(0, 0, 0.0, 0.0, 0.0)
+        best = self.population.best
+        elapsed = run.clock.now() - self._began
+        speed = self._met / elapsed if elapsed > 0 else 0.0
+        saved = self.saved_by_racing + self.saved_as_known
+        figures = {
+            "birth": float(child.born),
+            "fitness": child.fitness,
+            "problems": float(len(child.scores)),
+            "asks": float(child.asks),
+            "seconds": self._seconds.pop(child.born, 0.0),
+            "generation": births / settings.population_size,
+            "best": 0.0 if best is None else best.fitness,
+            "mean": last.mean,
+            "spread": last.spread,
+            "asks_in_all": float(self.asks),
+            "saved_by_racing": float(self.saved_by_racing),
+            "saved_as_known": float(self.saved_as_known),
+            "from_cache": float(run.counters.cached),
+            "problems_per_second": speed,
+        }
+        said = f"{self.name}: generation {births / settings.population_size:.1f}, best {figures['best']:.3f}, "
+        said += f"spread {last.spread:.2f}, {self.asks:,} asks, {saved:,} saved"
+        said += f" ({run.counters.cached:,} replies from the cache)" if run.counters.cached else ""
+        said += f", {speed:,.0f} problems/s"
+        if self.usd:
+            figures["usd"] = self.usd
+            said += f", ${self.usd:,.4f}"
+        run.report(births, figures, said, who=self.name)
 
 
 def _scores(cells: Sequence[Cell]) -> tuple[float | None, ...]:

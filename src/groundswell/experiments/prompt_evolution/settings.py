@@ -32,6 +32,7 @@ MIX: dict[str, float] = {
     "uniform": 1.0,
 }
 """How often each operator is drawn."""
+EMULATED = "emulated/gpt-4o-mini"
 SEED_PROMPT = "Solve the following word problem and give the number."
 
 
@@ -46,12 +47,14 @@ class Stops(msgspec.Struct, frozen=True, kw_only=True):
     """The members of the population differ by no more."""
     asks: int | None = None
     """So many are spent, those of the writer with them."""
+    usd: float | None = None
+    """So many dollars are spent."""
 
 
 class Evolution(msgspec.Struct, frozen=True, kw_only=True):
     """What is evolved, on which problems, by whom, and for how long."""
 
-    models: tuple[str, ...] = ("emulated/gpt-4o-mini",)
+    models: tuple[str, ...] = (EMULATED,)
     """Who solves the problems: of several, all, and what counts is their mean."""
     writer: str = ""
     """Who writes prompts; the first of the models, unless named."""
@@ -107,6 +110,11 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True):
     def births(self) -> int:
         """The most genomes that are born."""
         return self.population_size * self.max_generations
+
+    @property
+    def whole(self) -> int:
+        """The asks of a genome that meets all problems."""
+        return len(self.problems.train) * len(self.models)
 
     @property
     def by(self) -> str:

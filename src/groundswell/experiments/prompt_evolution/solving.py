@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from groundswell.experiments.prompt_evolution.answers import extracted
-from groundswell.experiments.prompt_evolution.metrics import measured
+from groundswell.experiments.prompt_evolution.metrics import Replied, find_metric
 from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.request import system, user
@@ -47,6 +47,6 @@ async def solve(trial: Trial, spec: Attempt) -> Solved:
         max_tokens=spec.max_tokens,
         extra=extras_of(spec.model),
     )
-    score = measured(spec.metric, reply.text, spec.problem)
+    score = await find_metric(spec.metric)(trial, Replied(reply.text, spec.problem))
     said = "" if score == 1 else reply.text[-SHOWN:]
     return Solved(score, extracted(reply.text), reply.usage.input_tokens, reply.usage.output_tokens, said)

@@ -13,11 +13,13 @@ from groundswell.stats.rates import Interval, Paired, Rate
 from groundswell.stats.tests import mcnemar
 
 
-def tested(name: str, genome: Genome, scores: Scores, validation: float | None) -> Tested:
+def tested(
+    name: str, genome: Genome, scores: Scores, validation: float | None, by_model: dict[str, float | None]
+) -> Tested:
     """One prompt on the sealed test."""
     there = [score for score in scores if score is not None]
     low, high = _interval(there)
-    return Tested(name, genome, mean_of(scores), low, high, len(there), validation, tuple(scores))
+    return Tested(name, genome, mean_of(scores), low, high, len(there), validation, tuple(scores), by_model)
 
 
 def gains(winner: Scores, others: Mapping[str, Scores]) -> tuple[Gain, ...]:

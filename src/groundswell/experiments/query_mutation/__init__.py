@@ -4,7 +4,7 @@ task.py        what is to be learnt: target, guards.py, mutators.py, queries, re
 stepping.py    THE program: one step of an environment
 episode.py     episodes: where one stands, what is seen of it, what a step does to it (pure)
 targets.py     who may be tested
-playing.py     environments in a run, each by itself; outage.py: when nothing works; sessions.py: a run without async
+playing.py     environments in a run, each by itself; sessions.py: a run without async
 learning/      who chooses: policies, how they learn, baselines; saving.py: policies as files
 training.py    the driver of a training; evaluating.py: everybody on the same episodes; expecting.py: what that takes
 analysis.py    what was found: figures.py has its statistics, verdict.py its words, curves.py bands; report/ tells it

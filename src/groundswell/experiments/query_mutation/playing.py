@@ -16,6 +16,7 @@ import msgspec
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.run import Run
 from groundswell.experiments.chance import chance_of, seed_of
+from groundswell.experiments.outage import Outage
 from groundswell.experiments.query_mutation.episode import (
     Episode,
     Transition,
@@ -26,7 +27,6 @@ from groundswell.experiments.query_mutation.episode import (
 )
 from groundswell.experiments.query_mutation.learning.choosing import Chooser, Rollout
 from groundswell.experiments.query_mutation.mutators import find_mutator
-from groundswell.experiments.query_mutation.outage import Outage
 from groundswell.experiments.query_mutation.rewards import find_reward
 from groundswell.experiments.query_mutation.stepping import Encode, Encoded, Stepped, encode, step
 from groundswell.experiments.query_mutation.targets import authorise
@@ -71,7 +71,7 @@ class World:
         self.task = task
         self.encoded = encoded
         self.together = together
-        self.outage = Outage(run, environments)
+        self.outage = Outage(run, environments, called="step")
 
     @property
     def width(self) -> int:

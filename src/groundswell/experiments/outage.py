@@ -1,0 +1,49 @@
+"""When every trial fails: a driver waits rather than use up its trials, and after some minutes the run is stopped.
+
+Only trials of this session count. Those that an earlier one made come from the store, and whatever is decided here
+takes none of them back: a run that is resumed goes on where it stood, and what failed before stays missing.
+"""
+
+from __future__ import annotations
+
+from groundswell.engine.run import Run
+from groundswell.engine.travel import pause
+
+FEWEST = 8
+"""So many trials in a row, at the least, are no accident."""
+FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
+PATIENCE = 180.0
+"""Seconds without one usable trial, after which nobody expects any."""
+
+
+class Outage:
+    """Whether anything works, as the trials of a run tell it; `many` of them are under way at a time."""
+
+    def __init__(self, run: Run, many: int = 0, *, called: str) -> None:
+        self._run = run
+        self._enough = max(FEWEST, many)
+        self._called = called
+        self._note()
+
+    async def passed(self, why: str | None) -> None:
+        """A trial ended, and `why` says what failed in it, if anything. If all of them fail: wait, or stop the run."""
+        run = self._run
+        if why is None:
+            self._note()
+            return
+        failed = run.counters.settled - self._settled
+        if failed < self._enough or run.stopping is not None:
+            return
+        since = run.clock.now() - self._since
+        if since >= PATIENCE:
+            run.stop(
+                "fault",
+                f"every {self._called} has failed for {since:.0f} s ({why}); resume the run once this is mended",
+            )
+            return
+        run.report(0, {}, f"every {self._called} fails, for {since:.0f} s by now ({why}): waiting")
+        await pause(run, min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(failed // self._enough - 1, 10)))
+
+    def _note(self) -> None:
+        """Something worked."""
+        self._settled, self._since = self._run.counters.settled, self._run.clock.now()
