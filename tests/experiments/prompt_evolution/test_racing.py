@@ -1,4 +1,4 @@
-"""Races: blocks that share the problems out, and a sign test that can be worked out by hand."""
+"""Races: blocks that share the problems out, and comparisons that can be worked out by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.prompt_evolution.racing import Rules, behind, blocks, so_bad
+from groundswell.experiments.prompt_evolution.racing import Rivals, Rules, behind, blocks, so_bad
 
 
 @given(st.integers(1, 50), st.floats(1, 3), st.integers(1, 300))
@@ -25,20 +25,51 @@ def test_without_racing_there_is_one_block() -> None:
     assert list(blocks(Rules(racing=False, block=5), 30)) == [range(30)]
 
 
-@pytest.mark.parametrize(("better", "worse"), [(0, 0), (0, 3), (2, 5), (4, 4), (6, 1)])
-def test_the_sign_test_counts_all_ways(better: int, worse: int) -> None:
-    n = better + worse
-    ways = [sum(signs) for signs in product((0, 1), repeat=n)]
-    tail = sum(each < better for each in ways) + sum(each == better for each in ways) / 2
-    assert so_bad(better, worse) == pytest.approx(tail / len(ways))
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), max_size=8))
+def test_how_bad_differences_are_is_close_to_what_all_signs_say(differences: list[float]) -> None:
+    """Beside the exact answer, in which every difference has either sign; of what is exactly as bad, half counts."""
+    total = sum(differences)
+    sums = [sum(s * abs(d) for s, d in zip(signs, differences, strict=True)) for signs in _signs(len(differences))]
+    exact = (sum(each < total for each in sums) + sum(each == total for each in sums) / 2) / len(sums)
+    assert so_bad(differences) == pytest.approx(exact, abs=0.11)
+
+
+def _signs(n: int) -> list[tuple[int, ...]]:
+    return list(product((-1, 1), repeat=n))
 
 
 def test_who_is_behind() -> None:
     best = [1.0] * 10
     assert not behind([1.0] * 10, best, 0.25)
-    assert behind([0.0, 0.0, *[1.0] * 8], best, 0.25)
-    assert not behind([0.0, *[1.0] * 9], best, 0.2)
+    assert behind([0.0, *[1.0] * 9], best, 0.25)
+    assert not behind([0.0, *[1.0] * 9], best, 0.1)
     assert not behind([1.0] * 5, [0.0] * 10, 0.25)
+
+
+def test_a_race_has_three_ends() -> None:
+    good, fair, poor = [1.0] * 40, [1.0, 0.0] * 20, [0.0] * 40
+    rivals = Rivals.of([good] * 6 + [fair] * 3 + [poor] * 6, 40)
+    assert rivals is not None
+    assert rivals.standing([0.0] * 10, 0.25) == "behind"
+    assert rivals.standing([1.0, 0.0] * 5, 0.25) == "middling"
+    assert rivals.standing([1.0] * 10, 0.25) == "ahead"
+    assert rivals.expected([1.0, 0.0] * 5) == pytest.approx(0.5)
+
+
+def test_who_met_too_little_is_not_among_the_best() -> None:
+    rivals = Rivals.of([(1.0,), (0.0, 1.0), (1.0, 0.0)], 2)
+    assert rivals == ([2 / 3, 0.5], [0.5, 0.5])
+    assert Rivals.of([(1.0, 1.0), (0.0, 1.0)], 2) is None
+
+
+@given(st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0, None]), min_size=12, max_size=12), min_size=3, max_size=20))
+def test_one_who_does_as_the_best_do_is_expected_to_do_as_they_do(living: list[list[float | None]]) -> None:
+    rivals = Rivals.of(living, 12)
+    assert rivals is not None
+    known = [score for score in rivals.best if score is not None]
+    if any(score is not None for score in rivals.best[:5]):
+        assert rivals.expected(rivals.best[:5]) == pytest.approx(sum(known) / len(known))
+    assert rivals.standing(rivals.best, 0.25) != "middling"
 
 
 def test_what_is_missing_is_not_compared() -> None:

@@ -123,10 +123,10 @@ def _spent(search: Search, budget: int) -> str:
 
 
 def evolved(search: Search, draw: Random, number: int) -> Plan:
-    """Parents by selection, once there is a population to select from."""
+    """Parents by selection, once there is anybody to select from."""
     settings, population = search.settings, search.population
     operator = _operator(settings, draw)
-    if number < settings.population_size or not population.members:
+    if not population.members:
         return Plan((operator,), (draw.choice(search.seeds), draw.choice(search.seeds)))
     one, other = (population.parent(settings.selection, settings.tournament, draw) for _ in range(2))
     return Plan((operator,), (one, other))

@@ -12,8 +12,18 @@ from groundswell.experiments.prompt_evolution.genome import Genome, distance
 
 Selection = Literal["tournament", "roulette", "rank"]
 SELECTIONS: tuple[Selection, ...] = get_args(Selection)
-Fate = Literal["lives", "behind", "known", "failed"]
-"""`behind` in its race, `known` since the same prompt was born before, `failed` since too much was missing."""
+Fate = Literal["lives", "middling", "behind", "known", "failed"]
+"""What became of one that was born.
+
+| fate | |
+|---|---|
+| lives | it met all problems, and may win |
+| middling | it lives, but is not among the best: it met some of the problems, and its fitness is an estimate |
+| behind | it fell behind in its race |
+| known | the same prompt was born before |
+| failed | too much was missing |
+"""
+LIVING: tuple[Fate, ...] = ("lives", "middling")
 
 
 class Member(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -25,7 +35,7 @@ class Member(msgspec.Struct, frozen=True, omit_defaults=True):
     parents: tuple[int, ...] = ()
     scores: tuple[float | None, ...] = ()
     fitness: float = 0.0
-    """Of one that met all problems."""
+    """On all problems; of one that met some of them, as far as can be told."""
     fate: Fate = "lives"
     asks: int = 0
     tokens: float = 0.0

@@ -54,7 +54,7 @@ class Problems(msgspec.Struct, frozen=True, kw_only=True):
 class Sizes(msgspec.Struct, frozen=True):
     """How many problems of each set."""
 
-    train: int = 100
+    train: int = 200
     validation: int = 100
     test: int = 200
 

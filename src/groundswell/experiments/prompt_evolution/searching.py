@@ -28,13 +28,11 @@ from groundswell.experiments.prompt_evolution.costs import added
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
 from groundswell.experiments.prompt_evolution.fitness import worth
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.population import Fate, Member, Population
-from groundswell.experiments.prompt_evolution.racing import behind, blocks
+from groundswell.experiments.prompt_evolution.population import LIVING, Fate, Member, Population
+from groundswell.experiments.prompt_evolution.racing import Rivals, blocks
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
 
-FEWEST = 3
-"""So many must live before anybody is raced against the best of them."""
 MOST_MISSING = 0.2
 """A genome of which more is missing has no fitness that could be compared."""
 SHOWN = 3
@@ -188,10 +186,10 @@ class Search:
         return tuple(Failure(problems[at].question, problems[at].answer, said.get(at, "")) for at in chosen)
 
     async def _raced(self, number: int, bred: Bred, known: Population) -> Member:
-        """Let it meet the problems, block by block, for as long as it keeps up with the best."""
+        """Let it meet the problems, block by block, for as long as it may be among the best."""
         rules, cells = self.settings.rules, list[Cell]()
-        best = known.best if rules.racing and len(known.members) >= FEWEST else None
         problems = len(self.examiner.problems("train"))
+        rivals = Rivals.of([each.scores for each in known.members], problems) if rules.racing else None
         fate: Fate = "lives"
         for block in blocks(rules, problems):
             cells += await self.examiner.met(bred.genome, "train", block)
@@ -199,18 +197,30 @@ class Search:
             if missing > MOST_MISSING * max(len(cells), rules.block):
                 fate = "failed"
                 break
-            if best is not None and len(cells) < problems and behind(_scores(cells), best.scores, rules.doubt):
-                fate = "behind"
-                break
-        return self._member(number, bred, cells, fate, known)
+            if rivals is not None and len(cells) < problems:
+                standing = rivals.standing(_scores(cells), rules.doubt)
+                if standing != "ahead":
+                    fate = standing
+                    break
+        return self._member(number, bred, cells, fate, known, rivals)
 
-    def _member(self, number: int, bred: Bred, cells: Sequence[Cell], fate: Fate, known: Population) -> Member:
-        """What became of it. Only the fitness of one that met all problems is compared with anything."""
+    def _member(
+        self,
+        number: int,
+        bred: Bred,
+        cells: Sequence[Cell],
+        fate: Fate,
+        known: Population,
+        rivals: Rivals | None,
+    ) -> Member:
+        """What became of it. Of one that did not meet all problems, the accuracy is what it would be on all of them."""
         there = [cell for cell in cells if cell.score is not None]
         settings, count = self.settings, max(1, len(there))
         said = sum(cell.output_tokens for cell in there) / count
         others = [each.genome for each in known.members]
         found = worth(bred.genome, [cell.score or 0.0 for cell in there], said, settings.max_tokens, others)
+        if rivals is not None and fate == "middling":
+            found = msgspec.structs.replace(found, accuracy=rivals.expected(_scores(cells)))
         return Member(
             number,
             bred.genome,
@@ -234,15 +244,16 @@ class Search:
         asks = child.asks + max(0, met - counted) * len(self.settings.models)
         usd = added(child.usd, self.examiner.paid(child.genome, "train", range(counted, met)))
         child = msgspec.structs.replace(child, asks=asks, usd=usd)
-        if child.fate == "lives" and first != child.born:
+        if child.fate in LIVING and first != child.born:
             child = msgspec.structs.replace(child, fate="known")
         self.asks, self.usd = self.asks + asks, added(self.usd, usd)
         self._met += met
-        self.saved_by_racing += (self.settings.whole - met * len(self.settings.models)) * (child.fate == "behind")
+        raced = child.fate in ("behind", "middling")
+        self.saved_by_racing += (self.settings.whole - met * len(self.settings.models)) * raced
         self.saved_as_known += self.settings.whole * (child.fate == "known")
         self.members.append(child)
         before = self.population.best
-        if child.fate == "lives":
+        if child.fate in LIVING:
             draw = self._draw("fold", child.born)
             self.population = self.population.joined(child, self.size, self.settings.elite, draw)
         best = self.population.best
