@@ -14,6 +14,8 @@ from groundswell.engine.summary import Summary
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.settings import Evolution
 
+COUNTS = ("birth", "problems", "asks", "asks_in_all", "saved_by_racing", "saved_as_known", "from_cache")
+"""Figures that are whole numbers."""
 log = logging.getLogger("groundswell.prompt_evolution")
 
 
@@ -60,7 +62,8 @@ class Evaluations:
         which = (event.who, event.figures["birth"])
         if which not in self._had:
             self._had.add(which)
-            _add(self._file, {"search": event.who, "at": event.at, **event.figures})
+            figures = {name: round(value) if name in COUNTS else value for name, value in event.figures.items()}
+            _add(self._file, {"search": event.who, "at": event.at, **figures})
 
     def _opened(self, path: Path) -> IO[bytes]:
         """The file, without a last line that is not whole, and what it has."""
