@@ -19,6 +19,7 @@ from groundswell.errors import RunError, SettingsError
 from groundswell.experiments import prompt_evolution
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig
 from groundswell.experiments.prompt_evolution.controllers import AsyncEvolutionController, EvolutionController
+from groundswell.experiments.prompt_evolution.pipeline import AsyncEvaluationPipeline, Evaluated
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
 from tests.experiments.prompt_evolution.stage import PATIENCE, Deaf, Emulated
 
@@ -137,6 +138,16 @@ def test_what_the_results_say(tmp_path: Path) -> None:
     assert results["api_efficiency"] == told.api_efficiency == results["api_calls"] / whole < 1
     assert told.speedup(msgspec.structs.replace(told, problems_per_second=told.problems_per_second / 4)) == 4
     assert f"{told.api_calls:,} asks, {told.api_efficiency:.0%} of those" in str(told)
+
+
+def test_a_pipeline_finds_the_same_of_the_best_prompt(tmp_path: Path) -> None:
+    results = ran(tmp_path / "runs.db")
+
+    async def evaluated() -> Evaluated:
+        async with AsyncEvaluationPipeline(SMALL, store=tmp_path / "runs.db", script=Emulated()) as pipeline:
+            return await pipeline.evaluate_genome(results["best_prompt"])
+
+    assert asyncio.run(evaluated()).fitness == results["analysis"].evolution.winner.train
 
 
 def test_the_same_configuration_again_asks_nothing(tmp_path: Path) -> None:

@@ -84,7 +84,6 @@ class Opened:
 
     async def _begin(self, run: Run) -> None:
         """Make ready what the run is used with."""
-        run.relies_on(solve, [find_metric(self.config.metric)])
 
     async def _once(self, key: str, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
         """Do what has this key, or wait for it where it has begun. One who waits no longer leaves it to the others."""
@@ -96,11 +95,13 @@ class Opened:
     async def __aenter__(self: T) -> T:
         if self._stack is not None:
             raise RunError(f"{type(self).__name__}: it is open already")
-        how = engine_options(self.config, self._account, self._how)
+        metric, how = find_metric(self.config.metric), engine_options(self.config, self._account, self._how)
         async with AsyncExitStack() as stack:
             engine = await stack.enter_async_context(compose.open(self._store, **how))
             run = engine.run(self._name, seed=self.config.seed, options=self._options)
-            await self._begin(await stack.enter_async_context(run))
+            await stack.enter_async_context(run)
+            run.relies_on(solve, [metric])
+            await self._begin(run)
             self._run, self._stack = run, stack.pop_all()
         return self
 

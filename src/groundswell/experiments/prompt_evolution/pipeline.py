@@ -67,7 +67,6 @@ class AsyncEvaluationPipeline(Opened):
         return found
 
     async def _begin(self, run: Run) -> None:
-        await super()._begin(run)
         settings = self.config.settings
         self._examiner = Examiner(run, settings, await costs_of(run, settings.models))
 
