@@ -5,8 +5,78 @@ problems.py    problems in three sets; families.py makes fresh ones; answers.py 
                metrics.py says what it is worth
 solving.py     THE program: one genome on one problem; breeding.py: a model writes a prompt; tokens.py: chance does
 racing.py      who goes on meeting problems (pure); population.py who lives, fitness.py who is worth what, pareto.py
-settings.py    the settings of an evolution
+settings.py    the settings of an evolution; config.py: the same as one configures it, flat, with presets
 examining.py   genomes meet problems, each pair once; searching.py: births in a steady state
 evolving.py    the driver: evolve, compare at the same budget, choose, open the sealed test; verdict.py: its statistics
 analysis.py    what was found
+controllers.py an evolution for scripts; evaluations.py: records of evaluations, and how fast it was
+interface.py   one model asked about many problems; pipeline.py: populations evaluated; opening.py: a run for both
+benchmark.py   how much faster than one ask after the other
+
+What is named here is public, and a test pins it. It is imported when it is used.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig
+    from groundswell.experiments.prompt_evolution.controllers import AsyncEvolutionController, EvolutionController
+    from groundswell.experiments.prompt_evolution.evolving import evolve
+    from groundswell.experiments.prompt_evolution.genome import Genome
+    from groundswell.experiments.prompt_evolution.interface import AsyncLLMInterface
+    from groundswell.experiments.prompt_evolution.metrics import metric
+    from groundswell.experiments.prompt_evolution.pipeline import AsyncEvaluationPipeline
+    from groundswell.experiments.prompt_evolution.problems import (
+        Problem,
+        Problems,
+        Sizes,
+        generated,
+        read_jsonl,
+        shared_out,
+    )
+    from groundswell.experiments.prompt_evolution.settings import Evolution
+
+__all__ = [
+    "AsyncEvaluationPipeline",
+    "AsyncEvolutionConfig",
+    "AsyncEvolutionController",
+    "AsyncLLMInterface",
+    "Evolution",
+    "EvolutionConfig",
+    "EvolutionController",
+    "Genome",
+    "PerformanceBenchmark",
+    "Problem",
+    "Problems",
+    "Sizes",
+    "evolve",
+    "generated",
+    "metric",
+    "read_jsonl",
+    "shared_out",
+]
+
+_HOMES = {
+    "benchmark": ("PerformanceBenchmark",),
+    "config": ("AsyncEvolutionConfig", "EvolutionConfig"),
+    "controllers": ("AsyncEvolutionController", "EvolutionController"),
+    "evolving": ("evolve",),
+    "genome": ("Genome",),
+    "interface": ("AsyncLLMInterface",),
+    "metrics": ("metric",),
+    "pipeline": ("AsyncEvaluationPipeline",),
+    "problems": ("Problem", "Problems", "Sizes", "generated", "read_jsonl", "shared_out"),
+    "settings": ("Evolution",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

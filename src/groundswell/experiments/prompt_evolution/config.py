@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from functools import cached_property
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -26,9 +27,17 @@ Preset = Literal["balanced", "conservative", "aggressive"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 Fitness = Literal["accuracy", "composite"]
 _WEIGHTS = {"accuracy": PLAIN, "composite": COMPOSITE}
+_POSITIVE = (
+    *("population_size", "max_generations", "tournament_size", "finalists", "max_tokens", "plateau_generations"),
+    *("max_asks", "max_usd", "async_batch_size", "genome_batch_size", "max_concurrent_requests"),
+    *("max_concurrent_genomes", "rate_limit_per_minute", "async_timeout"),
+)
+_SHARES = ("target_fitness", "min_diversity")
+_CALLED = {"elite": "elite_size", "models": "model", "seeds": "seed_prompts"}
+"""What settings are called here that the driver calls otherwise."""
 
 
-class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True):
+class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What is evolved, on which problems, and for how long."""
 
     population_size: int = 50
@@ -40,6 +49,7 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True):
     problems: Problems | None = None
     """None: fresh ones of all families."""
     metric: str = "number"
+    """What a reply is worth: a name, or `module:name` for one of yours."""
     seed_prompts: tuple[str, ...] = (SEED_PROMPT,)
     seed: int = 0
     selection: Selection = "tournament"
@@ -59,9 +69,20 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 300
 
     def __post_init__(self) -> None:
-        if self.fitness not in _WEIGHTS:
-            raise SettingsError(f"fitness {self.fitness!r}: there are {', '.join(_WEIGHTS)}", field="fitness")
-        _ = self.settings  # what is wrong with them is told now
+        """Tell what is wrong now, and by the names that stand here."""
+        for field in msgspec.structs.fields(self):
+            _check(field.name, getattr(self, field.name), field.type)
+        for name in ("elite_size", "temperature"):
+            if (value := getattr(self, name)) is not None and not 0 <= value < float("inf"):
+                raise SettingsError(f"{name} {value:g}: must be 0 or more", field=name)
+        try:
+            _ = self.settings
+        except SettingsError as error:
+            theirs = error.field or ""
+            if theirs not in _CALLED:
+                raise
+            ours = _CALLED[theirs]
+            raise SettingsError(f"{ours}{str(error).removeprefix(theirs)}", field=ours) from error
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -79,6 +100,21 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True):
         return 10
 
     @property
+    def most_in_flight(self) -> int | None:
+        """Asks in flight, at the most. None: as many as the accounts bear, found out on the way."""
+        return None
+
+    @property
+    def account_settings(self) -> dict[str, float]:
+        """What is said of the accounts that are asked."""
+        return {}
+
+    @property
+    def logs_evaluations(self) -> bool:
+        """Whether a record of each evaluation of a genome is written."""
+        return False
+
+    @cached_property
     def settings(self) -> Evolution:
         """The same, as the driver takes it."""
         return Evolution(
@@ -104,7 +140,7 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True):
                 usd=self.max_usd,
             ),
             finalists=self.finalists,
-            baselines=self.baselines,
+            baselines=tuple(self.baselines),
             temperature=self.temperature,
             max_tokens=self.max_tokens,
         )
@@ -120,7 +156,7 @@ class AsyncEvolutionConfig(EvolutionConfig, frozen=True, kw_only=True):
     max_concurrent_requests: int = 10
     """Asks in flight for each genome; so many times `max_concurrent_genomes` in all."""
     max_concurrent_genomes: int = 5
-    rate_limit_per_minute: int | None = None
+    rate_limit_per_minute: float | None = None
     """Requests a minute that the accounts allow. None: what they are known to, and what the provider says."""
     async_timeout: float | None = None
     """Seconds for one attempt. None: as the accounts have it."""
@@ -129,23 +165,9 @@ class AsyncEvolutionConfig(EvolutionConfig, frozen=True, kw_only=True):
     detailed_performance_logging: bool = False
     """Write one record for each evaluation of a genome."""
 
-    def __post_init__(self) -> None:
-        for name in (
-            "async_batch_size",
-            "genome_batch_size",
-            "max_concurrent_requests",
-            "max_concurrent_genomes",
-            "rate_limit_per_minute",
-            "async_timeout",
-        ):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise SettingsError(f"{name} {value:g}: must be more than 0", field=name)
-        EvolutionConfig.__post_init__(self)
-
     @classmethod
     def preset(cls, name: str, **changes: Any) -> AsyncEvolutionConfig:
-        """One of the presets, with what you would have otherwise."""
+        """One of the presets (balanced, conservative, aggressive), with what you would have otherwise."""
         if name not in _PRESETS:
             raise SettingsError(f"preset {name!r}: there are {', '.join(_PRESETS)}", field="preset")
         return cls(**{**_PRESETS[name], **changes})
@@ -165,13 +187,48 @@ class AsyncEvolutionConfig(EvolutionConfig, frozen=True, kw_only=True):
         """Asks in flight, at the most."""
         return self.max_concurrent_requests * self.max_concurrent_genomes if self.enable_async_evaluation else 1
 
+    @property
+    def account_settings(self) -> dict[str, float]:
+        """What is said of the accounts that are asked."""
+        said = {"rate_limit_per_minute": self.rate_limit_per_minute, "timeout": self.async_timeout}
+        return {name: value for name, value in said.items() if value is not None}
+
+    @property
+    def logs_evaluations(self) -> bool:
+        """Whether a record of each evaluation of a genome is written."""
+        return self.detailed_performance_logging
+
+
+def _check(name: str, value: Any, wanted: Any) -> None:
+    """Find out whether a value can be meant so."""
+    if get_origin(wanted) is Literal and value not in get_args(wanted):
+        raise SettingsError(f"{name} {value!r}: there are {', '.join(get_args(wanted))}", field=name)
+    try:
+        msgspec.convert(value, wanted)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{name} {value!r}: {_plain(error)}", field=name) from error
+    if value is not None and name in _POSITIVE and not 0 < value < float("inf"):
+        raise SettingsError(f"{name} {value:g}: must be more than 0", field=name)
+    if value is not None and name in _SHARES and not 0 <= value <= 1:
+        raise SettingsError(f"{name} {value:g}: must lie between 0 and 1", field=name)
+
+
+def _plain(error: msgspec.ValidationError) -> str:
+    return str(error).replace("`", "").replace("Expected", "expected", 1)
+
 
 _HOW = (
     *("async_batch_size", "max_concurrent_requests", "genome_batch_size", "max_concurrent_genomes"),
     "rate_limit_per_minute",
 )
-_PRESETS: dict[str, dict[str, int]] = {
-    "balanced": dict(zip(_HOW, (20, 10, 10, 5, 3500), strict=True)),
+_PRESETS: dict[str, dict[str, int | bool]] = {
+    "balanced": {
+        **dict(zip(_HOW, (20, 10, 10, 5, 3500), strict=True)),
+        "population_size": 50,
+        "max_generations": 100,
+        "enable_async_evaluation": True,
+        "detailed_performance_logging": True,
+    },
     "conservative": dict(zip(_HOW, (10, 5, 5, 3, 2000), strict=True)),
     "aggressive": dict(zip(_HOW, (30, 15, 15, 8, 3500), strict=True)),
 }

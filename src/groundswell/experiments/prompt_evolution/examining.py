@@ -76,11 +76,12 @@ class Examiner:
         found = self._cells.get((name, number))
         if found is None:
             problem = self.problems(part)[number]
-            work = self._tried(f"{name}/{number}", genome.text, problem)
+            work = self.tried(f"{name}/{number}", genome.text, problem)
             found = self._cells[name, number] = asyncio.ensure_future(work)
         return found
 
-    async def _tried(self, key: str, prompt: str, problem: Problem) -> Cell:
+    async def tried(self, key: str, prompt: str, problem: Problem) -> Cell:
+        """What the models make of a problem, told so; the key is to be another one for any other prompt or problem."""
         settings = self._settings
         keys = [key if len(settings.models) == 1 else f"{key}/{at}" for at in range(len(settings.models))]
         specs = [
