@@ -34,7 +34,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """How races are run."""
 
     racing: bool = True
-    block: int = 10
+    block: int = 20
     """Problems of the first block."""
     growth: float = 1.5
     """How much larger each block is than the one before: one that is still there is worth a better look."""
