@@ -32,8 +32,8 @@ def warnings(told: Told) -> list[str]:
         f"Fitness in training is too high for whoever is chosen by it: the luckiest of {len(search.members):,} births "
         f"looks the best (the winner's curse). Of the winner here: {fall}{numbers.percent(test)} on the sealed test. "
         "Only the last of these is an estimate of how it will do.",
-        "The sealed test was opened once, after every prompt was chosen. Whoever goes on to change prompts after having "
-        "read this page needs fresh problems to judge them by.",
+        "The sealed test was opened once, after every prompt was chosen. Whoever changes prompts after having read "
+        "this page needs fresh problems to judge them by.",
         "Intervals are about problems: how the same prompts would do on others of the same kind. They do not cover the "
         "luck of the search: another seed would lead to another prompt, and whether evolution as a method beats random "
         "search takes several runs to say.",
@@ -94,10 +94,10 @@ def _settings(told: Told) -> Html:
 
 def _fitness(told: Told) -> str:
     parts = told.settings.fitness
-    weights = {name: getattr(parts, name) for name in parts.__struct_fields__ if getattr(parts, name)}
-    return (
-        ", ".join(f"{name} {weight:g}" for name, weight in weights.items()) if len(weights) > 1 else next(iter(weights))
-    )
+    if saying.is_accuracy(told.settings):
+        return "accuracy"
+    weights = {name: getattr(parts, name) for name in parts.__struct_fields__}
+    return ", ".join(f"{name} {weight:g}" for name, weight in weights.items() if weight)
 
 
 def _selection(told: Told) -> str:
@@ -109,9 +109,8 @@ def _races(told: Told) -> str:
     rules = told.settings.rules
     if not rules.racing:
         return "none: every genome met all problems"
-    return (
-        f"a first block of {rules.block:,} problems, each {rules.growth:g} times the one before; doubt {rules.doubt:g}"
-    )
+    blocks = f"a first block of {rules.block:,} problems, each {rules.growth:g} times the one before"
+    return f"{blocks}; doubt {rules.doubt:g}"
 
 
 def _stops(told: Told) -> str:

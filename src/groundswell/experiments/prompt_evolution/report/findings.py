@@ -22,7 +22,7 @@ def verdict(told: Told, tests: Drawing | None, differences: Drawing | None) -> S
     )
     caption = (
         f"Mean scores on the {numbers.plural(len(told.settings.problems.test), 'problem')} of the sealed test, which "
-        f"no search saw, with {saying.LEVEL} intervals; hollow: on the validation set, which chose the prompts. {budget}"
+        f"no search saw, with {saying.LEVEL} intervals; hollow: on the validation set, which chose them. {budget}"
     )
     parts = [_shown(tests, caption), _scores(told), _shown(differences, _of_gains()), _gains(analysis)]
     return Section("verdict", "The sealed test", joined(parts))

@@ -1,4 +1,4 @@
-"""Figures as drawings: the sealed test, and the front. Each says in words what it shows, for those who cannot see it."""
+"""Figures as drawings: the sealed test, and the front. Each says in words what it shows."""
 
 from __future__ import annotations
 

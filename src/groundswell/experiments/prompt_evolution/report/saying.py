@@ -120,7 +120,8 @@ def gap(validated: Scores, tested: Tested) -> Gap:
         return Gap((tested.validation or 0.0) - (tested.accuracy or 0.0)) if known else Gap(None)
     value = (mean_of(there) or 0.0) - (mean_of(judged) or 0.0)
     if all(score in (0, 1) for score in (*there, *judged)):
-        return Gap(value, *difference(*(Rate(round(sum(some)), len(some)) for some in (there, judged))))
+        one, other = (Rate(round(sum(some)), len(some)) for some in (there, judged))
+        return Gap(value, *difference(one, other))
     each = list(range(len(there) + len(judged)))
     both = means.rows([*there, *judged], each, each, [[at] for at in each])
     first = both.who < len(there)

@@ -100,7 +100,7 @@ def _operators(search: Searched) -> Html:
     ]
     heads = ("operator", ">births", ">lived", ">share", ">a new best", ">ancestors of the winner")
     caption = (
-        "Operators of the evolution: how many they bore, how many of these met all problems, were fitter than everybody "
+        "Operators of the evolution: how many they bore, how many of these met all problems, were fitter than all "
         "before them, and are the winner or its ancestors. Early births have an easier time: small figures say little."
     )
     return table(caption, heads, rows)

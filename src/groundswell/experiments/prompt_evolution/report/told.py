@@ -133,5 +133,5 @@ class _Reading:
 
 
 def _part(part: str) -> str:
-    """Which part of a run a trial belongs to: its key begins with a set of problems, or with the search it was bred in."""
+    """Which part of a run a trial belongs to: its key begins with a set of problems, or with the search it is of."""
     return {"train": "training", "validation": "validation", "test": "sealed test"}.get(part, "writing prompts")
