@@ -12,6 +12,8 @@ from groundswell.experiments.reporting.markup import Html, joined, tag, text
 Kind = Literal["same", "gone", "new"]
 AROUND = 6
 """Words that are shown on either side of a change."""
+FEW = 2
+"""Words in both texts, between changes as long as they are, that are taken for chance."""
 
 
 class Piece(NamedTuple):
@@ -27,10 +29,9 @@ def changed(old: str, new: str) -> list[Piece]:
     Words are compared without the space after them.
     """
     before, after = tokens(old), tokens(new)
-    matcher = SequenceMatcher(None, _bare(before), _bare(after), autojunk=False)
     found = list[Piece]()
-    for what, left, right, low, high in matcher.get_opcodes():
-        if what == "equal":
+    for same, left, right, low, high in _stretches(_bare(before), _bare(after)):
+        if same:
             found.append(Piece("same", "".join(after[low:high])))
             continue
         if left < right:
@@ -38,6 +39,37 @@ def changed(old: str, new: str) -> list[Piece]:
         if low < high:
             found.append(Piece("new", "".join(after[low:high])))
     return found
+
+
+class _Stretch(NamedTuple):
+    """Words of the old text and of the new one, from here to there."""
+
+    same: bool
+    left: int
+    right: int
+    low: int
+    high: int
+
+    @property
+    def words(self) -> int:
+        return self.right - self.left + self.high - self.low
+
+
+def _stretches(before: Sequence[str], after: Sequence[str]) -> list[_Stretch]:
+    """What is the same and what is not. A word or two that happen to be in both, in the midst of others, are not."""
+    found = list[_Stretch]()
+    for what, *ends in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        found.append(_Stretch(what == "equal", *ends))
+        while len(found) > 2 and _by_chance(*found[-3:]):
+            first, _, last = found[-3:]
+            found[-3:] = [_Stretch(False, first.left, last.right, first.low, last.high)]
+    return found
+
+
+def _by_chance(first: _Stretch, middle: _Stretch, last: _Stretch) -> bool:
+    if first.same or not middle.same or last.same:
+        return False
+    return middle.right - middle.left <= FEW and middle.words <= min(first.words, last.words)
 
 
 def _bare(words: Sequence[str]) -> list[str]:

@@ -66,7 +66,7 @@ def _settings(told: Told) -> Html:
         ("run", f"{record.title} ({record.id})" if record.name else record.id),
         ("status", summary.status),
         ("seed", str(record.seed)),
-        ("it ended since", told.analysis.evolution.why),
+        ("why it ended", told.analysis.evolution.why),
         ("models", _listed(settings.models)),
         ("prompts written by", settings.by),
         ("problems", problems.source or "given"),

@@ -40,7 +40,7 @@ def _missing(told: Told) -> Html:
 def _unborn(told: Told) -> Html:
     """Births that came to nothing."""
     rows = [
-        (saying.name_of(search.name), Number(f"#{each.born}"), each.operator, each.why)
+        (saying.search_of(search.name), Number(f"#{each.born}"), each.operator, each.why)
         for search in told.analysis.searches
         for each in search.members
         if each.fate == "failed"

@@ -93,7 +93,7 @@ def searches(told: Told, plot: Drawing | None) -> Section | None:
     )
     rows = [
         (
-            saying.name_of(search.name),
+            saying.search_of(search.name),
             Number(f"{each.births:,}"),
             Number(f"{each.asks:,}"),
             Number(saying.fitness(each.best, told.settings)),
@@ -130,23 +130,23 @@ def front(told: Told, plot: Drawing | None) -> Section | None:
         "too high."
     )
     if not priced:
-        caption += " No model here has a price, so cost says nothing."
-    rows = [_finalist(number, group, told.analysis, priced) for number, group in enumerate(groups, 1)]
+        caption += " Nothing is known to have cost anything, so cost plays no part."
+    rows = [_finalist(number, group, told, priced) for number, group in enumerate(groups, 1)]
     cost_head = (">cost of 1,000 problems",) if priced else ()
     heads = (">no.", ">validation", ">training", ">tokens", *cost_head, "found by", "prompt")
     return Section("front", "Good and cheap: the front", joined([_shown(plot, caption), table("", heads, rows)]))
 
 
-def _finalist(number: int, group: Sequence[Finalist], analysis: Analysis, priced: bool) -> list[str]:
+def _finalist(number: int, group: Sequence[Finalist], told: Told, priced: bool) -> list[str]:
     each = group[0]
     usd = None if each.usd is None else 1_000 * each.usd
     return [
         Number(str(number)),
         Number(numbers.percent(each.validation)),
-        Number(numbers.number(each.train, 3)),
+        Number(saying.fitness(each.train, told.settings)),
         Number(numbers.number(each.tokens, 1)),
         *([Number(cost(usd, 0))] if priced else []),
-        ", ".join(_finders(group, analysis)),
+        ", ".join(_finders(group, told.analysis)),
         each.genome.text,
     ]
 
@@ -154,7 +154,7 @@ def _finalist(number: int, group: Sequence[Finalist], analysis: Analysis, priced
 def _finders(group: Sequence[Finalist], analysis: Analysis) -> list[str]:
     """Which searches came to a prompt, and in which birth."""
     return [
-        f"{saying.name_of(search.name)} #{each.born}"
+        f"{saying.search_of(search.name)} #{each.born}"
         for search in analysis.searches
         for each in search.finalists
         if each.genome == group[0].genome

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Finalist, Gain, Tested
-from groundswell.experiments.prompt_evolution.report.saying import LEVEL, between, name_of, points, standing
+from groundswell.experiments.prompt_evolution.report.saying import (
+    LEVEL,
+    between,
+    name_of,
+    p_of,
+    points,
+    search_of,
+    standing,
+)
 from groundswell.experiments.reporting import numbers
 from groundswell.experiments.reporting.dots import WIDTH, Group, Point, forest, forest_height, legend, percent_axis
 from groundswell.experiments.reporting.drawing import BLUE, FAINT, GREEN, INK, PINK, RED, Drawing, drawn
@@ -82,7 +90,7 @@ def gains(analysis: Analysis) -> Drawing | None:
 
 def _gain(analysis: Analysis, gain: Gain) -> Point:
     side = SIDE.get(standing(analysis, gain.over))
-    note = f"{points(gain.value)}  p {numbers.p_value(gain.p)}"
+    note = f"{points(gain.value)}  {p_of(gain.p)}"
     return Point(gain.value, gain.low, gain.high, note, side or INK, bold=side is not None)
 
 
@@ -113,7 +121,7 @@ def front(analysis: Analysis, groups: Sequence[Sequence[Finalist]]) -> Drawing |
         _numbered(axes, [group[0] for group in groups])
         axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
         axes.set(xlabel="tokens per problem, of prompt and reply", ylabel="mean score on validation")
-        shapes = [(name_of(name), *look(name), True) for name in names]
+        shapes = [(search_of(name), *look(name), True) for name in names]
         legend(figure, [*shapes, ("not on the front", FAINT, "o", False)])
 
     told = [f"{numbers.percent(group[0].validation)} at {group[0].tokens:.0f} tokens" for group in groups]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from groundswell.experiments.prompt_evolution.analysis import SEED, Ahead, Analysis, Gain, Tested, mean_of
+from groundswell.experiments.prompt_evolution.evolving import EVOLUTION
 from groundswell.experiments.prompt_evolution.racing import Scores
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.reporting import numbers
@@ -13,7 +14,7 @@ from groundswell.stats import means
 from groundswell.stats.rates import Interval, Rate
 from groundswell.stats.tests import difference
 
-NAMES = {SEED: "seed prompt", "evolution": "evolved prompt", "random": "random search", "best_of_n": "best of N"}
+NAMES = {SEED: "seed prompt", EVOLUTION: "evolved prompt", "random": "random search", "best_of_n": "best of N"}
 LEVEL = "95%"
 
 
@@ -28,6 +29,11 @@ class Gap(NamedTuple):
 def name_of(name: str) -> str:
     """What somebody is called in a report."""
     return NAMES.get(name, name)
+
+
+def search_of(name: str) -> str:
+    """What a search is called."""
+    return name if name == EVOLUTION else name_of(name)
 
 
 def points(value: float | None, signed: bool = True) -> str:
@@ -91,7 +97,13 @@ def the(name: str) -> str:
 def _figures(gain: Gain) -> str:
     if gain.value is None:
         return "no problem was met by both"
-    return f"{points(gain.value)} points, {between(gain.low, gain.high)}; p {numbers.p_value(gain.p)}"
+    return f"{points(gain.value)} points, {between(gain.low, gain.high)}; {p_of(gain.p)}"
+
+
+def p_of(p: float) -> str:
+    """A p in a sentence."""
+    shown = numbers.p_value(p)
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
 
 
 def _and(words: Sequence[str]) -> str:

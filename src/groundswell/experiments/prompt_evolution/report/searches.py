@@ -10,7 +10,7 @@ from groundswell.experiments.prompt_evolution.population import Member
 from groundswell.experiments.prompt_evolution.report.lineage import ancestors, by_birth, line
 from groundswell.experiments.prompt_evolution.report.lineage import drawn as chosen
 from groundswell.experiments.prompt_evolution.report.plots import inches, look, padded
-from groundswell.experiments.prompt_evolution.report.saying import fitness, is_accuracy, name_of
+from groundswell.experiments.prompt_evolution.report.saying import fitness, is_accuracy, search_of
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.reporting.dots import WIDTH
 from groundswell.experiments.reporting.drawing import BLUE, FAINT, GRID, GROUND, INK, Drawing, drawn
@@ -44,7 +44,9 @@ def curves(analysis: Analysis, settings: Evolution) -> Drawing | None:
         lower.set(xlabel="asks spent", ylabel="spread")
         _legend(figure, shown)
 
-    told = [f"{name_of(each.name)} {fitness(each.curve[-1].best, settings)} after {each.asks:,} asks" for each in shown]
+    told = [
+        f"{search_of(each.name)} {fitness(each.curve[-1].best, settings)} after {each.asks:,} asks" for each in shown
+    ]
     return drawn("curves", "The best fitness at the end: " + "; ".join(told), (WIDTH, 4.2), paint)
 
 
@@ -64,7 +66,7 @@ def _curve(upper: Axes, lower: Axes, search: Searched) -> None:
 def _legend(figure: Sheet, shown: Sequence[Searched]) -> None:
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], color=look(each.name)[0], lw=2.4, label=name_of(each.name)) for each in shown]
+    handles = [Line2D([], [], color=look(each.name)[0], lw=2.4, label=search_of(each.name)) for each in shown]
     handles += [
         Line2D([], [], color=INK, lw=1.8, label="the best so far"),
         Line2D([], [], color=INK, lw=1.1, ls=(0, (3, 2)), label="mean of the living"),

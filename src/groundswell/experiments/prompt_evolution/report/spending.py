@@ -39,11 +39,11 @@ def _asks(told: Told) -> Html:
         ">saved as known",
         ">API efficiency",
         ">cost",
-        "it ended since",
+        "why it ended",
     )
     rows = [
         (
-            saying.name_of(each.name),
+            saying.search_of(each.name),
             Number(f"{len(each.members):,}"),
             *(Number(f"{many:,}") for many in (each.asks, each.savings.racing, each.savings.known)),
             Number(numbers.percent(efficiency(each))),
@@ -73,7 +73,7 @@ def _fates(searches: Sequence[Searched]) -> Html:
     rows = []
     for each in searches:
         counted = Counter(member.fate for member in each.members)
-        rows.append((saying.name_of(each.name), *(Number(f"{counted[fate]:,}") for fate in FATES)))
+        rows.append((saying.search_of(each.name), *(Number(f"{counted[fate]:,}") for fate in FATES)))
     caption = (
         "What became of those who were born. Who lives met all training problems; behind: lost a race; known: the same "
         "prompt was born before; failed: it could not be written, or too many of its problems are missing."
