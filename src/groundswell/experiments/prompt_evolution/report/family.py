@@ -55,7 +55,7 @@ def tree(told: Told, plot: Drawing | None) -> Section | None:
         return None
     caption = (
         "Who lived, which is who met all training problems: when each was born and how fit it was, with lines to its "
-        "parents. Of very many who lived, some are drawn, and all of the winner's ancestors. A child need not be "
+        "parents. Of very many who lived, some are drawn, with all of the line to the winner. A child need not be "
         "fitter than its parents."
     )
     shown = Html("") if plot is None else drawing(on_page(plot), caption)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from groundswell.experiments.prompt_evolution.population import Member
 
 MOST_DRAWN = 400
-"""Genomes in a drawing, beside the ancestors."""
+"""Genomes in a drawing, beside the line of the winner."""
 
 
 def by_birth(members: Iterable[Member]) -> dict[int, Member]:

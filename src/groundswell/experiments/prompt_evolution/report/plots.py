@@ -111,7 +111,7 @@ def front(analysis: Analysis, groups: Sequence[Sequence[Finalist]]) -> Drawing |
 
     def paint(figure: Sheet) -> None:
         axes = figure.add_axes((0.09, 0.15, 0.88, 0.73))
-        for name, each in every:
+        for name, each in reversed(every):
             colour, marker = look(name)
             on = each.genome.text in best
             face = colour if on else "none"
@@ -119,7 +119,7 @@ def front(analysis: Analysis, groups: Sequence[Sequence[Finalist]]) -> Drawing |
         axes.set_xlim(*_room([each.tokens for _, each in every]))
         axes.set_ylim(*padded([each.validation for _, each in every], 0.12))
         _numbered(axes, [group[0] for group in groups])
-        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%" if 0 <= value <= 1 else "")
         axes.set(xlabel="tokens per problem, of prompt and reply", ylabel="mean score on validation")
         shapes = [(search_of(name), *look(name), True) for name in names]
         legend(figure, [*shapes, ("not on the front", FAINT, "o", False)])

@@ -12,15 +12,15 @@ from groundswell.experiments.prompt_evolution.report.lineage import drawn as cho
 from groundswell.experiments.prompt_evolution.report.plots import inches, look, padded
 from groundswell.experiments.prompt_evolution.report.saying import fitness, is_accuracy, search_of
 from groundswell.experiments.prompt_evolution.settings import Evolution
-from groundswell.experiments.reporting.dots import WIDTH
+from groundswell.experiments.reporting.dots import LETTER, WIDTH
 from groundswell.experiments.reporting.drawing import BLUE, FAINT, GRID, GROUND, INK, Drawing, drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Sheet
 
-APART = 0.24
-"""Inches between numbers in a drawing."""
+APART = 0.2
+"""Inches between numbers, one above the other."""
 
 
 def curves(analysis: Analysis, settings: Evolution) -> Drawing | None:
@@ -81,15 +81,17 @@ def genealogy(search: Searched, settings: Evolution) -> Drawing | None:
     if winner not in members:
         return None
     own, main = ancestors(members, winner), line(members, winner)
-    shown = chosen(search.members, own)
+    shown = chosen(search.members, {each.born for each in main})
 
     def paint(figure: Sheet) -> None:
         axes = figure.add_axes((0.09, 0.14, 0.88, 0.76))
-        _lines(axes, [each for each in shown if each.born not in own], members, GRID, 0.5)
-        _dots(axes, [each for each in shown if each.born not in own], FAINT, 2.2)
-        _lines(axes, [members[at] for at in sorted(own)], members, BLUE, 0.8)
+        rest, near = ([each for each in shown if (each.born in own) == is_near] for is_near in (False, True))
+        _lines(axes, rest, members, GRID, 0.5)
+        _dots(axes, rest, FAINT, 2.2)
+        _lines(axes, near, members, BLUE, 0.6)
         axes.plot([each.born for each in main], [each.fitness for each in main], color=BLUE, lw=2.2)
-        _dots(axes, [members[at] for at in sorted(own)], BLUE, 4.2)
+        _dots(axes, near, BLUE, 3.0)
+        _dots(axes, main, BLUE, 4.6)
         axes.set_xlim(*_births(search.members))
         axes.set_ylim(*padded([each.fitness for each in shown], 0.1))
         axes.yaxis.set_major_formatter(lambda value, _: _tick(value, settings) if 0 <= value <= 1 else "")
@@ -129,7 +131,8 @@ def _numbered(axes: Axes, main: Sequence[Member]) -> None:
     put = list[tuple[float, float]]()
     for each in (main[-1], *main[:-1]):
         x, y = inches(axes, each.born, each.fitness)
-        if any(abs(x - one) < APART and abs(y - other) < APART for one, other in put):
+        wide = LETTER * (1 + len(f"#{main[-1].born}"))
+        if any(abs(x - one) < wide and abs(y - other) < APART for one, other in put):
             continue
         put.append((x, y))
         weight = "bold" if each is main[-1] else "normal"
@@ -150,8 +153,8 @@ def _key(figure: Sheet) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=BLUE, marker="o", ms=4.2, lw=2.2, label="from the seed to the winner"),
-        Line2D([], [], color=BLUE, marker="o", ms=4.2, lw=0.8, label="its other ancestors"),
+        Line2D([], [], color=BLUE, marker="o", ms=4.6, lw=2.2, label="from the seed to the winner"),
+        Line2D([], [], color=BLUE, marker="o", ms=3.0, lw=0.6, label="its other ancestors"),
         Line2D([], [], color=GRID, mfc=FAINT, mec=FAINT, marker="o", ms=2.2, lw=0.8, label="others who lived"),
     ]
     figure.legend(handles=handles, loc="upper left", ncols=3, borderaxespad=0.2, handletextpad=0.5)
