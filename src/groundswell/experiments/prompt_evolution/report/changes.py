@@ -13,7 +13,7 @@ Kind = Literal["same", "gone", "new"]
 AROUND = 6
 """Words that are shown on either side of a change."""
 FEW = 2
-"""Words in both texts, between changes as long as they are, that are taken for chance."""
+"""Words in both texts, between changes that are longer, that are taken for chance."""
 
 
 class Piece(NamedTuple):
@@ -69,7 +69,7 @@ def _stretches(before: Sequence[str], after: Sequence[str]) -> list[_Stretch]:
 def _by_chance(first: _Stretch, middle: _Stretch, last: _Stretch) -> bool:
     if first.same or not middle.same or last.same:
         return False
-    return middle.right - middle.left <= FEW and middle.words <= min(first.words, last.words)
+    return middle.right - middle.left <= FEW and middle.words < min(first.words, last.words)
 
 
 def _bare(words: Sequence[str]) -> list[str]:
@@ -96,12 +96,16 @@ def marked(pieces: Sequence[Piece], *, without: Kind | None = None) -> Html:
 
 
 def _shown(pieces: Sequence[Piece], without: Kind | None) -> Iterator[Html]:
+    before = " "
     for each in pieces:
         if each.kind == without:
             continue
+        if not before[-1:].isspace():
+            yield text(" ")
+        before = each.text
         if each.kind == "same":
             yield text(each.text)
             continue
         words = each.text.rstrip()
         yield tag("ins" if each.kind == "new" else "del", words)
-        yield text(each.text[len(words) :] or " ")
+        yield text(each.text[len(words) :])

@@ -94,7 +94,7 @@ def curve(told: Told) -> Iterator[Row]:
             yield {"search": search.name, **{name: getattr(each, name) for name in CURVE if name != "search"}}
 
 
-def of_tests(analysis: Analysis) -> tuple[Columns, Mapping[str, str]]:
+def of_judged(analysis: Analysis) -> tuple[Columns, Mapping[str, str]]:
     """The columns of the sealed test, one for each prompt, and what they mean."""
     columns: Columns = {"problem": "int", "question": "text", "answer": "text"}
     meaning = {"problem": "its number in the set, from 0", "question": "what was asked", "answer": "the right answer"}
@@ -102,7 +102,7 @@ def of_tests(analysis: Analysis) -> tuple[Columns, Mapping[str, str]]:
     return {**columns, **dict.fromkeys(scores, "float")}, {**meaning, **scores}
 
 
-def tests(told: Told) -> Iterator[Row]:
+def judged(told: Told) -> Iterator[Row]:
     """Every problem of the sealed test, and how each prompt did."""
     for at, problem in enumerate(told.settings.problems.test):
         scores = {each.name: each.scores[at] if at < len(each.scores) else None for each in told.analysis.tested}
@@ -118,7 +118,7 @@ def files(told: Told) -> Section:
         "drawings for papers."
     )
     parts = [paragraph(about)]
-    every = (("births", BIRTHS, OF_BIRTHS), ("curve", CURVE, OF_CURVE), ("tests", *of_tests(told.analysis)))
+    every = (("births", BIRTHS, OF_BIRTHS), ("curve", CURVE, OF_CURVE), ("tests", *of_judged(told.analysis)))
     for name, columns, meaning in every:
         rows = [(column, kind, meaning[column]) for column, kind in columns.items()]
         caption = f"Columns of {name}. A cell is empty where there is nothing to say."

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 APART = 0.2
 """Inches between numbers, one above the other."""
+MOST_NUMBERED = 15
+"""On a longer line only its ends have numbers."""
 
 
 def curves(analysis: Analysis, settings: Evolution) -> Drawing | None:
@@ -118,7 +120,7 @@ def _lines(axes: Axes, some: Sequence[Member], members: Mapping[int, Member], co
 
     pairs = [(members[at], each) for each in some for at in each.parents if at in members]
     ends = [[(one.born, one.fitness), (other.born, other.fitness)] for one, other in pairs]
-    axes.add_collection(LineCollection(ends, colors=colour, linewidths=width, zorder=1), autolim=False)
+    axes.add_collection(LineCollection(ends, colors=colour, linewidths=width, alpha=0.6, zorder=1), autolim=False)
 
 
 def _dots(axes: Axes, some: Sequence[Member], colour: str, size: float) -> None:
@@ -127,9 +129,9 @@ def _dots(axes: Axes, some: Sequence[Member], colour: str, size: float) -> None:
 
 
 def _numbered(axes: Axes, main: Sequence[Member]) -> None:
-    """Numbers of births on the winner's line: the winner's, the seed's, and as many between as there is room for."""
+    """Numbers of births on the winner's line: its ends, and as many between as there is room for."""
     put = list[tuple[float, float]]()
-    for each in (main[-1], *main[:-1]):
+    for each in (main[-1], *(main[:-1] if len(main) <= MOST_NUMBERED else main[:1])):
         x, y = inches(axes, each.born, each.fitness)
         wide = LETTER * (1 + len(f"#{main[-1].born}"))
         if any(abs(x - one) < wide and abs(y - other) < APART for one, other in put):

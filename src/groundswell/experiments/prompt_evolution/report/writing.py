@@ -12,7 +12,7 @@ from groundswell.experiments.needed import REPORT, check_installed
 from groundswell.experiments.prompt_evolution.report import plots, searches
 from groundswell.experiments.prompt_evolution.report.findings import grouped
 from groundswell.experiments.prompt_evolution.report.page import page
-from groundswell.experiments.prompt_evolution.report.rows import BIRTHS, CURVE, births, curve, of_tests, tests
+from groundswell.experiments.prompt_evolution.report.rows import BIRTHS, CURVE, births, curve, judged, of_judged
 from groundswell.experiments.prompt_evolution.report.told import Told
 from groundswell.experiments.reporting.drawing import Drawing
 from groundswell.experiments.reporting.files import put, put_figures
@@ -43,7 +43,7 @@ def write_report(folder: Path, told: Told) -> Written:
         put(folder / SETTINGS, _indented(told.settings)),
         *_write_rows(folder, "births", BIRTHS, births(told)),
         *_write_rows(folder, "curve", CURVE, curve(told)),
-        *_write_rows(folder, "tests", of_tests(told.analysis)[0], tests(told)),
+        *_write_rows(folder, "tests", of_judged(told.analysis)[0], judged(told)),
     ]
     drawn = drawings(told)
     files += put_figures(folder / FIGURES, drawn, plots.NAMES)
