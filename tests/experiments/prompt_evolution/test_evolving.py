@@ -19,6 +19,7 @@ from groundswell.experiments.prompt_evolution.examining import Examiner
 from groundswell.experiments.prompt_evolution.racing import Rules
 from groundswell.experiments.prompt_evolution.searching import Plan, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
+from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS
 from tests.experiments.prompt_evolution.stage import SMALL, Deaf, Emulated, evolved
 
 
@@ -78,6 +79,9 @@ def test_racing_and_what_is_known_save_asks(tmp_path: Path) -> None:
     written = sum(each.operator.count(name) for each in raced.members for name in ("reflect", "combine", "paraphrase"))
     problems = len(SMALL.problems.train)
     assert raced.asks + raced.savings.racing + raced.savings.known == len(raced.members) * problems + written
+    two = {"combine", *CROSSOVERS}
+    assert {each.operator for each in raced.members if len(each.parents) == 2} <= two
+    assert any(each.operator in two and len(each.parents) == 2 for each in raced.members)
 
 
 @pytest.mark.parametrize(

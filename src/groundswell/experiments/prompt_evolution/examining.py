@@ -49,7 +49,7 @@ class Examiner:
 
     async def met(self, genome: Genome, part: Part, numbers: range) -> list[Cell]:
         """What a genome makes of these problems of a set."""
-        name = f"{part}/{_digest(genome)}"
+        name = called(genome, part)
         return list(await asyncio.gather(*(self._cell(name, genome, part, number) for number in numbers)))
 
     async def all(self, genome: Genome, part: Part) -> list[Cell]:
@@ -58,13 +58,13 @@ class Examiner:
 
     def said(self, genome: Genome, part: Part) -> dict[int, str]:
         """How its replies to problems ended that it has met and failed on, by the problems' numbers."""
-        name = f"{part}/{_digest(genome)}"
+        name = called(genome, part)
         found = {at: self._cells.get((name, at)) for at in range(len(self.problems(part)))}
         return {at: cell.result().said for at, cell in found.items() if cell is not None and cell.done()}
 
     def paid(self, genome: Genome, part: Part, numbers: range) -> float | None:
         """What these problems cost, which it has met."""
-        name, usd = f"{part}/{_digest(genome)}", 0.0
+        name, usd = called(genome, part), 0.0
         for number in numbers:
             cost = self._cells[name, number].result().usd
             if cost is None:
@@ -121,5 +121,6 @@ class Examiner:
             each.cancel()
 
 
-def _digest(genome: Genome) -> str:
-    return blake2b(genome.text.encode(), digest_size=9).hexdigest()
+def called(genome: Genome, part: Part) -> str:
+    """What the keys of its trials on a set begin with; the number of the problem follows, and that of the model."""
+    return f"{part}/{blake2b(genome.text.encode(), digest_size=9).hexdigest()}"

@@ -129,8 +129,8 @@ class Search:
             try:
                 bred = await self._bred(number, plan)
             except TrialMissing as error:
-                genome, parents = plan.parents[0].genome, tuple(each.born for each in plan.parents)
-                return Member(number, genome, plan.operators[-1], parents, fate="failed", asks=1, why=str(error))
+                genome, by = plan.parents[0].genome, plan.operators[-1]
+                return Member(number, genome, by, _parents(plan), fate="failed", asks=1, why=str(error))
         if self._was_born(bred.genome, number):
             return Member(number, bred.genome, bred.operator, bred.parents, fate="known", asks=bred.asks, usd=bred.usd)
         return await self._raced(number, bred, known)
@@ -163,7 +163,7 @@ class Search:
                 break
             draw = self._draw("again", number, again)
             one = MUTATIONS[draw.choice(changes)](one, draw)
-        return Bred(one, told, tuple(dict.fromkeys(each.born for each in plan.parents)), asks, usd)
+        return Bred(one, told, _parents(plan), asks, usd)
 
     async def _written(
         self, place: str, operator: str, parents: tuple[Genome, ...], failures: tuple[Failure, ...]
@@ -302,6 +302,12 @@ class Search:
             figures["usd"] = self.usd
             said += f", ${self.usd:,.4f}"
         run.report(births, figures, said, who=self.name)
+
+
+def _parents(plan: Plan) -> tuple[int, ...]:
+    """Those that a child has something of: of the second only where an operator takes two."""
+    two = any(PARENTS.get(operator) == 2 or operator in CROSSOVERS for operator in plan.operators)
+    return tuple(dict.fromkeys(each.born for each in plan.parents[: 2 if two else 1]))
 
 
 def _scores(cells: Sequence[Cell]) -> tuple[float | None, ...]:

@@ -73,6 +73,10 @@ mark.normalised{border-bottom-style:dashed}
 mark.encoded{border-bottom-style:dotted}
 mark.named{background:var(--named);border-bottom:2px solid var(--named-edge)}
 mark.bluff{background:var(--bluff);border-bottom:2px solid var(--bluff-edge)}
+ins,del{border-radius:2px;padding:0 .1em;-webkit-box-decoration-break:clone;box-decoration-break:clone}
+ins{background:var(--bluff);text-decoration:underline;text-decoration-color:var(--bluff-edge)}
+del{background:var(--leak);text-decoration-color:var(--leak-edge)}
+.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:0 1.2rem}
 .legend{display:flex;flex-wrap:wrap;gap:.4rem 1rem;font-size:.86rem}
 .talk{border:1px solid var(--grid);border-radius:10px;padding:.8rem 1rem;margin:1.1rem 0}
 .talk>summary{font-size:.92rem}

@@ -1,0 +1,24 @@
+"""The report of an evolution in a browser: nothing is refused or fails, and no screen is too narrow for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groundswell.experiments.prompt_evolution.report.writing import write_report
+from tests.browser.test_report import BROWSER, looked_at
+from tests.experiments.prompt_evolution.report.evolutions import large, told
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_fits_and_nothing_fails(width: int, tmp_path: Path) -> None:
+    seen = looked_at(write_report(tmp_path / "out", told(large(500))).page, tmp_path, width)
+    assert seen["out"] == []
+    assert seen["scroll"] <= width, "no scrolling to the side"
+    assert seen["failed"] == []
+    assert seen["clipped"] == [], "text that a drawing cuts off"
+    assert seen["broken"] == [], "figures of tiles stay on one line"
+    assert len(seen["drawings"]) == 5
