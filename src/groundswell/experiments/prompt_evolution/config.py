@@ -58,7 +58,7 @@ class EvolutionConfig(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     operators: dict[str, float] = msgspec.field(default_factory=lambda: dict(MIX))
     fitness: Fitness = "accuracy"
     racing: bool = True
-    finalists: int = 5
+    finalists: int = 10
     baselines: tuple[Baseline, ...] = BASELINES
     target_fitness: float | None = None
     plateau_generations: int | None = 10

@@ -55,8 +55,8 @@ class Sizes(msgspec.Struct, frozen=True):
     """How many problems of each set."""
 
     train: int = 200
-    validation: int = 100
-    test: int = 200
+    validation: int = 200
+    test: int = 400
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

@@ -72,7 +72,7 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True):
     operators: dict[str, float] = msgspec.field(default_factory=lambda: dict(MIX))
     fitness: Weights = PLAIN
     stops: Stops = Stops()
-    finalists: int = 5
+    finalists: int = 10
     """So many of the fittest are tried on the validation set, which chooses the winner."""
     baselines: tuple[Baseline, ...] = BASELINES
     temperature: float | None = 0.0

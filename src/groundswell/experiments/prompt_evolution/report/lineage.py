@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from groundswell.experiments.prompt_evolution.population import Member
+from groundswell.experiments.prompt_evolution.population import LIVING, Member
 
 MOST_DRAWN = 400
 """Genomes in a drawing, beside the line of the winner."""
@@ -40,7 +40,7 @@ def ancestors(members: Mapping[int, Member], born: int) -> set[int]:
 
 def drawn(members: Sequence[Member], wanted: set[int], most: int = MOST_DRAWN) -> list[Member]:
     """Those who lived, in order of birth; where they are too many, the wanted ones and every so manieth of the rest."""
-    lived = [each for each in members if each.fate == "lives" or each.born in wanted]
+    lived = [each for each in members if each.fate in LIVING or each.born in wanted]
     rest = [each.born for each in lived if each.born not in wanted]
     step = -(-len(rest) // most) if most else 1
     kept = wanted | set(rest[:: max(1, step)])

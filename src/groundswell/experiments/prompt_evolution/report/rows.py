@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from groundswell.experiments.prompt_evolution.analysis import Analysis
-from groundswell.experiments.prompt_evolution.population import Member
+from groundswell.experiments.prompt_evolution.population import LIVING, Member
 from groundswell.experiments.prompt_evolution.report.saying import the
 from groundswell.experiments.prompt_evolution.report.told import Told
 from groundswell.experiments.reporting.markup import Section, joined, paragraph, table, tag
@@ -31,8 +31,8 @@ OF_BIRTHS = {
     "birth": "its number within the search, from 0",
     "operator": "what made it; of a random search several may, joined by +",
     "parents": "the births that it has something of",
-    "fate": "lives: met all problems; behind: lost a race; known: the same prompt was born before; failed",
-    "fitness": "on the training problems; empty where it did not meet all of them",
+    "fate": "lives: met all problems; middling: lives, on some; behind: lost a race; known: was born before; failed",
+    "fitness": "on the training problems: of a middling one as far as can be told; empty of one that does not live",
     "accuracy": "the mean score on the training problems that it met",
     "problems": "how many it met",
     "asks": "asks of its birth and its races, without those that the same prompt had made already",
@@ -70,7 +70,7 @@ def births(told: Told) -> Iterator[Row]:
 
 
 def _birth(each: Member, whole: int) -> Row:
-    compared = each.fate in ("lives", "known") and len(each.scores) == whole
+    compared = each.fate in LIVING or (each.fate == "known" and len(each.scores) == whole)
     return {
         "birth": each.born,
         "operator": each.operator,

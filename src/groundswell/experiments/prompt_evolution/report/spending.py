@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from groundswell.experiments.prompt_evolution.analysis import Searched
-from groundswell.experiments.prompt_evolution.population import Fate, Member
+from groundswell.experiments.prompt_evolution.population import LIVING, Fate, Member
 from groundswell.experiments.prompt_evolution.report import saying
 from groundswell.experiments.prompt_evolution.report.lineage import ancestors, by_birth, record_breakers
 from groundswell.experiments.prompt_evolution.report.told import Told
@@ -75,10 +75,11 @@ def _fates(searches: Sequence[Searched]) -> Html:
         counted = Counter(member.fate for member in each.members)
         rows.append((saying.search_of(each.name), *(Number(f"{counted[fate]:,}") for fate in FATES)))
     caption = (
-        "What became of those who were born. Who lives met all training problems; behind: lost a race; known: the same "
-        "prompt was born before; failed: it could not be written, or too many of its problems are missing."
+        "What became of those who were born. Whole: lived, and met all training problems; middling: lived, but fell "
+        "behind the best, and met some of them; behind: fell behind those who live; known: the same prompt was born "
+        "before; failed: it could not be written, or too many of its problems are missing."
     )
-    return table(caption, ("search", ">lived", ">behind", ">known", ">failed"), rows)
+    return table(caption, ("search", ">whole", ">middling", ">behind", ">known", ">failed"), rows)
 
 
 def _operators(search: Searched) -> Html:
@@ -91,7 +92,7 @@ def _operators(search: Searched) -> Html:
         (
             name,
             Number(f"{len(some):,}"),
-            Number(f"{(lived := sum(each.fate == 'lives' for each in some)):,}"),
+            Number(f"{(lived := sum(each.fate in LIVING for each in some)):,}"),
             Number(numbers.percent(lived / len(some))),
             Number(f"{sum(each.born in breakers for each in some):,}"),
             Number(f"{sum(each.born in own for each in some):,}"),
@@ -100,7 +101,8 @@ def _operators(search: Searched) -> Html:
     ]
     heads = ("operator", ">births", ">lived", ">share", ">a new best", ">ancestors of the winner")
     caption = (
-        "Operators of the evolution: how many they bore, how many of these met all problems, were fitter than all "
-        "before them, and are the winner or its ancestors. Early births have an easier time: small figures say little."
+        "Operators of the evolution: how many they bore, how many of these lived, were fitter than all before them "
+        "(on all problems), and are the winner or its ancestors. Early births have an easier time: small figures say "
+        "little."
     )
     return table(caption, heads, rows)
