@@ -15,6 +15,8 @@ from random import Random
 
 from groundswell.engine.run import Run
 from groundswell.errors import RunError
+from groundswell.estimate.declared import estimates
+from groundswell.estimate.figures import Estimate
 from groundswell.experiments.prompt_evolution.analysis import (
     SEED,
     Analysis,
@@ -25,6 +27,7 @@ from groundswell.experiments.prompt_evolution.analysis import (
 )
 from groundswell.experiments.prompt_evolution.costs import costs_of
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
+from groundswell.experiments.prompt_evolution.expecting import expected_evolution
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.pareto import front
@@ -171,3 +174,9 @@ def _goals(each: Finalist) -> tuple[float, ...]:
 
 def _reason(members: Sequence[Member]) -> str:
     return next((each.why for each in members if each.why), "all were behind in their races")
+
+
+@estimates(evolve)
+def expected(settings: Evolution) -> Estimate:
+    """What an evolution would use."""
+    return expected_evolution(settings)
