@@ -38,7 +38,7 @@ GIVEN = "COMMANDLINE"
 @app.callback()
 @takes(EvolveFlags)
 def evolve(flags: EvolveFlags, context: typer.Context) -> None:
-    """Evolve a prompt: who solves more problems has offspring. A sealed test says in the end whether it was worth it."""
+    """Evolve a prompt: who solves more problems has offspring. A sealed test says whether it was worth it."""
     if context.invoked_subcommand is not None:
         _refuse_given(context, context.invoked_subcommand)
         return

@@ -275,7 +275,7 @@ class EvolveFlags(RunFlags, SpeedFlags):
             min=0,
             max=1,
             metavar="SHARE",
-            help="The prompts differ by no more than this share of their words.",
+            help="Prompts that live differ by no more on average: from 0, the same words, to 1, none in common.",
             show_default=False,
             rich_help_panel=STOPS,
         ),
