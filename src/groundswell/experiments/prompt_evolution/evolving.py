@@ -40,6 +40,8 @@ from groundswell.experiments.prompt_evolution.verdict import gains, tested
 EVOLUTION = "evolution"
 DEEPEST = 3
 """The most operators that a random search applies to a seed."""
+IN_VAIN = 200
+"""After so many births in a row that asked nothing, since the prompts were known, no new one is expected."""
 
 
 async def evolve(run: Run, settings: Evolution) -> Analysis:
@@ -57,8 +59,8 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[S
     why = await main.run(evolved, over)
     budget = main.asks
     others = [Search(run, settings, examiner, name) for name in settings.baselines]
-    await asyncio.gather(*(each.run(BASELINES[each.name], lambda it: _spent(it, budget)) for each in others))
-    ends = [(main, why), *((each, f"{budget:,} asks are spent") for each in others)]
+    whys = await asyncio.gather(*(each.run(BASELINES[each.name], lambda it: _spent(it, budget)) for each in others))
+    ends = [(main, why), *zip(others, whys, strict=True)]
     return list(await asyncio.gather(*(_chosen(search, reason) for search, reason in ends)))
 
 
@@ -122,7 +124,13 @@ def over(search: Search) -> str:
 
 
 def _spent(search: Search, budget: int) -> str:
-    return "the budget is spent" if search.asks >= budget else ""
+    """Why a search ends now that may ask so often, if it does."""
+    if search.asks >= budget:
+        return f"{budget:,} asks are spent"
+    lately = search.members[-IN_VAIN:]
+    if len(lately) == IN_VAIN and not any(each.asks for each in lately):
+        return f"no new prompt was born in {IN_VAIN:,} births"
+    return ""
 
 
 def evolved(search: Search, draw: Random, number: int) -> Plan:
