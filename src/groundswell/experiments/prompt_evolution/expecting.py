@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 from operator import or_
 from random import Random
 from typing import Any, NamedTuple
@@ -61,16 +61,15 @@ def expected_evolution(settings: Evolution) -> Estimate:
 
 
 def expected_search(settings: Evolution) -> Asks:
-    """The evolution itself."""
-    births, window = fewest_births(settings), settings.genome_batch_size
-    solved = Range(births * _first(settings), settings.births * settings.whole)
-    written = Range(_drawn(births - len(settings.seeds), settings).low, _drawn(settings.births, settings).high)
-    turns = Range(births / window, ceil(settings.births / window) * (_blocks(settings) + (written.high > 0)))
-    if settings.stops.asks is None:
-        return Asks(solved, written, turns)
-    most = settings.stops.asks + window * (settings.whole + 1)  # births that are on their way then end all the same
-    less = min(1.0, settings.stops.asks / (solved.low + written.low))
-    return Asks(*(Range(each.low * less, min(each.high, most)) for each in (solved, written, turns)))
+    """The evolution itself. Births that are on their way when it stops end all the same."""
+    window, limit, first = settings.genome_batch_size, settings.stops.asks, _first(settings)
+    most = inf if limit is None else limit + window * (settings.whole + 1)
+    births = Range(fewest_births(settings), ceil(min(settings.births, most / first)))
+    solved = Range(births.low * first, min(births.high * settings.whole, most))
+    written = Range(_drawn(births.low - len(settings.seeds), settings).low, _drawn(births.high, settings).high)
+    turns = Range(births.low / window, ceil(births.high / window) * (_blocks(settings) + (written.high > 0)))
+    share = 1.0 if limit is None else min(1.0, limit / (solved.low + written.low))
+    return Asks(*(Range(each.low * share, each.high) for each in (solved, written, turns)))
 
 
 def fewest_births(settings: Evolution) -> int:
@@ -124,11 +123,11 @@ def _model_share(settings: Evolution) -> float:
     return sum(weight for name, weight in mix.items() if name in PARENTS) / sum(mix.values())
 
 
-def _drawn(births: int, settings: Evolution) -> Range:
+def _drawn(births: float, settings: Evolution) -> Range:
     """How many of so many births are a model's, give or take."""
-    share, births = _model_share(settings), max(0, births)
+    share, births = _model_share(settings), max(0.0, births)
     doubt = SURE * sqrt(births * share * (1 - share))
-    return Range(max(0.0, births * share - doubt), min(float(births), births * share + doubt))
+    return Range(max(0.0, births * share - doubt), min(births, births * share + doubt))
 
 
 class Sample(NamedTuple):
