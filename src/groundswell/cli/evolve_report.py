@@ -40,15 +40,21 @@ def is_evolution(record: RunRecord) -> bool:
 
 def log_in(folder: Path) -> list[Listener]:
     """Who writes a record of each evaluation."""
+    from groundswell.engine.events import Event, RunEnded
     from groundswell.experiments.prompt_evolution.evaluations import Evaluations
 
-    class InFolder(Evaluations):
-        """Beside the report."""
+    class Beside(Evaluations):
+        """The records of one run, beside its report."""
 
         def path(self, run: str) -> Path:
             return folder / EVALUATIONS
 
-    return [InFolder(folder)]
+        def __call__(self, event: Event) -> None:
+            super().__call__(event)
+            if isinstance(event, RunEnded):
+                self.close()
+
+    return [Beside(folder)]
 
 
 def listeners_of(record: RunRecord) -> list[Listener]:
