@@ -304,13 +304,24 @@ def provider_of(model: str, accounts: Accounts | None = None, account: Sequence[
 
     Needs no key. Accounts are those that `open` would take.
     """
+    target = _target(model, accounts, account)
+    return target if isinstance(target, str) else target.provider or target.name
+
+
+def account_of(model: str, account: Sequence[str] = ()) -> str | None:
+    """The name of the account that a model is asked through; None for one within this process. Needs no key."""
+    target = _target(model, None, account)
+    return None if isinstance(target, str) else target.name
+
+
+def _target(model: str, accounts: Accounts | None, account: Sequence[str]) -> Account | str:
+    """The account that a model leads to, or what it is reached by within this process."""
     if (inside := model.partition("/")[0]) in WITHIN:
         return inside
     known = accounts or load_here(account)
     if (inside := known.resolve(model).partition("/")[0]) in WITHIN:
         return inside
-    target = known.whose(model).account
-    return target.provider or target.name
+    return known.whose(model).account
 
 
 def allowed_targets(account: Sequence[str] = ()) -> tuple[str, ...]:
