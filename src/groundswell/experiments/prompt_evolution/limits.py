@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundswell.accounts.config import load_here
-from groundswell.compose import WITHIN
+from groundswell import compose
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
 
 
@@ -16,10 +15,8 @@ def accounts_of(config: AsyncEvolutionConfig, account: Sequence[str] = ()) -> li
     """
     limits = {"rate_limit_per_minute": config.rate_limit_per_minute, "timeout": config.async_timeout}
     said = {name: value for name, value in limits.items() if value is not None}
-    away = [model for model in (*config.models, config.writer) if model and model.partition("/")[0] not in WITHIN]
-    if not said or not away:
+    if not said:
         return []
-    accounts = load_here(account)
-    full = [accounts.resolve(model) for model in away]
-    names = [accounts.whose(model).account.name for model in full if model.partition("/")[0] not in WITHIN]
-    return [f"{name}.{setting}={value}" for name in dict.fromkeys(names) for setting, value in said.items()]
+    asked = (*config.models, config.writer or config.models[0])
+    names = dict.fromkeys(compose.account_of(model, account) for model in asked)
+    return [f"{name}.{setting}={value}" for name in names if name is not None for setting, value in said.items()]
