@@ -130,6 +130,7 @@ def test_every_setting_reaches_the_training(cli: CommandLine) -> None:
     [
         (["--num-env-steps", "10"], "--num-env-steps 10: is less than one update takes, --num-processes x --num-steps"),
         (["--num-processes", "0"], "--num-processes 0: must be at least 1"),
+        (["--repeats", "0"], "error: --repeats 0: must be at least 1"),
         (["--lr", "0"], "--lr 0: must be above 0"),
         (["--gamma", "2"], "--gamma 2: must be from 0 to 1"),
         (["--reply-tokens", "0"], "--reply-tokens 0: must be at least 1"),

@@ -17,6 +17,7 @@ from groundswell.cli import (
     doctor,
     emulate,
     entities,
+    evolve,
     game,
     map,
     models,
@@ -57,6 +58,7 @@ app.command("compare")(game.compare)
 app.command("simulate")(simulate.simulate)
 app.command("contrast")(contrast.contrast)
 app.add_typer(mutate.app, name="mutate")
+app.add_typer(evolve.app, name="evolve")
 app.command("serve")(serve.serve)
 app.add_typer(entities.app, name="entities")
 app.command("power")(power.power)

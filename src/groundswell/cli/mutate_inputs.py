@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from groundswell.cli import flagged
+from groundswell.cli.flagged import see_own_modules
 from groundswell.cli.prompts import as_unicode, read_text
 from groundswell.errors import SettingsError
 
@@ -36,7 +36,7 @@ TASK = (
 FLAGS = {"episodes": "--eval-episodes", "max_tokens": "--reply-tokens", "allowed_targets": "--allow-target"}
 FLAGS |= {"allowed": "--allow-target", "confirmed": "--confirm-target"}
 """The flags of fields that are called otherwise."""
-_FIELDS = re.compile(rf"\b(?:{'|'.join((*RULES, *TRAINING, *TASK))})\b(?=[ ,:]|$)")
+_FIELDS = re.compile(rf"(?<![\w-])(?:{'|'.join((*RULES, *TRAINING, *TASK))})\b(?=[ ,:]|$)")
 _A_FILE = re.compile(r"\S+\.toml", re.IGNORECASE)
 
 
@@ -49,20 +49,11 @@ class Guards(NamedTuple):
 
 def by_flag(error: SettingsError, flags: dict[str, str] | None = None) -> SettingsError:
     """An error that begins with the name of a field, as the command line knows it."""
-    field, message = error.field or "", str(error)
-    if not field or not message.startswith(field):
-        return error
-    flag = (FLAGS | (flags or {})).get(field, f"--{field.replace('_', '-')}")
-    told = message[len(field) :]
-    if field in TRAINING:  # these speak of each other
-        told = _FIELDS.sub(lambda found: f"--{found[0].replace('_', '-')}", told)
-    return SettingsError(flag + told, field=field)
-
-
-def see_own_modules() -> None:
-    """Let mutators and rewards be imported from where the command is given."""
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    told = flagged.by_flag(error, FLAGS | (flags or {}))
+    if told is error or error.field not in TRAINING:
+        return told
+    speaks_of_others = _FIELDS.sub(lambda found: flagged.flag_of(found[0], FLAGS), str(told))
+    return SettingsError(speaks_of_others, field=error.field)
 
 
 def read_lines(path: Path, flag: str) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def write_files(folder: Path, records: Sequence[RunRecord], held: Store) -> Writ
     from groundswell.experiments.query_mutation.report.told import told_of
     from groundswell.experiments.query_mutation.report.writing import write_report
 
-    told = told_of([(record, held.results(record)) for record in records], about=_about(records))
+    told = told_of([(record, held.results(record)) for record in records], about=about(records))
     policies = _write_policies(folder, records, held)
     written = write_report(folder, told)
     beside = [file for file in written.files if file != written.page]
@@ -150,7 +150,7 @@ def _write_policies(folder: Path, records: Sequence[RunRecord], held: Store) -> 
     return paths
 
 
-def _about(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
+def about(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
     """What else there is to say of runs, for those who want to do them again."""
     first = records[0]
     begun = ", ".join(f"{datetime.fromtimestamp(each.created_at, UTC):%Y-%m-%d %H:%M} UTC" for each in records)

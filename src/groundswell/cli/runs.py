@@ -118,7 +118,7 @@ def resume(
     ] = False,
 ) -> None:
     """Go on with a run where it was left. A finished one prints its summary again."""
-    from groundswell.cli import game_report, mutate_report, simulate_report
+    from groundswell.cli import evolve_report, game_report, mutate_report, simulate_report
     from groundswell.cli.running import options_of, run_and_report
     from groundswell.cli.targets import find_driver
 
@@ -127,7 +127,7 @@ def resume(
     if record.driver is not None:
         find_driver(record.driver)
     options = options_of(record.options, flags)
-    parts = (game_report, simulate_report, mutate_report)
+    parts = (game_report, simulate_report, mutate_report, evolve_report)
     own = next((found for part in parts if (found := part.report_of(record, flags.store)) is not None), None)
     run_and_report(
         lambda engine: engine.resume(
@@ -135,7 +135,7 @@ def resume(
         ),
         flags,
         report=own or output.print_outcome,
-        listeners=mutate_report.listeners_of(record),
+        listeners=[*mutate_report.listeners_of(record), *evolve_report.listeners_of(record)],
     )
 
 

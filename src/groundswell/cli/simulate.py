@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from groundswell.cli import output
+from groundswell.cli.flagged import by_flag
 from groundswell.cli.options import takes
 from groundswell.cli.prompts import as_unicode, models_of
 from groundswell.cli.simulate_inputs import (
@@ -57,12 +58,10 @@ def simulate(flags: SimulateFlags) -> None:
 
 def _by_flag(error: SettingsError) -> SettingsError:
     """An error that begins with the name of a field, as the command line knows it."""
-    field, message = error.field or "", str(error)
-    if not field or not message.startswith(field):
+    if (named := by_flag(error, FLAGS)) is error:
         return error
-    flag = FLAGS.get(field, f"--{field.replace('_', '-')}")
-    told = re.sub(r"set replicates to (\d+)", r"give --replicates \1", message[len(field) :])
-    return SettingsError(flag + told, field=field)
+    told = re.sub(r"set replicates to (\d+)", r"give --replicates \1", str(named))
+    return SettingsError(told, field=error.field)
 
 
 def _batch(flags: SimulateFlags) -> tuple[str, Batch]:

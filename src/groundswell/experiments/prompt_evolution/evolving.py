@@ -15,6 +15,8 @@ from random import Random
 
 from groundswell.engine.run import Run
 from groundswell.errors import RunError
+from groundswell.estimate.declared import estimates
+from groundswell.estimate.figures import Estimate
 from groundswell.experiments.prompt_evolution.analysis import (
     SEED,
     Analysis,
@@ -25,6 +27,7 @@ from groundswell.experiments.prompt_evolution.analysis import (
 )
 from groundswell.experiments.prompt_evolution.costs import costs_of
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
+from groundswell.experiments.prompt_evolution.expecting import expected_evolution
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.pareto import front
@@ -37,6 +40,8 @@ from groundswell.experiments.prompt_evolution.verdict import gains, tested
 EVOLUTION = "evolution"
 DEEPEST = 3
 """The most operators that a random search applies to a seed."""
+IN_VAIN = 200
+"""After so many births in a row that asked nothing, since the prompts were known, no new one is expected."""
 
 
 async def evolve(run: Run, settings: Evolution) -> Analysis:
@@ -54,8 +59,8 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[S
     why = await main.run(evolved, over)
     budget = main.asks
     others = [Search(run, settings, examiner, name) for name in settings.baselines]
-    await asyncio.gather(*(each.run(BASELINES[each.name], lambda it: _spent(it, budget)) for each in others))
-    ends = [(main, why), *((each, f"{budget:,} asks are spent") for each in others)]
+    whys = await asyncio.gather(*(each.run(BASELINES[each.name], lambda it: _spent(it, budget)) for each in others))
+    ends = [(main, why), *zip(others, whys, strict=True)]
     return list(await asyncio.gather(*(_chosen(search, reason) for search, reason in ends)))
 
 
@@ -119,7 +124,13 @@ def over(search: Search) -> str:
 
 
 def _spent(search: Search, budget: int) -> str:
-    return "the budget is spent" if search.asks >= budget else ""
+    """Why a search ends now that may ask so often, if it does."""
+    if search.asks >= budget:
+        return f"{budget:,} asks are spent"
+    lately = search.members[-IN_VAIN:]
+    if len(lately) == IN_VAIN and not any(each.asks for each in lately):
+        return f"no new prompt was born in {IN_VAIN:,} births"
+    return ""
 
 
 def evolved(search: Search, draw: Random, number: int) -> Plan:
@@ -171,3 +182,9 @@ def _goals(each: Finalist) -> tuple[float, ...]:
 
 def _reason(members: Sequence[Member]) -> str:
     return next((each.why for each in members if each.why), "all were behind in their races")
+
+
+@estimates(evolve)
+def expected(settings: Evolution) -> Estimate:
+    """What an evolution would use."""
+    return expected_evolution(settings)

@@ -294,8 +294,10 @@ class Search:
             "from_cache": float(run.counters.cached),
             "problems_per_second": speed,
         }
-        said = f"{self.name}: generation {births / settings.population_size:.1f}, best {figures['best']:.3f}, "
-        said += f"spread {last.spread:.2f}, {self.asks:,} asks, {saved:,} saved"
+        of = f" of {settings.max_generations:,} generations"
+        stand = f"{births:,} births" if self.size is None else f"{figures['generation']:.1f}{of}"
+        said = f"{self.name}: {stand}, best {figures['best']:.3f}, spread {last.spread:.2f}, "
+        said += f"{self.asks:,} asks, {saved:,} saved"
         said += f" ({run.counters.cached:,} replies from the cache)" if run.counters.cached else ""
         said += f", {speed:,.0f} problems/s"
         if self.usd:

@@ -1,0 +1,228 @@
+"""What an evolution would use, before anything is sent: from races that all end early to races that nobody leaves."""
+
+from __future__ import annotations
+
+from functools import reduce
+from math import ceil, inf, sqrt
+from operator import or_
+from random import Random
+from typing import Any, NamedTuple
+
+import msgspec
+
+from groundswell.engine.ranges import NOTHING, Range
+from groundswell.estimate.figures import Estimate, Load
+from groundswell.estimate.rehearsal import Rehearsed
+from groundswell.estimate.sample import SURE, TOKENS, rehearse_some, scaled
+from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, breed
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.racing import blocks
+from groundswell.experiments.prompt_evolution.searching import SHOWN
+from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.solving import SHOWN as SHOWN_OF_A_REPLY
+from groundswell.experiments.prompt_evolution.solving import Attempt, solve
+from groundswell.program.trial import Program
+
+SHORTEST = 5
+"""The tokens of a short reply."""
+ENOUGH = 48
+"""So many problems are rehearsed, with a short prompt and with a long one."""
+WRITTEN = Range(20, 400)
+"""The tokens of a prompt that a model writes."""
+DEEPEST = 3
+"""The most operators of one birth."""
+CHARACTERS = 4
+"""Of a token."""
+LETTER = "x"
+"""What prompts are made of that nobody has written yet."""
+
+
+class Asks(NamedTuple):
+    """How often problems are met and prompts written, and how many of these wait for each other."""
+
+    solved: Range
+    written: Range
+    turns: Range = NOTHING
+
+    @property
+    def whole(self) -> Range:
+        """All of them."""
+        return self.solved + self.written
+
+
+def expected_evolution(settings: Evolution) -> Estimate:
+    """What an evolution would use, with those that it is compared with, the validation and the sealed test."""
+    main = expected_search(settings)
+    others = [expected_baseline(settings, name, main) for name in settings.baselines]
+    samples = [_solving(settings, model) for model in settings.models], _writing(settings)
+    compared = reduce(Estimate.beside, (_used(*samples, asks) for asks in others), Estimate(NOTHING))
+    found = _used(*samples, main) + compared + _used(*samples, expected_judging(settings))
+    return found.assuming(*_assumed(settings))
+
+
+def expected_search(settings: Evolution) -> Asks:
+    """The evolution itself. Births that are on their way when it stops end all the same."""
+    window, limit, first = settings.genome_batch_size, settings.stops.asks, _first(settings)
+    most = inf if limit is None else limit + window * (settings.whole + 1)
+    births = Range(fewest_births(settings), ceil(min(settings.births, most / first)))
+    solved = Range(births.low * first, min(births.high * settings.whole, most))
+    written = Range(_drawn(births.low - len(settings.seeds), settings).low, _drawn(births.high, settings).high)
+    turns = Range(births.low / window, ceil(births.high / window) * (_blocks(settings) + (written.high > 0)))
+    share = 1.0 if limit is None else min(1.0, limit / (solved.low + written.low))
+    return Asks(*(Range(each.low * share, each.high) for each in (solved, written, turns)))
+
+
+def fewest_births(settings: Evolution) -> int:
+    """So many are born at the least, unless a limit on asks ends the evolution before."""
+    stops, ends = settings.stops, [settings.births]
+    on_their_way = settings.genome_batch_size - 1
+    if stops.plateau is not None:
+        ends.append(stops.plateau * settings.population_size + on_their_way)
+    if stops.least_spread is not None:
+        ends.append(settings.population_size + on_their_way)
+    if stops.target is not None or stops.usd is not None:
+        ends.append(1 + on_their_way)
+    return min(ends)
+
+
+def expected_baseline(settings: Evolution, name: str, main: Asks) -> Asks:
+    """Another search at the budget of the evolution. What both meet, as the seeds, is asked once."""
+    each = _model_share(settings) * (1 + DEEPEST) / 2 if name == "random" else 1.0
+    window, whole, first = settings.genome_batch_size, settings.whole, _first(settings)
+    low = max(0.0, main.whole.low - len(settings.seeds) * whole)
+    high = main.whole.high + window * (whole + DEEPEST)
+    solved = Range(low * first / (first + each), high * whole / (whole + each))
+    written = Range(low * each / (whole + each), high * each / (first + each))
+    births = Range(low / (whole + each), high / (first + each))
+    turns = Range(births.low / window, ceil(births.high / window) * (_blocks(settings) + ceil(each)))
+    return Asks(solved, written, turns)
+
+
+def expected_judging(settings: Evolution) -> Asks:
+    """The finalists and the seed on the validation set, then the winners and the seed on the sealed test."""
+    searches, problems = 1 + len(settings.baselines), settings.problems
+    validated = Range(1, searches * settings.finalists + 1) * (len(problems.validation) * len(settings.models))
+    tested = Range(1, searches + 1) * (len(problems.test) * len(settings.models))
+    return Asks(validated + tested, NOTHING, Range(2, 3))
+
+
+def _first(settings: Evolution) -> float:
+    """The asks of a genome that is behind after the first block."""
+    block = next(blocks(settings.rules, len(settings.problems.train)))
+    return float(len(block) * len(settings.models))
+
+
+def _blocks(settings: Evolution) -> int:
+    """Of a whole race."""
+    return len(list(blocks(settings.rules, len(settings.problems.train))))
+
+
+def _model_share(settings: Evolution) -> float:
+    """How much of the mix is model operators."""
+    mix = settings.operators
+    return sum(weight for name, weight in mix.items() if name in PARENTS) / sum(mix.values())
+
+
+def _drawn(births: float, settings: Evolution) -> Range:
+    """How many of so many births are a model's, give or take."""
+    share, births = _model_share(settings), max(0.0, births)
+    doubt = SURE * sqrt(births * share * (1 - share))
+    return Range(max(0.0, births * share - doubt), min(births, births * share + doubt))
+
+
+class Sample(NamedTuple):
+    """Trials that were rehearsed: some that are short, and some that are long."""
+
+    short: list[Rehearsed]
+    long: list[Rehearsed]
+
+
+def _used(solving: list[Sample], writing: Sample, asks: Asks) -> Estimate:
+    """What so many asks would use, those of problems equally often by each model."""
+    parts = [_times(each, asks.solved * (1 / len(solving))) for each in solving]
+    if asks.written.high:
+        parts.append(_times(writing, asks.written))
+    found = reduce(Estimate.beside, parts)
+    loads = tuple(msgspec.structs.replace(load, turns=asks.turns) for load in found.loads)
+    return msgspec.structs.replace(found, loads=loads, turns=asks.turns)
+
+
+def _solving(settings: Evolution, model: str) -> Sample:
+    """Problems with a prompt half as long as the shortest seed, and with a long one."""
+    sizes, problems = [len(seed.text) for seed in settings.seeds], settings.problems
+    some = [*problems.train, *problems.validation, *problems.test][:ENOUGH]
+    replies = Range(min(SHORTEST, settings.max_tokens), settings.max_tokens)
+    short, long = (
+        _rehearsed(
+            solve,
+            [
+                Attempt(model, LETTER * size, problem, settings.metric, settings.temperature, settings.max_tokens)
+                for problem in some
+            ],
+            replies,
+        )
+        for size in (min(sizes) // 2, max(*sizes, _long(settings)))
+    )
+    return Sample(short, long)
+
+
+def _writing(settings: Evolution) -> Sample:
+    """Model operators on a short prompt without failures, and on a long one with all that is shown of them."""
+    also = {"reflect"} if "best_of_n" in settings.baselines else set()
+    used = [name for name in PARENTS if settings.operators.get(name) or name in also]
+    hard = max(settings.problems.train, key=lambda each: len(each.question))
+    failures = (Failure(hard.question, hard.answer, LETTER * SHOWN_OF_A_REPLY),) * SHOWN
+    shortest = min(settings.seeds, key=lambda each: len(each.text))
+    short, long = (
+        _rehearsed(
+            breed,
+            [
+                Breeding(name, (parent,) * PARENTS[name], settings.by, shown if name == "reflect" else (), 0)
+                for name in used
+            ],
+            WRITTEN,
+        )
+        for parent, shown in ((shortest, ()), (Genome(LETTER * _long(settings)), failures))
+    )
+    return Sample(short, long)
+
+
+def _long(settings: Evolution) -> int:
+    """The characters of a long prompt."""
+    return max(round(WRITTEN.high) * CHARACTERS, *(len(seed.text) for seed in settings.seeds))
+
+
+def _rehearsed(program: Program[Any, Any], specs: list[Any], replies: Range) -> list[Rehearsed]:
+    found = rehearse_some(program, enumerate(specs), Random(0), 0, replies)
+    return [each._replace(shared=()) for each in found]  # prompts differ, so that no reply does for two of them
+
+
+def _times(sample: Sample, count: Range) -> Estimate:
+    """So many trials, between those that are short and those that are long."""
+    found = reduce(or_, (scaled(some, len(some)) for some in sample))
+    of = len(sample.short)
+    loads = tuple(
+        Load(load.model, *(_each(figure, of, count) for figure in (load.calls, load.input_tokens, load.output_tokens)))
+        for load in found.loads
+    )
+    notes = dict.fromkeys(note for some in sample for each in some for note in each.notes)
+    return Estimate(count, loads, found.turns, tuple(notes))
+
+
+def _each(figure: Range, of: int, count: Range) -> Range:
+    return Range(figure.low / of * count.low, figure.high / of * count.high)
+
+
+def _assumed(settings: Evolution) -> list[str]:
+    racing = "low: each is behind after its first block of problems; high: each meets all of them"
+    stops = "low: it stops as soon as it may; high: all generations are born"
+    lengths = f"replies have {min(SHORTEST, settings.max_tokens)} to {settings.max_tokens} tokens, prompts up to "
+    lengths += f"{_long(settings) // CHARACTERS}"
+    early = fewest_births(settings) < settings.births or settings.stops.asks is not None
+    return [
+        racing if settings.rules.racing else "each meets all problems: there are no races",
+        *([stops] if early else []),
+        "prompts that are born again are not asked about again: how many will be is not known before",
+        lengths,
+        TOKENS,
+    ]
