@@ -14,6 +14,7 @@ from groundswell.engine.events import Listener
 from groundswell.engine.run import Run, RunOptions
 from groundswell.errors import RunError
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig
+from groundswell.experiments.prompt_evolution.limits import accounts_of
 from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.solving import solve
 
@@ -28,22 +29,8 @@ def engine_options(config: EvolutionConfig, account: Sequence[str], how: Mapping
 
     `account` has settings of accounts in the form of flags, which come last, and `how` other options of `open`.
     """
-    said = [] if any(how.get(name) is not None for name in ELSEWHERE) else _said(config, account)
+    said = [] if any(how.get(name) is not None for name in ELSEWHERE) else accounts_of(config, account)
     return {"max_concurrent": config.most_in_flight, **how, "account": [*said, *account]}
-
-
-def _said(config: EvolutionConfig, account: Sequence[str]) -> list[str]:
-    """A limit and a timeout are matters of accounts; models within this process have none."""
-    if not config.account_settings:
-        return []
-    asked = dict.fromkeys((*config.settings.models, config.settings.by))
-    names = dict.fromkeys(compose.account_of(model, account) for model in asked)
-    return [
-        f"{name}.{setting}={value!r}"
-        for name in names
-        if name is not None
-        for setting, value in config.account_settings.items()
-    ]
 
 
 class Opened:
