@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-mutation bench-peers clean
+.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-mutation bench-evolution bench-peers clean
 
 # The secret game on a real model on this machine: who gives their word away, and a report of it.
 demo: $(MODEL)
@@ -68,6 +68,10 @@ bench-api: $(READY)
 bench-mutation: $(READY)
 	$(BIN)/python bench/mutation.py
 	$(BIN)/python bench/learning.py
+
+# Prompt evolution: genomes on problems, one ask after the other, in batches, and with the engine. Two or three minutes.
+bench-evolution: $(READY)
+	$(BIN)/python bench/evolution.py
 
 # The peers need versions that do not go together: each has an environment of its own.
 bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.ready

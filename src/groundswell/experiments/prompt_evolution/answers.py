@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from fractions import Fraction
+from functools import lru_cache
 
 _NUMBER = r"[-+−]?\s?[$€£]?\s?(?:\d{1,3}(?:[,  ]\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?"
 _REAL = re.compile(rf"(?<![\w.])(?=[-+−$€£.\d])({_NUMBER})(?<=\d)", re.A)
@@ -36,6 +37,7 @@ _EQUALS = re.compile(r"=\s*([^=\n]*?)\s*$")
 _DRESS = str.maketrans({"*": None, "`": None, "_": " ", "−": "-", "–": "-"})
 
 
+@lru_cache(maxsize=64)
 def extracted(reply: str) -> str | None:
     """The answer as a reply writes it; None if it has none."""
     text = unicodedata.normalize("NFKC", reply).strip()
@@ -67,6 +69,7 @@ def _first_number(text: str) -> str | None:
     return found[1].strip() if found is not None else None
 
 
+@lru_cache(maxsize=8192)
 def number_in(text: str) -> Fraction | None:
     """The number that a text is, whatever unit stands beside it; None where there is none, or more than one."""
     found = _REAL.findall(_plain(unicodedata.normalize("NFKC", text)))

@@ -38,12 +38,10 @@ def metric(name: str) -> Callable[[F], F]:
     """Register a `def f(reply, problem) -> float`, from 0 to 1, as a metric; see above for one that asks a model."""
 
     def register(function: F) -> F:
+        asks = inspect.iscoroutinefunction(function)
+
         async def worth(trial: Trial, spec: Replied) -> float:
-            found = (
-                await function(trial, spec.reply, spec.problem)
-                if inspect.iscoroutinefunction(function)
-                else function(spec.reply, spec.problem)
-            )
+            found = await function(trial, spec.reply, spec.problem) if asks else function(spec.reply, spec.problem)
             if not 0.0 <= (score := float(found)) <= 1.0:
                 raise NoScore(f"the metric {name!r} gave {score:g}: it must be from 0 to 1")
             return score

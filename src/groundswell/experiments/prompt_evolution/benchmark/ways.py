@@ -1,0 +1,250 @@
+"""The ways in which a benchmark has genomes meet problems. Each asks the same, and keeps its replies to itself.
+
+sequential   one ask after the other, with nothing but the HTTP client
+batches      genomes in batches, and problems in batches, each with a barrier after it; nothing but the HTTP client
+pooled       every genome on every problem, so many at a time; nothing but the HTTP client
+engine       every genome on every problem, through the engine, with its journal
+raced        the same genomes in the races of an evolution: one that is plainly behind meets no more problems
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from functools import cached_property
+from itertools import count
+from random import Random
+from typing import NamedTuple
+
+from groundswell.engine.lanes import Lane
+from groundswell.engine.ports import Singly
+from groundswell.engine.records import AskId, Intent, Item, Wave
+from groundswell.engine.run import Run
+from groundswell.errors import RunError
+from groundswell.experiments.chance import seed_of
+from groundswell.experiments.prompt_evolution.costs import Costs
+from groundswell.experiments.prompt_evolution.evolving import evolved
+from groundswell.experiments.prompt_evolution.examining import Examiner
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.metrics import number
+from groundswell.experiments.prompt_evolution.problems import Problem, Problems, Sizes, generated
+from groundswell.experiments.prompt_evolution.racing import Rules
+from groundswell.experiments.prompt_evolution.searching import Search
+from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT, Evolution
+from groundswell.experiments.prompt_evolution.solving import Attempt, solve
+from groundswell.experiments.prompt_evolution.tokens import MUTATIONS
+from groundswell.experiments.small_models import extras_of
+from groundswell.program.request import Chat, Fault, Reply, Settlement, system, user
+
+Place = tuple[int, int]
+"""A genome and a problem, by their numbers."""
+Scores = dict[Place, float | None]
+"""None where no reply came."""
+MAX_TOKENS = 300
+
+
+class Sheet(NamedTuple):
+    """How the document's way goes about it."""
+
+    genome_batch: int
+    genomes_at_once: int
+    problem_batch: int
+    asks_at_once: int
+
+
+class Tally:
+    """How many problems were met so far, and how many calls that took."""
+
+    def __init__(self) -> None:
+        self.met = self.calls = 0
+
+
+class Workload:
+    """Genomes and problems: the same for the same seed."""
+
+    def __init__(self, model: str, genomes: int, problems: int, seed: int) -> None:
+        self.model = model
+        self.genomes = distinct(genomes, seed)
+        self.given: Problems = generated(sizes=Sizes(problems, 1, 1), seed=seed)
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What the genomes meet."""
+        return self.given.train
+
+    @property
+    def asks(self) -> int:
+        """Every genome on every problem."""
+        return len(self.genomes) * len(self.problems)
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """All of them, genome by genome."""
+        return [(genome, problem) for genome in range(len(self.genomes)) for problem in range(len(self.problems))]
+
+    def request(self, prompt: str, problem: Problem) -> Chat:
+        """A prompt on a problem, as the experiment asks it."""
+        said = (system(prompt), user(problem.question))
+        return Chat(self.model, said, temperature=0.0, max_tokens=MAX_TOKENS, extra=extras_of(self.model))
+
+    def settings(self, block: int, at_once: int, *, racing: bool) -> Evolution:
+        """The genomes as the seeds of an evolution."""
+        return Evolution(
+            models=(self.model,),
+            problems=self.given,
+            seeds=tuple(self.genomes),
+            population_size=len(self.genomes),
+            max_generations=1,
+            genome_batch_size=at_once,
+            rules=Rules(racing=racing, block=block),
+            elite=0,
+            max_tokens=MAX_TOKENS,
+        )
+
+
+def distinct(many: int, seed: int) -> list[Genome]:
+    """So many different prompts: a seed prompt, changed word by word."""
+    first = Genome(SEED_PROMPT)
+    found, operators = {first.text: first}, list(MUTATIONS.values())
+    for step in count():
+        if len(found) == many:
+            break
+        draw = Random(seed_of(seed, "genome", step))
+        child = draw.choice(operators)(draw.choice(list(found.values())), draw)
+        found.setdefault(child.text, child)
+    return list(found.values())
+
+
+class Plain:
+    """Asks with nothing but the client of an account: no journal, no cache, no second attempt.
+
+    `per_minute` is the account's limit, if it has one that must be kept.
+    """
+
+    def __init__(self, run: Run, workload: Workload, tally: Tally, per_minute: float | None) -> None:
+        self._run = run
+        self._lane = run.lane_of(Chat(workload.model, ()))
+        self._workload = workload
+        self._tally = tally
+        self._gap = 60 / per_minute if per_minute else 0.0
+        self._next = 0.0
+        self._numbers = count(1)
+        self.fault: Fault | None = None
+        """What the last ask failed with, of those that did."""
+
+    async def score(self, place: Place) -> float | None:
+        """What a genome makes of a problem."""
+        problem = self._workload.problems[place[1]]
+        await self._turn()
+        self._tally.calls += 1
+        settlement = await self._settled(self._workload.request(self._workload.genomes[place[0]].text, problem))
+        self._tally.met += 1
+        if isinstance(settlement, Fault):
+            self.fault = settlement
+        return number(settlement.text, problem) if isinstance(settlement, Reply) else None
+
+    async def _turn(self) -> None:
+        """Wait until the limit lets one more go."""
+        if self._gap:
+            now = time.monotonic()
+            self._next = max(now, self._next) + self._gap
+            await asyncio.sleep(self._next - self._gap - now)
+
+    async def _settled(self, request: Chat) -> Settlement:
+        way = self._lane.transport
+        if isinstance(way, Singly):
+            return (await way.ask(request))[0]
+        wave = _wave(self._run, self._lane, next(self._numbers), request)
+        receipt = await way.dispatch(wave)
+        found = [settled.settlement async for settled in way.collect(wave, receipt)]
+        return found[0]
+
+
+def _wave(run: Run, lane: Lane, number: int, request: Chat) -> Wave:
+    """One request for a transport that takes waves alone."""
+    ask = AskId(number, "0")
+    about = Intent(number, run.record.id, lane.account, lane.transport.name, (ask,), run.clock.wall())
+    return Wave(
+        about.id, about.run, about.account, about.transport, about.asks, about.at, items=(Item(ask, request, 0),)
+    )
+
+
+async def sequential(plain: Plain, places: Iterable[Place]) -> Scores:
+    """One after the other. If the first fails, the others would too."""
+    found = Scores()
+    for place in places:
+        found[place] = await plain.score(place)
+        if plain.fault is not None and len(found) == 1:
+            raise RunError(f"the first ask failed, and nothing more was asked: {plain.fault.message}")
+    return found
+
+
+async def batches(plain: Plain, workload: Workload, sheet: Sheet) -> Scores:
+    """The document's way: batches of genomes, and of the problems of each, with a barrier after every one of them."""
+    found = Scores()
+    genomes = asyncio.Semaphore(sheet.genomes_at_once)
+
+    async def asked(place: Place, asks: asyncio.Semaphore) -> None:
+        async with asks:
+            found[place] = await plain.score(place)
+
+    async def evaluated(genome: int) -> None:
+        async with genomes:
+            asks = asyncio.Semaphore(sheet.asks_at_once)
+            for some in _cut(range(len(workload.problems)), sheet.problem_batch):
+                await asyncio.gather(*(asked((genome, problem), asks) for problem in some))
+
+    for some in _cut(range(len(workload.genomes)), sheet.genome_batch):
+        await asyncio.gather(*(evaluated(genome) for genome in some))
+    return found
+
+
+async def pooled(plain: Plain, places: Iterable[Place], at_once: int) -> Scores:
+    """No barriers, and nothing kept: what client, server and machine bear."""
+    found, left = Scores(), iter(places)
+
+    async def work() -> None:
+        for place in left:
+            found[place] = await plain.score(place)
+
+    await asyncio.gather(*(work() for _ in range(at_once)))
+    return found
+
+
+async def engine(run: Run, workload: Workload, settings: Evolution) -> Scores:
+    """Every genome on every problem. What is in flight at a time is the engine's to see to."""
+    with closing(_examiner(run, settings)) as examiner:
+        met = await asyncio.gather(*(examiner.all(genome, "train") for genome in workload.genomes))
+    return {(genome, problem): cell.score for genome, cells in enumerate(met) for problem, cell in enumerate(cells)}
+
+
+async def raced(run: Run, workload: Workload, settings: Evolution) -> Scores:
+    """An evolution's races among genomes that are all given: who is plainly behind meets no more."""
+    with closing(_examiner(run, settings)) as examiner:
+        search = Search(run, settings, examiner, "races", len(workload.genomes))
+        await search.run(evolved, lambda it: "all were born" if it.started == len(workload.genomes) else "")
+    return {(member.born, problem): score for member in search.members for problem, score in enumerate(member.scores)}
+
+
+def _examiner(run: Run, settings: Evolution) -> Examiner:
+    return Examiner(run, settings, Costs(dict.fromkeys(settings.models)))
+
+
+async def warmed_up(run: Run, workload: Workload, at_once: int) -> None:
+    """Let connections be made, and a server meet every prompt and problem once: it may keep what it finds in them.
+
+    Nothing that is asked here is asked again.
+    """
+    other = workload.given.validation[0]
+    asked = [(f"Connection {number}.", other) for number in range(at_once)]
+    asked += [(genome.text, other) for genome in workload.genomes]
+    asked += [("Warm up.", problem) for problem in workload.problems]
+    specs = (Attempt(workload.model, prompt, problem, max_tokens=MAX_TOKENS) for prompt, problem in asked)
+    async for _ in run.map(solve, specs):
+        pass
+
+
+def _cut(numbers: range, size: int) -> Iterable[range]:
+    return (numbers[at : at + size] for at in range(0, len(numbers), size))
