@@ -33,7 +33,7 @@ def test_nothing_said_is_what_the_library_has() -> None:
     settings = config.settings
     assert (settings.population_size, settings.max_generations, settings.finalists) == (50, 100, 5)
     assert [len(part) for part in (settings.problems.train, settings.problems.validation, settings.problems.test)] == [
-        *(100, 100, 200)
+        *(200, 200, 400)
     ]
     assert settings.problems.source == f"{', '.join(FAMILIES)}; difficulty 3"
     assert [seed.text for seed in settings.seeds] == [SEED_PROMPT]
@@ -96,9 +96,9 @@ def test_another_seed_draws_other_problems() -> None:
 
 
 def test_a_file_that_is_large_enough_gives_the_usual_sizes() -> None:
-    write_problems(420)
+    write_problems(820)
     config, notes = config_of(EvolveFlags(task="mine.jsonl"))
-    assert [len(getattr(config.settings.problems, name)) for name in ("train", "validation", "test")] == [100, 100, 200]
+    assert [len(getattr(config.settings.problems, name)) for name in ("train", "validation", "test")] == [200, 200, 400]
     assert notes == ()
 
 
@@ -160,7 +160,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--task", "chess"], "error: --task: there is no 'chess'; there are quantity"),
         (["--task", "none.jsonl"], "error: --task none.jsonl: cannot be read: "),
         (["--task", "three.jsonl"], "error: --task three.jsonl: has 3 problems, and at least 4 are needed"),
-        (["--task", "mine.jsonl", "--test", "15"], "error: --task mine.jsonl: has 20 problems, and 100 to train on"),
+        (["--task", "mine.jsonl", "--test", "15"], "error: --task mine.jsonl: has 20 problems, and 200 to train on"),
         (["--task", "mine.jsonl", "--difficulty", "2"], "error: --difficulty 2: is for fresh problems"),
         (["--answer-field", "a"], "error: --answer-field: is for --task FILE.jsonl, and --task is all"),
         (["--difficulty", "6"], "error: --difficulty 6: from 1 to 5"),

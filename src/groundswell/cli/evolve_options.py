@@ -166,7 +166,7 @@ class EvolveFlags(RunFlags, SpeedFlags):
         int | None,
         typer.Option(
             metavar="N",
-            help="Problems that prompts are compared on. (100; a quarter of a file that is too small for that.)",
+            help="Problems that prompts are compared on. (200; a quarter of a file that is too small for that.)",
             show_default=False,
             rich_help_panel=WHAT,
         ),
@@ -175,7 +175,7 @@ class EvolveFlags(RunFlags, SpeedFlags):
         int | None,
         typer.Option(
             metavar="N",
-            help="Problems that the winner is chosen by. (100; a quarter.)",
+            help="Problems that the winner is chosen by. (200; a quarter.)",
             show_default=False,
             rich_help_panel=WHAT,
         ),
@@ -184,7 +184,7 @@ class EvolveFlags(RunFlags, SpeedFlags):
         int | None,
         typer.Option(
             metavar="N",
-            help="Problems of the sealed test, which is opened once, in the end. (200; half.)",
+            help="Problems of the sealed test, which is opened once, in the end. (400; half.)",
             show_default=False,
             rich_help_panel=WHAT,
         ),

@@ -50,7 +50,7 @@ async def evolve(run: Run, settings: Evolution) -> Analysis:
     costs = await costs_of(run, (*settings.models, settings.by))
     costs.check(settings.stops.usd)
     with closing(Examiner(run, settings, costs)) as examiner:
-        return await _judged(examiner, settings, await _searched(run, settings, examiner))
+        return await _judged(run, settings, examiner, await _searched(run, settings, examiner))
 
 
 async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[Searched]:
@@ -61,6 +61,7 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[S
     others = [Search(run, settings, examiner, name) for name in settings.baselines]
     whys = await asyncio.gather(*(each.run(BASELINES[each.name], lambda it: _spent(it, budget)) for each in others))
     ends = [(main, why), *zip(others, whys, strict=True)]
+    run.report(0, {}, f"the fittest of each search meet {len(settings.problems.validation):,} problems to be chosen by")
     return list(await asyncio.gather(*(_chosen(search, reason) for search, reason in ends)))
 
 
@@ -85,8 +86,9 @@ async def _chosen(search: Search, why: str) -> Searched:
     )
 
 
-async def _judged(examiner: Examiner, settings: Evolution, searched: Sequence[Searched]) -> Analysis:
+async def _judged(run: Run, settings: Evolution, examiner: Examiner, searched: Sequence[Searched]) -> Analysis:
     """Open the sealed test: for the seed, and for the winner of each search."""
+    run.report(0, {}, f"the sealed test is opened: {len(settings.problems.test):,} problems")
     seed = settings.seeds[0]
     validated = mean_of([cell.score for cell in await examiner.all(seed, "validation")])
     prompts: dict[str, tuple[Genome, float | None]] = {SEED: (seed, validated)}
