@@ -7,11 +7,13 @@ solving.py     THE program: one genome on one problem; breeding.py: a model writ
 racing.py      who goes on meeting problems (pure); population.py who lives, fitness.py who is worth what, pareto.py
 settings.py    the settings of an evolution; config.py: the same as one configures it, flat, with presets
 examining.py   genomes meet problems, each pair once; searching.py: births in a steady state
-evolving.py    the driver: evolve, compare at the same budget, choose, open the sealed test; verdict.py: its statistics
-analysis.py    what was found
+evolving.py    the driver: evolve, compare at the same budget, choose, open the sealed test; verdict.py: its statistics;
+               costs.py what replies cost; expecting.py what all of it would use
+analysis.py    what was found; report/ tells it
 controllers.py an evolution for scripts; evaluations.py: records of evaluations, and how fast it was
-interface.py   one model asked about many problems; pipeline.py: populations evaluated; opening.py: a run for both
-benchmark.py   how much faster than one ask after the other
+interface.py   one model asked about many problems; pipeline.py: populations evaluated; opening.py: a run for both;
+               limits.py: what is said of accounts
+benchmark/     how much faster than one ask after the other
 
 What is named here is public, and a test pins it. It is imported when it is used.
 """
@@ -20,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from groundswell.experiments.prompt_evolution.benchmark import PerformanceBenchmark
     from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig
     from groundswell.experiments.prompt_evolution.controllers import AsyncEvolutionController, EvolutionController
     from groundswell.experiments.prompt_evolution.evolving import evolve
