@@ -21,9 +21,6 @@ EVOLVE = (
 SIZES = ("--train", "12", "--validation", "6", "--test", "8")
 FEW = ("--train", "2", "--validation", "2", "--test", "2")
 SETS = ("train", "validation", "test")
-REPORT = "groundswell.experiments.prompt_evolution.report.writing"
-EVALUATIONS = "groundswell.experiments.prompt_evolution.evaluations"
-BENCHMARK = "groundswell.experiments.prompt_evolution.benchmark"
 
 
 class Evolved(NamedTuple):
@@ -36,8 +33,6 @@ class Evolved(NamedTuple):
 
 @pytest.fixture(scope="module")
 def evolved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evolved]:
-    for needed in (REPORT, EVALUATIONS):
-        pytest.importorskip(needed)
     folder = tmp_path_factory.mktemp("evolved")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -118,7 +113,6 @@ def test_an_evolution_that_was_stopped_is_resumed_to_the_same_end(evolved: Evolv
 
 @pytest.mark.usefixtures("at_home")
 def test_problems_of_a_file_and_a_metric_of_ones_own(cli: CommandLine) -> None:
-    pytest.importorskip(REPORT)
     rows = [{"problem": f"What is {n} + {n}?", "solution": f"{n} + {n} = {2 * n}\n#### {2 * n}"} for n in range(16)]
     Path("mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     Path("my_metrics.py").write_text(
@@ -149,7 +143,6 @@ def test_a_small_file_and_a_model_that_nobody_named_are_told_of(cli: CommandLine
 
 @pytest.mark.usefixtures("at_home")
 def test_a_search_that_can_find_nothing_new_ends(cli: CommandLine) -> None:
-    pytest.importorskip(REPORT)
     words = ("--operators", "duplicate", "--seed-prompt", "Solve", "--genome-batch-size", "1", "--baselines", "random")
     done = cli.json("evolve", *words, "--population-size", "8", "--max-generations", "5", *FEW)
     assert done["analysis"]["searches"][1]["why"] == "no new prompt was born in 200 births"
@@ -187,7 +180,6 @@ def test_help_has_the_options_and_the_commands(cli: CommandLine) -> None:
 
 @pytest.mark.usefixtures("at_home")
 def test_a_benchmark_measures_and_prints(cli: CommandLine) -> None:
-    pytest.importorskip(BENCHMARK)
     words = ("evolve", "bench", "--population-size", "2", "--problems", "3", "--preset", "aggressive")
     found = cli.json(*words, "--model", "emulated/gpt-4o-mini", "--async-batch-size", "2")
     config = found["config"]

@@ -187,8 +187,6 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
 def test_a_message_names_the_flag(cli: CommandLine, words: list[str], told: str) -> None:
     write_problems(20)
     write_problems(3, "three.jsonl")
-    if words[0] == "bench":
-        pytest.importorskip("groundswell.experiments.prompt_evolution.benchmark")
     assert told in cli("evolve", *words, status=2).stderr
     assert not cli.store.exists() or not cli.json("runs", "list")["runs"]
 
