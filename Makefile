@@ -69,9 +69,11 @@ bench-mutation: $(READY)
 	$(BIN)/python bench/mutation.py
 	$(BIN)/python bench/learning.py
 
-# Prompt evolution: genomes on problems, one ask after the other, in batches, and with the engine. Two or three minutes.
+# Prompt evolution: genomes on problems, one ask after the other, in batches, and with the engine (two or three minutes);
+# and what searches find on a landscape that is known, with races and without, and on noise (some half hour).
 bench-evolution: $(READY)
 	$(BIN)/python bench/evolution.py
+	$(BIN)/python bench/searching.py
 
 # The peers need versions that do not go together: each has an environment of its own.
 bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.ready
