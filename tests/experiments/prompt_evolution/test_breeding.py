@@ -25,7 +25,7 @@ from groundswell.experiments.prompt_evolution.breeding import (
 )
 from groundswell.experiments.prompt_evolution.genome import Genome, words
 from groundswell.experiments.prompt_evolution.settings import MIX
-from tests.experiments.prompt_evolution.stage import SMALL, Emulated, evolved
+from tests.experiments.prompt_evolution.stage import SMALL, Deaf, Emulated, evolved
 
 FARM = Genome("Name every farmer. Count apples twice.", ("3 pears and 4 more are 7.",), "#### and the number")
 ROAD = Genome("Draw a map of the road.\nUse <answer> tags, and {braces}.")
@@ -145,3 +145,15 @@ def test_a_birth_without_a_prompt_has_failed(change: Callable[[Reply], Reply], w
     assert analysis.evolution.winner.genome == seed.genome
     assert analysis.evolution.asks == seed.asks + len(born)
     assert {each.fate for each in analysis.searches[1].members[1:]} == {"failed"}
+
+
+def test_a_birth_that_fails_late_counts_what_was_asked_before_that(tmp_path: Path) -> None:
+    model = Deaf("Combine these prompts")
+    settings = msgspec.structs.replace(SMALL, operators=BY_MODEL, max_generations=2, baselines=("random",))
+    analysis = asyncio.run(evolved(tmp_path / "runs.db", model, settings))
+    born = [each for search in analysis.searches for each in search.members if each.operator != "seed"]
+    failed = [each for each in born if each.fate == "failed"]
+    assert all("does not hear" in each.why and "combine" in each.operator for each in failed)
+    assert {each.asks for each in failed} >= {1, 2}
+    written = sum(each.asks if each in failed else len(each.operator.split("+")) for each in born)
+    assert written == sum(each.messages[0].role == "user" for each in model.asked)
