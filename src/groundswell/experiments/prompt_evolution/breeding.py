@@ -26,7 +26,8 @@ FILE = Path(__file__).with_name("operators.toml")
 PARENTS: dict[str, int] = {"paraphrase": 1, "reflect": 1, "combine": 2}
 LONGEST = 6_000
 """Characters of a prompt. A model that runs away is not followed."""
-_TAGGED = re.compile(r"<prompt>\s*(.*?)\s*(?:</prompt>|\Z)", re.S | re.I)
+_TAGGED = re.compile(r"<prompt>((?:(?!<prompt>).)*)</prompt>", re.S | re.I)
+_BEGUN = re.compile(r"<prompt>(.*)", re.S | re.I)
 _FENCED = re.compile(r"```\w*\n(.*?)\n?```", re.S)
 
 
@@ -76,7 +77,7 @@ async def breed(trial: Trial, spec: Breeding) -> Written:
         extra=extras_of(spec.model),
     )
     if reply.finish == "length":
-        raise MalformedReply("a prompt", f"it was cut off after {spec.max_tokens} tokens", reply.text)
+        raise MalformedReply("prompt", f"it was cut off after {spec.max_tokens} tokens", reply.text)
     return Written(prompt_in(reply.text), reply.usage.input_tokens, reply.usage.output_tokens)
 
 
@@ -96,11 +97,11 @@ def asked(spec: Breeding) -> str:
 
 
 def prompt_in(reply: str) -> Genome:
-    """The prompt in what a model wrote."""
-    found = _TAGGED.search(reply) or _FENCED.search(reply)
-    text = (found[1] if found is not None else reply).strip()
+    """The prompt in what a model wrote: the last in tags, for it may speak of tags or quote its parents before that."""
+    found = _TAGGED.findall(reply)[-1:] or _BEGUN.findall(reply) or _FENCED.findall(reply)[:1]
+    text = (found[0] if found else reply).strip()
     if not text:
-        raise MalformedReply("a prompt", "it is empty", reply)
+        raise MalformedReply("prompt", "it is empty", reply)
     if len(text) > LONGEST:
-        raise MalformedReply("a prompt", f"it has {len(text):,} characters, and {LONGEST:,} are the most", reply)
+        raise MalformedReply("prompt", f"it has {len(text):,} characters, and {LONGEST:,} are the most", reply)
     return Genome.of(text)

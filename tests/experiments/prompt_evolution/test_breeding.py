@@ -1,0 +1,159 @@
+"""Model operators: a child has something of its parents, and what is no prompt is a birth that failed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import groundswell
+from groundswell import Chat, Fault, Outcome, Reply, Usage
+from groundswell.errors import MalformedReply
+from groundswell.experiments.prompt_evolution.breeding import (
+    LONGEST,
+    PARENTS,
+    Breeding,
+    Failure,
+    Written,
+    asked,
+    breed,
+    prompt_in,
+)
+from groundswell.experiments.prompt_evolution.genome import Genome, words
+from groundswell.experiments.prompt_evolution.settings import MIX
+from tests.experiments.prompt_evolution.stage import SMALL, Deaf, Emulated, evolved
+
+FARM = Genome("Name every farmer. Count apples twice.", ("3 pears and 4 more are 7.",), "#### and the number")
+ROAD = Genome("Draw a map of the road.\nUse <answer> tags, and {braces}.")
+FAILURES = (Failure("How far is it?", "7", "Prompt: none. It is 8 miles."),)
+BY_MODEL = {name: weight for name, weight in MIX.items() if name in PARENTS}
+
+
+def bred(store: Path, script: Any, *specs: Breeding) -> list[Outcome[Written]]:
+    async def main() -> list[Outcome[Written]]:
+        async with groundswell.open(store, script=script) as engine, engine.run("bred") as run:
+            return [outcome async for outcome in run.map(breed, specs)]
+
+    return asyncio.run(main())
+
+
+def spec_of(operator: str, *parents: Genome, seed: int = 0, **values: Any) -> Breeding:
+    failures = FAILURES if operator == "reflect" else ()
+    return Breeding(operator, parents[: PARENTS[operator]], "any", failures, seed, **values)
+
+
+@pytest.mark.parametrize("operator", PARENTS)
+def test_a_child_has_something_of_each_parent_and_nothing_of_what_the_model_was_told(
+    operator: str, tmp_path: Path
+) -> None:
+    specs = [spec_of(operator, *pair, seed=seed) for pair in ((FARM, ROAD), (ROAD, FARM)) for seed in range(15)]
+    told = words(asked(spec_of(operator, Genome(""), Genome(""))))
+    children = set[str]()
+    for outcome, spec in zip(bred(tmp_path / "runs.db", Emulated(), *specs), specs, strict=True):
+        child = outcome.unwrap().genome
+        children.add(child.text)
+        for parent in spec.parents:
+            own = words(parent.text) - told
+            share = len(own & words(child.text)) / len(own)
+            assert share > (0.1 if len(spec.parents) == 2 else 0.4), f"{child.text!r} of {parent.text!r}"
+        assert "tags of the same kind" not in child.text
+        assert "miles" not in child.text
+    assert len(children) > 10, "seeds make a difference"
+
+
+def test_a_model_is_told_all_of_its_parents_and_of_what_they_failed_on() -> None:
+    for operator, count in PARENTS.items():
+        spec = spec_of(operator, FARM, ROAD)
+        assert [each.text in asked(spec) for each in (FARM, ROAD)] == [True, count == 2]
+    told = asked(spec_of("reflect", FARM))
+    assert all(each in told for each in ("How far is it?", "It is 8 miles.", "Right would have been: 7"))
+    assert "None yet." in asked(Breeding("reflect", (FARM,), "any"))
+
+
+@pytest.mark.parametrize(
+    ("reply", "prompt"),
+    [
+        ("Add.", "Add."),
+        ("<prompt>\nAdd.\n</prompt>", "Add."),
+        ("Sure!\n<PROMPT>Add.</PROMPT>\nGood luck.", "Add."),
+        ("It goes into <prompt> tags.\n<prompt>Add.</prompt>", "Add."),
+        ("From <prompt>Guess.</prompt> I make:\n<prompt>Add.</prompt>", "Add."),
+        ("<prompt>Add.</prompt> These <prompt> tags are as you wished.", "Add."),
+        ("<prompt>Add.", "Add."),
+        ("Here:\n```text\nAdd.\n```\nGood luck.", "Add."),
+        ("<prompt>Add.\n\nExample: 1 + 1 = 2\n\nAnswer format: a number</prompt>", "Add.\n\nExample: 1 + 1 = 2"),
+    ],
+    ids=["bare", "tags", "talk", "of tags", "quoted", "tags after it", "not closed", "fence", "parts"],
+)
+def test_where_the_prompt_is_in_a_reply(reply: str, prompt: str) -> None:
+    found = prompt_in(reply)
+    assert found == Genome.of(f"{prompt}\n\nAnswer format: a number" if "Example" in prompt else prompt)
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ("", "it is empty"),
+        (" <prompt> \n </prompt> ", "it is empty"),
+        (f"<prompt>{'so ' * LONGEST}</prompt>", f"characters, and {LONGEST:,} are the most"),
+    ],
+    ids=["nothing", "nothing in tags", "too long"],
+)
+def test_what_is_no_prompt(reply: str, why: str) -> None:
+    with pytest.raises(MalformedReply, match=why):
+        prompt_in(reply)
+
+
+def test_a_prompt_that_was_cut_off_is_no_result(tmp_path: Path) -> None:
+    (outcome,) = bred(tmp_path / "runs.db", Emulated(), spec_of("reflect", FARM, max_tokens=4))
+    assert outcome.fault is not None
+    assert "not a valid prompt: it was cut off after 4 tokens" in outcome.fault.message
+
+
+class Spoilt(Emulated):
+    """One whose prompts are no good: what it answers to those who want one is changed."""
+
+    def __init__(self, change: Callable[[Reply], Reply]) -> None:
+        super().__init__()
+        self._change = change
+
+    def answer(self, request: Chat) -> Reply | Fault:
+        reply = super().answer(request)
+        wants = request.messages[0].role == "user"
+        return self._change(reply) if wants and isinstance(reply, Reply) else reply
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda reply: msgspec.structs.replace(reply, finish="length"), "it was cut off after 800 tokens"),
+        (lambda reply: Reply("<prompt></prompt>", Usage(9, 2)), "it is empty"),
+        (lambda reply: Reply(reply.text * 200, reply.usage), "characters, and 6,000 are the most"),
+    ],
+    ids=["cut off", "empty", "too long"],
+)
+def test_a_birth_without_a_prompt_has_failed(change: Callable[[Reply], Reply], why: str, tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SMALL, operators=BY_MODEL, max_generations=2, baselines=("random",))
+    analysis = asyncio.run(evolved(tmp_path / "runs.db", Spoilt(change), settings))
+    seed, *born = analysis.evolution.members
+    assert {each.fate for each in born} == {"failed"}
+    assert all(why in each.why and not each.scores and each.asks == 1 for each in born)
+    assert analysis.evolution.winner.genome == seed.genome
+    assert analysis.evolution.asks == seed.asks + len(born)
+    assert {each.fate for each in analysis.searches[1].members[1:]} == {"failed"}
+
+
+def test_a_birth_that_fails_late_counts_what_was_asked_before_that(tmp_path: Path) -> None:
+    model = Deaf("Combine these prompts")
+    settings = msgspec.structs.replace(SMALL, operators=BY_MODEL, max_generations=2, baselines=("random",))
+    analysis = asyncio.run(evolved(tmp_path / "runs.db", model, settings))
+    born = [each for search in analysis.searches for each in search.members if each.operator != "seed"]
+    failed = [each for each in born if each.fate == "failed"]
+    assert all("does not hear" in each.why and "combine" in each.operator for each in failed)
+    assert {each.asks for each in failed} >= {1, 2}
+    written = sum(each.asks if each in failed else len(each.operator.split("+")) for each in born)
+    assert written == sum(each.messages[0].role == "user" for each in model.asked)
