@@ -69,7 +69,7 @@ def settings_of(seed: int, *, racing: bool) -> Evolution:
     base = Evolution(
         problems=generated(sizes=SIZES, seed=seed),
         population_size=30,
-        max_generations=15,
+        max_generations=12,
         stops=Stops(plateau=None),
     )
     if racing:
