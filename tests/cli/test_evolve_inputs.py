@@ -159,6 +159,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--operators", "swap=much"], "error: --operators swap=much: write it as NAME=WEIGHT"),
         (["--operators", "swap=-1"], "error: --operators swap=-1: a weight is 0 or more"),
         (["--operators", "swap=0"], "error: --operators: weights must be positive"),
+        (["--operators", "swap=1e308,insert=1e308"], "error: --operators: weights must be numbers that can be added"),
         (["--baselines", "luck"], "error: --baselines: there is no 'luck'; there are random, best_of_n, or none"),
         (["--task", "chess"], "error: --task: there is no 'chess'; there are quantity"),
         (["--task", "none.jsonl"], "error: --task none.jsonl: cannot be read: "),
