@@ -6,11 +6,13 @@ import json
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from groundswell.cli.evolve_inputs import bench_of, config_of
 from groundswell.cli.evolve_options import BenchFlags, EvolveFlags
 from groundswell.errors import SettingsError
+from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
 from groundswell.experiments.prompt_evolution.families import FAMILIES
 from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT
 from tests.cli.conftest import CommandLine
@@ -31,7 +33,8 @@ def write_problems(count: int, name: str = "mine.jsonl", answer: str = "{}") -> 
 def test_nothing_said_is_what_the_library_has() -> None:
     config, notes = config_of(EvolveFlags())
     settings = config.settings
-    assert (settings.population_size, settings.max_generations, settings.finalists) == (50, 100, 5)
+    assert (settings.population_size, settings.max_generations, settings.finalists) == (50, 100, 10)
+    assert msgspec.structs.replace(config, problems=None) == AsyncEvolutionConfig()
     assert [len(part) for part in (settings.problems.train, settings.problems.validation, settings.problems.test)] == [
         *(200, 200, 400)
     ]
@@ -156,6 +159,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--operators", "swap=much"], "error: --operators swap=much: write it as NAME=WEIGHT"),
         (["--operators", "swap=-1"], "error: --operators swap=-1: a weight is 0 or more"),
         (["--operators", "swap=0"], "error: --operators: weights must be positive"),
+        (["--operators", "swap=1e308,insert=1e308"], "error: --operators: weights must be numbers that can be added"),
         (["--baselines", "luck"], "error: --baselines: there is no 'luck'; there are random, best_of_n, or none"),
         (["--task", "chess"], "error: --task: there is no 'chess'; there are quantity"),
         (["--task", "none.jsonl"], "error: --task none.jsonl: cannot be read: "),

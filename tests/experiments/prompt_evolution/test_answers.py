@@ -67,6 +67,9 @@ def test_no_answer(reply: str) -> None:
         ("seven", "7", False),
         ("3 or 4", "3", False),
         ("1/0", "1/0", False),
+        ("1e300", "10e299", True),
+        ("1e999999999", "1e999999999", False),
+        ("1e-999999999/3", "7", False),
     ],
 )
 def test_the_same_number(one: str, other: str, same: bool) -> None:

@@ -93,6 +93,12 @@ def test_a_file_in_the_form_of_gsm8k(tmp_path: Path) -> None:
     ]
 
 
+def test_a_line_ends_where_json_lines_end(tmp_path: Path) -> None:
+    path = tmp_path / "breaks.jsonl"
+    path.write_bytes('{"question": "One\u2028two\x85three?", "answer": "3"}\r\n'.encode())
+    assert read_jsonl(path) == [Problem("One\u2028two\x85three?", "3")]
+
+
 def test_every_bad_line_is_told(tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(
@@ -102,7 +108,7 @@ def test_every_bad_line_is_told(tmp_path: Path) -> None:
         '{"prompt": "x", "answer": "1"}\n'
         '{"question": "x", "answer": ""}\n'
         '{"question": "y", "answer": "so\\n#### "}\n'
-        '{"question": "Good?", "answer": "2"}\n'
+        '{"question": "Good?", "answer": "2"}\n' + "[" * 100_000 + "\n"
     )
     with pytest.raises(SettingsError) as error:
         read_jsonl(path)
@@ -112,7 +118,7 @@ def test_every_bad_line_is_told(tmp_path: Path) -> None:
     assert "line 4: has no 'question'; it has 'prompt', 'answer'" in said
     assert "line 5: 'answer' must be a text, and is \"\"" in said
     assert "line 6: 'answer' has nothing after its ####" in said
-    assert "... and 1 more" in said
+    assert "... and 2 more" in said
 
 
 @pytest.mark.parametrize("body", [None, "", "\n\n"])

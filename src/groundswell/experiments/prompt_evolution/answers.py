@@ -34,6 +34,9 @@ _LABEL = re.compile(
     re.I,
 )
 _EQUALS = re.compile(r"=\s*([^=\n]*?)\s*$")
+_POWER = re.compile(r"[eE]([-+]?\d+)$")
+LARGEST = 400
+"""The largest power of ten that is worked out: `1e999999999` would take all memory, and is no answer."""
 _DRESS = str.maketrans({"*": None, "`": None, "_": " ", "−": "-", "–": "-"})
 
 
@@ -80,6 +83,8 @@ def _fraction(text: str) -> Fraction | None:
     text = re.sub(r"[\s,$€£]", "", text).replace("−", "-")
     above, _, below = text.partition("/")
     try:
+        if (power := _POWER.search(above)) is not None and abs(int(power[1])) > LARGEST:
+            return None
         return Fraction(above) / Fraction(below or "1")
     except (ValueError, ZeroDivisionError):
         return None

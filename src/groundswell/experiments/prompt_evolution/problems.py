@@ -118,7 +118,7 @@ def read_jsonl(path: Path, *, question: str = "question", answer: str = "answer"
     An answer without the mark is the answer itself. All bad lines are told at once.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: cannot be read: {error}", field="task") from error
     found, wrong = list[Problem](), list[str]()
@@ -145,7 +145,7 @@ def read_jsonl(path: Path, *, question: str = "question", answer: str = "answer"
 def _read(line: str, question: str, answer: str) -> Problem:
     try:
         row = msgspec.json.decode(line)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(f"is not JSON: {error}") from error
     if not isinstance(row, dict):
         raise ValueError('is not an object, as {"question": "...", "answer": "..."}')

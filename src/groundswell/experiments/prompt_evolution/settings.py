@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Literal, get_args
 
 import msgspec
@@ -105,6 +106,8 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True):
             )
         if not any(self.operators.values()) or min(self.operators.values()) < 0:
             raise SettingsError("operators: weights must be positive, for one of them at least", field="operators")
+        if not isfinite(sum(self.operators.values())):
+            raise SettingsError("operators: weights must be numbers that can be added up", field="operators")
 
     @property
     def births(self) -> int:
