@@ -11,11 +11,14 @@ import pytest
 
 import groundswell
 from groundswell import Limits, RunOptions, Summary
+from groundswell.emulator.skills.landscape import OPTIMUM
 from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.prompt_evolution.costs import Costs
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.evolving import evolved as planned
 from groundswell.experiments.prompt_evolution.examining import Examiner
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.population import Member
 from groundswell.experiments.prompt_evolution.racing import Rules
 from groundswell.experiments.prompt_evolution.searching import Plan, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
@@ -82,6 +85,28 @@ def test_racing_and_what_is_known_save_asks(tmp_path: Path) -> None:
     two = {"combine", *CROSSOVERS}
     assert {each.operator for each in raced.members if len(each.parents) == 2} <= two
     assert any(each.operator in two and len(each.parents) == 2 for each in raced.members)
+
+
+def test_twins_are_asked_about_once_and_counted_once(tmp_path: Path) -> None:
+    """Two that are born alike at a time both race; what the one met is saved for the other."""
+    seeds = tuple(Genome(f"{OPTIMUM} This is {number}.") for number in range(8))
+    settings = msgspec.structs.replace(SMALL, seeds=seeds, operators={"uniform": 1.0})
+    bad = Member(0, Genome("Guess."), "seed")
+
+    async def work() -> Search:
+        async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
+            search = Search(run, settings, Examiner(run, settings, Costs({"any": None})), "it", 20)
+            twins = Plan(("uniform",), (bad, bad))
+            await search.run(lambda *_: twins, lambda it: "enough" if it.started == 10 else "")
+        return search
+
+    search = asyncio.run(work())
+    one, other = search.members[-2:]
+    assert one.genome == other.genome
+    assert (one.fate, other.fate) == ("behind", "behind")
+    assert (one.asks, other.asks) == (5, 0)
+    assert (search.saved_by_racing, search.saved_as_known) == (2 * 15, 5)
+    assert search.asks + search.saved_by_racing + search.saved_as_known == 10 * 20
 
 
 @pytest.mark.parametrize(

@@ -237,20 +237,20 @@ class Search:
 
     def _fold(self, child: Member) -> None:
         """Take a genome in, when all that were born before it have been."""
-        text, met = child.genome.text, len(child.scores)
+        text, met, models = child.genome.text, len(child.scores), len(self.settings.models)
         first = self._first.setdefault(text, child.born)
         counted = self._counted.get(text, 0)
         self._counted[text] = max(met, counted)
-        asks = child.asks + max(0, met - counted) * len(self.settings.models)
+        shared = min(met, counted)  # a twin met these
+        asks = child.asks + (met - shared) * models
         usd = added(child.usd, self.examiner.paid(child.genome, "train", range(counted, met)))
+        self.saved_as_known += self.settings.whole if child.fate == "known" else shared * models
+        self.saved_by_racing += (self.settings.whole - met * models) * (child.fate in ("behind", "middling"))
         child = msgspec.structs.replace(child, asks=asks, usd=usd)
         if child.fate in LIVING and first != child.born:
             child = msgspec.structs.replace(child, fate="known")
         self.asks, self.usd = self.asks + asks, added(self.usd, usd)
         self._met += met
-        raced = child.fate in ("behind", "middling")
-        self.saved_by_racing += (self.settings.whole - met * len(self.settings.models)) * raced
-        self.saved_as_known += self.settings.whole * (child.fate == "known")
         self.members.append(child)
         before = self.population.best
         if child.fate in LIVING:
