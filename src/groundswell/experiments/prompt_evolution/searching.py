@@ -25,7 +25,7 @@ from groundswell.experiments.chance import seed_of
 from groundswell.experiments.prompt_evolution.analysis import Moment
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, Written, breed
 from groundswell.experiments.prompt_evolution.costs import added
-from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
+from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
 from groundswell.experiments.prompt_evolution.fitness import worth
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import LIVING, Fate, Member, Population
@@ -33,8 +33,6 @@ from groundswell.experiments.prompt_evolution.racing import Rivals, blocks
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
 
-MOST_MISSING = 0.2
-"""A genome of which more is missing has no fitness that could be compared."""
 SHOWN = 3
 """Failures that a model is shown."""
 AGAIN = 3
@@ -193,8 +191,7 @@ class Search:
         fate: Fate = "lives"
         for block in blocks(rules, problems):
             cells += await self.examiner.met(bred.genome, "train", block)
-            missing = sum(cell.score is None for cell in cells)
-            if missing > MOST_MISSING * max(len(cells), rules.block):
+            if lacks(cells):
                 fate = "failed"
                 break
             if rivals is not None and len(cells) < problems:
