@@ -214,7 +214,7 @@ class Search:
         there = [cell for cell in cells if cell.score is not None]
         settings, count = self.settings, max(1, len(there))
         said = sum(cell.output_tokens for cell in there) / count
-        others = [each.genome for each in known.members]
+        others = [each.genome for each in known.members] if settings.fitness.diversity else []
         found = worth(bred.genome, [cell.score or 0.0 for cell in there], said, settings.max_tokens, others)
         if rivals is not None and fate == "middling":
             found = msgspec.structs.replace(found, accuracy=rivals.expected(_scores(cells)))
