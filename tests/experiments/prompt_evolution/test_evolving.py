@@ -10,12 +10,15 @@ import msgspec
 import pytest
 
 import groundswell
-from groundswell import Limits, RunOptions, Summary
+from groundswell import Chat, Fault, FaultKind, Limits, Reply, RunOptions, Summary
+from groundswell.emulator.skills.landscape import OPTIMUM
 from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.prompt_evolution.costs import Costs
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.evolving import evolved as planned
 from groundswell.experiments.prompt_evolution.examining import Examiner
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.population import Member
 from groundswell.experiments.prompt_evolution.racing import Rules
 from groundswell.experiments.prompt_evolution.searching import Plan, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
@@ -84,6 +87,28 @@ def test_racing_and_what_is_known_save_asks(tmp_path: Path) -> None:
     assert any(each.operator in two and len(each.parents) == 2 for each in raced.members)
 
 
+def test_twins_are_asked_about_once_and_counted_once(tmp_path: Path) -> None:
+    """Two that are born alike at a time both race; what the one met is saved for the other."""
+    seeds = tuple(Genome(f"{OPTIMUM} This is {number}.") for number in range(8))
+    settings = msgspec.structs.replace(SMALL, seeds=seeds, operators={"uniform": 1.0})
+    bad = Member(0, Genome("Guess."), "seed")
+
+    async def work() -> Search:
+        async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
+            search = Search(run, settings, Examiner(run, settings, Costs({"any": None})), "it", 20)
+            twins = Plan(("uniform",), (bad, bad))
+            await search.run(lambda *_: twins, lambda it: "enough" if it.started == 10 else "")
+        return search
+
+    search = asyncio.run(work())
+    one, other = search.members[-2:]
+    assert one.genome == other.genome
+    assert (one.fate, other.fate) == ("behind", "behind")
+    assert (one.asks, other.asks) == (5, 0)
+    assert (search.saved_by_racing, search.saved_as_known) == (2 * 15, 5)
+    assert search.asks + search.saved_by_racing + search.saved_as_known == 10 * 20
+
+
 @pytest.mark.parametrize(
     ("stops", "why"),
     [
@@ -107,6 +132,47 @@ def test_failures_are_counted_and_nothing_is_made_up(tmp_path: Path) -> None:
     assert failed
     assert all("does not hear" in each.why for each in failed)
     assert "step by step" not in found.winner.genome.text
+
+
+class HardOf(Emulated):
+    """One that does not answer some questions, where it is told something."""
+
+    def __init__(self, questions: set[str], told: str) -> None:
+        super().__init__()
+        self._questions, self._told = questions, told
+
+    def answer(self, request: Chat) -> Reply | Fault:
+        told, asked = str(request.messages[0].content), str(request.messages[-1].content)
+        if asked in self._questions and self._told in told:
+            return Fault(FaultKind.BAD_REQUEST, "it does not hear this")
+        return super().answer(request)
+
+
+def test_of_few_problems_a_fifth_may_be_missing_too(tmp_path: Path) -> None:
+    """However large the first block would be."""
+    settings = msgspec.structs.replace(SMALL, rules=Rules(block=50), baselines=())
+    lost = {each.question for each in SMALL.problems.train[:6]}
+    found = asyncio.run(evolved(tmp_path / "runs.db", HardOf(lost, "step by step"), settings)).evolution
+    told = [each for each in found.members if "step by step" in each.genome.text and each.scores]
+    assert told
+    assert {each.fate for each in told} == {"failed"}
+
+
+def test_nobody_is_chosen_by_a_few_problems(tmp_path: Path) -> None:
+    """Of one that solves the only problem that is there, nobody knows how good it is."""
+    settings = msgspec.structs.replace(SMALL, baselines=())
+    whole = asyncio.run(evolved(tmp_path / "whole.db", Emulated(), settings)).evolution
+    word = next(
+        word
+        for word in whole.winner.genome.text.split()
+        if not all(word in each.genome.text for each in whole.finalists)
+    )
+    lost = {each.question for each in SMALL.problems.validation[1:]}
+    found = asyncio.run(evolved(tmp_path / "runs.db", HardOf(lost, word), settings)).evolution
+    assert found.finalists
+    assert not any(word in each.genome.text for each in found.finalists)
+    with pytest.raises(RunError, match="too much is missing on the validation set to choose by: .*does not hear"):
+        asyncio.run(evolved(tmp_path / "none.db", HardOf(lost, ""), settings))
 
 
 def test_a_model_that_fails_always(tmp_path: Path) -> None:

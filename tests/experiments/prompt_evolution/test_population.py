@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.genome import Genome, distance
 from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.population import SELECTIONS, Member, Population, Selection
 
@@ -63,3 +64,15 @@ def test_a_front(points: list[tuple[int, int, int]]) -> None:
     for point in points:
         beaten = any(all(a >= b for a, b in zip(one, point, strict=True)) and one != point for one in points)
         assert (point in found) is not beaten
+
+
+@given(st.lists(st.sampled_from(["one", "one two", "two three", "four", "one two three four"]), max_size=20))
+def test_the_spread_is_kept_up_to_date(texts: list[str]) -> None:
+    population = Population()
+    for born, text in enumerate(texts):
+        child = Member(born, Genome(text), "insert", fitness=born % 3)
+        population = population.joined(child, 6, 1, Random(born))
+        pairs = [distance(one.genome, other.genome) for one, other in combinations(population.members, 2)]
+        assert population.spread == pytest.approx(sum(pairs) / len(pairs) if pairs else 0.0, abs=1e-9)
+        assert population.spread > 0 or not any(pairs)
+        assert population.spread == 0 or any(pairs), "none at all is nothing, however it was come to"

@@ -106,9 +106,10 @@ class Analysis(msgspec.Struct, frozen=True):
         return self.searches[0]
 
     def standing(self, over: str, level: float = 0.05) -> Ahead:
-        """Whether the evolved prompt is shown to be ahead of another, or behind it."""
+        """Whether the evolved prompt is shown to be ahead of another, or behind it: p and interval must both say so."""
         gain = next(each for each in self.gains if each.over == over)
-        if gain.value is None or gain.p >= level:
+        unclear = gain.low is not None and gain.high is not None and gain.low <= 0 <= gain.high
+        if gain.value is None or gain.p >= level or unclear:
             return "open"
         return "ahead" if gain.value > 0 else "behind"
 

@@ -26,7 +26,7 @@ from groundswell.experiments.prompt_evolution.analysis import (
     mean_of,
 )
 from groundswell.experiments.prompt_evolution.costs import costs_of
-from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
+from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
 from groundswell.experiments.prompt_evolution.expecting import expected_evolution
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import find_metric
@@ -72,7 +72,10 @@ async def _chosen(search: Search, why: str) -> Searched:
         raise RunError(f"{search.name}: no genome could be tried on all problems: {_reason(search.members)}")
     best = living[: search.settings.finalists]
     tried = await asyncio.gather(*(search.examiner.all(member.genome, "validation") for member in best))
-    found = [_finalist(member, cells) for member, cells in zip(best, tried, strict=True)]
+    found = [_finalist(member, cells) for member, cells in zip(best, tried, strict=True) if not lacks(cells)]
+    if not found:
+        why = next(cell.why for cells in tried for cell in cells if cell.why)
+        raise RunError(f"{search.name}: of the fittest too much is missing on the validation set to choose by: {why}")
     found.sort(key=lambda each: (-each.validation, each.tokens, each.born))
     return Searched(
         search.name,

@@ -17,6 +17,8 @@ from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.solving import Attempt, Solved, solve
 
 Part = Literal["train", "validation", "test"]
+MOST_MISSING = 0.2
+"""A genome of which more is missing has no score that could be compared."""
 
 
 class Cell(NamedTuple):
@@ -30,6 +32,11 @@ class Cell(NamedTuple):
     usd: float | None = 0.0
     each: tuple[float, ...] = ()
     """What each model made of it."""
+
+
+def lacks(cells: Sequence[Cell]) -> bool:
+    """Whether too much is missing to compare what is there."""
+    return sum(cell.score is None for cell in cells) > MOST_MISSING * len(cells)
 
 
 class Examiner:

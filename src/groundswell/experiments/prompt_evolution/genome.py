@@ -86,7 +86,7 @@ def tokens(text: str) -> list[str]:
     return _TOKENS.findall(text)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65536)
 def words(text: str) -> frozenset[str]:
     """The different words of a text, as they are compared: without case and punctuation."""
     return frozenset(re.findall(r"\w+", text.lower()))

@@ -13,12 +13,11 @@ from groundswell.engine.run import Run
 from groundswell.experiments.prompt_evolution.analysis import mean_of
 from groundswell.experiments.prompt_evolution.config import EvolutionConfig
 from groundswell.experiments.prompt_evolution.costs import added, costs_of
-from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
+from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
 from groundswell.experiments.prompt_evolution.fitness import worth
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.opening import Opened
 from groundswell.experiments.prompt_evolution.problems import Problem
-from groundswell.experiments.prompt_evolution.searching import MOST_MISSING
 from groundswell.program.request import canonical
 
 
@@ -90,7 +89,7 @@ class AsyncEvaluationPipeline(Opened):
         usd: float | None = 0.0
         for cell in cells:
             usd = added(usd, cell.usd)
-        fit = bool(there) and missing <= MOST_MISSING * len(cells)
+        fit = bool(there) and not lacks(cells)
         return Evaluated(
             genome,
             found.fitness(settings.fitness) if fit else None,

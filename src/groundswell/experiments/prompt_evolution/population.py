@@ -24,6 +24,8 @@ Fate = Literal["lives", "middling", "behind", "known", "failed"]
 | failed | too much was missing |
 """
 LIVING: tuple[Fate, ...] = ("lives", "middling")
+PLACES = 9
+"""Of a spread: what sums that are kept up to date lose by rounding is less."""
 
 
 class Member(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,6 +57,8 @@ class Population(NamedTuple):
     """Those who live, the fittest first."""
 
     members: tuple[Member, ...] = ()
+    apart: float = 0.0
+    """The distances of all pairs. It is kept up to date: a search that keeps all who lived has millions of them."""
 
     @property
     def best(self) -> Member | None:
@@ -63,13 +67,14 @@ class Population(NamedTuple):
 
     def joined(self, child: Member, size: int | None, elite: int, draw: Random) -> Population:
         """With a newcomer; where that is one too many, somebody goes: of three who are no elite, the least fit."""
-        members = sorted((*self.members, child), key=_order)
+        members, apart = sorted((*self.members, child), key=_order), self.apart + _apart(child, self.members)
         if size is not None and len(members) > size:
             commons = members[min(elite, size - 1) :]
             drawn = [draw.choice(commons) for _ in range(3)]
             gone = max(drawn, key=_order)
             members = [each for each in members if each.born != gone.born]
-        return Population(tuple(members))
+            apart -= _apart(gone, members)
+        return Population(tuple(members), apart)
 
     def parent(self, selection: Selection, tournament: int, draw: Random) -> Member:
         """One who becomes a parent."""
@@ -85,12 +90,12 @@ class Population(NamedTuple):
     @property
     def spread(self) -> float:
         """How much the members differ: the mean distance of two, from 0 to 1."""
-        pairs = [
-            distance(one.genome, other.genome)
-            for at, one in enumerate(self.members)
-            for other in self.members[at + 1 :]
-        ]
-        return sum(pairs) / len(pairs) if pairs else 0.0
+        pairs = len(self.members) * (len(self.members) - 1) / 2
+        return max(0.0, round(self.apart / pairs, PLACES)) if pairs else 0.0
+
+
+def _apart(one: Member, others: Sequence[Member]) -> float:
+    return sum(distance(one.genome, other.genome) for other in others)
 
 
 def _order(member: Member) -> tuple[float, float, int]:

@@ -25,7 +25,7 @@ from groundswell.experiments.chance import seed_of
 from groundswell.experiments.prompt_evolution.analysis import Moment
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, Written, breed
 from groundswell.experiments.prompt_evolution.costs import added
-from groundswell.experiments.prompt_evolution.examining import Cell, Examiner
+from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
 from groundswell.experiments.prompt_evolution.fitness import worth
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import LIVING, Fate, Member, Population
@@ -33,8 +33,6 @@ from groundswell.experiments.prompt_evolution.racing import Rivals, blocks
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
 
-MOST_MISSING = 0.2
-"""A genome of which more is missing has no fitness that could be compared."""
 SHOWN = 3
 """Failures that a model is shown."""
 AGAIN = 3
@@ -196,8 +194,7 @@ class Search:
         fate: Fate = "lives"
         for block in blocks(rules, problems):
             cells += await self.examiner.met(bred.genome, "train", block)
-            missing = sum(cell.score is None for cell in cells)
-            if missing > MOST_MISSING * max(len(cells), rules.block):
+            if lacks(cells):
                 fate = "failed"
                 break
             if rivals is not None and len(cells) < problems:
@@ -220,7 +217,7 @@ class Search:
         there = [cell for cell in cells if cell.score is not None]
         settings, count = self.settings, max(1, len(there))
         said = sum(cell.output_tokens for cell in there) / count
-        others = [each.genome for each in known.members]
+        others = [each.genome for each in known.members] if settings.fitness.diversity else []
         found = worth(bred.genome, [cell.score or 0.0 for cell in there], said, settings.max_tokens, others)
         if rivals is not None and fate == "middling":
             found = msgspec.structs.replace(found, accuracy=rivals.expected(_scores(cells)))
@@ -240,20 +237,20 @@ class Search:
 
     def _fold(self, child: Member) -> None:
         """Take a genome in, when all that were born before it have been."""
-        text, met = child.genome.text, len(child.scores)
+        text, met, models = child.genome.text, len(child.scores), len(self.settings.models)
         first = self._first.setdefault(text, child.born)
         counted = self._counted.get(text, 0)
         self._counted[text] = max(met, counted)
-        asks = child.asks + max(0, met - counted) * len(self.settings.models)
+        shared = min(met, counted)  # a twin met these
+        asks = child.asks + (met - shared) * models
         usd = added(child.usd, self.examiner.paid(child.genome, "train", range(counted, met)))
+        self.saved_as_known += self.settings.whole if child.fate == "known" else shared * models
+        self.saved_by_racing += (self.settings.whole - met * models) * (child.fate in ("behind", "middling"))
         child = msgspec.structs.replace(child, asks=asks, usd=usd)
         if child.fate in LIVING and first != child.born:
             child = msgspec.structs.replace(child, fate="known")
         self.asks, self.usd = self.asks + asks, added(self.usd, usd)
         self._met += met
-        raced = child.fate in ("behind", "middling")
-        self.saved_by_racing += (self.settings.whole - met * len(self.settings.models)) * raced
-        self.saved_as_known += self.settings.whole * (child.fate == "known")
         self.members.append(child)
         before = self.population.best
         if child.fate in LIVING:

@@ -37,7 +37,11 @@ def _pairs(one: Scores, other: Scores) -> list[tuple[float, float]]:
 
 
 def _gain(pairs: Sequence[tuple[float, float]]) -> tuple[float | None, float | None, float | None, float, int]:
-    """Difference, interval, p and how many: exact where scores are right or wrong, else by what is in between."""
+    """Difference, interval, p and how many: exact where scores are right or wrong, else by what is in between.
+
+    There p is that of a sign test. Where more problems speak for one side while the mean speaks for the other, it is 1:
+    neither side is shown to be ahead.
+    """
     if not pairs:
         return None, None, None, 1.0, 0
     if all(score in (0, 1) for pair in pairs for score in pair):
@@ -52,7 +56,8 @@ def _gain(pairs: Sequence[tuple[float, float]]) -> tuple[float | None, float | N
     differences = [one - other for one, other in pairs]
     found = _mean(differences, Interval(-1.0, 1.0))
     signs = Paired(0, sum(each > 0 for each in differences), sum(each < 0 for each in differences), 0)
-    return found.value, found.low, found.high, mcnemar(signs), len(pairs)
+    agree = (signs.first - signs.second) * sum(differences) > 0
+    return found.value, found.low, found.high, mcnemar(signs) if agree else 1.0, len(pairs)
 
 
 def _interval(scores: Sequence[float]) -> tuple[float | None, float | None]:

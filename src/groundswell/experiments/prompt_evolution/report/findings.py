@@ -54,7 +54,7 @@ def _score(each: Tested, gap: saying.Gap) -> list[str]:
 def _of_gains() -> str:
     return (
         "The evolved prompt less each of the others, problem by problem. It is called better or worse where p is "
-        "below 0.05; everything else is open, which does not mean equal."
+        "below 0.05 and the interval leaves out 0; everything else is open, which does not mean equal."
     )
 
 
@@ -64,8 +64,7 @@ def _gains(analysis: Analysis) -> Html:
     heads = ("over", f">gain, points, {saying.LEVEL} interval", ">p", ">problems of both", "the evolved prompt is")
     caption = (
         "Intervals are paired, each for itself. The p are exact (McNemar, or signs where scores lie between 0 and 1) "
-        "and allow for the number of comparisons (Holm), which the verdict goes by: an interval may "
-        "end short of 0 where it is open."
+        "and allow for the number of comparisons (Holm): an interval may end short of 0 where it is open."
     )
     return table(caption, heads, [_gain(analysis, each) for each in analysis.gains])
 
