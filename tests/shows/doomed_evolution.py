@@ -59,9 +59,9 @@ def doom(moment: str, number: int) -> None:
         return await met(examiner, genome, part, numbers)
 
     if moment == "born":
-        Search._fold = folding  # type: ignore[method-assign]
+        Search._fold = folding  # type: ignore[assignment, method-assign]
     elif moment == "tested":
-        Examiner.met = meeting  # type: ignore[method-assign]
+        Examiner.met = meeting  # type: ignore[assignment, method-assign]
 
 
 async def session(way: str) -> None:

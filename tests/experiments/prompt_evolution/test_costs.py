@@ -1,0 +1,159 @@
+"""Money: a limit in dollars ends an evolution, by the rates that were kept when it began."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import accumulate
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import groundswell
+from groundswell import Limits, Reply, RunOptions, Summary, Usage
+from groundswell.accounts.config import load
+from groundswell.emulator.latency import Latency
+from groundswell.emulator.server import running
+from groundswell.emulator.settings import Settings
+from groundswell.engine.ports import Prices
+from groundswell.errors import RunNotFound, SettingsError
+from groundswell.experiments.prompt_evolution.analysis import Analysis
+from groundswell.experiments.prompt_evolution.evolving import evolve
+from groundswell.experiments.prompt_evolution.problems import Sizes, generated
+from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
+from tests.experiments.prompt_evolution.stage import SMALL, Emulated
+from tests.transports.scene import environment
+
+BASE = msgspec.structs.replace(
+    SMALL, problems=generated(sizes=Sizes(10, 5, 8), seed=7), max_generations=10, baselines=("best_of_n",)
+)
+LIMIT = 0.01
+LIMITED = msgspec.structs.replace(BASE, stops=Stops(usd=LIMIT))
+
+
+def at(dollars: float) -> Prices:
+    """Prices for a million tokens, of which those that are written cost four times as much."""
+
+    def price(model: str, usage: Usage, transport: str) -> float:
+        return dollars * (usage.input_tokens + 4 * usage.output_tokens) / 1e6
+
+    return price
+
+
+def evolution(
+    store: Path,
+    prices: Prices | None,
+    settings: Evolution = LIMITED,
+    calls: int | None = None,
+    model: Emulated | None = None,
+) -> Summary:
+    async def main() -> Summary:
+        options = RunOptions(limits=Limits(calls=calls))
+        async with groundswell.open(store, script=model or Emulated(), prices=prices) as engine:
+            return await engine.drive(evolve, settings, name="it", seed=1, options=options)
+
+    return asyncio.run(main())
+
+
+def told(summary: Summary) -> Analysis:
+    return msgspec.convert(summary.analysis, Analysis)
+
+
+def spent_after(analysis: Analysis) -> list[float]:
+    """What an evolution had spent after each birth."""
+    return list(accumulate(each.usd or 0.0 for each in analysis.evolution.members))
+
+
+def test_an_evolution_ends_when_so_much_is_spent(tmp_path: Path) -> None:
+    found = told(evolution(tmp_path / "runs.db", at(1.0)))
+    assert found.evolution.why == f"${LIMIT:g} are spent"
+    spent = spent_after(found)
+    assert found.evolution.usd == pytest.approx(spent[-1])
+    on_their_way = LIMITED.genome_batch_size - 1
+    decided = len(spent) - on_their_way
+    assert spent[decided - 2] < LIMIT <= spent[decided - 1], "it ended at the first birth that was too much"
+    others = found.searches[1]
+    assert others.asks >= found.evolution.asks, "others get as many asks"
+
+
+def test_an_evolution_counts_what_its_births_and_races_cost(tmp_path: Path) -> None:
+    model, price = Emulated(), at(1.0)
+    summary = evolution(tmp_path / "runs.db", price, msgspec.structs.replace(LIMITED, baselines=()), model=model)
+    chosen = {each.question for each in (*LIMITED.problems.validation, *LIMITED.problems.test)}
+    paid = {True: 0.0, False: 0.0}
+    for each in model.asked:
+        reply = model.answer(each)
+        assert isinstance(reply, Reply)
+        paid[each.messages[-1].content in chosen] += price("any", reply.usage, "") or 0.0
+    assert told(summary).evolution.usd == pytest.approx(paid[False])
+    assert summary.cost.usd == pytest.approx(paid[False] + paid[True])
+
+
+def test_a_price_that_changes_later_changes_no_decision(tmp_path: Path) -> None:
+    whole = evolution(tmp_path / "whole.db", at(1.0))
+    stopped = evolution(tmp_path / "changed.db", at(1.0), calls=60)
+    assert stopped.status == "partial"
+    changed = evolution(tmp_path / "changed.db", at(10.0))
+    assert changed.status == "completed"
+    assert changed.analysis == whole.analysis
+    assert (changed.cost.usd or 0) > 2 * (whole.cost.usd or 0), "the new price was paid all the same"
+    assert told(evolution(tmp_path / "dear.db", at(10.0))) != told(whole)
+
+
+def test_a_price_that_is_not_known_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    model = Emulated()
+    with pytest.raises(SettingsError, match=r"usd 0.01: the price of any is not known.*\[prices\]") as error:
+        evolution(tmp_path / "runs.db", None, model=model)
+    assert error.value.field == "usd"
+    assert not model.asked
+
+    async def look() -> None:
+        async with groundswell.open(tmp_path / "runs.db", script=model) as engine:
+            with pytest.raises(RunNotFound):
+                engine.stored("it")
+
+    asyncio.run(look())
+    assert evolution(tmp_path / "runs.db", at(1.0)).status == "completed", "its name is free again"
+
+
+def test_the_writer_must_have_a_price_too(tmp_path: Path) -> None:
+    def some(model: str, usage: Usage, transport: str) -> float | None:
+        return None if model == "writer" else at(1.0)(model, usage, transport)
+
+    settings = msgspec.structs.replace(LIMITED, writer="writer")
+    with pytest.raises(SettingsError, match="the price of writer is not known"):
+        evolution(tmp_path / "runs.db", some, settings)
+    free = msgspec.structs.replace(settings, stops=Stops(asks=60))
+    assert told(evolution(tmp_path / "runs.db", some, free)).evolution.usd is None
+
+
+def test_without_a_limit_nobody_needs_a_price(tmp_path: Path) -> None:
+    found = told(evolution(tmp_path / "runs.db", None, msgspec.structs.replace(BASE, max_generations=2)))
+    assert found.evolution.usd is None
+    assert {each.usd for each in found.front} == {None}
+
+
+def test_prices_of_groundswell_toml(tmp_path: Path) -> None:
+    """Over real HTTP: nothing is asked before the file has the price, and what the run paid is what the books say."""
+    name, toml = "openai/fine-tuned", tmp_path / "groundswell.toml"
+    settings = msgspec.structs.replace(LIMITED, models=(name,))
+    with running(Settings(latency=Latency(0.0), models=("*",))) as emulator:
+
+        def live() -> Summary:
+            async def main() -> Summary:
+                accounts = load(environment(emulator.url), tmp_path, tmp_path / "home", ())
+                async with groundswell.open(tmp_path / "runs.db", accounts=accounts) as engine:
+                    return await engine.drive(evolve, settings, name="it", seed=1)
+
+            return asyncio.run(main())
+
+        with pytest.raises(SettingsError, match=f"the price of {name} is not known"):
+            live()
+        assert emulator.ledger()["totals"]["received"] == 0
+        toml.write_text(f'[prices]\n"{name}" = {{ input = 1.0, output = 4.0 }}\n')
+        summary = live()
+        books = emulator.ledger()["totals"]
+    found = told(summary)
+    assert found.evolution.why == f"${LIMIT:g} are spent"
+    assert summary.cost.usd == pytest.approx((books["input_tokens"] + 4 * books["output_tokens"]) / 1e6)
+    assert LIMIT <= (found.evolution.usd or 0) < (summary.cost.usd or 0)

@@ -1,0 +1,179 @@
+"""Metrics of one's own: what they may ask, what is no score, and what happens to a run when one of them is edited."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import groundswell
+from groundswell import Chat, Fault, Reply, SourceChanged, Summary, Usage
+from groundswell.experiments.prompt_evolution.analysis import Analysis
+from groundswell.experiments.prompt_evolution.evolving import evolve
+from groundswell.experiments.prompt_evolution.problems import Sizes, generated
+from groundswell.experiments.prompt_evolution.settings import MIX, Evolution
+from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
+from tests.experiments.prompt_evolution.stage import SMALL, Emulated, evolved
+
+HEAD = """
+from groundswell.experiments.prompt_evolution.answers import extracted, same_number
+from groundswell.experiments.prompt_evolution.metrics import metric
+
+
+@metric("NAME")
+"""
+RIGHT = """def own(reply, problem):
+    found = extracted(reply)
+    return WORTH if found and same_number(found, problem.answer) else 0.0
+"""
+ODD = """def own(reply, problem):
+    return WORTH if problem.question in ODD else 1.0
+"""
+JUDGED = """async def own(trial, reply, problem):
+    said = await trial.ask("judge", f"Is {problem.answer} right? {reply}", temperature=0.0, max_tokens=5)
+    return float(said.text)
+"""
+CALM = msgspec.structs.replace(
+    SMALL,
+    operators={name: weight for name, weight in MIX.items() if name in (*MUTATIONS, *CROSSOVERS)},
+    problems=generated(sizes=Sizes(10, 5, 8), seed=7),
+    max_generations=2,
+    baselines=("random",),
+)
+"""An evolution without a writer, in which genomes depend on who is better alone, not on by how much."""
+Own = Callable[[str], str]
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Own:
+    """Writes a module with a metric, in the place of the one that was there; says what settings call it."""
+    module = f"metric_{re.sub(r'[^a-z]+', '_', request.node.name)}"
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def write(body: str) -> str:
+        (tmp_path / f"{module}.py").write_text((HEAD + body).replace("NAME", module))
+        importlib.invalidate_caches()
+        sys.modules.pop(module, None)
+        return f"{module}:{module}"
+
+    return write
+
+
+def with_metric(name: str, settings: Evolution = CALM) -> Evolution:
+    return msgspec.structs.replace(settings, metric=name)
+
+
+class Judge(Emulated):
+    """The emulated model; and a judge, to whom everything is worth a half."""
+
+    def answer(self, request: Chat) -> Reply | Fault:
+        return Reply("0.5", Usage(20, 2)) if request.model == "judge" else super().answer(request)
+
+
+def told(summary: Summary) -> Analysis:
+    return msgspec.convert(summary.analysis, Analysis)
+
+
+def test_a_metric_that_was_edited_is_refused_or_everything_is_scored_anew_without_asking(
+    tmp_path: Path, own: Own
+) -> None:
+    name, model = own(RIGHT.replace("WORTH", "1.0")), Emulated()
+
+    async def main() -> tuple[Summary, Summary]:
+        async with groundswell.open(tmp_path / "runs.db", script=model) as engine:
+            first = await engine.drive(evolve, with_metric(name), name="it", seed=1)
+            asked = len(model.asked)
+            own(RIGHT.replace("WORTH", "0.25"))
+            importlib.import_module(name.partition(":")[0])
+            with pytest.raises(SourceChanged, match=f"prompt_evolution/metrics/{name.partition(':')[2]}"):
+                await engine.resume("it")
+            assert engine.stored("it").record.status == "completed", "refused, nothing has happened to it"
+            again = await engine.resume("it", accept_changes=True)
+            assert len(model.asked) == asked
+            assert (await engine.resume("it")).analysis == again.analysis
+            return first, again
+
+    first, again = asyncio.run(main())
+    before, after = told(first), told(again)
+    assert again.trials == first.trials
+    assert again.asks.replayed >= first.trials.planned, "all trials were gone through again"
+    assert [each.genome for each in after.evolution.members] == [each.genome for each in before.evolution.members]
+    for one, other in zip(before.tested, after.tested, strict=True):
+        assert other.scores == tuple(score and score / 4 for score in one.scores)
+        assert any(other.scores)
+
+
+def test_an_edit_that_makes_others_win_asks_for_what_is_new_alone(tmp_path: Path, own: Own) -> None:
+    name, model = own(RIGHT.replace("WORTH", "1.0")), Emulated()
+
+    async def main() -> tuple[Summary, Summary]:
+        async with groundswell.open(tmp_path / "runs.db", script=model) as engine:
+            first = await engine.drive(evolve, with_metric(name), name="it", seed=1)
+            own("def own(reply, problem):\n    return float(len(reply) % 7 < 3)\n")
+            return first, await engine.drive(evolve, with_metric(name), name="it", seed=1, accept_changes=True)
+
+    first, again = asyncio.run(main())
+    assert told(again).evolution.winner != told(first).evolution.winner
+    asked = [groundswell.fingerprint(each) for each in model.asked]
+    assert len(asked) == len(set(asked)) > first.asks.sent
+
+
+def test_one_that_goes_on_is_refused_too(tmp_path: Path, own: Own) -> None:
+    name = own(RIGHT.replace("WORTH", "1.0"))
+    few = groundswell.RunOptions(limits=groundswell.Limits(calls=60))
+
+    async def session(**how: Any) -> Summary:
+        async with groundswell.open(tmp_path / "runs.db", script=Emulated()) as engine:
+            return await engine.drive(evolve, with_metric(name), name="it", seed=1, **how)
+
+    assert asyncio.run(session(options=few)).status == "partial"
+    own(RIGHT.replace("WORTH", "0.25"))
+    with pytest.raises(SourceChanged, match="prompt_evolution/metrics/metric_"):
+        asyncio.run(session())
+    changed = told(asyncio.run(session(accept_changes=True)))
+    assert {score for each in changed.evolution.members for score in each.scores} == {0.0, 0.25}, "of one kind"
+
+
+def test_a_metric_that_asks_a_model(tmp_path: Path, own: Own) -> None:
+    model, settings = Judge(), msgspec.structs.replace(CALM, max_generations=2, baselines=())
+    found = asyncio.run(evolved(tmp_path / "runs.db", model, with_metric(own(JUDGED), settings)))
+    assert {score for each in found.evolution.members for score in each.scores} == {0.5}
+    assert {score for each in found.tested for score in each.scores} == {0.5}
+    judged = sum(each.model == "judge" for each in model.asked)
+    assert 0 < judged <= len(model.asked) - judged, "equal replies to a problem are judged once"
+
+
+@pytest.mark.parametrize(
+    ("worth", "why"),
+    [
+        ("1.5", "gave 1.5: it must be from 0 to 1"),
+        ("-0.1", "gave -0.1: it must be from 0 to 1"),
+        ("float('nan')", "gave nan: it must be from 0 to 1"),
+        ("None", "NoneType"),
+    ],
+)
+def test_what_is_no_score_is_missing(worth: str, why: str, tmp_path: Path, own: Own) -> None:
+    odd = (CALM.problems.train[1].question, CALM.problems.test[3].question)
+    name = own(ODD.replace("WORTH", worth).replace("ODD", repr(odd)))
+    settings = msgspec.structs.replace(with_metric(name), max_generations=1, baselines=())
+
+    async def main() -> tuple[Summary, list[str]]:
+        async with groundswell.open(tmp_path / "runs.db", script=Emulated()) as engine:
+            summary = await engine.drive(evolve, settings, name="it", seed=1)
+            return summary, engine.stored("it").frame()["fault_message"].drop_nulls().to_list()
+
+    summary, faults = asyncio.run(main())
+    found = told(summary)
+    assert {each.scores[1] for each in found.evolution.members if each.scores} == {None}
+    assert {each.scores[3] for each in found.tested} == {None}
+    assert {each.n for each in found.tested} == {len(CALM.problems.test) - 1}
+    assert len(faults) == summary.trials.missing > 0
+    assert all(why in each for each in faults)
