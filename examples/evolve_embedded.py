@@ -4,10 +4,10 @@ groundswell models add smollm2
 python examples/evolve_embedded.py
 
 Nothing leaves the machine, and no key is needed. The task is 160 questions with one-word answers (one_word.jsonl). The
-model knows many of the answers, but has eight tokens for a reply, and likes to begin with something else. It is no good
+model knows some of the answers, but has eight tokens for a reply, and likes to begin with something else. It is no good
 as a writer: most prompts are made by chance, and best_of_n, where a model writes them all, is left out.
 
-A reply takes a tenth of a second to half a second, and the whole some minutes. The same command again asks nothing.
+It takes about 1,600 replies, of about 0.4 seconds of one core each. The same command again asks nothing.
 Options of `groundswell evolve` may follow, and win over those that stand here: --out, --max-asks, --seed, ...
 """
 
