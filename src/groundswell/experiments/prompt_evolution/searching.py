@@ -194,7 +194,7 @@ class Search:
         for block in blocks(rules, problems):
             cells += await self.examiner.met(bred.genome, "train", block)
             missing = sum(cell.score is None for cell in cells)
-            if missing > MOST_MISSING * max(len(cells), rules.block):
+            if missing > MOST_MISSING * len(cells):
                 fate = "failed"
                 break
             if rivals is not None and len(cells) < problems:
