@@ -162,6 +162,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--operators", "swap=1e308,insert=1e308"], "error: --operators: weights must be numbers that can be added"),
         (["--baselines", "luck"], "error: --baselines: there is no 'luck'; there are random, best_of_n, or none"),
         (["--task", "chess"], "error: --task: there is no 'chess'; there are quantity"),
+        (["--task", "all,chess"], "error: --task: there is no 'chess'; there are quantity"),
         (["--task", "none.jsonl"], "error: --task none.jsonl: cannot be read: "),
         (["--task", "three.jsonl"], "error: --task three.jsonl: has 3 problems, and at least 4 are needed"),
         (["--task", "mine.jsonl", "--test", "15"], "error: --task mine.jsonl: has 20 problems, and 200 to train on"),

@@ -128,15 +128,13 @@ def _families(task: str) -> tuple[str, ...]:
     from groundswell.experiments.prompt_evolution.families import FAMILIES
 
     named = tuple(dict.fromkeys(name.strip().lower().removesuffix(FAMILY) for name in task.split(",")))
-    if ALL in named:
-        return FAMILIES
     for name in named:
-        if name not in FAMILIES:
+        if name not in (*FAMILIES, ALL):
             there = ", ".join(FAMILIES)
             raise SettingsError(
                 f"--task: there is no {name!r}; there are {there}, {ALL}, or give a file, as mine.jsonl"
             )
-    return named
+    return FAMILIES if ALL in named else named
 
 
 def _sizes(flags: EvolveFlags) -> Sizes:

@@ -19,6 +19,7 @@ from groundswell.experiments.prompt_evolution.evolving import evolved as planned
 from groundswell.experiments.prompt_evolution.examining import Examiner
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import Member
+from groundswell.experiments.prompt_evolution.problems import Sizes, generated
 from groundswell.experiments.prompt_evolution.racing import Rules
 from groundswell.experiments.prompt_evolution.searching import Plan, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
@@ -171,7 +172,7 @@ def test_nobody_is_chosen_by_a_few_problems(tmp_path: Path) -> None:
     found = asyncio.run(evolved(tmp_path / "runs.db", HardOf(lost, word), settings)).evolution
     assert found.finalists
     assert not any(word in each.genome.text for each in found.finalists)
-    with pytest.raises(RunError, match="too much is missing on the validation set to choose by: .*does not hear"):
+    with pytest.raises(RunError, match=r"too much is missing on the validation set to choose by: .*does not hear"):
         asyncio.run(evolved(tmp_path / "none.db", HardOf(lost, ""), settings))
 
 
@@ -179,6 +180,14 @@ def test_a_model_that_fails_always(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SMALL, baselines=())
     with pytest.raises(RunError, match=r"no genome could be tried on all problems: .*does not hear"):
         asyncio.run(evolved(tmp_path / "runs.db", Deaf(""), settings))
+
+
+def test_few_problems_that_fail_are_no_fitness_either(tmp_path: Path) -> None:
+    problems = generated(sizes=Sizes(3, 2, 2), seed=7)
+    settings = msgspec.structs.replace(SMALL, baselines=(), problems=problems, rules=Rules())
+    missing = problems.train[0].question
+    with pytest.raises(RunError, match=r"no genome could be tried on all problems: .*does not hear"):
+        asyncio.run(evolved(tmp_path / "runs.db", Deaf(missing), settings))
 
 
 def test_what_was_stopped_goes_on_to_the_same_end_and_asks_nothing_twice(tmp_path: Path) -> None:

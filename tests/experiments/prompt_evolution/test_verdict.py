@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from groundswell.experiments.prompt_evolution.analysis import Ahead, Analysis, Gain
-from groundswell.experiments.prompt_evolution.verdict import gains
+from groundswell.experiments.prompt_evolution.verdict import by_signs, gains
 
 
 def standing(*found: Gain) -> Ahead:
@@ -34,14 +34,14 @@ def test_holm_allows_for_all_comparisons() -> None:
     [
         ([0.5] * 15 + [-0.25] * 2, "ahead"),
         ([-0.5] * 15 + [0.25] * 2, "behind"),
-        ([-0.01] * 60 + [0.9] * 20, "open"),
-        ([0.01] * 60 + [-0.9] * 20, "open"),
+        ([-0.01] * 60 + [0.9] * 20, "ahead"),
+        ([0.01] * 60 + [-0.9] * 20, "behind"),
         ([0.02] * 20 + [-0.4], "open"),
         ([0.5] * 20, "ahead"),
     ],
     ids=["more and larger", "fewer", "many small losses", "many small gains", "one large loss", "always the same"],
 )
-def test_mean_and_signs_must_agree(differences: Sequence[float], found: Ahead) -> None:
+def test_p_goes_with_the_mean(differences: Sequence[float], found: Ahead) -> None:
     winner, other = [max(0.0, each) for each in differences], [max(0.0, -each) for each in differences]
     (gain,) = gains(winner, {"seed": other})
     assert gain.value == pytest.approx(sum(differences) / len(differences))
@@ -52,3 +52,31 @@ def test_nothing_in_common() -> None:
     (gain,) = gains([1.0, None], {"seed": [None, 0.0]})
     assert gain == Gain("seed", None, None, None, 1.0, 0)
     assert standing(gain) == "open"
+
+
+def test_many_small_losses_and_some_large_gains_are_no_proof_of_either() -> None:
+    (gain,) = gains([0.49] * 25 + [1.0] * 3, {"seed": [0.5] * 25 + [0.1] * 3})
+    assert gain.value == pytest.approx((2.7 - 0.25) / 28)
+    assert gain.p > 0.2
+
+
+@pytest.mark.parametrize(
+    ("differences", "p"),
+    [
+        ([], 1.0),
+        ([0.0, 0.0], 1.0),
+        ([0.5], 1.0),
+        ([0.5, 0.25], 0.5),
+        ([0.5] * 5, 2 / 32),
+        ([0.3, 0.2, -0.1], 4 / 8),
+    ],
+)
+def test_of_few_all_signs_are_gone_through(differences: list[float], p: float) -> None:
+    assert by_signs(differences) == pytest.approx(p)
+    assert by_signs([-each for each in differences]) == pytest.approx(p)
+
+
+def test_of_many_they_are_drawn_and_p_is_never_0() -> None:
+    assert by_signs([0.5, -0.5] * 50) == 1.0
+    assert 0 < by_signs([0.5] * 100) < 0.001
+    assert by_signs([0.1] * 12 + [-0.1] * 4) == pytest.approx(0.0768, abs=0.01)  # McNemar's, exact

@@ -63,8 +63,9 @@ def _gains(analysis: Analysis) -> Html:
         return Html("")
     heads = ("over", f">gain, points, {saying.LEVEL} interval", ">p", ">problems of both", "the evolved prompt is")
     caption = (
-        "Intervals are paired, each for itself. The p are exact (McNemar, or signs where scores lie between 0 and 1) "
-        "and allow for the number of comparisons (Holm): an interval may end short of 0 where it is open."
+        "Intervals are paired, each for itself. The p are McNemar's, exact; where scores lie between 0 and 1, how "
+        "often chance gives so large a mean difference that gives each problem's its sign. They allow for the number "
+        "of comparisons (Holm), which the verdict goes by: an interval may end short of 0 where it is open."
     )
     return table(caption, heads, [_gain(analysis, each) for each in analysis.gains])
 
