@@ -264,8 +264,17 @@ class Search:
         """Write down how the search stands."""
         living = self.population.members
         mean = sum(each.fitness for each in living) / len(living) if living else 0.0
-        best = living[0].fitness if living else 0.0
-        self.curve.append(Moment(len(self.members), self.asks, best, mean, self.population.spread, self.usd))
+        best = self.population.best
+        self.curve.append(
+            Moment(
+                len(self.members),
+                self.asks,
+                0.0 if best is None else best.fitness,
+                mean,
+                self.population.spread,
+                self.usd,
+            )
+        )
 
     def _tell(self, child: Member) -> None:
         """Say how the search stands, after each birth."""
