@@ -51,13 +51,14 @@ Planner = Callable[["Search", Random, int], Plan]
 
 
 class Bred(NamedTuple):
-    """A child, and what it took to get it."""
+    """A child, and what it took to get it; or why there is none, and then the genome is its first parent's."""
 
     genome: Genome
     operator: str
     parents: tuple[int, ...] = ()
     asks: int = 0
     usd: float | None = 0.0
+    why: str = ""
 
 
 class Search:
@@ -124,14 +125,12 @@ class Search:
         if plan is None:
             bred = Bred(self.settings.seeds[number], "seed")
         else:
-            try:
-                bred = await self._bred(number, plan)
-            except TrialMissing as error:
-                genome, by = plan.parents[0].genome, plan.operators[-1]
-                return Member(number, genome, by, _parents(plan), fate="failed", asks=1, why=str(error))
-        if self._was_born(bred.genome, number):
-            return Member(number, bred.genome, bred.operator, bred.parents, fate="known", asks=bred.asks, usd=bred.usd)
-        return await self._raced(number, bred, known)
+            bred = await self._bred(number, plan)
+        if not bred.why and not self._was_born(bred.genome, number):
+            return await self._raced(number, bred, known)
+        genome, operator, parents, asks, usd, why = bred
+        fate: Fate = "failed" if why else "known"
+        return Member(number, genome, operator, parents, fate=fate, asks=asks, usd=usd, why=why)
 
     def _was_born(self, genome: Genome, number: int) -> bool:
         """Whether it is among those that birth `number` may know of."""
@@ -147,7 +146,10 @@ class Search:
             if operator in PARENTS:
                 parents = (one, other)[: PARENTS[operator]]
                 failures = self._failures(plan.parents[0], number) if operator == "reflect" and step == 0 else ()
-                written = await self._written(f"{number}/{step}", operator, parents, failures)
+                try:
+                    written = await self._written(f"{number}/{step}", operator, parents, failures)
+                except TrialMissing as error:
+                    return Bred(plan.parents[0].genome, told, _parents(plan), asks + 1, usd, str(error))
                 one = written.genome
                 paid = self.examiner.costs.of(self.settings.by, written.input_tokens, written.output_tokens)
                 asks, usd = asks + 1, added(usd, paid)
