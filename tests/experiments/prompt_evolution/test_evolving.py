@@ -187,7 +187,7 @@ def test_a_writer_that_fails_does_not_use_up_the_budget_of_others(tmp_path: Path
 
 
 def test_a_model_that_fails_always(tmp_path: Path) -> None:
-    settings = msgspec.structs.replace(SMALL, baselines=())
+    settings = msgspec.structs.replace(SMALL, population_size=3, max_generations=1, baselines=())  # no outage yet
     with pytest.raises(RunError, match=r"no genome could be tried on all problems: .*does not hear"):
         asyncio.run(evolved(tmp_path / "runs.db", Deaf(""), settings))
 
