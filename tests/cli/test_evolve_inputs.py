@@ -11,6 +11,7 @@ import pytest
 from groundswell.cli.evolve_inputs import bench_of, config_of
 from groundswell.cli.evolve_options import BenchFlags, EvolveFlags
 from groundswell.errors import SettingsError
+from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
 from groundswell.experiments.prompt_evolution.families import FAMILIES
 from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT
 from tests.cli.conftest import CommandLine
@@ -31,7 +32,7 @@ def write_problems(count: int, name: str = "mine.jsonl", answer: str = "{}") -> 
 def test_nothing_said_is_what_the_library_has() -> None:
     config, notes = config_of(EvolveFlags())
     settings = config.settings
-    assert (settings.population_size, settings.max_generations, settings.finalists) == (50, 100, 5)
+    assert settings == AsyncEvolutionConfig().settings
     assert [len(part) for part in (settings.problems.train, settings.problems.validation, settings.problems.test)] == [
         *(200, 200, 400)
     ]

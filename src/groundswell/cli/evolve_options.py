@@ -250,7 +250,7 @@ class EvolveFlags(RunFlags, SpeedFlags):
     ] = True
     finalists: Annotated[
         int, typer.Option(metavar="N", help="So many of the fittest are validated.", rich_help_panel=SEARCH)
-    ] = 5
+    ] = 10
     baselines: Annotated[
         str,
         typer.Option(
