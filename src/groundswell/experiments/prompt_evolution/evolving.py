@@ -32,14 +32,12 @@ from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.population import Member, ranked
-from groundswell.experiments.prompt_evolution.searching import Plan, Planner, Search
+from groundswell.experiments.prompt_evolution.searching import DEEPEST, Plan, Planner, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.solving import solve
 from groundswell.experiments.prompt_evolution.verdict import gains, tested
 
 EVOLUTION = "evolution"
-DEEPEST = 3
-"""The most operators that a random search applies to a seed."""
 IN_VAIN = 200
 """After so many births in a row that failed, or asked nothing since the prompt was known, no new one is expected."""
 

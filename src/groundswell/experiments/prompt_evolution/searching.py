@@ -33,6 +33,8 @@ from groundswell.experiments.prompt_evolution.racing import Rivals, blocks
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
 
+DEEPEST = 3
+"""The most operators that a random search applies to a seed."""
 SHOWN = 3
 """Failures that a model is shown."""
 AGAIN = 3
