@@ -203,8 +203,9 @@ def test_a_name_that_another_evolution_has(tmp_path: Path) -> None:
 
 
 def test_a_model_that_fails_always(tmp_path: Path) -> None:
+    few = msgspec.structs.replace(SMALL, max_generations=1)  # no outage yet
     with pytest.raises(RunError, match="does not hear"):
-        ran(tmp_path / "runs.db", script=Deaf(""), options=PATIENCE)
+        ran(tmp_path / "runs.db", few, script=Deaf(""), options=PATIENCE)
 
 
 def test_metrics_by_their_module(tmp_path: Path) -> None:

@@ -176,8 +176,19 @@ def test_nobody_is_chosen_by_a_few_problems(tmp_path: Path) -> None:
         asyncio.run(evolved(tmp_path / "none.db", HardOf(lost, ""), settings))
 
 
+def test_a_writer_that_fails_does_not_use_up_the_budget_of_others(tmp_path: Path) -> None:
+    """Every ask counts, also of a birth that fails later; and a search that nobody writes for ends."""
+    settings = msgspec.structs.replace(SMALL, max_generations=20, stops=Stops(plateau=None))
+    model = Deaf("<prompt>")
+    others = asyncio.run(evolved(tmp_path / "runs.db", model, settings)).searches[1:]
+    rewritten = others[-1]
+    assert rewritten.why == "no new prompt was born in 200 births"
+    assert {each.fate for each in rewritten.members[1:]} == {"failed"}
+    assert len(rewritten.members) <= 201 + settings.genome_batch_size
+
+
 def test_a_model_that_fails_always(tmp_path: Path) -> None:
-    settings = msgspec.structs.replace(SMALL, baselines=())
+    settings = msgspec.structs.replace(SMALL, population_size=3, max_generations=1, baselines=())  # no outage yet
     with pytest.raises(RunError, match=r"no genome could be tried on all problems: .*does not hear"):
         asyncio.run(evolved(tmp_path / "runs.db", Deaf(""), settings))
 

@@ -76,3 +76,12 @@ def test_the_spread_is_kept_up_to_date(texts: list[str]) -> None:
         assert population.spread == pytest.approx(sum(pairs) / len(pairs) if pairs else 0.0, abs=1e-9)
         assert population.spread > 0 or not any(pairs)
         assert population.spread == 0 or any(pairs), "none at all is nothing, however it was come to"
+
+
+def test_one_whose_fitness_is_an_estimate_is_not_the_best() -> None:
+    guessed = Member(0, Genome("Guessed."), "insert", fitness=0.9, fate="middling")
+    population = Population().joined(guessed, 5, 1, Random(0))
+    assert population.best is None
+    population = population.joined(member(1, 0.7), 5, 1, Random(0)).joined(member(2, 0.8), 5, 1, Random(0))
+    assert [each.born for each in population.members] == [0, 2, 1]
+    assert population.best == member(2, 0.8)

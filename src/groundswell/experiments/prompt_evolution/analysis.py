@@ -56,6 +56,12 @@ class Searched(msgspec.Struct, frozen=True):
     finalists: tuple[Finalist, ...]
 
     @property
+    def efficiency(self) -> float | None:
+        """Asks made over those that it would have taken without races, and asking again for prompts that were known."""
+        whole = self.asks + self.savings.racing + self.savings.known
+        return self.asks / whole if whole else None
+
+    @property
     def winner(self) -> Finalist:
         """Whom the validation set chose."""
         return self.finalists[0]

@@ -132,13 +132,12 @@ class Performance(msgspec.Struct, frozen=True):
 def performance_of(analysis: Analysis, summary: Summary, settings: Evolution) -> Performance:
     """How fast a run was that came to this."""
     main, met = analysis.evolution, _met(analysis, settings)
-    without = main.asks + main.savings.racing + main.savings.known
     return Performance(
         seconds=summary.seconds,
         problems=met,
         problems_per_second=met / summary.seconds if summary.seconds else 0.0,
         api_calls=main.asks,
-        api_efficiency=main.asks / without if without else 1.0,
+        api_efficiency=1.0 if main.efficiency is None else main.efficiency,
         saved_by_racing=main.savings.racing,
         saved_as_known=main.savings.known,
         cache_hits=summary.asks.cached,

@@ -32,16 +32,14 @@ from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.population import Member, ranked
-from groundswell.experiments.prompt_evolution.searching import Plan, Planner, Search
+from groundswell.experiments.prompt_evolution.searching import DEEPEST, Plan, Planner, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.solving import solve
 from groundswell.experiments.prompt_evolution.verdict import gains, tested
 
 EVOLUTION = "evolution"
-DEEPEST = 3
-"""The most operators that a random search applies to a seed."""
 IN_VAIN = 200
-"""After so many births in a row that asked nothing, since the prompts were known, no new one is expected."""
+"""After so many births in a row that failed, or asked nothing since the prompt was known, no new one is expected."""
 
 
 async def evolve(run: Run, settings: Evolution) -> Analysis:
@@ -133,7 +131,7 @@ def _spent(search: Search, budget: int) -> str:
     if search.asks >= budget:
         return f"{budget:,} asks are spent"
     lately = search.members[-IN_VAIN:]
-    if len(lately) == IN_VAIN and not any(each.asks for each in lately):
+    if len(lately) == IN_VAIN and not any(each.asks and each.fate != "failed" for each in lately):
         return f"no new prompt was born in {IN_VAIN:,} births"
     return ""
 

@@ -17,7 +17,7 @@ from groundswell.estimate.sample import SURE, TOKENS, rehearse_some, scaled
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, breed
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.racing import blocks
-from groundswell.experiments.prompt_evolution.searching import SHOWN
+from groundswell.experiments.prompt_evolution.searching import DEEPEST, SHOWN
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.solving import SHOWN as SHOWN_OF_A_REPLY
 from groundswell.experiments.prompt_evolution.solving import Attempt, solve
@@ -29,8 +29,6 @@ ENOUGH = 48
 """So many problems are rehearsed, with a short prompt and with a long one."""
 WRITTEN = Range(20, 400)
 """The tokens of a prompt that a model writes."""
-DEEPEST = 3
-"""The most operators of one birth."""
 CHARACTERS = 4
 """Of a token."""
 LETTER = "x"

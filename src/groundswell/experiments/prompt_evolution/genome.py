@@ -87,13 +87,14 @@ def tokens(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=65536)
-def words(text: str) -> frozenset[str]:
-    """The different words of a text, as they are compared: without case and punctuation."""
-    return frozenset(re.findall(r"\w+", text.lower()))
+def words(genome: Genome) -> frozenset[str]:
+    """The different words of a prompt, as they are compared: without case and punctuation."""
+    return frozenset(re.findall(r"\w+", genome.text.lower()))
 
 
 def distance(one: Genome, other: Genome) -> float:
     """How much two prompts differ, from 0 to 1: the share of their words that only one of them has."""
-    first, second = words(one.text), words(other.text)
-    either = first | second
-    return 1 - len(first & second) / len(either) if either else 0.0
+    first, second = words(one), words(other)
+    both = len(first & second)
+    either = len(first) + len(second) - both
+    return 1 - both / either if either else 0.0

@@ -62,8 +62,8 @@ class Population(NamedTuple):
 
     @property
     def best(self) -> Member | None:
-        """The fittest."""
-        return self.members[0] if self.members else None
+        """The fittest of those who met all problems: what is known of others is an estimate."""
+        return next((each for each in self.members if each.fate == "lives"), None)
 
     def joined(self, child: Member, size: int | None, elite: int, draw: Random) -> Population:
         """With a newcomer; where that is one too many, somebody goes: of three who are no elite, the least fit."""

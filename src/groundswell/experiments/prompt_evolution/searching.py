@@ -33,6 +33,8 @@ from groundswell.experiments.prompt_evolution.racing import Rivals, blocks
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
 
+DEEPEST = 3
+"""The most operators that a random search applies to a seed."""
 SHOWN = 3
 """Failures that a model is shown."""
 AGAIN = 3
@@ -51,7 +53,7 @@ Planner = Callable[["Search", Random, int], Plan]
 
 
 class Bred(NamedTuple):
-    """A child, and what it took to get it; or `why` there is none."""
+    """A child, and what it took to get it; or why there is none, and then the genome is its first parent's."""
 
     genome: Genome
     operator: str
@@ -128,9 +130,9 @@ class Search:
             bred = await self._bred(number, plan)
         if not bred.why and not self._was_born(bred.genome, number):
             return await self._raced(number, bred, known)
-        fate: Fate = "failed" if bred.why else "known"
-        genome, by, parents, asks, usd, why = bred
-        return Member(number, genome, by, parents, fate=fate, asks=asks, usd=usd, why=why)
+        genome, operator, parents, asks, usd, why = bred
+        fate: Fate = "failed" if why else "known"
+        return Member(number, genome, operator, parents, fate=fate, asks=asks, usd=usd, why=why)
 
     def _was_born(self, genome: Genome, number: int) -> bool:
         """Whether it is among those that birth `number` may know of."""
@@ -146,14 +148,13 @@ class Search:
             if operator in PARENTS:
                 parents = (one, other)[: PARENTS[operator]]
                 failures = self._failures(plan.parents[0], number) if operator == "reflect" and step == 0 else ()
-                asks += 1
                 try:
                     written = await self._written(f"{number}/{step}", operator, parents, failures)
                 except TrialMissing as error:
-                    return Bred(plan.parents[0].genome, told, _parents(plan), asks, usd, str(error))
+                    return Bred(plan.parents[0].genome, told, _parents(plan), asks + 1, usd, str(error))
                 one = written.genome
                 paid = self.examiner.costs.of(self.settings.by, written.input_tokens, written.output_tokens)
-                usd = added(usd, paid)
+                asks, usd = asks + 1, added(usd, paid)
             elif operator in MUTATIONS:
                 one = MUTATIONS[operator](one, self._draw("mutation", number, step))
             else:
@@ -267,8 +268,17 @@ class Search:
         """Write down how the search stands."""
         living = self.population.members
         mean = sum(each.fitness for each in living) / len(living) if living else 0.0
-        best = living[0].fitness if living else 0.0
-        self.curve.append(Moment(len(self.members), self.asks, best, mean, self.population.spread, self.usd))
+        best = self.population.best
+        self.curve.append(
+            Moment(
+                len(self.members),
+                self.asks,
+                0.0 if best is None else best.fitness,
+                mean,
+                self.population.spread,
+                self.usd,
+            )
+        )
 
     def _tell(self, child: Member) -> None:
         """Say how the search stands, after each birth."""

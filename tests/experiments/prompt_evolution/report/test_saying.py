@@ -8,7 +8,6 @@ import pytest
 
 from groundswell.experiments.prompt_evolution.report.circumstances import warnings
 from groundswell.experiments.prompt_evolution.report.saying import Gap, gap, headline, standing
-from groundswell.experiments.prompt_evolution.report.spending import efficiency
 from groundswell.experiments.prompt_evolution.verdict import tested as sealed
 from tests.experiments.prompt_evolution.report.evolutions import SCORES, SEED, analysis, searched, told
 
@@ -75,7 +74,7 @@ def test_the_gap(validated: list[float | None], scores: list[float | None], valu
 
 
 def test_efficiency_is_asks_over_what_they_would_have_been() -> None:
-    assert efficiency(searched()) == 13 / (13 + 3 + 4)
+    assert searched().efficiency == 13 / (13 + 3 + 4)
 
 
 def test_warnings_are_about_this_run() -> None:

@@ -18,12 +18,6 @@ from groundswell.shown.words import cost
 FATES: tuple[Fate, ...] = get_args(Fate)
 
 
-def efficiency(search: Searched) -> float | None:
-    """Asks made over those that it would have taken without races, and asking again for prompts that were known."""
-    whole = search.asks + search.savings.racing + search.savings.known
-    return search.asks / whole if whole else None
-
-
 def spending(told: Told) -> Section:
     """Where asks went."""
     parts = [_asks(told), _run(told), _fates(told.analysis.searches), _operators(told.analysis.evolution)]
@@ -46,7 +40,7 @@ def _asks(told: Told) -> Html:
             saying.search_of(each.name),
             Number(f"{len(each.members):,}"),
             *(Number(f"{many:,}") for many in (each.asks, each.savings.racing, each.savings.known)),
-            Number(numbers.percent(efficiency(each))),
+            Number(numbers.percent(each.efficiency)),
             Number(cost(each.usd, 0)),
             each.why,
         )
