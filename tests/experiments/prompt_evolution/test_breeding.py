@@ -51,14 +51,14 @@ def test_a_child_has_something_of_each_parent_and_nothing_of_what_the_model_was_
     operator: str, tmp_path: Path
 ) -> None:
     specs = [spec_of(operator, *pair, seed=seed) for pair in ((FARM, ROAD), (ROAD, FARM)) for seed in range(15)]
-    told = words(asked(spec_of(operator, Genome(""), Genome(""))))
+    told = words(Genome(asked(spec_of(operator, Genome(""), Genome("")))))
     children = set[str]()
     for outcome, spec in zip(bred(tmp_path / "runs.db", Emulated(), *specs), specs, strict=True):
         child = outcome.unwrap().genome
         children.add(child.text)
         for parent in spec.parents:
-            own = words(parent.text) - told
-            share = len(own & words(child.text)) / len(own)
+            own = words(parent) - told
+            share = len(own & words(child)) / len(own)
             assert share > (0.1 if len(spec.parents) == 2 else 0.4), f"{child.text!r} of {parent.text!r}"
         assert "tags of the same kind" not in child.text
         assert "miles" not in child.text
