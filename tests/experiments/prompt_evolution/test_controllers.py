@@ -220,7 +220,9 @@ def test_metrics_by_their_module(tmp_path: Path) -> None:
 def test_listeners_hear_of_it(tmp_path: Path) -> None:
     heard: list[Event] = []
     ran(tmp_path / "runs.db", listeners=[heard.append])
-    assert [each.done for each in heard if isinstance(each, DriverReported)] == list(range(1, BIRTHS + 1))
+    told = [each for each in heard if isinstance(each, DriverReported)]
+    assert [each.done for each in told if "birth" in each.figures] == list(range(1, BIRTHS + 1))
+    assert ["birth" in each.figures for each in told[-3:]] == [True, False, False], "the choice, then the sealed test"
 
 
 def lines(results: Any) -> list[dict[str, Any]]:

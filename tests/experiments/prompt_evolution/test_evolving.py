@@ -171,7 +171,7 @@ def test_nobody_is_chosen_by_a_few_problems(tmp_path: Path) -> None:
     found = asyncio.run(evolved(tmp_path / "runs.db", HardOf(lost, word), settings)).evolution
     assert found.finalists
     assert not any(word in each.genome.text for each in found.finalists)
-    with pytest.raises(RunError, match="too much is missing on the validation set to choose by: .*does not hear"):
+    with pytest.raises(RunError, match=r"too much is missing on the validation set to choose by: .*does not hear"):
         asyncio.run(evolved(tmp_path / "none.db", HardOf(lost, ""), settings))
 
 
