@@ -177,7 +177,6 @@ def test_nobody_is_chosen_by_a_few_problems(tmp_path: Path) -> None:
 
 
 def test_a_writer_that_fails_does_not_use_up_the_budget_of_others(tmp_path: Path) -> None:
-    """Every ask counts, also of a birth that fails later; and a search that nobody writes for ends."""
     settings = msgspec.structs.replace(SMALL, max_generations=20, stops=Stops(plateau=None))
     model = Deaf("<prompt>")
     others = asyncio.run(evolved(tmp_path / "runs.db", model, settings)).searches[1:]
@@ -185,6 +184,15 @@ def test_a_writer_that_fails_does_not_use_up_the_budget_of_others(tmp_path: Path
     assert rewritten.why == "no new prompt was born in 200 births"
     assert {each.fate for each in rewritten.members[1:]} == {"failed"}
     assert len(rewritten.members) <= 201 + settings.genome_batch_size
+
+
+def test_what_was_asked_before_a_birth_failed_counts(tmp_path: Path) -> None:
+    mix = {"reflect": 1.0, "paraphrase": 1.0}
+    settings = msgspec.structs.replace(SMALL, max_generations=2, operators=mix, baselines=("random",))
+    found = asyncio.run(evolved(tmp_path / "runs.db", Deaf("Rephrase the prompt"), settings)).searches[1]
+    asks = {each.operator: each.asks for each in found.members if each.fate == "failed"}
+    assert asks["paraphrase"] == 1
+    assert asks["reflect+paraphrase"] == 2
 
 
 def test_a_model_that_fails_always(tmp_path: Path) -> None:

@@ -89,11 +89,11 @@ async def _chosen(search: Search, why: str) -> Searched:
 
 async def _judged(run: Run, settings: Evolution, examiner: Examiner, searched: Sequence[Searched]) -> Analysis:
     """Open the sealed test: for the seed, and for the winner of each search."""
-    run.report(0, {}, f"the sealed test is opened: {len(settings.problems.test):,} problems")
     seed = settings.seeds[0]
     validated = mean_of([cell.score for cell in await examiner.all(seed, "validation")])
     prompts: dict[str, tuple[Genome, float | None]] = {SEED: (seed, validated)}
     prompts |= {each.name: (each.winner.genome, each.winner.validation) for each in searched}
+    run.report(0, {}, f"the sealed test is opened: {len(settings.problems.test):,} problems")
     met = await asyncio.gather(*(examiner.all(genome, "test") for genome, _ in prompts.values()))
     scores = {name: [cell.score for cell in cells] for name, cells in zip(prompts, met, strict=True)}
     several = {name: _by_model(settings, cells) for name, cells in zip(prompts, met, strict=True)}

@@ -111,8 +111,10 @@ class Search:
 
     @property
     def seeds(self) -> tuple[Member, ...]:
-        """What everything descends from."""
-        return tuple(Member(born, genome, "seed") for born, genome in enumerate(self.settings.seeds))
+        """What everything descends from; once they are folded, with what they failed on."""
+        there = self.members[: len(self.settings.seeds)]
+        to_come = list(enumerate(self.settings.seeds))[len(there) :]
+        return (*there, *(Member(born, genome, "seed") for born, genome in to_come))
 
     def _draw(self, *about: object) -> Random:
         return Random(seed_of(self._run.record.seed, self.name, *about))

@@ -54,9 +54,9 @@ def tree(told: Told, plot: Drawing | None) -> Section | None:
     if not main:
         return None
     caption = (
-        "Who lived, which is who met all training problems: when each was born and how fit it was, with lines to its "
-        "parents. Of very many who lived, some are drawn, with all of the line to the winner. A child need not be "
-        "fitter than its parents."
+        "Who lived: when each was born and how fit it was, with lines to its parents. The fitness of one who met some "
+        "of the training problems is an estimate. Of very many who lived, some are drawn, with all of the line to the "
+        "winner. A child need not be fitter than its parents."
     )
     shown = Html("") if plot is None else drawing(on_page(plot), caption)
     steps = [_step(each, before, told) for before, each in zip([None, *main[:-1]], main, strict=True)]

@@ -56,7 +56,10 @@ def headline(analysis: Analysis) -> str:
         f"On the sealed test the evolved prompt scores {numbers.percent(evolved.accuracy)} "
         f"({LEVEL} interval {where}; {numbers.plural(evolved.n, 'problem')})."
     )
-    said = [first, *_standings(analysis), _of_gap(evolved)]
+    alone = (
+        "This is about one search of each kind: another seed may come out otherwise." if analysis.searches[1:] else ""
+    )
+    said = [first, *_standings(analysis), _of_gap(evolved), alone]
     return " ".join(each for each in said if each)
 
 
