@@ -15,6 +15,7 @@ from groundswell.stats.rates import Interval, Rate
 from groundswell.stats.tests import difference
 
 NAMES = {SEED: "seed prompt", EVOLUTION: "evolved prompt", "random": "random search", "best_of_n": "best of N"}
+ONE_OF_EACH = "This is about one search of each kind: another seed may come out otherwise."
 LEVEL = "95%"
 
 
