@@ -196,9 +196,13 @@ def test_what_was_asked_before_a_birth_failed_counts(tmp_path: Path) -> None:
 
 
 def test_a_model_that_fails_always(tmp_path: Path) -> None:
-    settings = msgspec.structs.replace(SMALL, population_size=3, max_generations=1, baselines=())  # no outage yet
-    with pytest.raises(RunError, match=r"no genome could be tried on all problems: .*does not hear"):
-        asyncio.run(evolved(tmp_path / "runs.db", Deaf(""), settings))
+    settings = msgspec.structs.replace(SMALL, population_size=3, max_generations=1)  # no outage yet
+    alone, beside = Deaf(""), Deaf("")
+    for script, baselines in ((alone, ()), (beside, SMALL.baselines)):
+        changed = msgspec.structs.replace(settings, baselines=baselines)
+        with pytest.raises(RunError, match=r"no genome could be tried on all problems: .*does not hear"):
+            asyncio.run(evolved(tmp_path / f"{len(baselines)}.db", script, changed))
+    assert len(beside.asked) == len(alone.asked)  # nothing is compared with what failed
 
 
 def test_few_problems_that_fail_are_no_fitness_either(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[S
     """The evolution, and those that it is compared with."""
     main = Search(run, settings, examiner, EVOLUTION, settings.population_size)
     why = await main.run(evolved, over)
+    _living(main)  # else there is nothing to compare with, and nobody else is asked
     budget = main.asks
     others = [Search(run, settings, examiner, name) for name in settings.baselines]
     whys = await asyncio.gather(*(each.run(BASELINES[each.name], lambda it: _spent(it, budget)) for each in others))
@@ -65,10 +66,7 @@ async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[S
 
 async def _chosen(search: Search, why: str) -> Searched:
     """The fittest of a search, as the validation set orders them."""
-    living = ranked([each for each in search.members if each.fate == "lives"])
-    if not living:
-        raise RunError(f"{search.name}: no genome could be tried on all problems: {_reason(search.members)}")
-    best = living[: search.settings.finalists]
+    best = _living(search)[: search.settings.finalists]
     tried = await asyncio.gather(*(search.examiner.all(member.genome, "validation") for member in best))
     found = [_finalist(member, cells) for member, cells in zip(best, tried, strict=True) if not lacks(cells)]
     if not found:
@@ -104,6 +102,14 @@ async def _judged(run: Run, settings: Evolution, examiner: Examiner, searched: S
         gains(scores[first], {name: each for name, each in scores.items() if name != first}),
         tuple(front([final for each in searched for final in each.finalists], _goals)),
     )
+
+
+def _living(search: Search) -> list[Member]:
+    """Those who met all problems, the fittest first."""
+    living = ranked([each for each in search.members if each.fate == "lives"])
+    if not living:
+        raise RunError(f"{search.name}: no genome could be tried on all problems: {_reason(search.members)}")
+    return living
 
 
 def over(search: Search) -> str:
