@@ -113,6 +113,7 @@ def test_problems_are_drawn_by_the_seed() -> None:
         ({"tournament_size": 0}, "tournament_size 0: must be more than 0"),
         ({"model": ()}, "model: at least one is needed"),
         ({"seed_prompts": ()}, "seed_prompts: at least one prompt is needed to begin with"),
+        ({"seed_prompts": ("Solve it.", " ")}, "seed_prompts: one of them is empty; write a prompt"),
         ({"seed_prompts": "Solve it."}, "seed_prompts 'Solve it.': expected array, got str"),
         ({"selection": "best"}, "selection 'best': there are tournament, roulette, rank"),
         ({"fitness": "beauty"}, "fitness 'beauty': there are accuracy, composite"),

@@ -94,6 +94,8 @@ class Evolution(msgspec.Struct, frozen=True, kw_only=True):
             raise SettingsError("models: at least one is needed", field="models")
         if not self.seeds:
             raise SettingsError("seeds: at least one prompt is needed to begin with", field="seeds")
+        if not all(seed.text.strip() for seed in self.seeds):
+            raise SettingsError("seeds: one of them is empty; write a prompt", field="seeds")
         if not 0 <= self.elite < self.population_size:
             raise SettingsError(
                 f"elite {self.elite}: from 0 to {self.population_size - 1}, one less than the population", field="elite"
