@@ -83,7 +83,8 @@ def test_the_first_command_prints_what_is_shown(cli: CommandLine) -> None:
 
 @pytest.mark.parametrize("code", [each for each in PYTHON if "asyncio.run" in each], ids=["evolve", "try"])
 def test_code_works_as_shown(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    small = code.replace("population_size=8, max_generations=4", "population_size=3, max_generations=2")
+    quick = "population_size=3, max_generations=1, finalists=1, baselines=()"
+    small = code.replace("population_size=8, max_generations=4", quick)
     exec(compile(small, "guide", "exec"), {})
     assert capsys.readouterr().out
 

@@ -59,6 +59,7 @@ def typed(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_command_runs_at_once_on_the_emulator() -> None:
     done = typed("--genomes", "2", "--problems", "4")
     assert done.returncode == 0, done.stderr
