@@ -25,8 +25,11 @@ class Outage:
         self._called = called
         self._note()
 
-    async def passed(self, why: str | None) -> None:
-        """A trial ended, and `why` says what failed in it, if anything. If all of them fail: wait, or stop the run."""
+    async def passed(self, why: str | None, *, lasting: bool = False) -> None:
+        """A trial ended, and `why` says what failed in it, if anything. If all of them fail: wait, or stop the run.
+
+        What is `lasting` does not pass by waiting, as an error in somebody's own code: it stops the run at once.
+        """
         run = self._run
         if why is None:
             self._note()
@@ -35,7 +38,7 @@ class Outage:
         if failed < self._enough or run.stopping is not None:
             return
         since = run.clock.now() - self._since
-        if since >= PATIENCE:
+        if since >= PATIENCE or lasting:
             run.stop(
                 "fault",
                 f"every {self._called} has failed for {since:.0f} s ({why}); resume the run once this is mended",

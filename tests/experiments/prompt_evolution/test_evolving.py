@@ -135,6 +135,18 @@ def test_failures_are_counted_and_nothing_is_made_up(tmp_path: Path) -> None:
     assert "step by step" not in found.winner.genome.text
 
 
+def test_what_does_not_pass_by_waiting_stops_the_run_at_once(tmp_path: Path) -> None:
+    async def session() -> Summary:
+        async with groundswell.open(tmp_path / "runs.db", script=model) as engine:
+            return await engine.drive(evolve, SMALL, seed=1)
+
+    model = Deaf("")
+    summary = asyncio.run(session())
+    assert summary.status == "failed"
+    assert "every problem has failed for 0 s (it does not hear this); resume the run once" in str(summary.error)
+    assert len(model.asked) < 3 * SMALL.genome_batch_size * SMALL.rules.block
+
+
 class HardOf(Emulated):
     """One that does not answer some questions, where it is told something."""
 

@@ -6,7 +6,7 @@ problems.py    problems in three sets; families.py makes fresh ones; answers.py 
 solving.py     THE program: one genome on one problem; breeding.py: a model writes a prompt; tokens.py: chance does
 racing.py      who goes on meeting problems (pure); population.py who lives, fitness.py who is worth what, pareto.py
 settings.py    the settings of an evolution; config.py: the same as one configures it, flat, with presets
-examining.py   genomes meet problems, each pair once; searching.py: births in a steady state
+examining.py   genomes meet problems, each pair once; searching.py: births in a steady state; telling.py: how it stands
 evolving.py    the driver: evolve, compare at the same budget, choose, open the sealed test; verdict.py: its statistics;
                costs.py what replies cost; expecting.py what all of it would use
 analysis.py    what was found; report/ tells it

@@ -15,7 +15,10 @@ from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.solving import Attempt, Solved, solve
+from groundswell.program.request import FaultKind
 
+LASTING = (FaultKind.PROGRAM, FaultKind.CALL, FaultKind.BAD_REQUEST, FaultKind.CONTEXT)
+"""Faults that do not pass by waiting: a metric that raises, or a request that no provider takes."""
 Part = Literal["train", "validation", "test"]
 MOST_MISSING = 0.2
 """A genome of which more is missing has no score that could be compared."""
@@ -96,11 +99,13 @@ class Examiner:
             for model in settings.models
         ]
         if len(specs) == 1:
-            cell = self._cell_of([await self._run.submit(solve, specs[0], key=key)])
+            outcomes = [await self._run.submit(solve, specs[0], key=key)]
         else:
             work = [self._run.submit(solve, spec, key=each) for each, spec in zip(keys, specs, strict=True)]
-            cell = self._cell_of(await asyncio.gather(*work))
-        await self._outage.passed(cell.why or None)
+            outcomes = await asyncio.gather(*work)
+        cell = self._cell_of(outcomes)
+        lasting = any(each.fault is not None and each.fault.kind in LASTING for each in outcomes)
+        await self._outage.passed(cell.why or None, lasting=lasting)
         return cell
 
     def _cell_of(self, outcomes: Sequence[Outcome[Solved]]) -> Cell:

@@ -31,6 +31,7 @@ from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import LIVING, Fate, Member, Population
 from groundswell.experiments.prompt_evolution.racing import Rivals, blocks
 from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.telling import figures_of, words_of
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
 
 DEEPEST = 3
@@ -270,52 +271,16 @@ class Search:
         """Write down how the search stands."""
         living = self.population.members
         mean = sum(each.fitness for each in living) / len(living) if living else 0.0
-        best = self.population.best
-        self.curve.append(
-            Moment(
-                len(self.members),
-                self.asks,
-                0.0 if best is None else best.fitness,
-                mean,
-                self.population.spread,
-                self.usd,
-            )
-        )
+        best = self.population.best.fitness if self.population.best is not None else 0.0
+        self.curve.append(Moment(len(self.members), self.asks, best, mean, self.population.spread, self.usd))
 
     def _tell(self, child: Member) -> None:
         """Say how the search stands, after each birth."""
-        settings, births, run = self.settings, len(self.members), self._run
-        last = self.curve[-1] if self.curve else Moment(0, 0, 0.0, 0.0, 0.0)
-        best = self.population.best
-        elapsed = run.clock.now() - self._began
+        run, elapsed = self._run, self._run.clock.now() - self._began
         speed = self._met / elapsed if elapsed > 0 else 0.0
-        saved = self.saved_by_racing + self.saved_as_known
-        figures = {
-            "birth": float(child.born),
-            "fitness": child.fitness,
-            "problems": float(len(child.scores)),
-            "asks": float(child.asks),
-            "seconds": self._seconds.pop(child.born, 0.0),
-            "generation": births / settings.population_size,
-            "best": 0.0 if best is None else best.fitness,
-            "mean": last.mean,
-            "spread": last.spread,
-            "asks_in_all": float(self.asks),
-            "saved_by_racing": float(self.saved_by_racing),
-            "saved_as_known": float(self.saved_as_known),
-            "from_cache": float(run.counters.cached),
-            "problems_per_second": speed,
-        }
-        of = f" of {settings.max_generations:,} generations"
-        stand = f"{births:,} births" if self.size is None else f"{figures['generation']:.1f}{of}"
-        said = f"{self.name}: {stand}, best {figures['best']:.3f}, spread {last.spread:.2f}, "
-        said += f"{self.asks:,} asks, {saved:,} saved"
-        said += f" ({run.counters.cached:,} replies from the cache)" if run.counters.cached else ""
-        said += f", {speed:,.0f} problems/s"
-        if self.usd:
-            figures["usd"] = self.usd
-            said += f", ${self.usd:,.4f}"
-        run.report(births, figures, said, who=self.name)
+        seconds = self._seconds.pop(child.born, 0.0)
+        figures = figures_of(self, child, seconds=seconds, speed=speed, cached=run.counters.cached)
+        run.report(len(self.members), figures, words_of(self, figures), who=self.name)
 
 
 def _parents(plan: Plan) -> tuple[int, ...]:
