@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from random import Random
 
@@ -18,8 +19,9 @@ from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.evolving import evolved as planned
 from groundswell.experiments.prompt_evolution.examining import Examiner
 from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.metrics import metric
 from groundswell.experiments.prompt_evolution.population import Member
-from groundswell.experiments.prompt_evolution.problems import Sizes, generated
+from groundswell.experiments.prompt_evolution.problems import Problem, Sizes, generated
 from groundswell.experiments.prompt_evolution.racing import Rules
 from groundswell.experiments.prompt_evolution.searching import Plan, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
@@ -135,15 +137,20 @@ def test_failures_are_counted_and_nothing_is_made_up(tmp_path: Path) -> None:
     assert "step by step" not in found.winner.genome.text
 
 
-def test_what_does_not_pass_by_waiting_stops_the_run_at_once(tmp_path: Path) -> None:
+@metric("in vain")
+def in_vain(reply: str, problem: Problem) -> float:
+    raise ValueError("it has no idea")
+
+
+def test_a_metric_that_raises_stops_the_run_at_once(tmp_path: Path) -> None:
     async def session() -> Summary:
         async with groundswell.open(tmp_path / "runs.db", script=model) as engine:
-            return await engine.drive(evolve, SMALL, seed=1)
+            return await engine.drive(evolve, msgspec.structs.replace(SMALL, metric="in vain"), seed=1)
 
-    model = Deaf("")
+    model = Emulated()
     summary = asyncio.run(session())
     assert summary.status == "failed"
-    assert "every problem has failed for 0 s (it does not hear this); resume the run once" in str(summary.error)
+    assert re.search(r"every problem has failed for 0 s \(.*it has no idea.*\); resume the run", str(summary.error))
     assert len(model.asked) < 3 * SMALL.genome_batch_size * SMALL.rules.block
 
 

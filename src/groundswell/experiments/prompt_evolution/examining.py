@@ -17,8 +17,8 @@ from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.solving import Attempt, Solved, solve
 from groundswell.program.request import FaultKind
 
-LASTING = (FaultKind.PROGRAM, FaultKind.CALL, FaultKind.BAD_REQUEST, FaultKind.CONTEXT)
-"""Faults that do not pass by waiting: a metric that raises, or a request that no provider takes."""
+LASTING = (FaultKind.PROGRAM, FaultKind.CALL)
+"""Faults that do not pass by waiting: a metric that raises."""
 Part = Literal["train", "validation", "test"]
 MOST_MISSING = 0.2
 """A genome of which more is missing has no score that could be compared."""
