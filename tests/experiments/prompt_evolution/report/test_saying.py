@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from groundswell.experiments.prompt_evolution.report.circumstances import warnings
@@ -43,6 +44,14 @@ def test_two_searches_with_one_result() -> None:
     found = analysis(scores, [searched(), searched("random")])
     assert "Random search came to the same prompt." in headline(found)
     assert "open" not in headline(found)
+
+
+def test_budgets_that_are_not_the_same_are_told() -> None:
+    scores = dict.fromkeys(("seed", "evolution", "random"), SCORES["seed"])
+    other = msgspec.structs.replace(searched("random", winner=1), asks=40)
+    said = headline(analysis(scores, [searched(), other]))
+    assert "The budgets are not the same: random search had 40 asks, and the evolution 13." in said
+    assert "budgets" not in headline(analysis(scores))
 
 
 def test_nothing_is_said_of_nothing() -> None:

@@ -17,7 +17,7 @@ def verdict(told: Told, tests: Drawing | None, differences: Drawing | None) -> S
     """The sealed test: how good each prompt is, and by how much the evolved one is better."""
     analysis = told.analysis
     budget = (
-        f"Others searched at the same budget: {analysis.evolution.asks:,} asks, in which every problem that a prompt "
+        f"Others searched until they had {analysis.evolution.asks:,} asks too, in which every problem that a prompt "
         "met and every prompt that a model wrote is one."
     )
     caption = (

@@ -17,6 +17,8 @@ from groundswell.stats.tests import difference
 NAMES = {SEED: "seed prompt", EVOLUTION: "evolved prompt", "random": "random search", "best_of_n": "best of N"}
 ONE_OF_EACH = "This is about one search of each kind: another seed may come out otherwise."
 LEVEL = "95%"
+MUCH = 1.1
+"""A budget that is larger than another by so much is told to be."""
 
 
 class Gap(NamedTuple):
@@ -57,10 +59,8 @@ def headline(analysis: Analysis) -> str:
         f"On the sealed test the evolved prompt scores {numbers.percent(evolved.accuracy)} "
         f"({LEVEL} interval {where}; {numbers.plural(evolved.n, 'problem')})."
     )
-    alone = (
-        "This is about one search of each kind: another seed may come out otherwise." if analysis.searches[1:] else ""
-    )
-    said = [first, *_standings(analysis), _of_gap(evolved), alone]
+    alone = ONE_OF_EACH if analysis.searches[1:] else ""
+    said = [first, *_standings(analysis), _of_gap(evolved), _of_budgets(analysis), alone]
     return " ".join(each for each in said if each)
 
 
@@ -78,6 +78,13 @@ def _standings(analysis: Analysis) -> list[str]:
     if unknown:
         found.append(f"Whether it is better than {_listed(unknown)} is open.")
     return found
+
+
+def _of_budgets(analysis: Analysis) -> str:
+    """Others stop at the evolution's asks, but births on their way end: in a small search that may be a lot more."""
+    asks = analysis.evolution.asks
+    more = [f"{search_of(each.name)} had {each.asks:,}" for each in analysis.searches[1:] if each.asks > MUCH * asks]
+    return f"The budgets are not the same: {_and(more)} asks, and the evolution {asks:,}." if more else ""
 
 
 def _of_gap(evolved: Tested) -> str:
