@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,6 @@ SMALL = (
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delenv("COLUMNS", raising=False)
     (line,) = re.findall(r"```json\n(.*?)```", GUIDE, re.DOTALL)
     lines = [line.strip().replace("3 pens", f"{number} pens") for number in range(3, 23)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import msgspec
@@ -22,7 +21,6 @@ from tests.cli.conftest import CommandLine
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(sys, "path", [*sys.path])
 
 
 def write_problems(count: int, name: str = "mine.jsonl", answer: str = "{}") -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 import tomllib
 from pathlib import Path
 
@@ -30,7 +29,6 @@ SHORT = ("--num-processes", "2", "--num-steps", "4", "--num-env-steps", "8", "--
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delenv("COLUMNS", raising=False)
     (tmp_path / "words.txt").write_text("quartz\nzephyr\n")
 

@@ -205,7 +205,6 @@ def test_a_module_target_is_found_in_the_current_folder(
         "import beside_me\nasync def driver(run, settings: dict) -> str:\n    return beside_me.WORD\n"
     )
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
     assert cli.json("run", "own_driver:driver")["analysis"] == "beside"
 
 
