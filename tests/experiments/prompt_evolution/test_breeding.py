@@ -55,6 +55,7 @@ def test_a_child_has_something_of_each_parent_and_nothing_of_what_the_model_was_
     children = set[str]()
     for outcome, spec in zip(bred(tmp_path / "runs.db", Emulated(), *specs), specs, strict=True):
         child = outcome.unwrap().genome
+        assert child is not None
         children.add(child.text)
         for parent in spec.parents:
             own = words(parent) - told
@@ -108,10 +109,11 @@ def test_what_is_no_prompt(reply: str, why: str) -> None:
         prompt_in(reply)
 
 
-def test_a_prompt_that_was_cut_off_is_no_result(tmp_path: Path) -> None:
+def test_a_prompt_that_was_cut_off_is_none_and_was_paid_for(tmp_path: Path) -> None:
     (outcome,) = bred(tmp_path / "runs.db", Emulated(), spec_of("reflect", FARM, max_tokens=4))
-    assert outcome.fault is not None
-    assert "not a valid prompt: it was cut off after 4 tokens" in outcome.fault.message
+    found = outcome.unwrap()
+    assert (found.genome, found.output_tokens) == (None, 4)
+    assert "not a valid prompt: it was cut off after 4 tokens; the model wrote: " in found.why
 
 
 class Spoilt(Emulated):

@@ -49,7 +49,7 @@ def test_a_birth_knows_those_that_are_old_enough(tmp_path: Path) -> None:
 
     async def work() -> None:
         async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
-            search = Search(run, SMALL, Examiner(run, SMALL, Costs({"any": None})), "it", SMALL.population_size)
+            search = Search(run, SMALL, Examiner(run, SMALL, Costs(run)), "it", SMALL.population_size)
             await search.run(noted, lambda it: "enough" if it.started == 20 else "")
 
     asyncio.run(work())
@@ -69,12 +69,19 @@ def test_nothing_is_asked_twice_and_the_test_stays_sealed(tmp_path: Path) -> Non
     assert [each.name for each in analysis.tested] == ["seed", "evolution", "random", "best_of_n"]
 
 
-def test_others_get_the_same_budget(tmp_path: Path) -> None:
-    analysis = asyncio.run(evolved(tmp_path / "runs.db", Emulated()))
-    main, *others = analysis.searches
-    most = SMALL.genome_batch_size * (len(SMALL.problems.train) + 3)
+@pytest.mark.parametrize("window", [1, 4, 8])
+def test_others_get_the_same_budget(tmp_path: Path, window: int) -> None:
+    settings = msgspec.structs.replace(SMALL, genome_batch_size=window)
+    main, *others = asyncio.run(evolved(tmp_path / "runs.db", Emulated(), settings)).searches
     for each in others:
-        assert main.asks <= each.asks <= main.asks + most
+        assert main.asks <= each.asks <= main.asks + 2 * len(SMALL.problems.train), "however many are on their way"
+
+
+@pytest.mark.parametrize("most", [1, 30, 100, 200])
+def test_a_search_oversteps_its_purse_by_its_last_birth(tmp_path: Path, most: int) -> None:
+    settings = msgspec.structs.replace(SMALL, stops=Stops(asks=most), baselines=())
+    found = asyncio.run(evolved(tmp_path / "runs.db", Emulated(), settings)).evolution
+    assert found.asks - found.members[-1].asks < most <= found.asks
 
 
 def test_racing_and_what_is_known_save_asks(tmp_path: Path) -> None:
@@ -98,7 +105,7 @@ def test_twins_are_asked_about_once_and_counted_once(tmp_path: Path) -> None:
 
     async def work() -> Search:
         async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
-            search = Search(run, settings, Examiner(run, settings, Costs({"any": None})), "it", 20)
+            search = Search(run, settings, Examiner(run, settings, Costs(run)), "it", 20)
             twins = Plan(("uniform",), (bad, bad))
             await search.run(lambda *_: twins, lambda it: "enough" if it.started == 10 else "")
         return search
@@ -110,6 +117,23 @@ def test_twins_are_asked_about_once_and_counted_once(tmp_path: Path) -> None:
     assert (one.asks, other.asks) == (5, 0)
     assert (search.saved_by_racing, search.saved_as_known) == (2 * 15, 5)
     assert search.asks + search.saved_by_racing + search.saved_as_known == 10 * 20
+
+
+def test_of_twins_one_lives(tmp_path: Path) -> None:
+    settings = msgspec.structs.replace(SMALL, operators={"uniform": 1.0}, baselines=(), max_generations=1)
+
+    async def work() -> Search:
+        async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
+            search = Search(run, settings, Examiner(run, settings, Costs(run)), "it", 6)
+            good = Member(0, Genome(OPTIMUM), "seed")
+            await search.run(
+                lambda *_: Plan(("uniform",), (good, good)), lambda it: "enough" if it.started == 6 else ""
+            )
+        return search
+
+    search = asyncio.run(work())
+    assert [each.fate for each in search.members] == ["lives", "lives", "known", "known", "known", "known"]
+    assert [each.born for each in search.population.members] == [1, 0]
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,12 @@ import pytest
 
 import groundswell
 from groundswell import Chat, Fault, Reply, SourceChanged, Summary, Usage
+from groundswell.engine.ports import Prices
+from groundswell.errors import SettingsError
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
-from groundswell.experiments.prompt_evolution.settings import MIX, Evolution
+from groundswell.experiments.prompt_evolution.settings import MIX, Evolution, Stops
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
 from tests.experiments.prompt_evolution.stage import SMALL, Emulated, evolved
 
@@ -149,6 +151,38 @@ def test_a_metric_that_asks_a_model(tmp_path: Path, own: Own) -> None:
     assert {score for each in found.tested for score in each.scores} == {0.5}
     judged = sum(each.model == "judge" for each in model.asked)
     assert 0 < judged <= len(model.asked) - judged, "equal replies to a problem are judged once"
+
+
+def test_what_a_metric_asks_is_counted_with_what_a_search_spends(tmp_path: Path, own: Own) -> None:
+    settings = msgspec.structs.replace(CALM, baselines=())
+    plain, judged = (
+        asyncio.run(evolved(tmp_path / f"{name}.db", Judge(), with_metric(metric, settings))).evolution
+        for name, metric in (("plain", "contains"), ("judged", own(JUDGED)))
+    )
+    assert all(each.asks == len(each.scores) for each in plain.members if each.asks)
+    assert all(each.asks == 2 * len(each.scores) for each in judged.members if each.asks)
+    assert judged.asks == sum(each.asks for each in judged.members)
+
+
+def test_a_limit_in_dollars_holds_for_what_a_metric_asks(tmp_path: Path, own: Own) -> None:
+    def price(model: str, usage: Usage, transport: str) -> float | None:
+        return {"judge": 1e-4, "any": 0.0}[model] * (usage.input_tokens + usage.output_tokens)
+
+    settings = msgspec.structs.replace(with_metric(own(JUDGED)), stops=Stops(usd=0.05), baselines=())
+
+    def found(store: str, prices: Prices) -> Summary:
+        async def main() -> Summary:
+            async with groundswell.open(tmp_path / store, script=Judge(), prices=prices) as engine:
+                return await engine.drive(evolve, settings, name="it", seed=1)
+
+        return asyncio.run(main())
+
+    search = told(found("known.db", price)).evolution
+    assert search.why == "$0.05 are spent"
+    assert search.usd == pytest.approx(1e-4 * 22 * search.asks / 2)
+    assert {each.usd for each in search.finalists} == {0.0}, "a judge is no cost of the prompt"
+    with pytest.raises(SettingsError, match=r"usd 0\.05: the price of judge is not known"):
+        found("unknown.db", lambda model, usage, transport: None if model == "judge" else 0.0)
 
 
 @pytest.mark.parametrize(

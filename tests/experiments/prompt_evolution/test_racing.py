@@ -9,6 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell.errors import SettingsError
+from groundswell.experiments.prompt_evolution.analysis import mean_of
+from groundswell.experiments.prompt_evolution.fitness import PLAIN, Weights, worth
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.population import Member
 from groundswell.experiments.prompt_evolution.racing import Rivals, Rules, behind, blocks, so_bad
 
 
@@ -54,6 +58,30 @@ def test_a_race_has_three_ends() -> None:
     assert rivals.standing([1.0, 0.0] * 5, 0.25) == "middling"
     assert rivals.standing([1.0] * 10, 0.25) == "ahead"
     assert rivals.expected([1.0, 0.0] * 5) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("tokens", "standing"), [(10, "ahead"), (60, "middling"), (100, "behind")])
+def test_where_fitness_is_more_than_accuracy_races_are_about_all_of_it(tokens: int, standing: str) -> None:
+    """Of equal accuracy, all of them: who writes more than the middle is behind it, who writes less is ahead."""
+    weights, right = Weights(accuracy=0.5, efficiency=0.5), (1.0, 0.0) * 5
+
+    def born(number: int, used: int) -> tuple[float | None, ...]:
+        found = worth(Genome("Solve."), right, used, 100, 1.0)
+        child = Member(number, Genome("Solve."), "insert", scores=right, beside=found.beside(weights))
+        assert found.fitness(weights) == pytest.approx(mean_of(child.points(weights.share)))
+        return child.points(weights.share)
+
+    rivals = Rivals.of([born(number, used) for number, used in enumerate([*[50] * 5, *[80] * 5, *[90] * 3])], 10)
+    assert rivals is not None
+    assert rivals.standing(born(20, tokens), 0.25) == standing
+    assert rivals.expected(born(20, tokens)) == pytest.approx(0.25 + 0.5 * (1 - tokens / 100))
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, None]), max_size=12))
+def test_where_fitness_is_accuracy_races_are_about_scores(scores: list[float | None]) -> None:
+    found = worth(Genome("Solve."), [score or 0.0 for score in scores], 10, 100, 1.0)
+    child = Member(0, Genome("Solve."), "insert", scores=tuple(scores), beside=found.beside(PLAIN))
+    assert child.points(PLAIN.share) == tuple(scores)
 
 
 def test_who_met_too_little_is_not_among_the_best() -> None:

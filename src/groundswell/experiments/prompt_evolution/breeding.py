@@ -26,6 +26,8 @@ FILE = Path(__file__).with_name("operators.toml")
 PARENTS: dict[str, int] = {"paraphrase": 1, "reflect": 1, "combine": 2}
 LONGEST = 6_000
 """Characters of a prompt. A model that runs away is not followed."""
+SHOWN = 200
+"""Characters of a reply that is no prompt."""
 _TAGGED = re.compile(r"<prompt>((?:(?!<prompt>).)*)</prompt>", re.S | re.I)
 _BEGUN = re.compile(r"<prompt>(.*)", re.S | re.I)
 _FENCED = re.compile(r"```\w*\n(.*?)\n?```", re.S)
@@ -51,12 +53,13 @@ class Breeding(msgspec.Struct, frozen=True, omit_defaults=True):
     max_tokens: int = 800
 
 
-class Written(msgspec.Struct, frozen=True):
-    """A prompt that a model made."""
+class Written(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A prompt that a model made; or, paid for like any other, a reply that holds none, and why."""
 
-    genome: Genome
+    genome: Genome | None
     input_tokens: int
     output_tokens: int
+    why: str = ""
 
 
 @cache
@@ -76,9 +79,13 @@ async def breed(trial: Trial, spec: Breeding) -> Written:
         max_tokens=spec.max_tokens,
         extra=extras_of(spec.model),
     )
-    if reply.finish == "length":
-        raise MalformedReply("prompt", f"it was cut off after {spec.max_tokens} tokens", reply.text)
-    return Written(prompt_in(reply.text), reply.usage.input_tokens, reply.usage.output_tokens)
+    used = reply.usage.input_tokens, reply.usage.output_tokens
+    try:
+        if reply.finish == "length":
+            raise MalformedReply("prompt", f"it was cut off after {spec.max_tokens} tokens", reply.text)
+        return Written(prompt_in(reply.text), *used)
+    except MalformedReply as error:
+        return Written(None, *used, f"{error}; the model wrote: {error.text[:SHOWN]}")
 
 
 def asked(spec: Breeding) -> str:

@@ -1,6 +1,9 @@
-"""What replies cost. Rates are looked up when a run begins and kept with it: what is decided by them stays decided."""
+"""What replies cost. Rates are looked up once and kept with the run: what is decided by them stays decided."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,39 +24,56 @@ class Rate(msgspec.Struct, frozen=True):
     output: float
 
 
-class Costs(msgspec.Struct, frozen=True):
-    """By model; None where a price is not known."""
+_RATES = dict[str, Rate | None]
 
-    rates: dict[str, Rate | None]
+
+class Costs:
+    """What replies cost, by model; None where a price is not known. `usd` is a limit that they are to be held to."""
+
+    def __init__(self, run: Run, usd: float | None = None) -> None:
+        self._run = run
+        self._usd = usd
+        kept = run.kept(KEPT)
+        self._rates: dict[str, Rate | None] = {} if kept is None else msgspec.json.decode(kept, type=_RATES)
+
+    async def learn(self, models: Iterable[str]) -> None:
+        """Look up the rates of models whose replies are to be paid for, unless they are known, and keep them."""
+        if new := [model for model in dict.fromkeys(models) if model not in self._rates]:
+            found = {model: _rate(self._run, model) for model in new}
+            self._check(found)
+            self._rates |= found
+            await self._run.keep(KEPT, msgspec.json.encode(self._rates).decode())
 
     def of(self, model: str, input_tokens: float, output_tokens: float) -> float | None:
         """What a reply costs that took so many tokens."""
-        rate = self.rates[model]
+        rate = self._rates.get(model)
         return None if rate is None else (rate.input * input_tokens + rate.output * output_tokens) / MILLION
 
-    def check(self, usd: float | None) -> None:
+    def _check(self, rates: Mapping[str, Rate | None]) -> None:
         """Find out whether a limit in dollars can be kept."""
-        unknown = next((model for model, rate in self.rates.items() if rate is None), None)
-        if usd is not None and unknown is not None:
+        unknown = next((model for model, rate in rates.items() if rate is None), None)
+        if self._usd is not None and unknown is not None:
             raise SettingsError(
-                f"usd {usd:g}: the price of {unknown} is not known, so nobody can say when so much is spent: put it "
-                "under [prices] in groundswell.toml, or limit the asks instead",
+                f"usd {self._usd:g}: the price of {unknown} is not known, so nobody can say when so much is spent: put "
+                "it under [prices] in groundswell.toml, or limit the asks instead",
                 field="usd",
             )
+
+
+class Spent(NamedTuple):
+    """Asks, and what they cost; None where a price is not known."""
+
+    asks: int = 0
+    usd: float | None = 0.0
+
+    def and_(self, other: Spent) -> Spent:
+        """Together with more."""
+        return Spent(self.asks + other.asks, added(self.usd, other.usd))
 
 
 def added(one: float | None, other: float | None) -> float | None:
     """A sum; not known where a part of it is not."""
     return None if one is None or other is None else one + other
-
-
-async def costs_of(run: Run, models: tuple[str, ...]) -> Costs:
-    """The rates of a run, as they were when it began."""
-    if (body := run.kept(KEPT)) is not None:
-        return msgspec.json.decode(body, type=Costs)
-    found = Costs({model: _rate(run, model) for model in dict.fromkeys(models)})
-    await run.keep(KEPT, msgspec.json.encode(found).decode())
-    return found
 
 
 def _rate(run: Run, model: str) -> Rate | None:

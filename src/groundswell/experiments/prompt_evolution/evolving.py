@@ -25,14 +25,14 @@ from groundswell.experiments.prompt_evolution.analysis import (
     Searched,
     mean_of,
 )
-from groundswell.experiments.prompt_evolution.costs import costs_of
+from groundswell.experiments.prompt_evolution.costs import Costs
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
 from groundswell.experiments.prompt_evolution.expecting import expected_evolution
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import find_metric
 from groundswell.experiments.prompt_evolution.pareto import front
 from groundswell.experiments.prompt_evolution.population import Member, ranked
-from groundswell.experiments.prompt_evolution.searching import DEEPEST, Plan, Planner, Search
+from groundswell.experiments.prompt_evolution.searching import DEEPEST, Plan, Planner, Purse, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.solving import solve
 from groundswell.experiments.prompt_evolution.verdict import gains, tested
@@ -45,8 +45,8 @@ IN_VAIN = 200
 async def evolve(run: Run, settings: Evolution) -> Analysis:
     """Evolve, compare with others at the same budget, choose, and open the sealed test."""
     run.relies_on(solve, [find_metric(settings.metric)])
-    costs = await costs_of(run, (*settings.models, settings.by))
-    costs.check(settings.stops.usd)
+    costs = Costs(run, settings.stops.usd)
+    await costs.learn((*settings.models, settings.by))
     with closing(Examiner(run, settings, costs)) as examiner:
         return await _judged(run, settings, examiner, await _searched(run, settings, examiner))
 
@@ -54,11 +54,13 @@ async def evolve(run: Run, settings: Evolution) -> Analysis:
 async def _searched(run: Run, settings: Evolution, examiner: Examiner) -> list[Searched]:
     """The evolution, and those that it is compared with."""
     main = Search(run, settings, examiner, EVOLUTION, settings.population_size)
-    why = await main.run(evolved, over)
+    why = await main.run(evolved, over, Purse(settings.stops.asks, settings.stops.usd))
     _living(main)  # else there is nothing to compare with, and nobody else is asked
-    budget = main.asks
+    purse = Purse(main.asks)
     others = [Search(run, settings, examiner, name) for name in settings.baselines]
-    whys = await asyncio.gather(*(each.run(BASELINES[each.name], lambda it: _spent(it, budget)) for each in others))
+    whys = await asyncio.gather(
+        *(each.run(BASELINES[each.name], lambda it: _spent(it, main), purse) for each in others)
+    )
     ends = [(main, why), *zip(others, whys, strict=True)]
     run.report(0, {}, f"the fittest of each search meet {len(settings.problems.validation):,} problems to be chosen by")
     return list(await asyncio.gather(*(_chosen(search, reason) for search, reason in ends)))
@@ -132,10 +134,10 @@ def over(search: Search) -> str:
     return ""
 
 
-def _spent(search: Search, budget: int) -> str:
-    """Why a search ends now that may ask so often, if it does."""
-    if search.asks >= budget:
-        return f"{budget:,} asks are spent"
+def _spent(search: Search, other: Search) -> str:
+    """Why a search ends now that may ask as often as another did, if it does."""
+    if search.asks >= other.asks:
+        return f"{other.asks:,} asks are spent"
     lately = search.members[-IN_VAIN:]
     if len(lately) == IN_VAIN and not any(each.asks and each.fate != "failed" for each in lately):
         return f"no new prompt was born in {IN_VAIN:,} births"

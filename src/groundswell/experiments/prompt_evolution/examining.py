@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.run import Run
 from groundswell.experiments.outage import Outage
-from groundswell.experiments.prompt_evolution.costs import Costs, added
+from groundswell.experiments.prompt_evolution.costs import Costs, Spent, added
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.experiments.prompt_evolution.settings import Evolution
@@ -35,6 +35,8 @@ class Cell(NamedTuple):
     usd: float | None = 0.0
     each: tuple[float, ...] = ()
     """What each model made of it."""
+    judged: Spent = Spent()
+    """What the metric took: that is spent, but it is none of the prompt's."""
 
 
 def lacks(cells: Sequence[Cell]) -> bool:
@@ -72,15 +74,13 @@ class Examiner:
         found = {at: self._cells.get((name, at)) for at in range(len(self.problems(part)))}
         return {at: cell.result().said for at, cell in found.items() if cell is not None and cell.done()}
 
-    def paid(self, genome: Genome, part: Part, numbers: range) -> float | None:
-        """What these problems cost, which it has met."""
-        name, usd = called(genome, part), 0.0
+    def spent(self, genome: Genome, part: Part, numbers: range) -> Spent:
+        """What these problems took, which it has met."""
+        name, found = called(genome, part), Spent()
         for number in numbers:
-            cost = self._cells[name, number].result().usd
-            if cost is None:
-                return None
-            usd += cost
-        return usd
+            cell = self._cells[name, number].result()
+            found = found.and_(Spent(len(self._settings.models), cell.usd)).and_(cell.judged)
+        return found
 
     def _cell(self, name: str, genome: Genome, part: Part, number: int) -> asyncio.Future[Cell]:
         found = self._cells.get((name, number))
@@ -103,12 +103,12 @@ class Examiner:
         else:
             work = [self._run.submit(solve, spec, key=each) for each, spec in zip(keys, specs, strict=True)]
             outcomes = await asyncio.gather(*work)
-        cell = self._cell_of(outcomes)
+        cell = await self._cell_of(outcomes)
         lasting = any(each.fault is not None and each.fault.kind in LASTING for each in outcomes)
         await self._outage.passed(cell.why or None, lasting=lasting)
         return cell
 
-    def _cell_of(self, outcomes: Sequence[Outcome[Solved]]) -> Cell:
+    async def _cell_of(self, outcomes: Sequence[Outcome[Solved]]) -> Cell:
         """What the models together made of a problem."""
         missing = next((each.fault for each in outcomes if each.fault is not None), None)
         if missing is not None:
@@ -118,6 +118,11 @@ class Examiner:
         usd: float | None = 0.0
         for model, each in zip(self._settings.models, found, strict=True):
             usd = added(usd, self.costs.of(model, each.input_tokens, each.output_tokens))
+        judged = Spent()
+        for judge, asked in (pair for each in found for pair in each.judged.items()):
+            await self.costs.learn([judge])
+            paid = self.costs.of(judge, asked.input_tokens, asked.output_tokens)
+            judged = judged.and_(Spent(asked.asks, paid))
         return Cell(
             sum(each.score for each in found) / n,
             sum(each.input_tokens for each in found) / n,
@@ -125,6 +130,7 @@ class Examiner:
             next((each.said for each in found if each.said), ""),
             usd=usd,
             each=tuple(each.score for each in found),
+            judged=judged,
         )
 
     def close(self) -> None:

@@ -39,6 +39,12 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
         if not any(msgspec.structs.astuple(self)):
             raise SettingsError("accuracy: at least one weight must be more than 0", field="accuracy")
 
+    @property
+    def share(self) -> float:
+        """How much of fitness is accuracy."""
+        counts: tuple[float, ...] = msgspec.structs.astuple(self)
+        return self.accuracy / sum(counts)
+
 
 PLAIN = Weights()
 COMPOSITE = Weights(accuracy=0.6, consistency=0.15, efficiency=0.1, diversity=0.1, length=0.05)
@@ -59,17 +65,24 @@ class Worth(msgspec.Struct, frozen=True):
         counts: tuple[float, ...] = msgspec.structs.astuple(weights)
         return sum(part * count for part, count in zip(parts, counts, strict=True)) / sum(counts)
 
+    def beside(self, weights: Weights) -> float:
+        """What it has of fitness beside accuracy."""
+        return msgspec.structs.replace(self, accuracy=0.0).fitness(weights)
 
-def worth(
-    genome: Genome, scores: Sequence[float], output_tokens: float, max_tokens: int, others: Sequence[Genome]
-) -> Worth:
-    """What a genome is worth that got these scores, with replies of so many tokens, among these others."""
+
+def apart(genome: Genome, others: Sequence[Genome]) -> float:
+    """The mean distance of a genome from others, from 0 to 1."""
+    return fmean(distance(genome, other) for other in others) if others else 1.0
+
+
+def worth(genome: Genome, scores: Sequence[float], output_tokens: float, max_tokens: int, diversity: float) -> Worth:
+    """What a genome is worth that got these scores, with replies of so many tokens, and is so far from others."""
     groups = [fmean(scores[at : at + GROUP]) for at in range(0, len(scores) - GROUP + 1, GROUP)]
     words = len(genome.text.split())
     return Worth(
         accuracy=fmean(scores) if scores else 0.0,
         consistency=max(0.0, 1 - 2 * pstdev(groups)) if groups else 1.0,
         efficiency=max(0.0, 1 - output_tokens / max_tokens),
-        diversity=fmean(distance(genome, other) for other in others) if others else 1.0,
+        diversity=diversity,
         length=min(1.0, max(0.0, (LONG - words) / (LONG - SHORT))),
     )

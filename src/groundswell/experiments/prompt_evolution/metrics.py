@@ -15,7 +15,15 @@ import msgspec
 from groundswell.experiments.named import Named
 from groundswell.experiments.prompt_evolution.answers import extracted, same_number, same_text
 from groundswell.experiments.prompt_evolution.problems import Problem
+from groundswell.program.tally import Tally, tallied
 from groundswell.program.trial import Program, Trial, program, source_hash
+
+
+class Scored(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a reply is worth, and what was asked to find that out."""
+
+    score: float
+    judged: Tally = {}
 
 
 class Replied(msgspec.Struct, frozen=True):
@@ -25,7 +33,7 @@ class Replied(msgspec.Struct, frozen=True):
     problem: Problem
 
 
-Metric = Program[Replied, float]
+Metric = Program[Replied, Scored]
 F = TypeVar("F", bound=Callable[..., Any])
 _METRICS = Named[Metric]("metric")
 
@@ -40,11 +48,15 @@ def metric(name: str) -> Callable[[F], F]:
     def register(function: F) -> F:
         asks = inspect.iscoroutinefunction(function)
 
-        async def worth(trial: Trial, spec: Replied) -> float:
-            found = await function(trial, spec.reply, spec.problem) if asks else function(spec.reply, spec.problem)
+        async def worth(trial: Trial, spec: Replied) -> Scored:
+            judged: Tally = {}
+            if asks:
+                found, judged = await tallied(function(trial, spec.reply, spec.problem))
+            else:
+                found = function(spec.reply, spec.problem)
             if not 0.0 <= (score := float(found)) <= 1.0:
                 raise NoScore(f"the metric {name!r} gave {score:g}: it must be from 0 to 1")
-            return score
+            return Scored(score, judged)
 
         worth.__qualname__ = f"{function.__module__}.{function.__qualname__}"
         _METRICS[name] = made = program(f"prompt_evolution/metrics/{name}")(worth)

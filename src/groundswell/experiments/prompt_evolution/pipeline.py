@@ -12,9 +12,9 @@ import msgspec
 from groundswell.engine.run import Run
 from groundswell.experiments.prompt_evolution.analysis import mean_of
 from groundswell.experiments.prompt_evolution.config import EvolutionConfig
-from groundswell.experiments.prompt_evolution.costs import added, costs_of
+from groundswell.experiments.prompt_evolution.costs import Costs, added
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
-from groundswell.experiments.prompt_evolution.fitness import worth
+from groundswell.experiments.prompt_evolution.fitness import apart, worth
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.opening import Opened
 from groundswell.experiments.prompt_evolution.problems import Problem
@@ -66,8 +66,9 @@ class AsyncEvaluationPipeline(Opened):
         return found
 
     async def _begin(self, run: Run) -> None:
-        settings = self.config.settings
-        self._examiner = Examiner(run, settings, await costs_of(run, settings.models))
+        settings, costs = self.config.settings, Costs(run)
+        await costs.learn(settings.models)
+        self._examiner = Examiner(run, settings, costs)
 
     async def _met(self, genome: Genome, problems: Sequence[Problem]) -> list[Cell]:
         return list(await asyncio.gather(*(self._cell(genome.text, problem) for problem in problems)))
@@ -85,10 +86,10 @@ class AsyncEvaluationPipeline(Opened):
         missing, count = len(cells) - len(there), max(1, len(there))
         said = sum(cell.output_tokens for cell in there) / count
         settings = self.config.settings
-        found = worth(genome, [cell.score or 0.0 for cell in there], said, settings.max_tokens, others)
+        found = worth(genome, [cell.score or 0.0 for cell in there], said, settings.max_tokens, apart(genome, others))
         usd: float | None = 0.0
         for cell in cells:
-            usd = added(usd, cell.usd)
+            usd = added(added(usd, cell.usd), cell.judged.usd)
         fit = bool(there) and not lacks(cells)
         return Evaluated(
             genome,

@@ -45,6 +45,12 @@ class Member(msgspec.Struct, frozen=True, omit_defaults=True):
     usd: float | None = 0.0
     """What its birth and its races cost; None where a price is not known."""
     why: str = ""
+    beside: float = 0.0
+    """What it has of fitness beside accuracy."""
+
+    def points(self, share: float) -> tuple[float | None, ...]:
+        """What it has of fitness by problem, where accuracy is such a share of it: what races compare."""
+        return tuple(None if score is None else share * score + self.beside for score in self.scores)
 
     @property
     def accuracy(self) -> float | None:

@@ -22,7 +22,7 @@ import msgspec
 from groundswell.errors import SettingsError
 
 Scores = Sequence[float | None]
-"""By problem, from 0 to 1; None where one is missing."""
+"""What one has of fitness by problem: where that is accuracy, 1 for a right answer. None where one is missing."""
 Standing = Literal["behind", "middling", "ahead"]
 FEWEST = 3
 """So many must live before anybody is raced against them."""
@@ -72,7 +72,7 @@ class Rivals(NamedTuple):
         return "middling" if behind(scores, self.best, doubt) else "ahead"
 
     def expected(self, scores: Scores) -> float:
-        """The mean score of one on all problems, from how it compares with the best on those that it met."""
+        """What one would have on all problems, from how it compares with the best on those that it met."""
         pairs = _pairs(scores, self.best)
         known = [score for score in self.best if score is not None]
         return sum(known) / len(known) + sum(one - other for one, other in pairs) / len(pairs)

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from random import Random
+from statistics import fmean
 from typing import NamedTuple
 
 import msgspec
@@ -24,9 +25,9 @@ from groundswell.errors import TrialMissing
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.prompt_evolution.analysis import Moment
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, Written, breed
-from groundswell.experiments.prompt_evolution.costs import added
+from groundswell.experiments.prompt_evolution.costs import Spent, added
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
-from groundswell.experiments.prompt_evolution.fitness import worth
+from groundswell.experiments.prompt_evolution.fitness import apart, worth
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import LIVING, Fate, Member, Population
 from groundswell.experiments.prompt_evolution.racing import Rivals, blocks
@@ -49,6 +50,14 @@ class Plan(NamedTuple):
     parents: tuple[Member, ...]
 
 
+class Purse(NamedTuple):
+    """The most that a search may spend. None: as much as it likes."""
+
+    asks: int | None = None
+    usd: float | None = None
+
+
+UNLIMITED = Purse()
 Planner = Callable[["Search", Random, int], Plan]
 """Decides a birth, when all that it may know is folded."""
 
@@ -84,17 +93,21 @@ class Search:
         """Births since the best was born."""
         self._run = run
         self._first: dict[str, int] = {}
+        self._lived = set[str]()
         self._counted: dict[str, int] = {}
-        self._began = run.clock.now()
+        self._began, self._before = run.clock.now(), run.counters.settled
         self._seconds: dict[int, float] = {}
-        self._met = 0
 
-    async def run(self, plan: Planner, over: Callable[[Search], str]) -> str:
-        """Let genomes be born until it is over; says why it is."""
+    async def run(self, plan: Planner, over: Callable[[Search], str], purse: Purse = UNLIMITED) -> str:
+        """Let genomes be born until it is over; says why it is.
+
+        None is begun while those on their way are to take all that is left in the purse, if they take what others took
+        lately. So a search oversteps its purse by about its last birth, however many are on their way at a time.
+        """
         window, going = self.settings.genome_batch_size, deque[asyncio.Task[Member]]()
         try:
             while True:
-                if len(going) == window:
+                while going and (len(going) == window or self._promised(purse, len(going))):
                     self._fold(await going.popleft())
                 if why := over(self):
                     break
@@ -109,6 +122,17 @@ class Search:
             for task in going:
                 task.cancel()
             await asyncio.gather(*going, return_exceptions=True)
+
+    def _promised(self, purse: Purse, going: int) -> bool:
+        """Whether all is spent, counting what so many births on their way will take: each as much as others lately."""
+        lately = self.members[-max(self.settings.population_size, 2 * self.settings.genome_batch_size) :]
+        if purse.asks is not None:
+            each = fmean(child.asks for child in lately) if lately else float(self.settings.whole)
+            if self.asks + going * each >= purse.asks:
+                return True
+        if purse.usd is None or self.usd is None:
+            return False
+        return not lately or self.usd + going * fmean(child.usd or 0.0 for child in lately) >= purse.usd
 
     @property
     def seeds(self) -> tuple[Member, ...]:
@@ -155,9 +179,11 @@ class Search:
                     written = await self._written(f"{number}/{step}", operator, parents, failures)
                 except TrialMissing as error:
                     return Bred(plan.parents[0].genome, told, _parents(plan), asks + 1, usd, str(error))
-                one = written.genome
                 paid = self.examiner.costs.of(self.settings.by, written.input_tokens, written.output_tokens)
                 asks, usd = asks + 1, added(usd, paid)
+                if written.genome is None:
+                    return Bred(plan.parents[0].genome, told, _parents(plan), asks, usd, written.why)
+                one = written.genome
             elif operator in MUTATIONS:
                 one = MUTATIONS[operator](one, self._draw("mutation", number, step))
             else:
@@ -192,69 +218,58 @@ class Search:
 
     async def _raced(self, number: int, bred: Bred, known: Population) -> Member:
         """Let it meet the problems, block by block, for as long as it may be among the best."""
-        rules, cells = self.settings.rules, list[Cell]()
-        problems = len(self.examiner.problems("train"))
-        rivals = Rivals.of([each.scores for each in known.members], problems) if rules.racing else None
-        fate: Fate = "lives"
+        settings, rules, cells = self.settings, self.settings.rules, list[Cell]()
+        problems, share = len(self.examiner.problems("train")), settings.fitness.share
+        rivals = Rivals.of([each.points(share) for each in known.members], problems) if rules.racing else None
+        diversity = apart(bred.genome, [each.genome for each in known.members] if settings.fitness.diversity else ())
+        child = Member(number, bred.genome, bred.operator, bred.parents, asks=bred.asks, usd=bred.usd)
         for block in blocks(rules, problems):
             cells += await self.examiner.met(bred.genome, "train", block)
-            if lacks(cells):
-                fate = "failed"
+            child = self._met(child, cells, diversity)
+            if child.fate == "failed":
                 break
-            if rivals is not None and len(cells) < problems:
-                standing = rivals.standing(_scores(cells), rules.doubt)
-                if standing != "ahead":
-                    fate = standing
-                    break
-        return self._member(number, bred, cells, fate, known, rivals)
+            if rivals is None or len(cells) == problems:
+                continue
+            standing = rivals.standing(child.points(share), rules.doubt)
+            if standing == "behind":
+                return msgspec.structs.replace(child, fate=standing)
+            if standing == "middling":
+                return msgspec.structs.replace(child, fate=standing, fitness=rivals.expected(child.points(share)))
+        return child
 
-    def _member(
-        self,
-        number: int,
-        bred: Bred,
-        cells: Sequence[Cell],
-        fate: Fate,
-        known: Population,
-        rivals: Rivals | None,
-    ) -> Member:
-        """What became of it. Of one that did not meet all problems, the accuracy is what it would be on all of them."""
+    def _met(self, child: Member, cells: Sequence[Cell], diversity: float) -> Member:
+        """A newcomer, by the problems that it has met."""
         there = [cell for cell in cells if cell.score is not None]
         settings, count = self.settings, max(1, len(there))
         said = sum(cell.output_tokens for cell in there) / count
-        others = [each.genome for each in known.members] if settings.fitness.diversity else []
-        found = worth(bred.genome, [cell.score or 0.0 for cell in there], said, settings.max_tokens, others)
-        if rivals is not None and fate == "middling":
-            found = msgspec.structs.replace(found, accuracy=rivals.expected(_scores(cells)))
-        return Member(
-            number,
-            bred.genome,
-            bred.operator,
-            bred.parents,
-            _scores(cells),
-            found.fitness(settings.fitness),
-            fate,
-            bred.asks,
-            said + sum(cell.input_tokens for cell in there) / count,
-            bred.usd,
-            next((cell.why for cell in cells if cell.why), "") if fate == "failed" else "",
+        found = worth(child.genome, [cell.score or 0.0 for cell in there], said, settings.max_tokens, diversity)
+        failed = lacks(cells)
+        return msgspec.structs.replace(
+            child,
+            scores=tuple(cell.score for cell in cells),
+            fitness=found.fitness(settings.fitness),
+            beside=found.beside(settings.fitness),
+            fate="failed" if failed else "lives",
+            tokens=said + sum(cell.input_tokens for cell in there) / count,
+            why=next((cell.why for cell in cells if cell.why), "") if failed else "",
         )
 
     def _fold(self, child: Member) -> None:
         """Take a genome in, when all that were born before it have been."""
         text, met, models = child.genome.text, len(child.scores), len(self.settings.models)
-        first = self._first.setdefault(text, child.born)
+        self._first.setdefault(text, child.born)
         counted = self._counted.get(text, 0)
         self._counted[text] = max(met, counted)
         shared = min(met, counted)  # a twin met these
-        asks = child.asks + (met - shared) * models
-        usd = added(child.usd, self.examiner.paid(child.genome, "train", range(counted, met)))
+        asks, usd = Spent(child.asks, child.usd).and_(self.examiner.spent(child.genome, "train", range(counted, met)))
         self.saved_as_known += self.settings.whole if child.fate == "known" else shared * models
         self.saved_by_racing += (self.settings.whole - met * models) * (child.fate in ("behind", "middling"))
         child = msgspec.structs.replace(child, asks=asks, usd=usd)
-        if child.fate in LIVING and first != child.born:
+        if child.fate in LIVING and text in self._lived:
             child = msgspec.structs.replace(child, fate="known")
+        elif child.fate in LIVING:
+            self._lived.add(text)
         self.asks, self.usd = self.asks + asks, added(self.usd, usd)
-        self._met += met
         self.members.append(child)
         before = self.population.best
         if child.fate in LIVING:
@@ -277,7 +292,7 @@ class Search:
     def _tell(self, child: Member) -> None:
         """Say how the search stands, after each birth."""
         run, elapsed = self._run, self._run.clock.now() - self._began
-        speed = self._met / elapsed if elapsed > 0 else 0.0
+        speed = (run.counters.settled - self._before) / elapsed if elapsed > 0 else 0.0
         seconds = self._seconds.pop(child.born, 0.0)
         figures = figures_of(self, child, seconds=seconds, speed=speed, cached=run.counters.cached)
         run.report(len(self.members), figures, words_of(self, figures), who=self.name)
@@ -287,7 +302,3 @@ def _parents(plan: Plan) -> tuple[int, ...]:
     """Those that a child has something of: of the second only where an operator takes two."""
     two = any(PARENTS.get(operator) == 2 or operator in CROSSOVERS for operator in plan.operators)
     return tuple(dict.fromkeys(each.born for each in plan.parents[: 2 if two else 1]))
-
-
-def _scores(cells: Sequence[Cell]) -> tuple[float | None, ...]:
-    return tuple(cell.score for cell in cells)

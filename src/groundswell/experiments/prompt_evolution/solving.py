@@ -9,6 +9,7 @@ from groundswell.experiments.prompt_evolution.metrics import Replied, find_metri
 from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.experiments.small_models import extras_of
 from groundswell.program.request import system, user
+from groundswell.program.tally import Tally
 from groundswell.program.trial import Trial, program
 
 SHOWN = 400
@@ -35,6 +36,8 @@ class Solved(msgspec.Struct, frozen=True, omit_defaults=True):
     output_tokens: int = 0
     said: str = ""
     """How a reply that is not right ends: what a model is shown that is to write a better prompt."""
+    judged: Tally = {}
+    """What a metric asked."""
 
 
 @program("prompt_evolution/solve", version=1)
@@ -47,6 +50,6 @@ async def solve(trial: Trial, spec: Attempt) -> Solved:
         max_tokens=spec.max_tokens,
         extra=extras_of(spec.model),
     )
-    score = await find_metric(spec.metric)(trial, Replied(reply.text, spec.problem))
-    said = "" if score == 1 else reply.text[-SHOWN:]
-    return Solved(score, extracted(reply.text), reply.usage.input_tokens, reply.usage.output_tokens, said)
+    found = await find_metric(spec.metric)(trial, Replied(reply.text, spec.problem))
+    said, used = "" if found.score == 1 else reply.text[-SHOWN:], reply.usage
+    return Solved(found.score, extracted(reply.text), used.input_tokens, used.output_tokens, said, found.judged)

@@ -229,7 +229,7 @@ async def raced(run: Run, workload: Workload, settings: Evolution) -> Scores:
 
 
 def _examiner(run: Run, settings: Evolution) -> Examiner:
-    return Examiner(run, settings, Costs(dict.fromkeys(settings.models)))
+    return Examiner(run, settings, Costs(run))
 
 
 async def warmed_up(run: Run, workload: Workload, at_once: int) -> None:

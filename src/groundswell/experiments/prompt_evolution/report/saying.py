@@ -81,7 +81,7 @@ def _standings(analysis: Analysis) -> list[str]:
 
 
 def _of_budgets(analysis: Analysis) -> str:
-    """Others stop at the evolution's asks, but births on their way end: in a small search that may be a lot more."""
+    """Others stop at the evolution's asks, but the last birth ends: in a small search that may be a lot more."""
     asks = analysis.evolution.asks
     more = [f"{search_of(each.name)} had {each.asks:,}" for each in analysis.searches[1:] if each.asks > MUCH * asks]
     return f"The budgets are not the same: {_and(more)} asks, and the evolution {asks:,}." if more else ""
