@@ -23,7 +23,7 @@ class Outage:
         self._run = run
         self._enough = max(FEWEST, many)
         self._called = called
-        self._note()
+        self._works()
 
     async def passed(self, why: str | None, *, lasting: bool = False) -> None:
         """A trial ended, and `why` says what failed in it, if anything. If all of them fail: wait, or stop the run.
@@ -32,9 +32,12 @@ class Outage:
         """
         run = self._run
         if why is None:
-            self._note()
+            self._works()
             return
-        failed = run.counters.settled - self._settled
+        if not self._failures:
+            self._since = run.clock.now()
+        self._failures += 1
+        failed = min(self._failures, run.counters.settled - self._settled)
         if failed < self._enough or run.stopping is not None:
             return
         since = run.clock.now() - self._since
@@ -47,6 +50,6 @@ class Outage:
         run.report(0, {}, f"every {self._called} fails, for {since:.0f} s by now ({why}): waiting")
         await pause(run, min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(failed // self._enough - 1, 10)))
 
-    def _note(self) -> None:
+    def _works(self) -> None:
         """Something worked."""
-        self._settled, self._since = self._run.counters.settled, self._run.clock.now()
+        self._failures, self._settled, self._since = 0, self._run.counters.settled, self._run.clock.now()

@@ -11,9 +11,11 @@ import msgspec
 import pytest
 
 import groundswell
-from groundswell import Chat, Fault, FaultKind, Limits, Reply, RunOptions, Summary
+from groundswell import Chat, Fault, FaultKind, Limits, Reply, Request, RunOptions, Summary
 from groundswell.emulator.skills.landscape import OPTIMUM
 from groundswell.errors import RunError, SettingsError
+from groundswell.experiments import outage
+from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.costs import Costs
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.evolving import evolved as planned
@@ -26,7 +28,9 @@ from groundswell.experiments.prompt_evolution.racing import Rules
 from groundswell.experiments.prompt_evolution.searching import Plan, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS
-from tests.experiments.prompt_evolution.stage import SMALL, Deaf, Emulated, evolved
+from groundswell.testing.clock import FakeClock
+from groundswell.transports.scripted import Scripted
+from tests.experiments.prompt_evolution.stage import PATIENCE, SMALL, Deaf, Emulated, evolved
 
 
 def ran(store: Path, script: Emulated, settings: Evolution = SMALL, seed: int = 1) -> bytes:
@@ -227,6 +231,34 @@ def test_a_writer_that_fails_does_not_use_up_the_budget_of_others(tmp_path: Path
     assert rewritten.why == "no new prompt was born in 200 births"
     assert {each.fate for each in rewritten.members[1:]} == {"failed"}
     assert len(rewritten.members) <= 201 + settings.genome_batch_size
+
+
+def test_a_writer_that_is_down_stops_the_run_after_a_while(tmp_path: Path) -> None:
+    """Also if problems are solved meanwhile; and what was found by then is not asked for again."""
+    clock, down = FakeClock(), True
+
+    def model(request: Request) -> Reply | Fault:
+        assert isinstance(request, Chat)
+        if down and request.messages[0].role == "user":
+            return Fault(FaultKind.SERVER, "out of order")
+        return emulated.answer(request)
+
+    async def session() -> Summary:
+        engine = groundswell.open(tmp_path / "runs.db", transport=Scripted(model), clock=clock, options=PATIENCE)
+        clock.watch(engine.store)  # type: ignore[arg-type]  # the store has a thread of its own
+        async with engine:
+            return await engine.drive(evolve, settings, name="it", seed=1)
+
+    emulated, settings = Emulated(), msgspec.structs.replace(SMALL, models=("scripted/any",), max_generations=10)
+    stopped = clock.run(session())
+    assert stopped.status == "failed"
+    assert "every prompt that a model is to write has failed for " in str(stopped.error)
+    assert clock.now() < 2 * outage.PATIENCE
+    down = False
+    again = clock.run(session())
+    assert (again.status, again.error) == ("partial", None), "what was missing is"
+    assert again.trials.missing == stopped.trials.missing > 0
+    assert {each.fate for each in msgspec.convert(again.analysis, Analysis).evolution.members} >= {"lives", "failed"}
 
 
 def test_what_was_asked_before_a_birth_failed_counts(tmp_path: Path) -> None:

@@ -20,9 +20,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from groundswell.engine.retry import LOAD, PASSING
 from groundswell.engine.run import Run
 from groundswell.errors import TrialMissing
 from groundswell.experiments.chance import seed_of
+from groundswell.experiments.outage import Outage
 from groundswell.experiments.prompt_evolution.analysis import Moment
 from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, Written, breed
 from groundswell.experiments.prompt_evolution.costs import Spent, added
@@ -92,6 +94,7 @@ class Search:
         self.since_better = 0
         """Births since the best was born."""
         self._run = run
+        self._writing = Outage(run, called="prompt that a model is to write")
         self._first: dict[str, int] = {}
         self._lived = set[str]()
         self._counted: dict[str, int] = {}
@@ -178,7 +181,10 @@ class Search:
                 try:
                     written = await self._written(f"{number}/{step}", operator, parents, failures)
                 except TrialMissing as error:
+                    passes = error.fault.kind in (*PASSING, *LOAD)
+                    await self._writing.passed(str(error) if passes else None)
                     return Bred(plan.parents[0].genome, told, _parents(plan), asks + 1, usd, str(error))
+                await self._writing.passed(None)
                 paid = self.examiner.costs.of(self.settings.by, written.input_tokens, written.output_tokens)
                 asks, usd = asks + 1, added(usd, paid)
                 if written.genome is None:
