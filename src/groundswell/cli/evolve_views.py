@@ -64,7 +64,7 @@ def _gained(gain: Gain | None) -> Sequence[str]:
 
 def notes(analysis: Analysis) -> Iterator[str]:
     """Why it stopped, where asks went, and what is missing."""
-    from groundswell.experiments.prompt_evolution.report.saying import name_of
+    from groundswell.experiments.prompt_evolution.report.saying import failed_births, name_of, the_search
 
     search, savings = analysis.evolution, analysis.evolution.savings
     yield f"it stopped after {len(search.members):,} births: {search.why}"
@@ -73,5 +73,9 @@ def notes(analysis: Analysis) -> Iterator[str]:
     yield f"asks of the evolution: {search.asks:,}{cost}; {saved}"
     for other in analysis.searches[1:]:
         yield f"asks of {name_of(other.name)}: {other.asks:,}, for {len(other.members):,} births"
+    for each in analysis.searches:
+        if failed := failed_births(each):
+            why = next(member.why for member in each.members if member.fate == "failed")
+            yield f"births of {the_search(each.name)} that failed: {failed:,}; the first: {why}"
     if missing := sum(score is None for each in analysis.tested for score in each.scores):
         yield f"scores of the sealed test that are missing, and count for nothing: {missing:,}"

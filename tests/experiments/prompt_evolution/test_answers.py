@@ -50,6 +50,15 @@ def test_forms(reply: str, answer: str) -> None:
     assert same_number(found, answer), found
 
 
+@pytest.mark.parametrize(
+    "run", [" ", "=", "= ", "<answer>", "{", "\\boxed{", "1 ", "answer ", '"answer"', "#", "\\frac{"]
+)
+@pytest.mark.parametrize("form", ["{}", "={} = b", "<answer>{}", "\\boxed{{{}", "The answer is {} b", "#### {} = b"])
+def test_a_model_that_runs_wild_is_read_in_no_time(run: str, form: str) -> None:
+    """It would take for ever, not long, if a form were looked for in every way in which it might be there."""
+    extracted(form.format(run * (6_000 // len(run))))
+
+
 @pytest.mark.parametrize("reply", ["", "   ", "I do not know.", "####"])
 def test_no_answer(reply: str) -> None:
     assert extracted(reply) is None

@@ -13,7 +13,7 @@ import pytest
 import groundswell
 from groundswell import Chat, Fault, FaultKind, Limits, Reply, Request, RunOptions, Summary
 from groundswell.emulator.skills.landscape import OPTIMUM
-from groundswell.errors import RunError, SettingsError
+from groundswell.errors import RunError, RunStopped, SettingsError
 from groundswell.experiments import outage
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.costs import Costs
@@ -22,10 +22,10 @@ from groundswell.experiments.prompt_evolution.evolving import evolved as planned
 from groundswell.experiments.prompt_evolution.examining import Examiner
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import metric
-from groundswell.experiments.prompt_evolution.population import Member
+from groundswell.experiments.prompt_evolution.population import LIVING, Member
 from groundswell.experiments.prompt_evolution.problems import Problem, Sizes, generated
 from groundswell.experiments.prompt_evolution.racing import Rules
-from groundswell.experiments.prompt_evolution.searching import Plan, Search
+from groundswell.experiments.prompt_evolution.searching import UNLIMITED, Plan, Purse, Search
 from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS
 from groundswell.testing.clock import FakeClock
@@ -44,20 +44,26 @@ def test_the_order_of_replies_changes_nothing(tmp_path: Path) -> None:
     assert ran(tmp_path / "other.db", Emulated(2), alone) != ran(tmp_path / "seed.db", Emulated(2), alone, seed=2)
 
 
-def test_a_birth_knows_those_that_are_old_enough(tmp_path: Path) -> None:
+@pytest.mark.parametrize("purse", [UNLIMITED, Purse(asks=230)], ids=["unlimited", "small"])
+def test_a_birth_knows_those_that_are_old_enough(tmp_path: Path, purse: Purse) -> None:
     window, seen = SMALL.genome_batch_size, dict[int, list[int]]()
 
     def noted(search: Search, draw: Random, number: int) -> Plan:
-        seen[number] = [each.born for each in search.members]
+        seen[number] = sorted(each.born for each in search.known_to(number).members)
         return planned(search, draw, number)
 
-    async def work() -> None:
+    async def work() -> list[Member]:
         async with groundswell.open(tmp_path / "runs.db", script=Emulated(3)) as engine, engine.run("it") as run:
-            search = Search(run, SMALL, Examiner(run, SMALL, Costs(run)), "it", SMALL.population_size)
-            await search.run(noted, lambda it: "enough" if it.started == 20 else "")
+            search = Search(run, SMALL, Examiner(run, SMALL, Costs(run)), "it")
+            await search.run(noted, lambda it: "enough" if it.started == 20 else "", purse)
+        return search.members
 
-    asyncio.run(work())
-    assert seen == {number: list(range(max(0, number - window + 1))) for number in range(1, 20)}
+    born = asyncio.run(work())
+    lived = [each.born for each in born if each.fate in LIVING]
+    assert len(lived) > 8
+    assert seen == {number: [each for each in lived if each <= number - window] for number in range(1, len(born))}, (
+        "also if more of them are there already, since the purse is all but empty"
+    )
 
 
 def test_nothing_is_asked_twice_and_the_test_stays_sealed(tmp_path: Path) -> None:
@@ -223,14 +229,25 @@ def test_nobody_is_chosen_by_a_few_problems(tmp_path: Path) -> None:
         asyncio.run(evolved(tmp_path / "none.db", HardOf(lost, ""), settings))
 
 
+class Mute(Emulated):
+    """A writer that writes nothing."""
+
+    def answer(self, request: Chat) -> Reply | Fault:
+        return Reply("") if request.messages[0].role == "user" else super().answer(request)
+
+
 def test_a_writer_that_fails_does_not_use_up_the_budget_of_others(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SMALL, max_generations=20, stops=Stops(plateau=None))
-    model = Deaf("<prompt>")
-    others = asyncio.run(evolved(tmp_path / "runs.db", model, settings)).searches[1:]
+    others = asyncio.run(evolved(tmp_path / "runs.db", Mute(), settings)).searches[1:]
     rewritten = others[-1]
     assert rewritten.why == "no new prompt was born in 200 births"
     assert {each.fate for each in rewritten.members[1:]} == {"failed"}
     assert len(rewritten.members) <= 201 + settings.genome_batch_size
+
+
+def test_a_writer_that_takes_nothing_stops_the_run_at_once(tmp_path: Path) -> None:
+    with pytest.raises(RunStopped, match=r"every prompt that a model is to write has failed .*does not hear"):
+        asyncio.run(evolved(tmp_path / "runs.db", Deaf("<prompt>")))
 
 
 def test_a_writer_that_is_down_stops_the_run_after_a_while(tmp_path: Path) -> None:

@@ -65,8 +65,9 @@ def test_no_races_and_no_stops_leave_only_the_writer_open() -> None:
         (Stops(plateau=None, least_spread=0.1), 6 + 3),
         (Stops(target=0.9), 1 + 3),
         (Stops(plateau=20), 30),
+        (Stops(usd=1.0), 1),
     ],
-    ids=["none", "plateau", "spread", "target", "beyond the last birth"],
+    ids=["none", "plateau", "spread", "target", "beyond the last birth", "dollars"],
 )
 def test_how_soon_it_may_end(stops: Stops, births: int) -> None:
     assert fewest_births(changed(stops=stops)) == births
@@ -93,5 +94,9 @@ def test_a_metric_that_asks_is_counted() -> None:
         await trial.ask("judge", f"Is {reply} right? It is {problem.answer}.", max_tokens=5)
         return 1.0
 
-    found = estimate_of(evolve, changed(metric="asked-for-an-estimate", operators={"insert": 1.0}, baselines=()))
+    settings = changed(metric="asked-for-an-estimate", operators={"insert": 1.0}, baselines=())
+    found = estimate_of(evolve, settings)
     assert calls(found, "judge") == calls(found, "any")
+    some = estimate_of(evolve, msgspec.structs.replace(settings, stops=Stops(asks=50)))
+    judging = 10 + 20
+    assert calls(some, "judge").low == pytest.approx(25 + judging), "a limit holds for both"

@@ -162,6 +162,15 @@ def test_what_a_metric_asks_is_counted_with_what_a_search_spends(tmp_path: Path,
     assert all(each.asks == len(each.scores) for each in plain.members if each.asks)
     assert all(each.asks == 2 * len(each.scores) for each in judged.members if each.asks)
     assert judged.asks == sum(each.asks for each in judged.members)
+    problems = len(CALM.problems.train)
+    assert judged.asks + judged.savings.racing + judged.savings.known == 2 * problems * len(judged.members)
+
+
+def test_a_limit_on_asks_holds_for_those_of_a_metric(tmp_path: Path, own: Own) -> None:
+    """From the first birth on, whatever a problem takes."""
+    settings = msgspec.structs.replace(CALM, stops=Stops(asks=60), genome_batch_size=8, baselines=())
+    found = asyncio.run(evolved(tmp_path / "runs.db", Judge(), with_metric(own(JUDGED), settings))).evolution
+    assert 60 <= found.asks <= 60 + 2 * len(CALM.problems.train)
 
 
 def test_a_limit_in_dollars_holds_for_what_a_metric_asks(tmp_path: Path, own: Own) -> None:

@@ -26,14 +26,13 @@ _REAL = re.compile(rf"(?<![\w.])(?=[-+−$€£.\d])({_NUMBER})(?<=\d)", re.A)
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]+)\}\s*\{([^{}]+)\}")
 _HASHES = re.compile(r"####[ \t]*([^\n]*)")
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
-_TAG = re.compile(r"<answer>\s*(.*?)\s*</answer>", re.I | re.S)
+_TAG = re.compile(r"<answer>(.*?)</answer>", re.I | re.S)
 _FIELD = re.compile(r'"(?:final_?)?(?:answer|result|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^,}\s]+)', re.I)
 _LABEL = re.compile(
     r"\b(?:(?:final\s+)?answer|result|solution)\b\W{0,4}(?:\s+is\b|:|=)\W{0,3}?\s*([^\n]*)"
     r"|\bthe answer is\s*:?\s*([^\n]*)",
     re.I,
 )
-_EQUALS = re.compile(r"=\s*([^=\n]*?)\s*$")
 _POWER = re.compile(r"[eE]([-+]?\d+)$")
 LARGEST = 400
 """The largest power of ten that is worked out: `1e999999999` would take all memory, and is no answer."""
@@ -54,7 +53,8 @@ def extracted(reply: str) -> str | None:
     if not text:
         return None
     last = _plain(text.splitlines()[-1])
-    if (equals := _EQUALS.search(last)) is not None and (number := _first_number(equals[1])) is not None:
+    _, equals, after = last.rpartition("=")
+    if equals and (number := _first_number(after)) is not None:
         return number
     numbers = _REAL.findall(_plain(text))
     return numbers[-1].strip() if numbers else None

@@ -22,14 +22,14 @@ log = logging.getLogger("groundswell.prompt_evolution")
 class Evaluations:
     """A listener that writes what a search tells after each birth: `<folder>/<run>.jsonl`.
 
-    The file goes with the run: when that goes on, what it has already is not written again, so that the seconds of an
-    evaluation are those that it took. A disk that fails is told once, and the evolution goes on.
+    When a run goes on, what the file has of it already is not written again, so that the seconds of an evaluation are
+    those that it took. A disk that fails is told once, and the evolution goes on.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file: IO[bytes] | None = None
-        self._had: set[tuple[str, float]] = set()
+        self._had: set[tuple[str, str, float]] = set()
         self._failed = False
 
     def path(self, run: str) -> Path:
@@ -59,11 +59,11 @@ class Evaluations:
     def _take(self, event: DriverReported) -> None:
         if self._file is None:
             self._file = self._opened(self.path(event.run))
-        which = (event.who, event.figures["birth"])
+        which = (event.run, event.who, event.figures["birth"])
         if which not in self._had:
             self._had.add(which)
             figures = {name: round(value) if name in COUNTS else value for name, value in event.figures.items()}
-            _add(self._file, {"search": event.who, "at": event.at, **figures})
+            _add(self._file, {"run": event.run, "search": event.who, "at": event.at, **figures})
 
     def _opened(self, path: Path) -> IO[bytes]:
         """The file, without a last line that is not whole, and what it has."""
@@ -76,11 +76,12 @@ class Evaluations:
         for line in whole.splitlines():
             with suppress(msgspec.DecodeError):  # somebody else's line stays as it is
                 had = msgspec.json.decode(line, type=_Which)
-                self._had.add((had.search, had.birth))
+                self._had.add((had.run, had.search, had.birth))
         return file
 
 
 class _Which(msgspec.Struct):
+    run: str
     search: str
     birth: float
 

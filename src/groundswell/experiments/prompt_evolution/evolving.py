@@ -146,10 +146,11 @@ def _spent(search: Search, other: Search) -> str:
 
 def evolved(search: Search, draw: Random, number: int) -> Plan:
     """Parents by selection, once there is anybody to select from."""
-    settings, population = search.settings, search.population
+    settings, population = search.settings, search.known_to(number)
     operator = _operator(settings, draw)
     if not population.members:
-        return Plan((operator,), (draw.choice(search.seeds), draw.choice(search.seeds)))
+        seeds = search.seeds_of(number)
+        return Plan((operator,), (draw.choice(seeds), draw.choice(seeds)))
     one, other = (population.parent(settings.selection, settings.tournament, draw) for _ in range(2))
     return Plan((operator,), (one, other))
 
@@ -157,12 +158,13 @@ def evolved(search: Search, draw: Random, number: int) -> Plan:
 def at_random(search: Search, draw: Random, number: int) -> Plan:
     """Some operators at random, on a seed: nothing is learnt from what was born before."""
     operators = tuple(_operator(search.settings, draw) for _ in range(draw.randint(1, DEEPEST)))
-    return Plan(operators, (draw.choice(search.seeds), draw.choice(search.seeds)))
+    seeds = search.seeds_of(number)
+    return Plan(operators, (draw.choice(seeds), draw.choice(seeds)))
 
 
 def rewritten(search: Search, draw: Random, number: int) -> Plan:
     """A model's rewriting of a seed: the best of so many of them."""
-    return Plan(("reflect",), (draw.choice(search.seeds),))
+    return Plan(("reflect",), (draw.choice(search.seeds_of(number)),))
 
 
 BASELINES: Mapping[str, Planner] = {"random": at_random, "best_of_n": rewritten}

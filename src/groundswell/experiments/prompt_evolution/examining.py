@@ -110,19 +110,19 @@ class Examiner:
 
     async def _cell_of(self, outcomes: Sequence[Outcome[Solved]]) -> Cell:
         """What the models together made of a problem."""
+        found = [each.unwrap() for each in outcomes if each.ok]
+        usd: float | None = 0.0
+        judged = Spent()
+        for model, solved in zip(self._settings.models, outcomes, strict=True):
+            if solved.ok:
+                each = solved.unwrap()
+                usd = added(usd, self.costs.of(model, each.input_tokens, each.output_tokens))
+                if each.judged:
+                    judged = judged.and_(await self._judged(each))
         missing = next((each.fault for each in outcomes if each.fault is not None), None)
         if missing is not None:
-            return Cell(None, why=missing.message or missing.kind.value)
-        found = [each.unwrap() for each in outcomes]
+            return Cell(None, why=missing.message or missing.kind.value, usd=usd, judged=judged)
         n = len(found)
-        usd: float | None = 0.0
-        for model, each in zip(self._settings.models, found, strict=True):
-            usd = added(usd, self.costs.of(model, each.input_tokens, each.output_tokens))
-        judged = Spent()
-        for judge, asked in (pair for each in found for pair in each.judged.items()):
-            await self.costs.learn([judge])
-            paid = self.costs.of(judge, asked.input_tokens, asked.output_tokens)
-            judged = judged.and_(Spent(asked.asks, paid))
         return Cell(
             sum(each.score for each in found) / n,
             sum(each.input_tokens for each in found) / n,
@@ -132,6 +132,15 @@ class Examiner:
             each=tuple(each.score for each in found),
             judged=judged,
         )
+
+    async def _judged(self, solved: Solved) -> Spent:
+        """What its metric took."""
+        found = Spent()
+        await self.costs.learn(solved.judged)
+        for judge, asked in solved.judged.items():
+            paid = self.costs.of(judge, asked.input_tokens, asked.output_tokens)
+            found = found.and_(Spent(asked.asks, paid))
+        return found
 
     def close(self) -> None:
         """Nobody waits any more."""

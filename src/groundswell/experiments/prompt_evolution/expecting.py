@@ -31,6 +31,7 @@ WRITTEN = Range(20, 400)
 """The tokens of a prompt that a model writes."""
 CHARACTERS = 4
 """Of a token."""
+ONE = Range(1, 1)
 LETTER = "x"
 """What prompts are made of that nobody has written yet."""
 
@@ -50,24 +51,27 @@ class Asks(NamedTuple):
 
 def expected_evolution(settings: Evolution) -> Estimate:
     """What an evolution would use, with those that it is compared with, the validation and the sealed test."""
-    main = expected_search(settings)
-    others = [expected_baseline(settings, name, main) for name in settings.baselines]
     samples = [_solving(settings, model) for model in settings.models], _writing(settings)
+    main = expected_search(settings, _asks_of(samples[0]))
+    others = [expected_baseline(settings, name, main) for name in settings.baselines]
     compared = reduce(Estimate.beside, (_used(*samples, asks) for asks in others), Estimate(NOTHING))
     found = _used(*samples, main) + compared + _used(*samples, expected_judging(settings))
     return found.assuming(*_assumed(settings))
 
 
-def expected_search(settings: Evolution) -> Asks:
-    """The evolution itself. Births that are on their way when it stops end all the same."""
+def expected_search(settings: Evolution, each: Range = ONE) -> Asks:
+    """The evolution itself. Births that are on their way when it stops end all the same.
+
+    A problem that a model meets takes `each` asks: more than one where a metric asks too, and a limit holds for them.
+    """
     window, limit, first = settings.genome_batch_size, settings.stops.asks, _first(settings)
-    most = inf if limit is None else limit + window * (settings.whole + 1)
+    most = inf if limit is None else limit / each.low + window * (settings.whole + 1)
     births = Range(fewest_births(settings), ceil(min(settings.births, most / first)))
     solved = Range(births.low * first, min(births.high * settings.whole, most))
     written = Range(_drawn(births.low - len(settings.seeds), settings).low, _drawn(births.high, settings).high)
     turns = Range(births.low / window, ceil(births.high / window) * (_blocks(settings) + (written.high > 0)))
-    share = 1.0 if limit is None else min(1.0, limit / (solved.low + written.low))
-    return Asks(*(Range(each.low * share, each.high) for each in (solved, written, turns)))
+    share = 1.0 if limit is None else min(1.0, limit / each.high / (solved.low + written.low))
+    return Asks(*(Range(figure.low * share, figure.high) for figure in (solved, written, turns)))
 
 
 def fewest_births(settings: Evolution) -> int:
@@ -78,8 +82,10 @@ def fewest_births(settings: Evolution) -> int:
         ends.append(stops.plateau * settings.population_size + on_their_way)
     if stops.least_spread is not None:
         ends.append(settings.population_size + on_their_way)
-    if stops.target is not None or stops.usd is not None:
+    if stops.target is not None:
         ends.append(1 + on_their_way)
+    if stops.usd is not None:
+        ends.append(1)
     return min(ends)
 
 
@@ -133,6 +139,17 @@ class Sample(NamedTuple):
 
     short: list[Rehearsed]
     long: list[Rehearsed]
+
+
+def _asks_of(solving: list[Sample]) -> Range:
+    """How often models are asked for one to meet a problem."""
+    found = [
+        sum((use.calls for use in each.uses.values()), NOTHING)
+        for sample in solving
+        for some in sample
+        for each in some
+    ]
+    return Range(max(1.0, min(each.low for each in found)), max(1.0, *(each.high for each in found)))
 
 
 def _used(solving: list[Sample], writing: Sample, asks: Asks) -> Estimate:

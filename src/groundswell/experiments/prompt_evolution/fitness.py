@@ -5,7 +5,7 @@
 | accuracy | the mean score on the problems |
 | consistency | 1 less twice the standard deviation of the mean scores of groups of ten problems |
 | efficiency | the share of `max_tokens` that replies leave unused |
-| diversity | the mean distance from those who live |
+| diversity | the mean distance from those who live; while nobody does, a half |
 | length | 1 up to 120 words of prompt, 0 from 400 on |
 """
 
@@ -39,12 +39,6 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
         if not any(msgspec.structs.astuple(self)):
             raise SettingsError("accuracy: at least one weight must be more than 0", field="accuracy")
 
-    @property
-    def share(self) -> float:
-        """How much of fitness is accuracy."""
-        counts: tuple[float, ...] = msgspec.structs.astuple(self)
-        return self.accuracy / sum(counts)
-
 
 PLAIN = Weights()
 COMPOSITE = Weights(accuracy=0.6, consistency=0.15, efficiency=0.1, diversity=0.1, length=0.05)
@@ -66,13 +60,14 @@ class Worth(msgspec.Struct, frozen=True):
         return sum(part * count for part, count in zip(parts, counts, strict=True)) / sum(counts)
 
     def beside(self, weights: Weights) -> float:
-        """What it has of fitness beside accuracy."""
-        return msgspec.structs.replace(self, accuracy=0.0).fitness(weights)
+        """What it has beside its scores, as a score that counts as much; without consistency, that few scores hide."""
+        parts = weights.efficiency * self.efficiency + weights.diversity * self.diversity + weights.length * self.length
+        return parts / weights.accuracy if parts else 0.0
 
 
 def apart(genome: Genome, others: Sequence[Genome]) -> float:
-    """The mean distance of a genome from others, from 0 to 1."""
-    return fmean(distance(genome, other) for other in others) if others else 1.0
+    """The mean distance of a genome from others, from 0 to 1; where there are none, neither near nor far."""
+    return fmean(distance(genome, other) for other in others) if others else 0.5
 
 
 def worth(genome: Genome, scores: Sequence[float], output_tokens: float, max_tokens: int, diversity: float) -> Worth:

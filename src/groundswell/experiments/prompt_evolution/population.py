@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from groundswell.experiments.prompt_evolution.genome import Genome, distance
+from groundswell.experiments.prompt_evolution.racing import Racer
 
 Selection = Literal["tournament", "roulette", "rank"]
 SELECTIONS: tuple[Selection, ...] = get_args(Selection)
@@ -46,11 +47,12 @@ class Member(msgspec.Struct, frozen=True, omit_defaults=True):
     """What its birth and its races cost; None where a price is not known."""
     why: str = ""
     beside: float = 0.0
-    """What it has of fitness beside accuracy."""
+    """What else it has that counts in a race, as a score."""
 
-    def points(self, share: float) -> tuple[float | None, ...]:
-        """What it has of fitness by problem, where accuracy is such a share of it: what races compare."""
-        return tuple(None if score is None else share * score + self.beside for score in self.scores)
+    @property
+    def racer(self) -> Racer:
+        """What races compare."""
+        return Racer(self.scores, self.beside)
 
     @property
     def accuracy(self) -> float | None:
@@ -81,6 +83,14 @@ class Population(NamedTuple):
             members = [each for each in members if each.born != gone.born]
             apart -= _apart(gone, members)
         return Population(tuple(members), apart)
+
+    def without(self, prompt: str) -> Population:
+        """Without the one who is this prompt, if it is there."""
+        gone = next((each for each in self.members if each.genome.text == prompt), None)
+        if gone is None:
+            return self
+        members = tuple(each for each in self.members if each is not gone)
+        return Population(members, self.apart - _apart(gone, members))
 
     def parent(self, selection: Selection, tournament: int, draw: Random) -> Member:
         """One who becomes a parent."""

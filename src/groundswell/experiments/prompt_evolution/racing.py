@@ -22,12 +22,14 @@ import msgspec
 from groundswell.errors import SettingsError
 
 Scores = Sequence[float | None]
-"""What one has of fitness by problem: where that is accuracy, 1 for a right answer. None where one is missing."""
+"""By problem, from 0 to 1; None where one is missing."""
 Standing = Literal["behind", "middling", "ahead"]
 FEWEST = 3
 """So many must live before anybody is raced against them."""
 GROUP = 5
 """So many are the best, and so many the middle."""
+ROUNDING = 1e-9
+"""Sums that are equal differ by rounding."""
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,32 +52,40 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
             raise SettingsError(f"doubt {self.doubt:g}: must lie between 0 and 0.5", field="doubt")
 
 
-class Rivals(NamedTuple):
-    """Whom a newcomer meets in its race: the mean scores of two groups, by problem."""
+class Racer(NamedTuple):
+    """What is compared: scores; and what one has beside them, in scores: so much on every problem, whatever it is."""
 
-    middle: Scores
-    best: Scores
+    scores: Scores
+    beside: float = 0.0
+
+
+class Rivals(NamedTuple):
+    """Whom a newcomer meets in its race: two groups, by the means of their members."""
+
+    middle: Racer
+    best: Racer
 
     @classmethod
-    def of(cls, living: Sequence[Scores], problems: int) -> Rivals | None:
+    def of(cls, living: Sequence[Racer], problems: int) -> Rivals | None:
         """Of those who live, the fittest first; None while they are too few. The best are those who met everything."""
         if len(living) < FEWEST:
             return None
         begin = max(0, len(living) // 2 - GROUP // 2)
-        whole = [scores for scores in living if len(scores) == problems]
-        return cls(_means(living[begin : begin + GROUP], problems), _means(whole[:GROUP], problems))
+        whole = [each for each in living if len(each.scores) == problems]
+        return cls(_mean(living[begin : begin + GROUP], problems), _mean(whole[:GROUP], problems))
 
-    def standing(self, scores: Scores, doubt: float) -> Standing:
+    def standing(self, one: Racer, doubt: float) -> Standing:
         """How one does who has met the first so many problems."""
-        if behind(scores, self.middle, doubt):
+        if behind(one, self.middle, doubt):
             return "behind"
-        return "middling" if behind(scores, self.best, doubt) else "ahead"
+        return "middling" if behind(one, self.best, doubt) else "ahead"
 
     def expected(self, scores: Scores) -> float:
-        """What one would have on all problems, from how it compares with the best on those that it met."""
-        pairs = _pairs(scores, self.best)
-        known = [score for score in self.best if score is not None]
-        return sum(known) / len(known) + sum(one - other for one, other in pairs) / len(pairs)
+        """The mean score of one on all problems, from how it compares with the best on those that it met."""
+        pairs = _pairs(scores, self.best.scores)
+        known = [score for score in self.best.scores if score is not None]
+        found = sum(known) / len(known) + sum(one - other for one, other in pairs) / len(pairs)
+        return min(1.0, max(0.0, found))
 
 
 def blocks(rules: Rules, problems: int) -> Iterator[range]:
@@ -90,24 +100,30 @@ def blocks(rules: Rules, problems: int) -> Iterator[range]:
         begin, size = end, size * rules.growth
 
 
-def behind(scores: Scores, others: Scores, doubt: float) -> bool:
+def behind(one: Racer, other: Racer, doubt: float) -> bool:
     """Whether a genome is behind others, on the problems that all have met."""
-    return so_bad([one - other for one, other in _pairs(scores, others)]) < doubt
+    differences = [mine - theirs for mine, theirs in _pairs(one.scores, other.scores)]
+    return so_bad(differences, one.beside - other.beside) < doubt
 
 
-def so_bad(differences: Sequence[float]) -> float:
-    """How likely differences are so much to one's disadvantage, or more, if each could as well have the other sign."""
-    squares = sum(each * each for each in differences)
-    return 0.5 if squares == 0 else erfc(-sum(differences) / sqrt(2 * squares)) / 2
+def so_bad(differences: Sequence[float], beside: float = 0.0) -> float:
+    """How likely differences are so much to one's disadvantage, or more, if each could as well have the other sign.
+
+    What one has `beside` them is no matter of luck, and moves all of them; but it decides nothing by itself where there
+    are none, or hardly any: then as much doubt is left as one right answer more or less would make.
+    """
+    squares, total = sum(each * each for each in differences), sum(differences) + len(differences) * beside
+    squares += abs(beside) > ROUNDING
+    return 0.5 if abs(total) < ROUNDING else erfc(-total / sqrt(2 * squares)) / 2
 
 
 def _pairs(one: Scores, other: Scores) -> list[tuple[float, float]]:
     return [(mine, theirs) for mine, theirs in zip(one, other, strict=False) if mine is not None and theirs is not None]
 
 
-def _means(group: Sequence[Scores], problems: int) -> list[float | None]:
+def _mean(group: Sequence[Racer], problems: int) -> Racer:
     found = list[float | None]()
     for at in range(problems):
-        there = [score for scores in group if at < len(scores) and (score := scores[at]) is not None]
+        there = [score for each in group if at < len(each.scores) and (score := each.scores[at]) is not None]
         found.append(sum(there) / len(there) if there else None)
-    return found
+    return Racer(found, sum(each.beside for each in group) / len(group) if group else 0.0)

@@ -96,9 +96,12 @@ class Search:
         self._run = run
         self._writing = Outage(run, called="prompt that a model is to write")
         self._first: dict[str, int] = {}
-        self._lived = set[str]()
+        self._past = deque[Population](maxlen=settings.genome_batch_size)
+        self._lived: dict[str, Fate] = {}
         self._counted: dict[str, int] = {}
-        self._began, self._before = run.clock.now(), run.counters.settled
+        self._met = self._met_for = 0
+        """Problems that genomes met, and the asks that this took."""
+        self._began, self._lately = run.clock.now(), 0
         self._seconds: dict[int, float] = {}
 
     async def run(self, plan: Planner, over: Callable[[Search], str], purse: Purse = UNLIMITED) -> str:
@@ -114,9 +117,10 @@ class Search:
                     self._fold(await going.popleft())
                 if why := over(self):
                     break
-                number, seeds = self.started, self.seeds
-                planned = None if number < len(seeds) else plan(self, self._draw("plan", number), number)
-                going.append(asyncio.create_task(self._born(number, planned, self.population)))
+                number = self.started
+                is_seed = number < len(self.settings.seeds)
+                planned = None if is_seed else plan(self, self._draw("plan", number), number)
+                going.append(asyncio.create_task(self._born(number, planned, self.known_to(number))))
                 self.started += 1
             while going:
                 self._fold(await going.popleft())
@@ -128,19 +132,27 @@ class Search:
 
     def _promised(self, purse: Purse, going: int) -> bool:
         """Whether all is spent, counting what so many births on their way will take: each as much as others lately."""
+        if purse == UNLIMITED or not self.members:
+            return purse != UNLIMITED
         lately = self.members[-max(self.settings.population_size, 2 * self.settings.genome_batch_size) :]
-        if purse.asks is not None:
-            each = fmean(child.asks for child in lately) if lately else float(self.settings.whole)
-            if self.asks + going * each >= purse.asks:
-                return True
-        if purse.usd is None or self.usd is None:
-            return False
-        return not lately or self.usd + going * fmean(child.usd or 0.0 for child in lately) >= purse.usd
+        asks = self.asks + going * fmean(child.asks for child in lately)
+        if purse.asks is not None and asks >= purse.asks:
+            return True
+        usd = (self.usd or 0.0) + going * fmean(child.usd or 0.0 for child in lately)
+        return purse.usd is not None and usd >= purse.usd
 
-    @property
-    def seeds(self) -> tuple[Member, ...]:
-        """What everything descends from; once they are folded, with what they failed on."""
-        there = self.members[: len(self.settings.seeds)]
+    def known_to(self, number: int) -> Population:
+        """Who lives, as far as a birth may know: of those that were born W or more before it."""
+        more = len(self.members) - self._old_enough(number)
+        return self._past[-1 - more] if more < len(self._past) else Population()
+
+    def _old_enough(self, number: int) -> int:
+        """How many were born W or more before a birth."""
+        return max(0, number - self.settings.genome_batch_size + 1)
+
+    def seeds_of(self, number: int) -> tuple[Member, ...]:
+        """What everything descends from; where a birth may know it, with what they failed on."""
+        there = self.members[: min(len(self.settings.seeds), self._old_enough(number))]
         to_come = list(enumerate(self.settings.seeds))[len(there) :]
         return (*there, *(Member(born, genome, "seed") for born, genome in to_come))
 
@@ -148,9 +160,12 @@ class Search:
         return Random(seed_of(self._run.record.seed, self.name, *about))
 
     async def _born(self, number: int, plan: Plan | None, known: Population) -> Member:
-        began = self._run.clock.now()
+        run = self._run
+        began, before = run.clock.now(), run.counters.settled
         child = await self._conceived(number, plan, known)
-        self._seconds[number] = self._run.clock.now() - began
+        self._seconds[number] = run.clock.now() - began
+        if run.counters.settled > before:  # else an earlier session did all of it
+            self._lately += len(child.scores)
         return child
 
     async def _conceived(self, number: int, plan: Plan | None, known: Population) -> Member:
@@ -181,8 +196,7 @@ class Search:
                 try:
                     written = await self._written(f"{number}/{step}", operator, parents, failures)
                 except TrialMissing as error:
-                    passes = error.fault.kind in (*PASSING, *LOAD)
-                    await self._writing.passed(str(error) if passes else None)
+                    await self._writing.passed(str(error), lasting=error.fault.kind not in PASSING | LOAD)
                     return Bred(plan.parents[0].genome, told, _parents(plan), asks + 1, usd, str(error))
                 await self._writing.passed(None)
                 paid = self.examiner.costs.of(self.settings.by, written.input_tokens, written.output_tokens)
@@ -225,30 +239,32 @@ class Search:
     async def _raced(self, number: int, bred: Bred, known: Population) -> Member:
         """Let it meet the problems, block by block, for as long as it may be among the best."""
         settings, rules, cells = self.settings, self.settings.rules, list[Cell]()
-        problems, share = len(self.examiner.problems("train")), settings.fitness.share
-        rivals = Rivals.of([each.points(share) for each in known.members], problems) if rules.racing else None
+        problems, races = len(self.examiner.problems("train")), rules.racing and settings.fitness.accuracy
+        rivals = Rivals.of([each.racer for each in known.members], problems) if races else None
         diversity = apart(bred.genome, [each.genome for each in known.members] if settings.fitness.diversity else ())
         child = Member(number, bred.genome, bred.operator, bred.parents, asks=bred.asks, usd=bred.usd)
         for block in blocks(rules, problems):
             cells += await self.examiner.met(bred.genome, "train", block)
-            child = self._met(child, cells, diversity)
+            child = self._so_far(child, cells, diversity)
             if child.fate == "failed":
                 break
             if rivals is None or len(cells) == problems:
                 continue
-            standing = rivals.standing(child.points(share), rules.doubt)
-            if standing == "behind":
-                return msgspec.structs.replace(child, fate=standing)
+            standing = rivals.standing(child.racer, rules.doubt)
             if standing == "middling":
-                return msgspec.structs.replace(child, fate=standing, fitness=rivals.expected(child.points(share)))
+                child = self._so_far(child, cells, diversity, rivals.expected(child.scores))
+            if standing != "ahead":
+                return msgspec.structs.replace(child, fate=standing)
         return child
 
-    def _met(self, child: Member, cells: Sequence[Cell], diversity: float) -> Member:
-        """A newcomer, by the problems that it has met."""
+    def _so_far(self, child: Member, cells: Sequence[Cell], diversity: float, accuracy: float | None = None) -> Member:
+        """A newcomer, by the problems that it has met, and by its accuracy on all if that is estimated."""
         there = [cell for cell in cells if cell.score is not None]
         settings, count = self.settings, max(1, len(there))
         said = sum(cell.output_tokens for cell in there) / count
         found = worth(child.genome, [cell.score or 0.0 for cell in there], said, settings.max_tokens, diversity)
+        if accuracy is not None:
+            found = msgspec.structs.replace(found, accuracy=accuracy)
         failed = lacks(cells)
         return msgspec.structs.replace(
             child,
@@ -262,31 +278,40 @@ class Search:
 
     def _fold(self, child: Member) -> None:
         """Take a genome in, when all that were born before it have been."""
-        text, met, models = child.genome.text, len(child.scores), len(self.settings.models)
+        text, before = child.genome.text, self.population.best
         self._first.setdefault(text, child.born)
-        counted = self._counted.get(text, 0)
-        self._counted[text] = max(met, counted)
-        shared = min(met, counted)  # a twin met these
-        asks, usd = Spent(child.asks, child.usd).and_(self.examiner.spent(child.genome, "train", range(counted, met)))
-        self.saved_as_known += self.settings.whole if child.fate == "known" else shared * models
-        self.saved_by_racing += (self.settings.whole - met * models) * (child.fate in ("behind", "middling"))
-        child = msgspec.structs.replace(child, asks=asks, usd=usd)
-        if child.fate in LIVING and text in self._lived:
+        child = self._paid(child)
+        if child.fate in LIVING and self._lived.get(text) in ("lives", child.fate):
             child = msgspec.structs.replace(child, fate="known")
-        elif child.fate in LIVING:
-            self._lived.add(text)
-        self.asks, self.usd = self.asks + asks, added(self.usd, usd)
         self.members.append(child)
-        before = self.population.best
         if child.fate in LIVING:
+            if text in self._lived:  # a twin, that went less far
+                self.population = self.population.without(text)
+            self._lived[text] = child.fate
             draw = self._draw("fold", child.born)
             self.population = self.population.joined(child, self.size, self.settings.elite, draw)
+        self._past.append(self.population)
         best = self.population.best
         better = best is not None and (before is None or best.fitness > before.fitness)
         self.since_better = 0 if better else self.since_better + 1
         if len(self.members) % self.settings.population_size == 0 or better:
             self._note()
         self._tell(child)
+
+    def _paid(self, child: Member) -> Member:
+        """Count what its birth and its races took, and what was saved: races that ended early, and what was known."""
+        text, met, problems = child.genome.text, len(child.scores), len(self.examiner.problems("train"))
+        known = min(met, self._counted.get(text, 0))  # so many a twin has met
+        self._counted[text] = max(met, self._counted.get(text, 0))
+        races = self.examiner.spent(child.genome, "train", range(known, met))
+        self._met, self._met_for = self._met + met - known, self._met_for + races.asks
+        each = self._met_for / self._met if self._met else len(self.settings.models)
+        self.saved_as_known += round(each * (problems if child.fate == "known" else known))
+        if child.fate in ("behind", "middling"):
+            self.saved_by_racing += round(each * (problems - met))
+        asks, usd = Spent(child.asks, child.usd).and_(races)
+        self.asks, self.usd = self.asks + asks, added(self.usd, usd)
+        return msgspec.structs.replace(child, asks=asks, usd=usd)
 
     def _note(self) -> None:
         """Write down how the search stands."""
@@ -298,7 +323,7 @@ class Search:
     def _tell(self, child: Member) -> None:
         """Say how the search stands, after each birth."""
         run, elapsed = self._run, self._run.clock.now() - self._began
-        speed = (run.counters.settled - self._before) / elapsed if elapsed > 0 else 0.0
+        speed = self._lately / elapsed if elapsed > 0 else 0.0
         seconds = self._seconds.pop(child.born, 0.0)
         figures = figures_of(self, child, seconds=seconds, speed=speed, cached=run.counters.cached)
         run.report(len(self.members), figures, words_of(self, figures), who=self.name)

@@ -14,8 +14,8 @@ from groundswell.stats.tests import mcnemar
 
 FEW = 14
 """Of so many differences all signs are gone through."""
-DRAWS = 20_000
-"""Else so many are drawn."""
+DRAWS, AT_A_TIME = 20_000, 1_000
+"""Else so many are drawn, some at a time: files of problems may be long."""
 ROUNDING = 1e-9
 """Sums that are equal differ by rounding."""
 
@@ -69,14 +69,15 @@ def by_signs(differences: Sequence[float]) -> float:
     """
     import numpy as np
 
-    sizes = np.abs([each for each in differences if each])
+    sizes, far = np.abs([each for each in differences if each]), abs(sum(differences)) - ROUNDING
     if len(sizes) <= FEW:
         signs = (np.arange(2 ** len(sizes))[:, None] >> np.arange(len(sizes))) & 1
-    else:
-        signs = np.random.default_rng(0).integers(0, 2, (DRAWS, len(sizes)), dtype=np.int8)
-    as_far = np.abs((2 * signs - 1) @ sizes) >= abs(sum(differences)) - ROUNDING
-    drawn = len(sizes) > FEW  # what was found is one of the ways that there are
-    return float((as_far.sum() + drawn) / (len(as_far) + drawn))
+        return float((np.abs((2 * signs - 1) @ sizes) >= far).mean())
+    chance, as_far = np.random.default_rng(0), 1  # what was found is one of the ways that there are
+    for _ in range(DRAWS // AT_A_TIME):
+        signs = chance.integers(0, 2, (AT_A_TIME, len(sizes)), dtype=np.int8)
+        as_far += int((np.abs((2 * signs - 1) @ sizes) >= far).sum())
+    return as_far / (DRAWS + 1)
 
 
 def _interval(scores: Sequence[float]) -> tuple[float | None, float | None]:

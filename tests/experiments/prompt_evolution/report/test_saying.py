@@ -54,6 +54,16 @@ def test_budgets_that_are_not_the_same_are_told() -> None:
     assert "budgets" not in headline(analysis(scores))
 
 
+def test_a_search_in_which_most_births_failed_is_told() -> None:
+    scores = dict.fromkeys(("seed", "evolution", "random"), SCORES["seed"])
+    other = searched("random", winner=1)
+    failed = [msgspec.structs.replace(each, fate="failed", why="out of order") for each in other.members[1:]]
+    other = msgspec.structs.replace(other, members=(other.members[0], *failed), asks=5)
+    said = headline(analysis(scores, [searched(), other]))
+    assert f"Most births failed: {len(failed)} of the {len(failed) + 1} births of random search." in said
+    assert "random search had 5 asks" in said, "fewer are told too"
+
+
 def test_nothing_is_said_of_nothing() -> None:
     assert headline(analysis({"seed": SCORES["seed"], "evolution": NONE})).startswith("Nothing can be said")
     said = headline(analysis({"seed": NONE, "evolution": SCORES["evolution"]}, validation=None))

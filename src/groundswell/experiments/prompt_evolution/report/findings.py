@@ -17,8 +17,8 @@ def verdict(told: Told, tests: Drawing | None, differences: Drawing | None) -> S
     """The sealed test: how good each prompt is, and by how much the evolved one is better."""
     analysis = told.analysis
     budget = (
-        f"Others searched until they had {analysis.evolution.asks:,} asks too, in which every problem that a prompt "
-        "met and every prompt that a model wrote is one."
+        f"Others searched until they had {analysis.evolution.asks:,} asks too, or no new prompt was born. Whatever a "
+        "search asked for counts: problems, prompts, and judgements."
     )
     caption = (
         f"Mean scores on the {numbers.plural(len(told.settings.problems.test), 'problem')} of the sealed test, which "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from groundswell.experiments.prompt_evolution.analysis import SEED, Ahead, Analysis, Gain, Tested, mean_of
+from groundswell.experiments.prompt_evolution.analysis import SEED, Ahead, Analysis, Gain, Searched, Tested, mean_of
 from groundswell.experiments.prompt_evolution.evolving import EVOLUTION
 from groundswell.experiments.prompt_evolution.racing import Scores
 from groundswell.experiments.prompt_evolution.settings import Evolution
@@ -60,7 +60,7 @@ def headline(analysis: Analysis) -> str:
         f"({LEVEL} interval {where}; {numbers.plural(evolved.n, 'problem')})."
     )
     alone = ONE_OF_EACH if analysis.searches[1:] else ""
-    said = [first, *_standings(analysis), _of_gap(evolved), _of_budgets(analysis), alone]
+    said = [first, *_standings(analysis), _of_gap(evolved), _of_births(analysis), _of_budgets(analysis), alone]
     return " ".join(each for each in said if each)
 
 
@@ -80,11 +80,35 @@ def _standings(analysis: Analysis) -> list[str]:
     return found
 
 
+def _of_births(analysis: Analysis) -> str:
+    """A search in which most births failed has not been tried: whoever is better than that has not shown much."""
+    some = [
+        f"{failed_births(each):,} of the {len(each.members):,} births of {the_search(each.name)}"
+        for each in analysis.searches
+        if 2 * failed_births(each) > len(each.members)
+    ]
+    return f"Most births failed: {_and(some)}." if some else ""
+
+
+def failed_births(search: Searched) -> int:
+    """How many births came to no prompt, or to one of which too much is missing."""
+    return sum(each.fate == "failed" for each in search.members)
+
+
+def the_search(name: str) -> str:
+    """What a search is called in a sentence."""
+    return f"the {name}" if name == EVOLUTION else name_of(name)
+
+
 def _of_budgets(analysis: Analysis) -> str:
-    """Others stop at the evolution's asks, but the last birth ends: in a small search that may be a lot more."""
+    """Others stop at the evolution's asks. In a small search the last birth may be a lot; some find no new prompt."""
     asks = analysis.evolution.asks
-    more = [f"{search_of(each.name)} had {each.asks:,}" for each in analysis.searches[1:] if each.asks > MUCH * asks]
-    return f"The budgets are not the same: {_and(more)} asks, and the evolution {asks:,}." if more else ""
+    others = [
+        f"{search_of(each.name)} had {each.asks:,}"
+        for each in analysis.searches[1:]
+        if not asks / MUCH <= each.asks <= MUCH * asks
+    ]
+    return f"The budgets are not the same: {_and(others)} asks, and the evolution {asks:,}." if others else ""
 
 
 def _of_gap(evolved: Tested) -> str:
