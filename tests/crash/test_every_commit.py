@@ -10,16 +10,16 @@ import pytest
 from groundswell import StoreError
 from groundswell.testing.crash import CrashPoint, When
 from tests.crash.scene import Scene, uninterrupted
+from tests.sampling import some
 
 WAYS = [("live", "stream"), ("live", "waves"), ("batch", "narrow"), ("batch", "waves")]
 SHARES = 4
 """The commits are shared out over so many tests, so that they can run side by side."""
-QUICK: list[tuple[When, int]] = [*(("before", share) for share in range(1, SHARES + 1)), ("after", 1)]
-REST: list[tuple[When, int]] = [("after", share) for share in range(2, SHARES + 1)]
-"""Just after one commit is nearly just before the next: a quarter of those crashes is enough for every day."""
+CRASHES: list[tuple[When, int]] = [(when, share) for share in range(1, SHARES + 1) for when in ("before", "after")]
+"""Just after one commit is nearly just before the next."""
 
 
-@pytest.mark.parametrize(("when", "share"), [*QUICK, *(pytest.param(*each, marks=pytest.mark.slow) for each in REST)])
+@pytest.mark.parametrize(("when", "share"), some(CRASHES, 3))
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
 def test_run_survives_a_crash_at_any_commit(tmp_path: Path, kind: str, schedule: str, when: When, share: int) -> None:
     for commit in count(share, SHARES):

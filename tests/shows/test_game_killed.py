@@ -77,13 +77,13 @@ def test_a_game_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emulator
 
 @pytest.mark.timeout(300)
 def test_a_game_in_batches_that_is_killed_pays_for_nothing_twice(tmp_path: Path, emulator: Threaded) -> None:
-    live = Game(tmp_path / "live", emulator, 200, *LIVE)
+    live = Game(tmp_path / "live", emulator, 100, *LIVE)
     live.json(*live.words)
     asks, dollars = live.paid, live.books["dollars"]
     emulator.reset()
 
-    killed = Game(tmp_path / "batch", emulator, 200, *BATCH)
-    assert kill_again_and_again(killed, asks, 3) == 0
+    killed = Game(tmp_path / "batch", emulator, 100, *BATCH)
+    assert kill_again_and_again(killed, asks, 2) == 0
     assert killed.report() == live.report()
     books = killed.books
     assert (books["batch_requests"], books["requests"], books["paid_again"]) == (asks, 0, 0)

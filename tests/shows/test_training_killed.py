@@ -20,14 +20,9 @@ from tests.shows import doomed_training
 from tests.shows.desk import PATIENCE, Desk
 
 ROOT = Path(doomed_training.__file__).parents[2]
-KILLS: tuple[tuple[str, int], ...] = (
-    ("paid", 40),
-    ("learn", 10),
-    ("kept", 1),
-    ("keep", 2),
-    ("paid", 350),
-    ("kept", 3),
-)
+Kills = tuple[tuple[str, int], ...]
+FEW: Kills = (("paid", 40), ("learn", 10), ("keep", 2))
+MANY: Kills = (("paid", 40), ("learn", 10), ("kept", 1), ("keep", 2), ("paid", 350), ("kept", 3))
 """Where each session ends: at so many paid requests in all, or at the so-manieth such moment of its own."""
 STEPS = doomed_training.SETTINGS.updates * doomed_training.SETTINGS.each * 2
 LOST = doomed_training.CAP + unsure(doomed_training.CAP)
@@ -83,7 +78,8 @@ class Site(Desk):
 
 
 @pytest.mark.timeout(300)
-def test_a_training_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emulator: Threaded) -> None:
+@pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
+def test_a_training_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emulator: Threaded, kills: Kills) -> None:
     whole = Site(tmp_path / "whole", emulator)
     assert whole.session() == 0
     alone: Any = whole.json("runs", "resume", "r")
@@ -92,7 +88,7 @@ def test_a_training_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emul
     emulator.reset()
 
     killed = Site(tmp_path / "killed", emulator)
-    for moment, number in KILLS:
+    for moment, number in kills:
         assert killed.session(moment, number) == -signal.SIGKILL, f"{moment} {number} did not come"
     found: Any = killed.json("runs", "resume", "r")
 
@@ -103,7 +99,7 @@ def test_a_training_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emul
     assert found["trials"]["planned"] > STEPS
     again = killed.chats
     assert again.keys() == chats.keys()
-    assert sum(again.values()) - len(again) <= found["asks"]["resent"] <= len(KILLS) * LOST
+    assert sum(again.values()) - len(again) <= found["asks"]["resent"] <= len(kills) * LOST
     assert killed.books["input_tokens"] < 1.2 * tokens
     assert killed.json("runs", "verify", "r")["ok"]
 

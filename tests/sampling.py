@@ -1,0 +1,17 @@
+"""Of many cases that are like each other some are enough for every day; `make test-slow` has the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def some(cases: Iterable[Any], every: int) -> list[Any]:
+    """All cases, of which every so-manieth is quick to come, and the others are marked slow."""
+    return [case if at % every == 0 else _slow(case) for at, case in enumerate(cases)]
+
+
+def _slow(case: Any) -> Any:
+    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
