@@ -24,6 +24,7 @@ from functools import lru_cache
 _NUMBER = r"[-+−]?\s?[$€£]?\s?(?:\d{1,3}(?:[,  ]\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s?/\s?\d+(?:\.\d+)?)?"
 _REAL = re.compile(rf"(?<![\w.])(?=[-+−$€£.\d])({_NUMBER})(?<=\d)", re.A)
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]+)\}\s*\{([^{}]+)\}")
+_SPELT = re.compile(r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}")
 _HASHES = re.compile(r"####[ \t]*([^\n]*)")
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 _TAG = re.compile(r"<answer>(.*?)</answer>", re.I | re.S)
@@ -33,6 +34,8 @@ _LABEL = re.compile(
     r"|\bthe answer is\s*:?\s*([^\n]*)",
     re.I,
 )
+_FORMS = (("####", _HASHES), ("boxed", _BOXED), ("</", _TAG), ('"', _FIELD))
+"""With something that a reply of each form has: most have none of them."""
 _POWER = re.compile(r"[eE]([-+]?\d+)$")
 LARGEST = 400
 """The largest power of ten that is worked out: `1e999999999` would take all memory, and is no answer."""
@@ -42,9 +45,9 @@ _DRESS = str.maketrans({"*": None, "`": None, "_": " ", "−": "-", "–": "-"})
 @lru_cache(maxsize=64)
 def extracted(reply: str) -> str | None:
     """The answer as a reply writes it; None if it has none."""
-    text = unicodedata.normalize("NFKC", reply).strip()
-    for form in (_HASHES, _BOXED, _TAG, _FIELD):
-        for found in reversed(form.findall(text)):
+    text = _composed(reply).strip()
+    for mark, form in _FORMS:
+        for found in reversed(form.findall(text)) if mark in text else ():
             if answer := _plain(found):
                 return answer
     for found in reversed(list(_LABEL.finditer(text))):
@@ -60,10 +63,17 @@ def extracted(reply: str) -> str | None:
     return numbers[-1].strip() if numbers else None
 
 
+def _composed(text: str) -> str:
+    """With one way to write each character."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
 def _plain(text: str) -> str:
     """Without the dress that models put round an answer."""
-    text = _FRACTION.sub(r"\1/\2", text).translate(_DRESS).replace("{,}", ",").replace("\\$", "$").replace("\\%", "%")
-    text = re.sub(r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}", r" \1", text).replace("\\,", "").replace("\\!", "")
+    if "\\" in text:
+        text = _FRACTION.sub(r"\1/\2", text).replace("\\$", "$").replace("\\%", "%")
+        text = _SPELT.sub(r" \1", text).replace("\\,", "").replace("\\!", "")
+    text = text.translate(_DRESS).replace("{,}", ",")
     return text.strip().strip("\"'$()[]").rstrip(".;,!").strip()
 
 
@@ -75,7 +85,7 @@ def _first_number(text: str) -> str | None:
 @lru_cache(maxsize=8192)
 def number_in(text: str) -> Fraction | None:
     """The number that a text is, whatever unit stands beside it; None where there is none, or more than one."""
-    found = _REAL.findall(_plain(unicodedata.normalize("NFKC", text)))
+    found = _REAL.findall(_plain(_composed(text)))
     return _fraction(found[0]) if len(found) == 1 else None
 
 
@@ -102,5 +112,5 @@ def same_text(one: str, other: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    text = unicodedata.normalize("NFKC", text).casefold()
+    text = _composed(text).casefold()
     return " ".join(word for word in re.findall(r"\w+", text) if word not in ("a", "an", "the"))
