@@ -20,6 +20,7 @@ from groundswell.experiments.prompt_evolution.costs import Costs
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.evolving import evolved as planned
 from groundswell.experiments.prompt_evolution.examining import Examiner
+from groundswell.experiments.prompt_evolution.fitness import COMPOSITE, Weights
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import metric
 from groundswell.experiments.prompt_evolution.population import LIVING, Member
@@ -160,6 +161,16 @@ def test_why_it_ends(tmp_path: Path, stops: Stops, why: str) -> None:
     settings = msgspec.structs.replace(SMALL, stops=stops, baselines=())
     found = asyncio.run(evolved(tmp_path / "runs.db", Emulated(), settings)).evolution
     assert found.why == why
+
+
+@pytest.mark.parametrize("weights", [COMPOSITE, Weights(accuracy=0, length=1)], ids=["composite", "no accuracy"])
+def test_other_things_may_be_wanted_of_a_prompt(tmp_path: Path, weights: Weights) -> None:
+    settings = msgspec.structs.replace(SMALL, fitness=weights, baselines=())
+    found = asyncio.run(evolved(tmp_path / "runs.db", Emulated(), settings)).evolution
+    assert {each.fate == "behind" for each in found.members} == ({True, False} if weights.accuracy else {False})
+    finals = {each.born for each in found.finalists}
+    least = min(each.fitness for each in found.members if each.born in finals)
+    assert all(each.fitness <= least for each in found.members if each.fate == "lives" and each.born not in finals)
 
 
 def test_failures_are_counted_and_nothing_is_made_up(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ class Worth(msgspec.Struct, frozen=True):
     def beside(self, weights: Weights) -> float:
         """What it has beside its scores, as a score that counts as much; without consistency, that few scores hide."""
         parts = weights.efficiency * self.efficiency + weights.diversity * self.diversity + weights.length * self.length
-        return parts / weights.accuracy if parts else 0.0
+        return parts / weights.accuracy if weights.accuracy else 0.0  # without it there are no races
 
 
 def apart(genome: Genome, others: Sequence[Genome]) -> float:
