@@ -22,6 +22,7 @@ from groundswell.accounts import config
 from groundswell.engine.events import Event
 from groundswell.transports import live
 from tests import planted
+from tests.patience import PATIENCE
 from tests.planted import ANTHROPIC, BOX, HEADER, MODELS, OPENAI, PROXY, URL, files_below, leaked, parrot
 from tests.transports.little import Little, answer, closed_port, serving
 
@@ -260,7 +261,7 @@ def command(*words: str, status: int | None = None) -> str:
         [sys.executable, "-m", "groundswell", *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         env={**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{root}"},
     )

@@ -21,6 +21,7 @@ from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
 from groundswell.program.request import Image, Text
 from tests.cli.conftest import CommandLine
+from tests.patience import PATIENCE
 from tests.transports.scene import environment
 
 SEEN: list[Chat] = []
@@ -130,7 +131,7 @@ def test_a_stream_that_is_closed_is_as_good_as_an_empty_one(tmp_path: Path, clos
     source = str(Path(groundswell.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": source}
     shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *words]
-    done = subprocess.run(shell, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(shell, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr
 
 

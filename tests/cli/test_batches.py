@@ -14,7 +14,7 @@ from groundswell.cli.running import ALL_LIVE, LEFT
 from groundswell.emulator.faults import Rule
 from groundswell.store.journal import Store
 from tests.cli.batch_office import A_DAY, DRIVER, OFTEN, Office
-from tests.shows.desk import PATIENCE
+from tests.patience import PATIENCE
 
 # list
 

@@ -20,6 +20,7 @@ from groundswell.emulator.ledger import Entry
 from groundswell.emulator.prices import FREE
 from groundswell.program.request import Usage
 from tests.cli.conftest import CommandLine
+from tests.patience import PATIENCE
 
 COMMAND = [sys.executable, "-m", "groundswell", "emulate", "--port", "0"]
 
@@ -54,13 +55,13 @@ def test_it_serves_until_it_is_told_to_end_and_prints_its_books(number: signal.S
         with urllib.request.urlopen(f"{url}/emulator/clock") as answer:
             assert json.load(answer)["speed"] == 3600
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert json.loads(out)["accounts"]["alice"]["echo"]["requests"] == 1
 
 
 def test_for_people_it_says_what_to_set_and_shows_a_table() -> None:
-    done = subprocess.run([*COMMAND, "--for", "0"], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([*COMMAND, "--for", "0"], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert [line.partition("=")[0] for line in done.stdout.splitlines()] == [
         "export OPENAI_BASE_URL",
         "export ANTHROPIC_BASE_URL",
@@ -73,7 +74,7 @@ def test_for_people_it_says_what_to_set_and_shows_a_table() -> None:
 
 def test_given_keys_are_named_and_not_shown() -> None:
     done = subprocess.run(
-        [*COMMAND, "--for", "0", "--key", "alice=sk-1"], capture_output=True, text=True, timeout=30, check=True
+        [*COMMAND, "--for", "0", "--key", "alice=sk-1"], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
     assert "OPENAI_API_KEY='<the key of alice>'" in done.stdout
     assert "sk-1" not in done.stdout + done.stderr

@@ -16,8 +16,7 @@ import pytest
 
 import groundswell
 from tests.cli.conftest import CommandLine
-
-PATIENCE = 30.0
+from tests.patience import PATIENCE
 
 
 class Server:

@@ -18,8 +18,7 @@ import pytest
 import groundswell
 from groundswell.cli.running import ENDING, STOPPING
 from tests.cli.conftest import EXPERIMENT, CommandLine
-
-PATIENCE = 30.0
+from tests.patience import PATIENCE
 
 
 class Process:

@@ -18,6 +18,7 @@ import pytest
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.store.journal import Store
 from tests.cli.conftest import CommandLine
+from tests.patience import PATIENCE
 
 PEOPLE = [
     {"id": name.lower(), "name": name, "attributes": {"age": 30 + number, "town": ["Ulm", "Rom"][number % 2]}}
@@ -228,7 +229,7 @@ def test_files_are_there_also_where_nobody_reads_what_is_printed(cli: CommandLin
         reader, writer = os.pipe()
         os.close(reader)
         command = [sys.executable, "-m", "groundswell", *words, "--store", str(cli.store)]
-        done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
+        done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
         os.close(writer)
         assert done.returncode == 1
         assert len(list(Path(folder).iterdir())) > 2, done.stderr

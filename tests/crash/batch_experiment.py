@@ -18,13 +18,13 @@ from groundswell.engine.engine import Engine
 from groundswell.engine.ports import Router, Store
 from groundswell.store.journal import Store as FileStore
 from tests.crash.points import Trap, WatchedRouter, WatchedStore
+from tests.patience import PATIENCE
 from tests.transports.scene import KEY, MODELS, environment
 
 RUN = "batched"
 POLL = 0.02
 SETTLES = 0.5
 """The time limit of an order: so long it takes, at least, until one that nobody has is sent again."""
-PATIENCE = 60.0
 Pair = Literal["openai", "anthropic", "mixed"]
 PAIRS: dict[Pair, tuple[str, str]] = {
     "openai": (MODELS["openai"], MODELS["openai"]),

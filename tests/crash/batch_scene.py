@@ -29,9 +29,9 @@ from groundswell.testing.crash import CrashingStore, CrashPoint
 from tests.crash.batch_experiment import RUN, Job, Settings, session
 from tests.crash.nursery import Nursery
 from tests.crash.points import kind_of
+from tests.patience import PATIENCE
 from tests.transports.scene import KEY
 
-PATIENCE = 60.0
 SPEED = 20_000.0
 """Times as fast as ours a provider's clock runs: a batch takes ten minutes there."""
 

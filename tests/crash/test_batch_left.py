@@ -15,8 +15,9 @@ import pytest
 import groundswell
 from groundswell import SettingsError
 from tests.crash.batch_experiment import POLL, SETTLES, Settings
-from tests.crash.batch_scene import PATIENCE, SPEED, Provider, Staged, undisturbed, wait_for
+from tests.crash.batch_scene import SPEED, Provider, Staged, undisturbed, wait_for
 from tests.crash.nursery import ROOT
+from tests.patience import PATIENCE
 from tests.transports.scene import environment
 
 RUN = ("run", "tests.crash.batch_experiment:driver", "--name", "left", "--via", "batch")

@@ -20,9 +20,9 @@ from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
 from groundswell.engine.plan import unsure
 from tests.crash import live_experiment
+from tests.patience import PATIENCE
 from tests.sampling import some
 
-PATIENCE = 30.0
 ROOT = Path(live_experiment.__file__).parents[2]
 MAIN = "from groundswell.cli.app import main; main()"
 

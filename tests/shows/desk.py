@@ -17,11 +17,11 @@ from typer.testing import CliRunner, Result
 import groundswell
 from groundswell.cli.app import app
 from groundswell.emulator.server import Threaded
+from tests.patience import PATIENCE
 from tests.transports.scene import environment
 
 OPENAI, ANTHROPIC = "openai/gpt-4o-mini", "anthropic/claude-3-5-haiku-latest"
 EMBEDDER = "openai/text-embedding-3-small"
-PATIENCE = 60.0
 SCHEMA = {
     "type": "object",
     "properties": {"mood": {"enum": ["calm", "cross"]}, "score": {"type": "integer", "minimum": 0, "maximum": 9}},

@@ -20,8 +20,9 @@ from groundswell.compose import look_into
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
 from groundswell.engine.plan import unsure
+from tests.patience import PATIENCE
 from tests.shows import doomed_evolution
-from tests.shows.desk import PATIENCE, Desk
+from tests.shows.desk import Desk
 
 ROOT = Path(doomed_evolution.__file__).parents[2]
 LOST = doomed_evolution.CAP + unsure(doomed_evolution.CAP)

@@ -22,8 +22,9 @@ from groundswell.emulator.settings import Settings
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.store.journal import Store
+from tests.patience import PATIENCE
 from tests.sampling import some
-from tests.shows.desk import PATIENCE, Desk
+from tests.shows.desk import Desk
 
 RUNNING, WAITING, SIMULATIONS, TURNS = 5, 1, 16, 3
 BATCHES = RUNNING + WAITING

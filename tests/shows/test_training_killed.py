@@ -16,8 +16,9 @@ import groundswell
 from groundswell.compose import look_into
 from groundswell.emulator.server import Threaded
 from groundswell.engine.plan import unsure
+from tests.patience import PATIENCE
 from tests.shows import doomed_training
-from tests.shows.desk import PATIENCE, Desk
+from tests.shows.desk import Desk
 
 ROOT = Path(doomed_training.__file__).parents[2]
 Kills = tuple[tuple[str, int], ...]

@@ -23,6 +23,7 @@ from groundswell.program.trial import Program
 from groundswell.transports import llama, local
 from groundswell.transports.local import SHELF, Local
 from tests.local_model import MODEL, WEIGHTS, held_model, needs_model
+from tests.patience import PATIENCE
 
 pytestmark = [needs_model, pytest.mark.usefixtures(held_model.__name__)]
 __all__ = ["held_model"]
@@ -301,7 +302,7 @@ def test_a_process_that_is_interrupted_ends(tmp_path: Path) -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "asked\n"
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
+            _, said = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     assert "KeyboardInterrupt" in said

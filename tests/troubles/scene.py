@@ -23,11 +23,10 @@ from groundswell.engine.records import Counters
 from groundswell.errors import RunStopped
 from groundswell.program.request import assistant, user
 from groundswell.program.trial import Program
+from tests.patience import PATIENCE
 from tests.transports.scene import MODELS, environment
 
 E = TypeVar("E", bound=Event)
-PATIENCE = 60.0
-"""Real seconds that a run may take on a machine that has other things to do. Most take less than one."""
 HURRY = 250.0
 """How many of a run's seconds pass in a real one: waits of its own take no time to speak of."""
 SPEED = 2e4

@@ -18,9 +18,9 @@ from groundswell.program.request import Fault, FaultKind, Request
 from groundswell.transports.scripted import Answer, scripted_model
 from groundswell.web.serving import Running, running
 from groundswell.web.settings import ServerSettings
+from tests.patience import PATIENCE
 
 MODEL = "emulated/keeper"
-PATIENCE = 60.0
 ENTITIES = [Entity(f"entity-id-{number}", f"Entity {number}") for number in range(1, 5)]
 REQUEST: dict[str, Any] = {
     "name": "Climate Change Discussion",

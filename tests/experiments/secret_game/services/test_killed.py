@@ -22,8 +22,8 @@ from groundswell.experiments.secret_game import BatchService, GameService
 from tests.experiments.secret_game.services import night_job
 from tests.experiments.secret_game.services.night_job import CAP, MESSAGES, TALKS
 from tests.experiments.secret_game.services.scene import Room, batches
+from tests.patience import PATIENCE
 
-PATIENCE = 60.0
 FAST = 3000
 SCRIPT = Path(night_job.__file__)
 
