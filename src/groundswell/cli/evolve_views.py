@@ -76,6 +76,6 @@ def notes(analysis: Analysis) -> Iterator[str]:
     for each in analysis.searches:
         if failed := failed_births(each):
             why = next(member.why for member in each.members if member.fate == "failed")
-            yield f"births of {the_search(each.name)} that failed: {failed:,}; the first: {why}"
+            yield f"births of {the_search(each.name)} that failed: {failed:,}; the first: {' '.join(why.split())}"
     if missing := sum(score is None for each in analysis.tested for score in each.scores):
         yield f"scores of the sealed test that are missing, and count for nothing: {missing:,}"

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 import groundswell
-from groundswell import Chat, Fault, Reply, SourceChanged, Summary, Usage
+from groundswell import Chat, Embed, Embedding, Fault, Reply, Request, Run, SourceChanged, Summary, Usage
 from groundswell.engine.ports import Prices
 from groundswell.errors import SettingsError
 from groundswell.experiments.prompt_evolution.analysis import Analysis
@@ -41,6 +41,10 @@ ODD = """def own(reply, problem):
 JUDGED = """async def own(trial, reply, problem):
     said = await trial.ask("judge", f"Is {problem.answer} right? {reply}", temperature=0.0, max_tokens=5)
     return float(said.text)
+"""
+EMBEDDED = """async def own(trial, reply, problem):
+    found = await trial.embed("vectors", [reply, problem.answer])
+    return found.vectors[0][0]
 """
 CALM = msgspec.structs.replace(
     SMALL,
@@ -78,6 +82,15 @@ class Judge(Emulated):
 
     def answer(self, request: Chat) -> Reply | Fault:
         return Reply("0.5", Usage(20, 2)) if request.model == "judge" else super().answer(request)
+
+
+class Vectors(Emulated):
+    """The emulated model; and one that embeds."""
+
+    async def __call__(self, request: Request) -> Reply | Fault | Embedding:  # type: ignore[override]
+        if isinstance(request, Embed):
+            return Embedding.of([[0.5]] * len(request.texts), Usage(5, 0))
+        return await super().__call__(request)
 
 
 def told(summary: Summary) -> Analysis:
@@ -171,6 +184,24 @@ def test_a_limit_on_asks_holds_for_those_of_a_metric(tmp_path: Path, own: Own) -
     settings = msgspec.structs.replace(CALM, stops=Stops(asks=60), genome_batch_size=8, baselines=())
     found = asyncio.run(evolved(tmp_path / "runs.db", Judge(), with_metric(own(JUDGED), settings))).evolution
     assert 60 <= found.asks <= 60 + 2 * len(CALM.problems.train)
+
+
+def test_a_metric_may_ask_a_model_that_embeds_and_does_not_talk(tmp_path: Path, own: Own, monkeypatch: Any) -> None:
+    """It is asked for its price as what it is."""
+    priced = list[str]()
+
+    def price(self: Run, request: Request, usage: Usage) -> float:
+        priced.append(f"{type(request).__name__} {request.model}")
+        if request.model == "vectors" and isinstance(request, Chat):
+            raise SettingsError("model 'vectors': it embeds texts, and does not talk")
+        return 1e-6 * usage.input_tokens
+
+    monkeypatch.setattr(Run, "price", price)
+    settings = msgspec.structs.replace(with_metric(own(EMBEDDED)), baselines=())
+    found = asyncio.run(evolved(tmp_path / "runs.db", Vectors(), settings)).evolution
+    assert "Embed vectors" in priced
+    assert found.usd is not None
+    assert found.usd > 0
 
 
 def test_a_limit_in_dollars_holds_for_what_a_metric_asks(tmp_path: Path, own: Own) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
-from groundswell.program.request import Chat, Usage
+from groundswell.program.request import Chat, Embed, Usage
 
 KEPT = "rates"
 MILLION = 1_000_000
@@ -36,10 +36,13 @@ class Costs:
         kept = run.kept(KEPT)
         self._rates: dict[str, Rate | None] = {} if kept is None else msgspec.json.decode(kept, type=_RATES)
 
-    async def learn(self, models: Iterable[str]) -> None:
-        """Look up the rates of models whose replies are to be paid for, unless they are known, and keep them."""
+    async def learn(self, models: Iterable[str], *, judges: bool = False) -> None:
+        """Look up the rates of models whose replies are to be paid for, unless they are known, and keep them.
+
+        Judges may be models that embed, and do not talk.
+        """
         if new := [model for model in dict.fromkeys(models) if model not in self._rates]:
-            found = {model: _rate(self._run, model) for model in new}
+            found = {model: (_rate_of_judge if judges else _rate)(self._run, Chat(model, ())) for model in new}
             self._check(found)
             self._rates |= found
             await self._run.keep(KEPT, msgspec.json.encode(self._rates).decode())
@@ -76,7 +79,13 @@ def added(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one + other
 
 
-def _rate(run: Run, model: str) -> Rate | None:
-    asked = Chat(model, ())
+def _rate_of_judge(run: Run, asked: Chat) -> Rate | None:
+    try:
+        return _rate(run, asked)
+    except SettingsError:
+        return _rate(run, Embed(asked.model, ()))
+
+
+def _rate(run: Run, asked: Chat | Embed) -> Rate | None:
     read, written = (run.price(asked, usage) for usage in (Usage(SAMPLE, 0), Usage(0, SAMPLE)))
     return None if read is None or written is None else Rate(read * MILLION / SAMPLE, written * MILLION / SAMPLE)

@@ -136,7 +136,7 @@ class Examiner:
     async def _judged(self, solved: Solved) -> Spent:
         """What its metric took."""
         found = Spent()
-        await self.costs.learn(solved.judged)
+        await self.costs.learn(solved.judged, judges=True)
         for judge, asked in solved.judged.items():
             paid = self.costs.of(judge, asked.input_tokens, asked.output_tokens)
             found = found.and_(Spent(asked.asks, paid))
