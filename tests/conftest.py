@@ -1,7 +1,10 @@
-"""For all tests: nothing talks to a provider (there are no keys), and no deadline per example, for busy machines."""
+"""For all tests: an empty HOME, no keys of a provider, and no deadline per example, for busy machines."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from functools import cache
 
 import pytest
@@ -14,6 +17,16 @@ typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  #
 settings.register_profile("groundswell", deadline=None, max_examples=50)
 settings.register_profile("thorough", deadline=None, max_examples=500)  # pytest --hypothesis-profile=thorough
 settings.load_profile("groundswell")
+
+HOME = tempfile.mkdtemp(prefix="groundswell-tests-home-")
+"""Set before anything is imported that looks there, and inherited by processes that tests start."""
+os.environ["HOME"] = HOME
+for _name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+    os.environ.pop(_name, None)
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(HOME, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Of many cases that are like each other some are enough for every day; `make test-slow` has the rest."""
+"""Of many similar cases `make test` runs some, and `make test-all` the rest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def some(cases: Iterable[Any], every: int) -> list[Any]:
-    """All cases, of which every so-manieth is quick to come, and the others are marked slow."""
+    """All cases; those that are not the first of `every` in a row are marked slow."""
     return [case if at % every == 0 else _slow(case) for at, case in enumerate(cases)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import random
 import signal
 import subprocess
@@ -283,9 +284,9 @@ async def main() -> None:
     async with groundswell.open(sys.argv[1]) as engine:
         run = engine.run()
         ends = asyncio.ensure_future(run.submit(endless, 1))
-        while not local._running:
+        while not local._running and not ends.done():
             await asyncio.sleep(0.01)
-        print("asked", flush=True)
+        print("ended" if ends.done() else "asked", flush=True)
         await ends
 
 asyncio.run(main())
@@ -296,7 +297,7 @@ def test_a_process_that_is_interrupted_ends(tmp_path: Path) -> None:
     source = str(Path(groundswell.__file__).parents[1])
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "runs.db")]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": source}
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": source}
     ) as process:
         try:
             assert process.stdout is not None
