@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 
+import groundswell
 from groundswell.program import trial as registry
 from groundswell.transports import http
 from tests.cli.conftest import DRIVER, CommandLine
@@ -101,6 +102,22 @@ def test_once_it_is_trusted_it_does(
     cli(*attack.command.split()[1:])
     cli("run", DRIVER, "--set", f"model={attack.model}", status=1)
     assert clients == [("https://evil.example/v1",)]
+
+
+def test_python_gets_the_same_error(folder: Path, clients: list[tuple[str, ...]]) -> None:
+    attack = ATTACKS[".env"]
+    attack.plant(folder)
+    with (
+        groundswell.open_sync(folder / "runs.db") as engine,
+        pytest.raises(groundswell.SettingsError, match=attack.command),
+    ):
+        engine._engine.reach(attack.model)
+    with (
+        groundswell.open_sync(folder / "runs.db", account=["openai.base_url=https://mine.example"]) as engine,
+        pytest.raises(ConnectionError),
+    ):
+        engine._engine.reach(attack.model)
+    assert clients == [("https://mine.example",)]
 
 
 def test_an_address_on_the_command_line_is_the_users_word(
