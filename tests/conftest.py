@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from functools import cache
+from uuid import uuid4
 
 import pytest
 import typer.testing
@@ -33,3 +34,9 @@ def pytest_unconfigure() -> None:
 def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GROUNDSWELL_STORE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _own_config(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A configuration folder of its own for every test: what one test trusts, another does not."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / f"config-{uuid4().hex}"))

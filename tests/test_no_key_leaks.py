@@ -21,6 +21,7 @@ from groundswell import RetryPolicy, Run, RunOptions, Trial, program
 from groundswell.accounts import config
 from groundswell.engine.events import Event
 from groundswell.transports import live
+from groundswell.trust import users_trust
 from tests import planted
 from tests.patience import PATIENCE
 from tests.planted import ANTHROPIC, BOX, HEADER, MODELS, OPENAI, PROXY, URL, files_below, leaked, parrot
@@ -89,6 +90,7 @@ def folder(tmp_path: Path, server: Little, monkeypatch: pytest.MonkeyPatch) -> P
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
+    users_trust().add_host("http://far.invalid", ["BOX_KEY", "BOX_PASS"])  # which a file of the folder names
     return tmp_path
 
 

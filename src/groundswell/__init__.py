@@ -5,6 +5,7 @@ General layout, from the inside out; imports point only this way:
     program/      what a user writes: requests, the three traps, trials, programs (pure)
     shown/        how runs, outcomes and transcripts look to people, as text and as HTML (pure)
     engine/       runs programs: the main path is engine/run.py, read it from top to bottom
+    trust.py      hosts and files that the user has trusted
     store/        the journal, on SQLite: what a resumed run reads
     accounts/     whose models are asked, where, with which key and under which limits
     dialects/     the providers' wire formats (pure)

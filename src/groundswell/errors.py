@@ -29,13 +29,15 @@
     │   └── RunNotFound             (a RunError too)
     ├── Conflict                    an id is taken
     └── SettingsError               a setting, flag or file is wrong; the message names it
-        └── KeyMissing              an account has no key, or lacks another variable that it needs
+        ├── KeyMissing              an account has no key, or lacks another variable that it needs
+        └── NotTrusted              a folder or a store asks for a secret, or for code to run, without the user's word
 
 Errors of other packages are turned into one of these at the boundary where they arise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -204,3 +206,28 @@ class SettingsError(GroundswellError):
 
 class KeyMissing(SettingsError):
     """An account is known, and cannot be used: a variable that it needs is not set."""
+
+
+class NotTrusted(SettingsError):
+    """The user must confirm something first. The message has the command for it.
+
+    `hosts` has the variables that would be sent to each host, `files` the files that would be loaded; `question` is
+    what to ask before these are trusted.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        question: str,
+        *,
+        hosts: Mapping[str, Sequence[str]] | None = None,
+        files: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.question = question
+        self.hosts = hosts or {}
+        self.files = files
+
+    def about(self, what: str) -> NotTrusted:
+        """The same error with what it is about before its message."""
+        return NotTrusted(f"{what}: {self}", self.question, hosts=self.hosts, files=self.files)

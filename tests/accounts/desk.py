@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from groundswell.accounts.config import Accounts, load
+from groundswell.trust import Trust
 
 
 class Desk:
@@ -18,6 +19,7 @@ class Desk:
         self.home.mkdir()
         self.toml = self.folder / "groundswell.toml"
         self.dotenv = self.folder / ".env"
+        self.trust = Trust(self.home / ".config" / "groundswell")
         self.user_toml = self.home / ".config" / "groundswell" / "groundswell.toml"
 
     def write(self, toml: str | None = None, *, user: str | None = None, dotenv: str | None = None) -> None:

@@ -104,14 +104,14 @@ def test_where_openai_is(toml: str, environment: dict[str, str], flags: list[str
     ids=["in place of the built-in", "the file says another"],
 )
 def test_a_providers_variable_for_an_account_of_another_name(toml: str, endpoint: str, desk: Desk) -> None:
-    desk.write(f"[accounts.work]\nprovider = 'openai'\nkey_env = 'WORK_KEY'\n{toml}\n")
+    desk.write(user=f"[accounts.work]\nprovider = 'openai'\nkey_env = 'WORK_KEY'\n{toml}\n")
     environment = {"WORK_KEY": "planted", "OPENAI_BASE_URL": "http://variable"}
     assert desk.load(environment).find("work/x").account.endpoints == (endpoint,)
 
 
 def test_two_accounts_at_one_provider(desk: Desk) -> None:
     desk.write(
-        "[accounts.work]\nprovider = 'openai'\nkey_env = 'WORK_KEY'\n"
+        user="[accounts.work]\nprovider = 'openai'\nkey_env = 'WORK_KEY'\n"
         "[accounts.private]\nprovider = 'openai'\nkey_env = 'PRIVATE_KEY'\nmax_concurrent_requests = 8\n"
     )
     accounts = desk.load({**KEYED, "WORK_KEY": "w", "PRIVATE_KEY": "p"})
@@ -156,7 +156,7 @@ def test_whose_replies_they_are(account: str, environment: dict[str, str], offic
     ids=["a file leads away", "and names the key", "a file leads there", "a variable leads away"],
 )
 def test_a_key_does_not_follow_a_file(toml: str, environment: dict[str, str], key: Key | None, desk: Desk) -> None:
-    desk.write(f"[accounts.openai]\n{toml}\n")
+    desk.write(user=f"[accounts.openai]\n{toml}\n")
     assert desk.load({**KEYED, **environment}).find("openai/x").account.key == key
 
 
@@ -172,7 +172,7 @@ def test_of_two_variables_the_first_that_is_set_holds_the_key(desk: Desk) -> Non
 
 def test_every_setting_arrives(desk: Desk) -> None:
     desk.write(
-        "[accounts.box]\ndialect = 'anthropic'\nbase_url = ['http://a', 'http://b/']\nkey_env = 'BOX_KEY'\n"
+        user="[accounts.box]\ndialect = 'anthropic'\nbase_url = ['http://a', 'http://b/']\nkey_env = 'BOX_KEY'\n"
         "max_concurrent_requests = 3\nrate_limit_per_minute = 4\ntoken_limit_per_minute = 5.5\n"
         "output_token_limit_per_minute = 6\ntimeout = 7\nconnect_timeout = 8\nproxy = 'http://u:pw@proxy:3128'\n"
         "headers = { X-Team = 'blue', X-Token = 'env:BOX_TOKEN' }\nprompt_cache = '1h'\n"
@@ -230,6 +230,7 @@ def test_what_is_told_of_an_account(desk: Desk) -> None:
         "ready": True,
         "missing": [],
         "problem": None,
+        "trusted": True,
         "provider": "openai",
         "hint": PROVIDERS["openai"].hint,
         "dialect": "openai",

@@ -238,6 +238,6 @@ def test_a_trial_whose_code_is_gone_shows_its_replies(cli: CommandLine, tmp_path
     key = keys(cli)[0]
     for module in [name for name in sys.modules if name.endswith("vanishing_experiment")]:
         del sys.modules[module]
-    shown = cli("runs", "show", "r", "--trial", key)
+    shown = cli("runs", "show", "r", "--trial", key, "--prompts")
     assert "you said 'hello 0.0'" in shown.stdout
     assert "cannot be loaded" in shown.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,21 @@ from typing import Any
 import msgspec
 import pytest
 
+import groundswell
 from groundswell import Run, RunError, SettingsError
-from groundswell.engine.driver import decode_settings, driver_name, load_driver, settings_type
+from groundswell.engine.driver import (
+    OWN,
+    decode_settings,
+    driver_name,
+    installed_experiments,
+    load_driver,
+    load_stored_driver,
+    module_files,
+    settings_type,
+    trust_driver,
+)
+from groundswell.errors import NotTrusted
+from groundswell.trust import users_trust
 
 
 class Knobs(msgspec.Struct):
@@ -110,3 +124,97 @@ def test_a_driver_takes_a_run_and_settings() -> None:
     wrong: Any = one_argument
     with pytest.raises(SettingsError, match=r"\(run, settings\)"):
         settings_type(wrong)
+
+
+def test_the_drivers_of_our_own_are_found_and_no_other_is_missing_in_the_list() -> None:
+    experiments = Path(groundswell.__file__).parent / "experiments"
+    found = {
+        f"groundswell.experiments.{'.'.join(path.relative_to(experiments).with_suffix('').parts)}:{name}"
+        for path in experiments.rglob("*.py")
+        for name in re.findall(
+            r"^async def ([a-z]\w*)\(run: Run, \w+: \w+\) -> (?!Scores|Games|tuple)", path.read_text(), re.M
+        )
+    }
+    assert found == OWN
+
+
+@pytest.mark.parametrize("name", sorted(OWN - {"groundswell.experiments.query_mutation.training:train"}))
+def test_a_driver_of_our_own_may_be_named_by_a_store(name: str) -> None:
+    pytest.importorskip("scipy")
+    assert driver_name(load_stored_driver(name)) == name
+
+
+def test_a_driver_that_is_imported_already_may_be_named_by_a_store() -> None:
+    assert load_stored_driver(f"{__name__}:drive") is drive
+
+
+def test_a_script_must_be_trusted_and_is_when_it_was_run(script: Path) -> None:
+    with pytest.raises(NotTrusted, match=f"groundswell trust {script}") as refused:
+        load_stored_driver(f"{script}:drive")
+    assert refused.value.files == [str(script)]
+    assert "groundswell_script_a_script" not in sys.modules
+    trust_driver(load_driver(f"{script}:drive"))
+    del sys.modules["groundswell_script_a_script"]
+    assert driver_name(load_stored_driver(f"{script}:drive")) == f"{script}:drive"
+
+
+def test_only_what_a_module_defines_itself_is_its_driver(script: Path) -> None:
+    script.write_text("from asyncio import sleep as drive")
+    users_trust().add_files([script])
+    with pytest.raises(SettingsError, match="is not defined in"):
+        load_stored_driver(f"{script}:drive")
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package `a_lab.deep.study` that could be imported; each file raises if it is."""
+    folder = tmp_path / "a_lab" / "deep"
+    folder.mkdir(parents=True)
+    for path in (folder.parent / "__init__.py", folder / "__init__.py", folder / "study.py"):
+        path.write_text("raise SystemExit('it was run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    installed_experiments.cache_clear()
+    yield folder
+    installed_experiments.cache_clear()
+
+
+def test_every_file_that_a_module_runs_must_be_trusted(package: Path) -> None:
+    files = [package.parent / "__init__.py", package / "__init__.py", package / "study.py"]
+    assert list(module_files("a_lab.deep.study").values()) == files
+    users_trust().add_files(files[1:])
+    with pytest.raises(NotTrusted):
+        load_stored_driver("a_lab.deep.study:drive")
+    users_trust().add_files(files)
+    with pytest.raises(SystemExit, match="it was run"):
+        load_stored_driver("a_lab.deep.study:drive")
+
+
+def test_an_installed_experiment_may_be_named_by_a_store(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = package / "lab-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lab\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[groundswell.experiments]\nstudy = a_lab.deep.study:drive\n")
+    with pytest.raises(NotTrusted):
+        load_stored_driver("a_lab.deep.study:drive")
+    monkeypatch.setattr("site.getsitepackages", lambda: [str(package)])
+    installed_experiments.cache_clear()
+    with pytest.raises(NotTrusted):
+        load_stored_driver("a_lab.deep.study:another")
+    with pytest.raises(SystemExit, match="it was run"):
+        load_stored_driver("a_lab.deep.study:drive")
+
+
+@pytest.mark.parametrize("name", ["json", "json.decoder", "a_lab.deep.study"])
+def test_looking_for_the_files_of_a_module_imports_nothing(name: str, package: Path) -> None:
+    assert module_files(name)
+    assert "a_lab" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["sys", "no_such_module", "json.no_such", "..", "", "a b", "\0"])
+def test_what_has_no_file_of_its_own(name: str) -> None:
+    assert module_files(name) == {}
+
+
+def test_a_folder_that_cannot_be_written_does_not_stop_a_run(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/dev/null/nowhere")
+    trust_driver(load_driver(f"{script}:drive"))

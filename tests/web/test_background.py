@@ -107,6 +107,18 @@ def test_runs_of_a_command_are_not_taken_up(tmp_path: Path) -> None:
         assert api("GET", "/health")["running"] == 0
 
 
+def test_a_store_of_somebody_else_runs_no_code_when_a_server_takes_up_its_runs(tmp_path: Path) -> None:
+    mark, script = tmp_path / "mark", tmp_path / "evil.py"
+    script.write_text(f"open({str(mark)!r}, 'w')\nasync def driver(run, settings): ...\n")
+    with serving(tmp_path) as api:
+        runs = api.server.services.store.runs
+        planned = runs.create(None, 0, driver=f"{script}:driver", settings="{}", options={"unattended": True})
+    with serving(tmp_path) as api:
+        assert list(api.events(f"/runs/{planned.id}"))[-1][1]["status"] == "failed"
+        assert f"groundswell trust {script}" in api("GET", f"/runs/{planned.id}")["error"]
+    assert not mark.exists()
+
+
 def test_a_store_that_cannot_be_opened_is_told_to_whoever_starts(tmp_path: Path) -> None:
     background = Background(lambda: compose.open("postgres://nowhere"), running=1, waiting=1)
     with pytest.raises(SettingsError, match="--store"):

@@ -14,6 +14,8 @@ LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Where to connect when a server was told to listen everywhere."""
 
 _PLAIN = re.compile(r"[!-~]+")
+_HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
+"""Without characters that another reader of addresses may take for the end of the name."""
 _BRACKETED = re.compile(r"\[([^]]*)\](?::(.*))?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -37,16 +39,26 @@ def endpoint(text: str) -> str:
         raise Unfit("must begin with http:// or https:// and have no spaces in it, as https://host/v1")
     try:
         parts = urlsplit(text)
-        host, port = parts.hostname, parts.port
+        port = parts.port
     except ValueError:
         raise Unfit("is not an address: check its host and port") from None
-    if not host or port == 0:
+    if (host := host_of(text)) is None or port == 0:
         raise Unfit("names no host, or an odd port: write it as https://host/v1 or http://host:8000/v1")
     if "@" in parts.netloc:
         raise Unfit("must not hold a user or a password: use key_env, or headers with env:NAME")
     if parts.query or parts.fragment:
         raise Unfit("must end with its path: no ? and no # in it")
     return f"{parts.scheme}://{_joined(host, port)}{parts.path.rstrip('/')}"
+
+
+def host_of(url: str) -> str | None:
+    """The name or number of the host of an address; None where it has none that every reader takes for the same."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return None
+    return host if host and _HOST.fullmatch(host) else None
 
 
 def ollama_host(text: str) -> str:
@@ -77,6 +89,18 @@ def is_loopback(url: str) -> bool:
         return ip_address(LOOPBACK.get(host, host)).is_loopback
     except ValueError:
         return False
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of an address, without a port that is the usual one: what the user trusts, exactly."""
+    parts = urlsplit(url)
+    usual = parts.port == _DEFAULT_PORTS.get(parts.scheme)
+    return f"{parts.scheme}://{_joined(parts.hostname or '', None if usual else parts.port)}"
+
+
+def is_own_machine(url: str) -> bool:
+    """As `is_loopback`, for secrets: a name below `localhost` is left to a name server, which may lead elsewhere."""
+    return is_loopback(url) and not (urlsplit(url).hostname or "").rstrip(".").endswith(".localhost")
 
 
 def _place(url: str) -> tuple[str, str | None, int | None, str]:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from groundswell.accounts.account import Account, Key, Target
+from groundswell.accounts.destinations import not_trusted
 from groundswell.accounts.plans import Plan, plan
 from groundswell.accounts.providers import PROVIDERS
 from groundswell.accounts.rates import Rates
@@ -27,7 +28,8 @@ from groundswell.accounts.sources import (
     unused_variables,
 )
 from groundswell.accounts.variables import Environment, Variables, read_variables
-from groundswell.errors import KeyMissing, SettingsError
+from groundswell.errors import KeyMissing, NotTrusted, SettingsError
+from groundswell.trust import Trust, config_folder
 
 FILE = "groundswell.toml"
 DOTENV = ".env"
@@ -46,10 +48,13 @@ class Accounts:
         files: Sequence[Path] = (),
         prices: Mapping[str, Given] = MappingProxyType({}),
         targets: Given | None = None,
+        *,
+        trust: Trust,
     ) -> None:
         self._sheets = sheets
         self._aliases = aliases
         self._variables = variables
+        self._trust = trust
         self._files = files
         self._prices = prices
         self._tested = targets
@@ -156,6 +161,8 @@ class Accounts:
             return Target(self.account(name), rest)
         except KeyMissing as error:
             raise KeyMissing(f"{asked}: {error}") from None
+        except NotTrusted as error:
+            raise error.about(asked) from None
         except SettingsError as error:
             problem = str(error)
         raise SettingsError(f"{asked}: {problem}")
@@ -170,6 +177,8 @@ class Accounts:
     def _build(self, made: Plan) -> Account:
         if missing := made.missing(self._variables):
             raise KeyMissing(made.lacks(missing))
+        if (refused := not_trusted(made, self._variables, self._trust)) is not None:
+            raise refused
         return msgspec.structs.replace(
             made.account,
             key=made.key(self._variables),
@@ -186,13 +195,14 @@ class Accounts:
         try:
             made = plan(name, self._sheets[name], self._variables)
             missing = made.missing(self._variables)
-            told = made.describe(self._variables)
-            problem = made.lacks(missing) if missing else None
-            if not missing:
+            refused = not_trusted(made, self._variables, self._trust)
+            told = {"trusted": refused is None, **made.describe(self._variables)}
+            problem = made.lacks(missing) if missing else None if refused is None else str(refused)
+            if problem is None:
                 self.account(name)
         except SettingsError as error:
-            return {"name": name, "ready": False, "missing": [], "problem": str(error)}
-        return {"name": name, "ready": not missing, "missing": missing, "problem": problem, **told}
+            return {"name": name, "ready": False, "missing": [], "problem": str(error), "trusted": True}
+        return {"name": name, "ready": problem is None, "missing": missing, "problem": problem, **told}
 
 
 @cache
@@ -221,31 +231,27 @@ def load(environment: Mapping[str, str], folder: Path, home: Path, overrides: Se
 
 def _load(environment: Mapping[str, str], folder: Path, home: Path, overrides: Sequence[str]) -> Accounts:
     variables = read_variables(environment, folder / DOTENV)
-    paths = list(dict.fromkeys((_user_folder(environment, home) / FILE, folder / FILE)))
+    own = config_folder(environment, home)
+    paths = list(dict.fromkeys((own / FILE, folder / FILE)))
     read = {path: written for path in paths if (written := read_file(path)) is not None}
     sheets: dict[str, Sheet] = {name: {} for name in PROVIDERS}
     aliases: Sheet = {}
     prices: Sheet = {}
     targets: Given | None = None
-    for written in read.values():
-        _merge(sheets, aliases, written)
+    for path, written in read.items():
+        _merge(sheets, aliases, written, folder=path != own / FILE)
         targets = written.targets or targets
         prices = {**written.prices, **{name: given for name, given in prices.items() if name not in written.prices}}
     said = [*from_variables(sheets, variables), *from_flags(list(sheets), overrides)]
     for account, setting, given in said:
         sheets[account][setting] = given
-    accounts = Accounts(sheets, aliases, variables, list(read), prices, targets)
+    accounts = Accounts(sheets, aliases, variables, list(read), prices, targets, trust=Trust(own))
     accounts.check()
     return accounts
 
 
-def _merge(sheets: dict[str, Sheet], aliases: Sheet, written: Written) -> None:
+def _merge(sheets: dict[str, Sheet], aliases: Sheet, written: Written, *, folder: bool) -> None:
     for name, sheet in written.accounts.items():
-        sheets[name] = {**sheets.get(name, {}), **sheet}
+        said = {setting: given._replace(folder=folder) for setting, given in sheet.items()}
+        sheets[name] = {**sheets.get(name, {}), **said}
     aliases.update(written.aliases)
-
-
-def _user_folder(environment: Mapping[str, str], home: Path) -> Path:
-    """Where the user's own settings are, by the usual convention."""
-    named = Path(environment.get("XDG_CONFIG_HOME", ""))
-    return (named if named.is_absolute() else home / ".config") / "groundswell"

@@ -35,11 +35,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     account: Account
     provider: Provider | None
     sheet: Sheet
-    address_place: str
+    address: Given | None
     key_env: tuple[str, ...]
     key_needed: bool
     keyless: bool
     """The provider's key is left out: the account is at an address of somebody else."""
+
+    @property
+    def address_place(self) -> str:
+        return BUILT_IN if self.address is None else self.address.place
 
     @property
     def headers(self) -> Mapping[str, Key | Variable]:
@@ -124,7 +128,7 @@ def plan(name: str, sheet: Sheet, variables: Variables) -> Plan:
         ),
         provider=provider,
         sheet=sheet,
-        address_place=BUILT_IN if given is None else given.place,
+        address=given,
         key_env=named or usual,
         key_needed=bool(named) or official,
         keyless=keyless,
@@ -154,7 +158,7 @@ def _in_variable(name: str, variables: Variables) -> Given | None:
         return None
     place = variables.place(name)
     try:
-        return Given(base_url(words), Layer.VARIABLE, place, name)
+        return Given(base_url(words), Layer.VARIABLE, place, name, variables.in_folder(name))
     except Unfit as wrong:
         raise SettingsError(f"{place}: {name}: {wrong}") from None
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, get_args
 
 from groundswell.accounts.account import Dialect, Key
-from groundswell.accounts.addresses import Unfit
+from groundswell.accounts.addresses import Unfit, host_of
 from groundswell.accounts.providers import PROVIDERS
 
 NO_KEYS = "keys come from the environment or .env only: name the variable that holds it with key_env"
@@ -131,7 +131,7 @@ def proxy(value: Any) -> Key | Variable:
 
 def proxy_address(address: Key) -> Key:
     """A proxy's address, checked and never shown: it may hold a password."""
-    if not _PROXY.fullmatch(address.reveal()):
+    if not _PROXY.fullmatch(address.reveal()) or "\\" in address.reveal() or not host_of(address.reveal()):
         raise Unfit("must be the address of a proxy, such as http://host:3128, or env:NAME")
     return address
 
@@ -145,6 +145,8 @@ def headers(value: Any) -> dict[str, Key | Variable]:
 def _header_name(name: str) -> str:
     if not _HEADER.fullmatch(name) or looks_like_key(name):
         raise Unfit(f"{shown(name)} cannot be the name of a header")
+    if name.lower() == "host":
+        raise Unfit("Host cannot be set: it follows from base_url")
     return name.lower()
 
 

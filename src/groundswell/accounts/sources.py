@@ -36,12 +36,13 @@ class Layer(IntEnum):
 
 
 class Given(NamedTuple):
-    """The value of a setting, and where it was said."""
+    """The value of a setting, and where it was said: `folder` if by a file of the working folder, or by its .env."""
 
     value: Any
     layer: Layer
     source: str
     field: str
+    folder: bool = False
 
     def wrong(self, problem: object) -> SettingsError:
         return _wrong(self.source, self.field, problem)
@@ -161,7 +162,8 @@ def from_variables(accounts: Iterable[str], variables: Variables) -> Iterator[tu
         meant = {name: rest[len(token) :].lower() for name, token in tokens.items() if rest.startswith(token)}
         if meant:
             account, setting = _one_meant(meant, variable, variables.place(variable))
-            yield account, setting, _said(setting, words, Layer.VARIABLE, variables.place(variable), variable)
+            said = _said(setting, words, Layer.VARIABLE, variables.place(variable), variable)
+            yield account, setting, said._replace(folder=variables.in_folder(variable))
 
 
 def unused_variables(accounts: Iterable[str], variables: Variables) -> list[str]:

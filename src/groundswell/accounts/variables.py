@@ -62,6 +62,10 @@ class Variables:
         """Where a variable is set."""
         return str(self._path) if name in self._filled else ENVIRONMENT
 
+    def in_folder(self, name: str) -> bool:
+        """Whether a variable is set in .env, and so by whoever wrote the folder."""
+        return name in self._filled
+
     def __iter__(self) -> Iterator[str]:
         yield from sorted({*self._environment, *self._filled})
 

@@ -28,6 +28,7 @@ from groundswell.cli import (
     selftest,
     serve,
     simulate,
+    trust,
 )
 from groundswell.cli.options import VERBOSE
 from groundswell.cli.output import INTERRUPTED, exit_code, print_error
@@ -68,6 +69,7 @@ app.add_typer(runs.app, name="runs")
 app.add_typer(batches.app, name="batches")
 app.add_typer(cache.app, name="cache")
 app.add_typer(models.app, name="models")
+app.add_typer(trust.app, name="trust")
 app.command("emulate")(emulate.emulate)
 app.command("doctor")(doctor.doctor)
 

@@ -203,7 +203,7 @@ def _untouched(account: dict[str, Any]) -> bool:
 
 def _describe_account(account: dict[str, Any]) -> str:
     if account["problem"] is not None:
-        return f"NOT READY, {account['problem']}"
+        return f"{'NOT READY' if account['trusted'] else 'NOT TRUSTED'}, {account['problem']}"
     key, places = account["key"], account["settings"]
     parts = ["ready" if account["official"] else f"asks {' and '.join(account['endpoints'])}"]
     if key is not None:

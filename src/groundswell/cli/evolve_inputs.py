@@ -61,7 +61,7 @@ def config_of(flags: EvolveFlags) -> Configured:
     """The configuration that flags say."""
     from groundswell.experiments.prompt_evolution.metrics import find_metric
 
-    see_own_modules()
+    see_own_modules([flags.metric])
     try:
         find_metric(as_unicode(flags.metric, "--metric"))
         read = read_problems(flags)

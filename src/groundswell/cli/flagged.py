@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from groundswell.errors import SettingsError
 
@@ -22,7 +22,11 @@ def by_flag(error: SettingsError, flags: Mapping[str, str]) -> SettingsError:
     return SettingsError(flag_of(field, flags) + message[len(field) :], field=field)
 
 
-def see_own_modules() -> None:
-    """Let what users wrote be imported from where the command is given."""
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+def see_own_modules(names: Iterable[str]) -> None:
+    """Let modules that the command line names, as `module:name`, be imported from where the command is given."""
+    from groundswell.experiments.named import trust_named
+
+    if any(":" in name for name in names):
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())
+        trust_named(names)

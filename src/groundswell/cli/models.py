@@ -11,6 +11,7 @@ from groundswell.cli import output
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a local model, as smollm2.", show_default=False)]
+NOT_TRUSTED = "not trusted"
 SCRIPTED = "functions of yours, registered with @scripted_model"
 
 app = typer.Typer(no_args_is_help=True, help="See which models can be asked, and fetch the weights of local ones.")
@@ -122,6 +123,7 @@ def _account(account: dict[str, Any]) -> dict[str, Any]:
     return {
         "model": f"{account['name']}/MODEL",
         "usable": account["ready"],
+        "trusted": account["trusted"],
         "address": account.get("endpoints", []),
         "official": account.get("official", False),
         "key": None if key is None else key["variable"],
@@ -136,18 +138,19 @@ def _print(found: dict[str, Any]) -> None:
 
     table = Table("model", "", "", box=None, pad_edge=False, header_style="dim")
     for model, usable, note in _rows(found):
-        table.add_row(Text(model), Text("ready", "green") if usable else Text("-", "dim"), Text(note))
+        state = usable if isinstance(usable, str) else "ready" if usable else "-"
+        table.add_row(Text(model), Text(state, {"ready": "green", "-": "dim"}.get(state, "red")), Text(note))
     output.print_table(table)
     for problem in found["problems"]:
         output.line(f"PROBLEM   {problem}", "red")
 
 
-def _rows(found: dict[str, Any]) -> Iterator[tuple[str, bool, str]]:
+def _rows(found: dict[str, Any]) -> Iterator[tuple[str, bool | str, str]]:
     """Model, whether it can be asked, and what to know of it; those that can be asked first."""
     for one in (*found["local"], found["sentences"]):
         yield one["model"], one["usable"], " && ".join(one["lacks"]) or one["about"]
     for one in sorted(found["accounts"], key=lambda one: not one["usable"]):
-        yield one["model"], one["usable"], _reached(one)
+        yield one["model"], one["usable"] if one["trusted"] else NOT_TRUSTED, _reached(one)
     for alias, target in found["aliases"].items():
         yield alias, True, f"is {target}"
     yield "a short name", True, ", ".join(found["short_names"])

@@ -109,7 +109,7 @@ def training_of(flags: TrainFlags) -> Training:
     from groundswell.experiments.query_mutation.learning.rules import Rules
     from groundswell.experiments.query_mutation.training import Training
 
-    see_own_modules()
+    see_own_modules([*(flags.mutators or "").split(","), flags.reward or ""])
     guards = Guards(()) if flags.guards is None else read_guards(flags.guards, "--guards")
     if flags.guards is not None and not guards.met:
         raise SettingsError(f"--guards {flags.guards}: all of them are held out; some are needed to train against")
@@ -177,7 +177,6 @@ def examination_of(flags: EvaluateFlags, record: RunRecord, held: Store) -> Exam
 
     from groundswell.experiments.query_mutation.evaluating import Examination
 
-    see_own_modules()
     base = trained(record, held)
     task: dict[str, Any] = _shared(flags)
     task |= {name: value for name in ("target", "mutator_model") if (value := getattr(flags, name)) is not None}

@@ -19,12 +19,13 @@ from groundswell.cli.estimating import show_estimate
 from groundswell.cli.log import Log
 from groundswell.cli.progress import Progress
 from groundswell.cli.stored import opened
+from groundswell.cli.trust import confirmed
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Listener
 from groundswell.engine.records import EndpointFigures
 from groundswell.engine.run import RunOptions
 from groundswell.engine.summary import Summary, summarise
-from groundswell.errors import ProgramError, RunError, SettingsError
+from groundswell.errors import NotTrusted, ProgramError, RunError, SettingsError
 from groundswell.loop import new_event_loop, tuned_collector
 
 if TYPE_CHECKING:
@@ -76,15 +77,22 @@ def run_and_report(
         load_here(flags.account)  # a mistake in a flag is told before there is a run
     above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
     with above:  # what an experiment prints must not get into the JSON
-        ended = carry_out(
-            work,
-            store=flags.store,
-            max_concurrent=flags.max_concurrent,
-            account=flags.account or (),
-            verbose=flags.verbose,
-            listeners=listeners,
-        )
+        ended = None
+        while ended is None or _may_go_on(ended):
+            ended = carry_out(
+                work,
+                store=flags.store,
+                max_concurrent=flags.max_concurrent,
+                account=flags.account or (),
+                verbose=flags.verbose,
+                listeners=listeners,
+            )
     raise typer.Exit(finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report))
+
+
+def _may_go_on(ended: Ended) -> bool:
+    """Whether work that was refused before it began may be done after all, because the user has just said so."""
+    return ended.summary is None and isinstance(ended.error, NotTrusted) and confirmed(ended.error)
 
 
 def carry_out(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +14,12 @@ from groundswell.cli.export import export
 from groundswell.cli.options import RunFlags, RunName, StoreFlags, takes
 from groundswell.cli.stored import opened
 from groundswell.errors import RunError
+from groundswell.shown import words
 
 if TYPE_CHECKING:
+    from groundswell.engine.driver import Driver
     from groundswell.engine.records import RunRecord
+    from groundswell.shown.transcript import Transcript
     from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount, TrialResult
 
@@ -63,6 +67,13 @@ def show(
     trial: Annotated[
         str | None, typer.Option(metavar="KEY", help="Show what was said in this trial.", show_default=False)
     ] = None,
+    prompts: Annotated[
+        bool,
+        typer.Option(
+            "--prompts",
+            help="With --trial: load the program of the run to show its prompts too. Its file must be trusted.",
+        ),
+    ] = False,
 ) -> None:
     """Show a run: how it was started, how far it is, and why trials are missing; or what was said in one trial."""
     from groundswell.cli import simulate_report
@@ -70,7 +81,7 @@ def show(
     with opened(flags.store) as store:
         record = store.runs.get(run)
         if trial is not None:
-            _show_trial(store, record, trial, json=flags.json)
+            _show_trial(store, record, trial, flags, prompts=prompts)
             return
         results = store.results(record)
         with output.working("counting replies"):
@@ -120,12 +131,10 @@ def resume(
     """Go on with a run where it was left. A finished one prints its summary again."""
     from groundswell.cli import evolve_report, game_report, mutate_report, simulate_report
     from groundswell.cli.running import options_of, run_and_report
-    from groundswell.cli.targets import find_driver
 
     with opened(flags.store) as store:
         record = store.runs.get(run)
-    if record.driver is not None:
-        find_driver(record.driver)
+    _load_driver_of(record)
     options = options_of(record.options, flags)
     parts = (game_report, simulate_report, mutate_report, evolve_report)
     own = next((found for part in parts if (found := part.report_of(record, flags.store)) is not None), None)
@@ -148,7 +157,6 @@ def verify(flags: StoreFlags, run: RunName) -> None:
     import msgspec
 
     from groundswell import compose
-    from groundswell.cli.targets import find_driver
     from groundswell.engine.verify import Verification
 
     async def work(name: str) -> Verification:
@@ -157,8 +165,7 @@ def verify(flags: StoreFlags, run: RunName) -> None:
 
     with opened(flags.store) as store:
         record = store.runs.get(run)
-    if record.driver is not None:
-        find_driver(record.driver)
+    _load_driver_of(record)
     with output.working(f"replaying {record.counters.settled} trials"):
         found = asyncio.run(work(record.id))
     if flags.json:
@@ -240,7 +247,7 @@ def fork(
     """Start a new run from an old one, with changes: replies to the same asks are reused, not paid for again."""
     from groundswell.cli.estimating import refuse_estimate
     from groundswell.cli.running import options_of, run_and_report
-    from groundswell.cli.targets import build_settings, find_driver
+    from groundswell.cli.targets import build_settings
     from groundswell.program.request import canonical
 
     refuse_estimate(flags)
@@ -248,7 +255,9 @@ def fork(
         parent = store.runs.get(run)
         if parent.driver is None:
             raise RunError(f"run {parent.title!r} was started by a script, which only the script can do again")
-        settings = build_settings(find_driver(parent.driver), _decoded(parent.settings), change or [])
+        driver = _load_driver_of(parent)
+        assert driver is not None
+        settings = build_settings(driver, _decoded(parent.settings), change or [])
         cut = None if at is None else str(at)
         record = store.runs.create_fork(parent, name, canonical(settings).decode(), cut)
     options = options_of(parent.options, flags)
@@ -333,23 +342,33 @@ def _print_replies(*, n: int, distinct: int, trials: int, distinct_trials: int) 
         )
 
 
-def _show_trial(store: Store, record: RunRecord, key: str, *, json: bool) -> None:
-    """Run a trial's program again over what was recorded."""
-    from groundswell.cli.targets import find_driver
+def _load_driver_of(record: RunRecord) -> Driver | None:
+    """The driver of a run; somebody at a terminal is asked whether to trust its file. None: a script made the run."""
+    from groundswell.cli.targets import find_stored_driver
+    from groundswell.cli.trust import with_trust
+
+    name = record.driver
+    return None if name is None else with_trust(lambda: find_stored_driver(name))
+
+
+def _show_trial(store: Store, record: RunRecord, key: str, flags: StoreFlags, *, prompts: bool) -> None:
+    """What was recorded of a trial; with its program loaded, that is run again over it to show what was asked."""
     from groundswell.engine.stored import StoredRun
     from groundswell.program.trial import find_program
 
-    if record.driver is not None:
+    if prompts:
         try:
-            find_driver(record.driver)
+            _load_driver_of(record)
         except RunError as error:
             output.say(str(error))
     found = StoredRun(record, store.results(record)).transcript(key)
-    if json:
+    loaded = find_program(found.program) is not None
+    if flags.json:
         output.print_json(
             {
                 "key": found.key,
                 "program": found.program,
+                "program_loaded": loaded,
                 "status": found.status,
                 "spec": _decoded(found.spec),
                 "result": _decoded(found.result),
@@ -358,6 +377,15 @@ def _show_trial(store: Store, record: RunRecord, key: str, *, json: bool) -> Non
             }
         )
         return
-    if find_program(found.program) is None:
-        output.say(f"the code of {found.program} cannot be found, so only what was replied is shown")
+    if not loaded:
+        output.say(_without_prompts(record, found, flags.store, prompts=prompts))
     output.line(str(found))
+
+
+def _without_prompts(record: RunRecord, found: Transcript, store: str, *, prompts: bool) -> str:
+    """Why only replies are shown, and what to do about it."""
+    program = words.visible(found.program)
+    if prompts or record.driver is None:
+        return f"the program {program} cannot be found, so only replies are shown"
+    command = output.command(f"runs show {record.id} --trial {shlex.quote(words.visible(found.key))} --prompts", store)
+    return f"the program {program} is not loaded, so only replies are shown; to see the prompts: {command}"

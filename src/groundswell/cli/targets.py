@@ -9,17 +9,41 @@ from typing import Any
 
 import msgspec
 
-from groundswell.engine.driver import Driver, decode_settings, load_driver, settings_type
+from groundswell.engine.driver import (
+    Driver,
+    check_stored_module,
+    decode_settings,
+    load_driver,
+    load_stored_driver,
+    settings_type,
+)
 from groundswell.errors import SettingsError
+from groundswell.shown.words import visible
 
 
 def find_driver(name: str) -> Driver:
-    """The driver called `file.py:driver` or `module:driver`; it may import what lies beside it."""
+    """The driver called `file.py:driver` or `module:driver` by the user; it may import what lies beside it."""
     module = name.rpartition(":")[0]
-    folder = str(Path(module).expanduser().absolute().parent) if module.endswith(".py") else os.getcwd()
+    _see(_folder_of(module) if module.endswith(".py") else os.getcwd())
+    return load_driver(name)
+
+
+def find_stored_driver(name: str) -> Driver:
+    """The driver that a store names; only one that is trusted is loaded, and may import what lies beside it."""
+    module = name.rpartition(":")[0]
+    if module.endswith(".py"):
+        check_stored_module(module, f"driver {visible(name)}")
+        _see(_folder_of(module))
+    return load_stored_driver(name)
+
+
+def _folder_of(file: str) -> str:
+    return str(Path(os.path.expanduser(file)).absolute().parent)
+
+
+def _see(folder: str) -> None:
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    return load_driver(name)
 
 
 def build_settings(driver: Driver, base: dict[str, Any], changes: list[str]) -> Any:

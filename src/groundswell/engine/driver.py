@@ -1,24 +1,60 @@
-"""Drivers: how they are named in the store, and found again to resume a run."""
+"""Drivers: how they are named in the store, and found again to resume a run.
+
+A store may come from somebody else, so a name in it does not suffice to import anything. `load_driver` takes a name
+that the user gave. `load_stored_driver` takes one that a store gave: a driver of Groundswell's own, of an
+installed experiment, in a file that the user has trusted, or one that the user's own script has imported.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import inspect
+import os
+import shlex
+import site
 import sys
-from collections.abc import Callable, Coroutine
+import sysconfig
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib.machinery import ModuleSpec
+from importlib.metadata import distributions
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
 import msgspec
 
-from groundswell.errors import RunError, SettingsError
+from groundswell.errors import NotTrusted, RunError, SettingsError
+from groundswell.shown.words import visible
+from groundswell.trust import users_trust
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
 Driver = Callable[["Run", Any], Coroutine[Any, Any, Any]]
 """An `async def driver(run, settings)`: submits trials, may choose from outcomes, returns the analysis."""
+
+OWN = frozenset(
+    f"groundswell.experiments.{name}"
+    for name in (
+        "prompt_evolution.evolving:evolve",
+        "prompting.asking:ask_models",
+        "prompting.mapping:map_rows",
+        "query_mutation.evaluating:evaluate",
+        "query_mutation.training:train",
+        "secret_game.playing:play",
+        "secret_game.playing:tournament",
+        "secret_game.selftest.driving:selftest",
+        "simulations.driving:converse",
+        "simulations.driving:simulate",
+        "simulations.writing:write",
+    )
+)
+"""The drivers of Groundswell's own experiments. A store can name no other function of Groundswell."""
+GROUP = "groundswell.experiments"
+"""The entry points by which an installed package declares its drivers, as `name = "module:driver"`."""
 
 
 def driver_name(driver: Driver) -> str:
@@ -36,20 +72,104 @@ def driver_name(driver: Driver) -> str:
 
 
 def load_driver(name: str) -> Driver:
-    """The driver with that name, its module imported as needed."""
-    module_name, _, attribute = name.rpartition(":")
-    if not module_name:
-        raise SettingsError(f"driver {name!r}: write it as module:function or file.py:function")
-    try:
-        module = _load_file(Path(module_name)) if module_name.endswith(".py") else importlib.import_module(module_name)
-        driver = getattr(module, attribute)
-    except AttributeError as error:
-        raise RunError(f"driver {name} cannot be loaded: {module_name} has no {attribute!r}") from error
-    except (ImportError, FileNotFoundError, SyntaxError) as error:
-        raise RunError(f"driver {name} cannot be loaded: {error}") from error
-    if not inspect.iscoroutinefunction(driver):
-        raise SettingsError(f"driver {name}: must be an `async def driver(run, settings)`")
-    return cast(Driver, driver)
+    """The driver of a name that the user gave, its module imported as needed."""
+    return _driver_in(_load_module(name), name)
+
+
+def load_stored_driver(name: str) -> Driver:
+    """The driver of a name in a store. Raises `NotTrusted` before anything is imported that nobody has trusted."""
+    where, _, attribute = name.rpartition(":")
+    if where and name not in OWN:
+        check_stored_module(where, f"driver {visible(name)}", entry_point=name)
+    module = _load_module(name)
+    found = getattr(module, attribute, None)
+    if found is not None and getattr(found, "__module__", None) != module.__name__:
+        raise SettingsError(f"driver {visible(name)}: is not defined in {visible(where)}, so it is no driver of it")
+    return _driver_in(module, name)
+
+
+def check_stored_module(where: str, what: str, *, entry_point: str | None = None) -> None:
+    """Refuse to import a module or a file on the word of a store; `what` is who names it, for the message.
+
+    `entry_point` is what an installed experiment must have declared; without one, any entry point in that module will
+    do. Nothing is imported to find out.
+    """
+    is_file = where.endswith(".py")
+    if not is_file and where.partition(".")[0] == "groundswell":
+        raise SettingsError(f"{what}: Groundswell has no driver of this name, so nothing was loaded")
+    if _is_imported(where):
+        return
+    files = [_absolute(where)] if is_file else _to_be_run(where)
+    if not is_file and not _all_trusted(files) and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # where the user may have named it on the command line, and so trusted it
+        here = _to_be_run(where)
+        files = here or files
+        if not _all_trusted(here):
+            del sys.path[0]
+    if _all_trusted(files):
+        return
+    declared = installed_experiments()
+    if entry_point in declared or (entry_point is None and where in {each.partition(":")[0] for each in declared}):
+        return
+    if not files:
+        raise RunError(f"{what} cannot be loaded: there is no module {visible(where)} in a file that could be trusted")
+    paths = [str(path) for path in files]
+    shown = visible(" and ".join(paths))
+    raise NotTrusted(
+        f"{what} is in {shown}, which you have not trusted, so it was not loaded: a store may come from somebody else. "
+        f"If you trust this code and what it imports: groundswell trust {visible(shlex.join(paths))}",
+        f"Run the code in {shown}?",
+        files=paths,
+    )
+
+
+def trust_driver(driver: Driver) -> None:
+    """Remember the files of a driver that the user's own code runs, so that its run can be resumed without a question.
+
+    It does not matter to the run if they cannot be remembered: whoever resumes it is asked.
+    """
+    where = driver_name(driver).rpartition(":")[0]
+    if where.partition(".")[0] != "groundswell" or where.endswith(".py"):
+        trust_module(where)
+
+
+def trust_module(where: str) -> None:
+    """Remember the files of a module, or a file, that the user named."""
+    with suppress(SettingsError):
+        users_trust().add_files([_absolute(where)] if where.endswith(".py") else module_files(where).values())
+
+
+def module_files(name: str) -> dict[str, Path]:
+    """The files of a module and of the packages that it is in, by their names. Nothing is imported to find them.
+
+    Empty if there is no such module, or if it is part of the interpreter.
+    """
+    found: dict[str, Path] = {}
+    folders: Sequence[str] | None = None
+    parts = name.split(".")
+    if not all(map(str.isidentifier, parts)):
+        return {}
+    for at in range(len(parts)):
+        part = ".".join(parts[: at + 1])
+        spec = _spec(part, folders)
+        last = at == len(parts) - 1
+        if spec is None or (last and not spec.has_location) or (not last and spec.submodule_search_locations is None):
+            return {}
+        if spec.has_location and spec.origin is not None:
+            found[part] = _absolute(spec.origin)
+        folders = spec.submodule_search_locations
+        folders = (
+            None if folders is None else list(getattr(folders, "_path", folders))
+        )  # a namespace's asks sys.modules
+    return found
+
+
+@cache
+def installed_experiments() -> frozenset[str]:
+    """The drivers that installed packages declare. Only folders of installed packages are looked at."""
+    folders = [*site.getsitepackages(), site.getusersitepackages(), *_library_folders()]
+    points = (point for one in distributions(path=list(dict.fromkeys(folders))) for point in one.entry_points)
+    return frozenset(point.value for point in points if point.group == GROUP)
 
 
 def settings_type(driver: Driver) -> Any:
@@ -68,13 +188,79 @@ def decode_settings(driver: Driver, text: str | bytes) -> Any:
         raise SettingsError(f"settings of {driver.__qualname__}: {error}") from error
 
 
+def _load_module(name: str) -> ModuleType:
+    where, _, _ = name.rpartition(":")
+    if not where:
+        raise SettingsError(f"driver {name!r}: write it as module:function or file.py:function")
+    try:
+        return _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+    except (ImportError, FileNotFoundError, SyntaxError, AttributeError) as error:
+        raise RunError(f"driver {name} cannot be loaded: {error}") from error
+
+
+def _driver_in(module: ModuleType, name: str) -> Driver:
+    where, _, attribute = name.rpartition(":")
+    try:
+        driver = getattr(module, attribute)
+    except AttributeError as error:
+        raise RunError(f"driver {name} cannot be loaded: {where} has no {attribute!r}") from error
+    if not inspect.iscoroutinefunction(driver):
+        raise SettingsError(f"driver {name}: must be an `async def driver(run, settings)`")
+    return cast(Driver, driver)
+
+
+def _all_trusted(files: Sequence[Path]) -> bool:
+    return bool(files) and users_trust().has_files(files)
+
+
+def _to_be_run(module: str) -> list[Path]:
+    """The files of a module and of its packages, without packages that are imported already: they do not run again."""
+    return [path for name, path in module_files(module).items() if name == module or name not in sys.modules]
+
+
+def _is_imported(where: str) -> bool:
+    """Whether the user's own code has imported a module, or a file. Python's own and installed ones do not count."""
+    if where.endswith(".py"):
+        file = str(_absolute(where))
+        modules = [each for each in list(sys.modules.values()) if getattr(each, "__file__", None) == file]
+    else:
+        modules = [sys.modules[where]] if where in sys.modules else []
+    return any(not _is_library(getattr(each, "__file__", None)) for each in modules)
+
+
+def _is_library(file: str | None) -> bool:
+    if file is None:
+        return True
+    path = Path(file).absolute()
+    installed = not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
+    return installed or any(path.is_relative_to(folder) for folder in _library_folders())
+
+
+def _library_folders() -> list[str]:
+    paths = sysconfig.get_paths()
+    return [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+
+
+def _spec(name: str, folders: Sequence[str] | None) -> ModuleSpec | None:
+    """How a module would be imported, or was, given the folders of its package."""
+    if (known := getattr(sys.modules.get(name), "__spec__", None)) is not None:
+        return cast(ModuleSpec, known)
+    finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
+    return next((spec for finder in finders if (spec := finder.find_spec(name, folders)) is not None), None)
+
+
+def _absolute(file: str) -> Path:
+    """A path from the root on. Symlinks stay: what is trusted is a file at the place where Python looks for it."""
+    return Path(os.path.expanduser(file)).absolute()
+
+
 def _loaded_from_file(module: str) -> bool:
     return getattr(sys.modules.get(module), "__groundswell_file__", False)
 
 
-def _load_file(path: Path) -> Any:
+def _load_file(path: Path) -> ModuleType:
     """Import a script under a name of its own, so that its `__main__` part does not run."""
-    path = path.expanduser().absolute()
+    path = _absolute(str(path))
     name = f"groundswell_script_{path.stem}"
     known = sys.modules.get(name)
     if known is not None and getattr(known, "__file__", None) == str(path):

@@ -9,7 +9,14 @@ from typing import Any
 
 import msgspec
 
-from groundswell.engine.driver import Driver, decode_settings, driver_name, load_driver, settings_type
+from groundswell.engine.driver import (
+    Driver,
+    decode_settings,
+    driver_name,
+    load_stored_driver,
+    settings_type,
+    trust_driver,
+)
 from groundswell.engine.events import Listener, RunEnded, RunOpened, tell
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.pace import Paces
@@ -121,6 +128,7 @@ class Engine:
         if not inspect.iscoroutinefunction(driver):
             raise SettingsError(f"{driver!r} is not a driver: give an `async def driver(run, settings)`")
         settings_type(driver)
+        trust_driver(driver)
         body = canonical(settings).decode()
         record = self.store.runs.find(name) if name is not None else None
         fresh = record is None
@@ -149,6 +157,7 @@ class Engine:
         options: RunOptions | None = None,
     ) -> RunRecord:
         """Write down a run that `resume` carries out later. May be called in any thread."""
+        trust_driver(driver)
         return self._create(name, seed, driver_name(driver), canonical(settings).decode(), options)
 
     def reach(self, model: str) -> None:
@@ -163,13 +172,16 @@ class Engine:
         retry_missing: bool = False,
         options: RunOptions | None = None,
     ) -> Summary:
-        """Go on with a run by calling its driver again. A finished one gives its summary."""
+        """Go on with a run by calling its driver again. A finished one gives its summary.
+
+        Raises `NotTrusted` if the driver is in a file that neither this process has imported nor the user has trusted.
+        """
         record = self.store.runs.get(name_or_id)
         if record.driver is None:
             raise RunError(
                 f"run {record.title!r} was started by a script: run the script again, it continues where it was left"
             )
-        driver = load_driver(record.driver)
+        driver = load_stored_driver(record.driver)
         retry = retry_missing and record.counters.missing > 0
         if record.status in ("completed", "partial") and not (retry or accept_changes) and _all_settled(record):
             _refuse_changed(record, driver)
@@ -180,7 +192,7 @@ class Engine:
         """Replay every trial of a run over its journal: do its programs still ask and find the same?"""
         record = self.store.runs.get(name_or_id)
         if record.driver is not None:
-            load_driver(record.driver)
+            load_stored_driver(record.driver)
         journal = self.store.journal(record, _ignore)
         try:
             return await verify(record, journal)

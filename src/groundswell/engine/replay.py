@@ -64,5 +64,6 @@ def exchanges(
 
     if program is not None:
         replay(program, row, seed, recorded, note).close()
+    label = "" if program is not None else "reply"
     used = {exchange.path for exchange in found if exchange.settlement is not None}
-    return found + [Exchange(path, "", None, known[1]) for path, known in recorded.items() if path not in used]
+    return found + [Exchange(path, label, None, known[1]) for path, known in recorded.items() if path not in used]

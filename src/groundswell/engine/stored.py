@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groundswell.engine.driver import load_driver
+from groundswell.engine.driver import OWN, load_driver
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.ports import Results
 from groundswell.engine.records import RunRecord
@@ -37,7 +37,11 @@ class StoredRun:
         return self._results.frame(pandas=pandas)
 
     def transcript(self, trial: str | Outcome[Any]) -> Transcript:
-        """What was said in a trial, given its key, the beginning of it, or its outcome. Asks nobody anything."""
+        """What was said in a trial, given its key, the beginning of it, or its outcome. Asks nobody anything.
+
+        Prompts are shown where the trial's program is loaded: import its module first. A run in a store may come from
+        somebody else, so nothing but Groundswell's own experiments is imported for that.
+        """
         row, fault = self._results.trial(trial.key if isinstance(trial, Outcome) else trial)
         said = exchanges(self._program(row.program), row, self.record.seed, self._results.recorded(row))
         status = "unfinished" if row.outcome is None else "usable" if fault is None else "missing"
@@ -49,8 +53,8 @@ class StoredRun:
         return self._results.kept(name)
 
     def _program(self, name: str) -> Program[Any, Any] | None:
-        """A program, if it can be had: one that is not imported yet comes with the run's driver."""
-        if find_program(name) is None and self.record.driver is not None:
+        """A program that is loaded, or one of Groundswell's own, which comes with its driver."""
+        if find_program(name) is None and self.record.driver in OWN:
             try:
                 load_driver(self.record.driver)
             except GroundswellError:

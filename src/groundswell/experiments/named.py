@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
-from groundswell.errors import SettingsError
+from groundswell.engine.driver import check_stored_module, trust_module
+from groundswell.errors import NotTrusted, RunError, SettingsError
 
 T = TypeVar("T")
+
+
+def trust_named(names: Iterable[str]) -> None:
+    """Trust the modules of `module:name`s from the user's own code or command line, so that a run can be resumed."""
+    for module in {given.rpartition(":")[0] for given in names} - {""}:
+        trust_module(module)
 
 
 class Named(Generic[T]):
@@ -25,12 +33,18 @@ class Named(Generic[T]):
         return iter(self._held)
 
     def find(self, given: str) -> T:
-        """A thing by its name; an error says which there are. `module:name` imports a module of yours first."""
+        """A thing by its name; an error says which there are. `module:name` imports a module of yours first.
+
+        The name may come from a store of somebody else, so a module that is not imported yet must be trusted.
+        """
         module, _, name = given.rpartition(":")
-        if module:
+        if module and module not in sys.modules:
             try:
+                check_stored_module(module, f"module {module!r}")
                 importlib.import_module(module)
-            except ImportError as error:
+            except NotTrusted as error:
+                raise error.about(self._field) from None
+            except (RunError, ImportError) as error:
                 said = f"{self._field}: {module!r} cannot be imported: {error}"
                 raise SettingsError(said, field=self._field) from error
         if name not in self._held:

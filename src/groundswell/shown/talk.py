@@ -34,7 +34,10 @@ Kind = Literal["system", "told", "recalled", "reasoning", "reply", "fault", "ope
 
 
 class Exchange(NamedTuple):
-    """One ask or call and its end. Without a request: the program no longer asks this; without a settlement: open."""
+    """One ask or call and its end. Without a settlement it is open.
+
+    Without a request, the program no longer asks this; or, with a label, the program is not loaded.
+    """
 
     path: str
     label: str
@@ -134,7 +137,7 @@ def _kind(message: Message) -> Kind:
 
 def _speaker(exchange: Exchange) -> str:
     if exchange.request is None:
-        return "recorded; the program as it is now does not ask this"
+        return exchange.label or "recorded; the program as it is now does not ask this"
     if isinstance(exchange.request, Invoke):
         return f"call {exchange.request.function}"
     return exchange.label or "ask"

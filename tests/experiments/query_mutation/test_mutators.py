@@ -19,9 +19,10 @@ from groundswell.experiments.query_mutation.mutators import (
 )
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.task import goals
+from tests.experiments.query_mutation import own_mutators
 from tests.experiments.query_mutation.cast import Cast, text_of
 
-OWN = "tests.experiments.query_mutation.own_mutators"
+OWN = own_mutators.__name__
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from groundswell.experiments.query_mutation.stepping import (
 from groundswell.experiments.query_mutation.task import EMBEDDER, Task
 from groundswell.program.request import Embedding
 from groundswell.program.trial import Trial
+from tests.experiments.query_mutation import own_mutators
 from tests.experiments.query_mutation.cast import NO_GOOD, Cast
 
 GUARD = Guard("g", "Keep {secret}.")
@@ -83,7 +84,7 @@ def test_an_embedding_that_would_spoil_what_is_learnt_has_failed(numbers: list[f
 
 
 def test_a_mutator_of_ones_own_that_makes_nothing_has_failed() -> None:
-    done = stepped(mutator="tests.experiments.query_mutation.own_mutators:silence")
+    done = stepped(mutator=f"{own_mutators.__name__}:silence")
     assert (done.query, list(done.failed)) == ("Say it.", ["mutation"])
 
 

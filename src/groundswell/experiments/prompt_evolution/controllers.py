@@ -18,6 +18,7 @@ from groundswell.engine.events import Listener
 from groundswell.engine.run import RunOptions
 from groundswell.engine.summary import Summary
 from groundswell.errors import RunError, RunNotFound
+from groundswell.experiments.named import trust_named
 from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Gain
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations, Performance, performance_of
@@ -120,6 +121,7 @@ class EvolutionController:
 
     def _is_there(self, engine: Engine | SyncEngine) -> bool:
         """Whether the store has this very run: then it is resumed, which takes no time if it has ended."""
+        trust_named([self.config.metric])
         find_metric(self.config.metric)  # so that one that has changed is noticed
         try:
             record = engine.stored(self.name).record

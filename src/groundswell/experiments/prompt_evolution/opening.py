@@ -13,6 +13,7 @@ from groundswell import compose
 from groundswell.engine.events import Listener
 from groundswell.engine.run import Run, RunOptions
 from groundswell.errors import RunError
+from groundswell.experiments.named import trust_named
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig
 from groundswell.experiments.prompt_evolution.limits import accounts_of
 from groundswell.experiments.prompt_evolution.metrics import find_metric
@@ -82,6 +83,7 @@ class Opened:
     async def __aenter__(self: T) -> T:
         if self._stack is not None:
             raise RunError(f"{type(self).__name__}: it is open already")
+        trust_named([self.config.metric])
         metric, how = find_metric(self.config.metric), engine_options(self.config, self._account, self._how)
         async with AsyncExitStack() as stack:
             engine = await stack.enter_async_context(compose.open(self._store, **how))

@@ -18,6 +18,7 @@ import numpy as np
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.run import Run
 from groundswell.errors import SettingsError
+from groundswell.experiments.named import trust_named
 from groundswell.experiments.query_mutation.episode import Floats
 from groundswell.experiments.query_mutation.guards import Guard
 from groundswell.experiments.query_mutation.mutators import Rewording, find_mutator, reworded
@@ -266,6 +267,7 @@ def _mutations(mutations: str | Sequence[str], count: int) -> list[str]:
     named = [mutations] * count if isinstance(mutations, str) else _checked(mutations, "mutations")
     if len(named) != count:
         raise SettingsError(f"mutations: {len(named)} for {count} queries; give one for each, or one name for all")
+    trust_named(named)
     for each in dict.fromkeys([mutations] if isinstance(mutations, str) else named):
         try:
             find_mutator(each)

@@ -1,0 +1,121 @@
+"""What the user has trusted: hosts that get secrets of the environment, and files whose code a stored run may load.
+
+Both are kept in `trusted.json` in the user's configuration folder. Nothing in a working folder or in a store can change
+it. A host is a scheme, a name and a port, and stands with the variables that may be sent there. A file is an absolute
+path. Symlinks in it are not followed: another path to the same file is not trusted, because Python would look for
+other modules, and for compiled code, beside that.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from groundswell.errors import SettingsError
+
+FILE = "trusted.json"
+ANY = "*"
+"""Stands for every variable."""
+
+
+class Trusted(msgspec.Struct):
+    """What is in the file: for each host the variables that may be sent there, and the paths of files."""
+
+    hosts: dict[str, list[str]] = {}
+    files: list[str] = []
+
+
+class Trust:
+    """What one user has trusted. The file is read at every question, so an answer is never out of date."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / FILE
+
+    def read(self) -> Trusted:
+        """Everything that is trusted; nothing, where there is no file."""
+        try:
+            return msgspec.json.decode(self.path.read_bytes(), type=Trusted)
+        except (FileNotFoundError, NotADirectoryError):
+            return Trusted()
+        except PermissionError:
+            if not os.access(self.path.parent, os.X_OK):  # as in a container whose home is somebody else's
+                return Trusted()
+            problem = "cannot be read: check its permissions"
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror}"
+        except msgspec.DecodeError as error:
+            problem = f"is damaged ({error}): remove it, and trust hosts and files again"
+        raise SettingsError(f"{self.path}: {problem}")
+
+    def has_host(self, host: str, variable: str) -> bool:
+        """Whether a variable of the environment may be sent to a host."""
+        return not {ANY, variable}.isdisjoint(self.read().hosts.get(host, ()))
+
+    def has_files(self, files: Iterable[Path]) -> bool:
+        """Whether all of these files may be loaded."""
+        return set(map(str, files)) <= set(self.read().files)
+
+    def add_host(self, host: str, variables: Iterable[str] = (ANY,)) -> None:
+        """Let variables be sent to a host."""
+        with self._changing() as held:
+            held.hosts[host] = sorted({*held.hosts.get(host, ()), *variables})
+
+    def add_files(self, files: Iterable[Path]) -> None:
+        """Let files be loaded. Those that are gone are forgotten."""
+        if self.has_files(files := list(files)):
+            return
+        with self._changing() as held:
+            there = {path for path in held.files if Path(path).exists()}
+            held.files = sorted(there | set(map(str, files)))
+
+    def remove(self, what: str) -> bool:
+        """Forget a host or a file; whether it was there."""
+        with self._changing() as held:
+            there = what in held.hosts or what in held.files
+            held.hosts.pop(what, None)
+            held.files = [path for path in held.files if path != what]
+        return there
+
+    @contextmanager
+    def _changing(self) -> Iterator[Trusted]:
+        """The contents, to be changed; they are written at the end. Two processes take turns."""
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                held = self.read()
+                yield held
+                self._write(held)
+            finally:
+                os.close(lock)
+        except OSError as error:
+            raise SettingsError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+    def _write(self, held: Trusted) -> None:
+        """Replace the file as a whole. A temporary file has mode 0600 from the start."""
+        file, name = tempfile.mkstemp(dir=self.path.parent, prefix=".trusted-")
+        try:
+            with os.fdopen(file, "wb") as opened:
+                opened.write(msgspec.json.format(msgspec.json.encode(held), indent=2) + b"\n")
+            os.replace(name, self.path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+def config_folder(environment: Mapping[str, str], home: Path) -> Path:
+    """Where the user's own settings are, by the usual convention."""
+    named = Path(environment.get("XDG_CONFIG_HOME", ""))
+    return (named if named.is_absolute() else home / ".config") / "groundswell"
+
+
+def users_trust() -> Trust:
+    """What the user of this process has trusted."""
+    return Trust(config_folder(os.environ, Path(os.path.expanduser("~"))))
