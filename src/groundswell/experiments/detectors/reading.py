@@ -20,7 +20,7 @@ from groundswell.experiments.detectors.folding import (
 from groundswell.experiments.detectors.spans import Span
 
 _ASCII_WORDS = re.compile(r"[a-z0-9]+")
-_WORDS = re.compile(rf"(?:[^\W_{UNSPACED}]|[{VOWEL_SIGNS}])+|[{UNSPACED}]")
+_WORDS = re.compile(rf"(?:[^\W_{UNSPACED}]|[{VOWEL_SIGNS}])++|[{UNSPACED}]")
 _WORDY = re.compile(rf"[^\W_{UNSPACED}]|[{VOWEL_SIGNS}]")
 INITIALS = re.compile(r"([^\W_])[\w'’]*")
 _LIKE_ALIKE = frozenset(LOOKALIKES)
