@@ -25,6 +25,8 @@ _WORDY = re.compile(rf"[^\W_{UNSPACED}]|[{VOWEL_SIGNS}]")
 INITIALS = re.compile(r"([^\W_])[\w'’]*")
 _LIKE_ALIKE = frozenset(LOOKALIKES)
 LONGEST_KEPT = 4000
+LONGEST = 100_000
+"""Characters of a text that detectors look at. Everything else waits meanwhile, and no ordinary reply is so long."""
 BESIDE = 3
 """So much may stand between a word and what stands beside it."""
 
