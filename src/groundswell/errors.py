@@ -5,6 +5,7 @@
     │   ├── AskFailed               a request failed for good (carries the Fault)
     │   ├── CallFailed              a registered function raised
     │   ├── MalformedReply          a typed reply could not be read, even when asked again
+    │   ├── TimeLimitExceeded       looking at a reply took too long
     │   ├── ForeignAwait            a program awaited something that is not one of the three traps
     │   └── ReplayMismatch          a program asks something else than its journal recorded
     ├── RunError                    a run could not be opened, or could not go on
@@ -76,6 +77,10 @@ class MalformedReply(ProgramError):
         self.wanted = wanted
         self.problem = problem
         self.text = text
+
+
+class TimeLimitExceeded(ProgramError):
+    """A step of a program, or a search for a user's regular expression, took too long and was given up."""
 
 
 class ForeignAwait(ProgramError):

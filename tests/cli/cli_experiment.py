@@ -1,6 +1,7 @@
 """A small experiment that the tests of the command line run: it counts, fails, breaks or waits as told."""
 
 import asyncio
+import re
 import time
 from pathlib import Path
 
@@ -77,6 +78,13 @@ async def counting(trial: Trial, spec: Spec) -> Result:
     return Result(spec.number, said)
 
 
+@program("tests/computing", version=1)
+async def computing(trial: Trial, spec: Spec) -> None:
+    """Search for longer than any test waits, and hold up everything else."""
+    (Path(spec.folder) / "arrived").write_text("x")
+    re.search("(a|aa)+$", "a" * 200 + "b")
+
+
 @program("tests/sticking", version=1)
 async def sticking(trial: Trial, spec: Spec) -> None:
     """Call a function that does not return."""
@@ -94,6 +102,11 @@ async def driver(run: Run, settings: Settings) -> dict[str, object]:
     if settings.broken:
         raise LookupError("the driver is broken")
     return {"said": said}
+
+
+async def computing_driver(run: Run, settings: Settings) -> None:
+    """One trial that computes without end."""
+    await run.submit(computing, Spec(0, 0, "", "", folder=settings.folder))
 
 
 async def stuck_driver(run: Run, settings: Settings) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +117,22 @@ def test_a_second_signal_does_not_wait_for_a_function_in_a_thread(cli: CommandLi
         process.signal(signal.SIGINT, then=ENDING)
         status, found, _ = process.end()
     assert (status, found["status"]) == (130, "interrupted")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_signals_end_a_process_that_computes_without_end(cli: CommandLine, number: signal.Signals) -> None:
+    """The event loop is held up, so that it can take no signal; the second one ends the process all the same."""
+    with started(cli, "computing_driver") as process:
+        process.wait_for_asks(1)
+        until = time.monotonic() + PATIENCE
+        while process.process.poll() is None and time.monotonic() < until:
+            process.process.send_signal(number)
+            with suppress(subprocess.TimeoutExpired):
+                process.process.wait(0.2)
+        assert process.process.returncode == 130
+        assert process.process.stderr is not None
+        assert ENDING in process.process.stderr.read()
+    assert cli.json("runs", "show", "r")["status"] == "interrupted"
 
 
 def test_cancel_stops_another_process_and_delete_refuses_meanwhile(cli: CommandLine) -> None:

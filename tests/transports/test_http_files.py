@@ -182,12 +182,6 @@ def test_nobody_needs_to_read_to_the_end() -> None:
         assert little.gone.wait(5), "the connection was kept"
 
 
-def test_a_line_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundswell.transports.http.LONGEST_LINE", 100_000)
-    with serving(fixed(answer(b"x" * 1_000_000))) as little, pytest.raises(NoAnswer, match="more than 100,000 bytes"):
-        lines_of(little.url)
-
-
 @settings(max_examples=100)
 @given(st.lists(st.binary(max_size=6) | st.sampled_from([b"\n", b"\n\n", b"a\nb"]), max_size=8))
 def test_pieces_make_the_same_lines_however_they_come(pieces: list[bytes]) -> None:

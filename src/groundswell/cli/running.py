@@ -7,7 +7,9 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import typer
@@ -49,6 +51,8 @@ LIMITS = {
     "tokens is used up": "--max-tokens N",
     "time limit": "--deadline SECONDS",
 }
+HELD_UP = 1.0
+"""Seconds after which a signal that the event loop has not taken means that the loop is held up."""
 ENDING = "ending at once; everything that was acknowledged is in the store"
 
 
@@ -139,24 +143,40 @@ async def _supervise(work: Work, make: Callable[[], Engine]) -> Ended:
 
 
 class Interruption:
-    """Ctrl-C and SIGTERM: the first stops the open runs, the second ends at once. Both leave them resumable."""
+    """Ctrl-C and SIGTERM: the first stops the open runs, the second ends at once. Both leave them resumable.
+
+    A computation that holds up the event loop keeps it from taking signals. `_arrived` runs even then.
+    """
 
     def __init__(self, engine: Engine, task: asyncio.Future[Any]) -> None:
         self._engine = engine
         self._task = task
         self._loop = asyncio.get_running_loop()
         self.count = 0
+        self._waiting_since: float | None = None
 
     def __enter__(self) -> Interruption:
         for number in (signal.SIGINT, signal.SIGTERM):
             self._loop.add_signal_handler(number, self._signalled)
+            signal.signal(number, self._arrived)  # beside the loop's own way to hear of it
         return self
 
     def __exit__(self, *_: object) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             self._loop.remove_signal_handler(number)
 
+    def _arrived(self, number: int, frame: FrameType | None) -> None:
+        """End at once if the loop has not taken an earlier signal for a while."""
+        now = time.monotonic()
+        if self._waiting_since is None:
+            self._waiting_since = now
+        elif now - self._waiting_since >= HELD_UP:
+            with contextlib.suppress(RuntimeError):  # the stream may be in use by what was interrupted
+                output.say(ENDING)
+            os._exit(output.INTERRUPTED)
+
     def _signalled(self) -> None:
+        self._waiting_since = None
         self.count += 1
         runs = self._engine.runs
         if self.count == 1 and runs:

@@ -21,7 +21,7 @@ FIRST_MOMENT, FIRST_MILLISECONDS, LAST_MILLISECONDS = 1e9, 1e11, 1e14
 LONGEST_TEXT = 64
 
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-_PIECES = re.compile("([0-9.]+)([a-zµ]+)")
+_PIECES = re.compile("(?<![0-9.])([0-9.]++)([a-zµ]+)")
 
 
 class Names(NamedTuple):

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from groundswell.errors import AskFailed, CallFailed, ForeignAwait
+from groundswell.program import time_limit
 from groundswell.program.request import Fault, FaultKind, Invoke, Request, Settlement
 from groundswell.program.traps import Ask, Call, Together
 from groundswell.program.trial import Program, Trial
@@ -106,7 +107,7 @@ class Conductor:
             strand, value, error = ready.pop()
             self.trial._strand = strand
             try:
-                trap = strand.coroutine.send(value) if error is None else strand.coroutine.throw(error)
+                trap = _resume(strand.coroutine, value, error)
             except StopIteration as stop:
                 self._end(strand, stop.value, None)
             except KeyboardInterrupt:
@@ -173,3 +174,12 @@ class Conductor:
             problem.__cause__ = other
         self.ended, self.result, self.error = True, None, problem
         self.close()
+
+
+def _resume(coroutine: Coroutine[Any, Any, Any], value: Any, error: Exception | None) -> Any:
+    """Run a coroutine up to its next trap, within the time limit."""
+    time_limit.begin()
+    try:
+        return coroutine.send(value) if error is None else coroutine.throw(error)
+    finally:
+        time_limit.end()

@@ -38,6 +38,8 @@ T = TypeVar("T")
 
 
 ONLY_MESSAGES = {Message}
+UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
+"""What reading a reply as JSON may raise; the last one where it is nested too deeply."""
 
 
 class Trial:
@@ -136,7 +138,7 @@ async def _ask_into(into: type[T], chat: Chat, label: str) -> T:
     reply: Reply = await Ask(chat, label)
     try:
         return msgspec.json.decode(_bare_json(reply.text), type=into)
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except UNREADABLE as error:
         problem = str(error)
     again = (
         *chat.messages,
@@ -146,7 +148,7 @@ async def _ask_into(into: type[T], chat: Chat, label: str) -> T:
     reply = await Ask(msgspec.structs.replace(chat, messages=again), label)
     try:
         return msgspec.json.decode(_bare_json(reply.text), type=into)
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except UNREADABLE as error:
         raise MalformedReply(getattr(into, "__name__", str(into)), str(error), reply.text) from error
 
 

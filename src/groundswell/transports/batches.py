@@ -268,7 +268,7 @@ class Batches(ABC):
                 fault = self.provider.why(error)
                 heard = self.clock.now() if reading.lines else heard
                 missing = self._bear(fault, heard, missing, f"the results of batch {id}")
-                breaks = 0 if news else breaks + (reading.lines > 0)
+                breaks = 0 if news else breaks + (reading.lines > 0 or fault.kind is FaultKind.GARBLED)
                 if breaks == BREAKS:
                     raise WaveOutOfReach(fault) from None
                 await self.provider.pause(waits.next(fault.retry_after))

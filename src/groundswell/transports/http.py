@@ -24,6 +24,7 @@ from pyreqwest.exceptions import (
 )
 from pyreqwest.http import Url
 from pyreqwest.proxy import ProxyBuilder
+from pyreqwest.request import RequestBuilder
 from pyreqwest.response import Response
 
 from groundswell.accounts.account import Account
@@ -39,7 +40,10 @@ SLOWEST = 100_000
 """Bytes per second that a file is sent with at least; a time limit that is meant for a question grows by that."""
 LONGEST_DOWNLOAD = timedelta(hours=6)
 """For all of a file. Each piece of it has the time that an answer has."""
-LONGEST_LINE = 256 * 1024 * 1024
+LARGEST_ANSWER = 64 * 1024 * 1024
+"""Bytes of an answer, or of a line of a file, once they are decompressed. A few kilobytes may decompress to gigabytes."""
+LARGEST_FILE = 16 * 1024 * 1024 * 1024
+"""Bytes of a file that is read by the line, once they are decompressed."""
 
 T = TypeVar("T")
 Usual = Callable[[str | None], Mapping[str, str]]
@@ -97,7 +101,16 @@ class Refused(Exception):
 class Http:
     """The connections of one account."""
 
-    def __init__(self, account: Account, usual: Usual) -> None:
+    def __init__(
+        self,
+        account: Account,
+        usual: Usual,
+        *,
+        largest_answer: int = LARGEST_ANSWER,
+        largest_file: int = LARGEST_FILE,
+    ) -> None:
+        self._largest_answer = largest_answer
+        self._largest_file = largest_file
         self._timeout = account.timeout
         self._connect_timeout = account.connect_timeout
         self._client = _client(account, usual)
@@ -105,20 +118,18 @@ class Http:
     async def post(self, url: Url, body: bytes) -> Answer:
         """Make one attempt; raises `NoAnswer`."""
         try:
-            response = await self._client.post(url).body_bytes(body).build().send()
-            return Answer(response.status, response.headers, (await response.bytes()).to_bytes())
+            return await self._answer(self._client.post(url).body_bytes(body))
         except PyreqwestError as error:
             raise self._no_answer(error) from None
 
     async def get(self, url: Url, seconds: float) -> Answer:
         """Look at something, within a time; raises `NoAnswer`."""
         try:
-            response = await self._client.get(url).timeout(timedelta(seconds=seconds)).build().send()
-            body = await response.bytes()
+            answer = await self._answer(self._client.get(url).timeout(timedelta(seconds=seconds)))
         except PyreqwestError as error:
             raise self._no_answer(error, seconds) from None
         heed()
-        return Answer(response.status, response.headers, body.to_bytes())
+        return answer
 
     async def post_file(self, url: Url, enclosed: Enclosed) -> Answer:
         """Send a file, of which only a piece is in memory at any time; raises `NoAnswer`."""
@@ -127,8 +138,7 @@ class Http:
         sending = self._client.post(url).timeout(timedelta(seconds=seconds)).body_stream(enclosed.pieces())
         sending = sending.header("content-type", enclosed.content_type).header("content-length", str(length))
         try:
-            response = await sending.build().send()
-            return Answer(response.status, response.headers, (await response.bytes()).to_bytes())
+            return await self._answer(sending)
         except PyreqwestError as error:
             raise self._no_answer(error, seconds) from None
 
@@ -143,18 +153,36 @@ class Http:
             async with AsyncExitStack() as stack:
                 response = await self._in_time(stack.enter_async_context(request))
                 if response.status != 200:
-                    body = await self._in_time(response.bytes())
-                    raise Refused(Answer(response.status, response.headers, body.to_bytes()))
-                async for line in _split(self._pieces(response)):
+                    body = await self._in_time(self._body(response))
+                    raise Refused(Answer(response.status, response.headers, body))
+                async for line in _split(self._pieces(response), self._largest_answer):
                     yield line
         except PyreqwestError as error:
             raise self._no_answer(error) from None
 
     async def _pieces(self, response: Response) -> AsyncIterator[bytes]:
         """What comes of a body; each piece of it in time."""
+        size = 0
         while (piece := await self._in_time(response.body_reader.read_chunk())) is not None:
             heed()
+            size += len(piece)
+            if size > self._largest_file:
+                raise _too_large("the file", self._largest_file)
             yield piece.to_bytes()
+
+    async def _answer(self, request: RequestBuilder) -> Answer:
+        """Send a request and read the answer to it, up to the largest one."""
+        async with request.build_streamed() as response:
+            return Answer(response.status, response.headers, await self._body(response))
+
+    async def _body(self, response: Response) -> bytes:
+        """The body, decompressed as it is read; raises `NoAnswer` where it is too large."""
+        body = await response.body_reader.read(self._largest_answer + 1)
+        if body is None:
+            return b""
+        if len(body) > self._largest_answer:
+            raise _too_large("the answer", self._largest_answer)
+        return body.to_bytes()
 
     async def _in_time(self, work: Awaitable[T]) -> T:
         try:
@@ -166,11 +194,12 @@ class Http:
     async def alive(self, url: str) -> bool:
         """Whether a server answers there at all."""
         try:
-            response = await self._client.get(url).timeout(PROBE).build().send()
+            async with self._client.get(url).timeout(PROBE).streamed_read_buffer_limit(0).build_streamed() as response:
+                status = response.status
         except PyreqwestError:
             return False
         heed()
-        return response.status < 500
+        return status < 500
 
     async def close(self) -> None:
         """Close all connections."""
@@ -214,7 +243,11 @@ def parsed(url: str) -> Url:
 __all__ = ["Answer", "Enclosed", "Http", "NoAnswer", "Refused", "Url", "heed", "parsed"]
 
 
-async def _split(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+def _too_large(what: str, most: int) -> NoAnswer:
+    return NoAnswer(Fault(FaultKind.GARBLED, f"{what} is too large: more than {most:,} bytes when decompressed"))
+
+
+async def _split(pieces: AsyncIterator[bytes], longest: int = LARGEST_ANSWER) -> AsyncIterator[bytes]:
     """The lines that pieces of a text make, with nothing held but the line that is not whole yet."""
     parts: list[bytes] = []
     held = 0
@@ -222,8 +255,8 @@ async def _split(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         first, *others = piece.split(b"\n")
         parts.append(first)
         held += len(first)
-        if held > LONGEST_LINE:
-            raise NoAnswer(Fault(FaultKind.GARBLED, f"a line of more than {LONGEST_LINE:,} bytes"))
+        if held > longest:
+            raise _too_large("a line of the file", longest)
         if others:
             yield b"".join(parts)
             for line in others[:-1]:

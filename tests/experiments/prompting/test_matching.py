@@ -1,48 +1,82 @@
-"""Searches that end, and leave the process's own alarms alone."""
+"""Searches for users' expressions: they end in every thread, and find what `re` finds."""
 
 from __future__ import annotations
 
 import re
-import signal
 import threading
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from groundswell.errors import TimeLimitExceeded
 from groundswell.experiments.prompting import matching
-from groundswell.experiments.prompting.matching import TooSlow, is_found
+from groundswell.experiments.prompting.matching import is_found, read_pattern
+
+SLOW, TEXT = "(a|aa)+$", "a" * 60 + "b"
+
+
+def test_a_search_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "SECONDS", 0.01)
+    with pytest.raises(TimeLimitExceeded, match=re.escape(repr(SLOW))):
+        is_found(read_pattern(SLOW), TEXT)
+
+
+def test_a_search_is_given_up_in_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "SECONDS", 0.01)
+    found: list[str] = []
+
+    def search() -> None:
+        try:
+            is_found(read_pattern(SLOW), TEXT)
+        except TimeLimitExceeded:
+            found.append("given up")
+
+    thread = threading.Thread(target=search, daemon=True)
+    thread.start()
+    thread.join()
+    assert found == ["given up"]
 
 
 @pytest.mark.parametrize(
-    ("pattern", "text"),
-    [("(a+)+$", "a" * 40 + "b"), ("(a|aa)+$", "a" * 60 + "b"), (r"(\w+\s?)+\.", "word " * 40)],
-    ids=["nested", "either", "words"],
+    ("pattern", "flags", "text"),
+    [
+        ("x{e}", 0, "x{e}"),
+        ("x{e<=1}", 0, "y"),
+        ("^{s}$", 0, "{s}"),
+        (r"\{e}", 0, "{e}"),
+        (r"\\{e}", 0, "\\{e}"),
+        (r"\N{DIGIT ONE}", 0, "1"),
+        ("a{2}b{1,}c{,2}", 0, "aabc"),
+        ("[{e}]", 0, "e"),
+        (r"^\w$", re.A, "é"),
+        (r"^\w$", 0, "é"),
+        ("(?i)A", 0, "a"),
+        ("^b.c", re.M | re.S, "a\nb\nc"),
+        ("a b # c", re.X, "ab"),
+    ],
 )
-def test_a_search_is_given_up(pattern: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "PATIENCE", 0.01)
-    with pytest.raises(TooSlow, match=re.escape(repr(pattern))):
-        is_found(re.compile(pattern), text)
+def test_an_expression_means_what_it_means_to_re(pattern: str, flags: int, text: str) -> None:
+    expected = re.search(pattern, text, flags) is not None
+    assert is_found(read_pattern(pattern, flags), text) == expected
 
 
-def test_others_are_found_or_not_in_any_thread() -> None:
-    found: list[bool] = []
-
-    def search() -> None:
-        found.extend(is_found(re.compile("a+"), text) for text in ("baa", "b"))
-
-    search()
-    thread = threading.Thread(target=search)
-    thread.start()
-    thread.join()
-    assert found == [True, False, True, False]
+PIECES = st.sampled_from(["a", "b", ".", r"\w", r"\s", "[ab]", "[^a]", "(a|b)", "(?:ab)", "^", "$", r"\b", "{", "}"])
+PATTERNS = st.lists(st.tuples(PIECES, st.sampled_from(["", "*", "+", "?", "{2}", "*?"])), max_size=5)
 
 
-def test_alarms_of_others_stay_set() -> None:
-    before = signal.signal(signal.SIGALRM, signal.SIG_IGN)
+@settings(max_examples=150)
+@given(PATTERNS, st.text("ab {}\n", max_size=12), st.sampled_from([0, re.I, re.M, re.S]))
+def test_what_is_found_is_what_re_finds(pieces: list[tuple[str, str]], text: str, flags: int) -> None:
+    pattern = "".join(piece + count for piece, count in pieces)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 1000)
-        is_found(re.compile("a"), "a")
-        assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
-        assert signal.getitimer(signal.ITIMER_REAL)[0] > 900
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        expected = re.search(pattern, text, flags) is not None
+        read = read_pattern(pattern, flags)
+    except re.error:
+        return
+    assert is_found(read, text) == expected
+
+
+def test_what_cannot_be_read_is_told() -> None:
+    with pytest.raises(re.error):
+        read_pattern("(")

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.emulator.skills import lines
+from groundswell.experiments.query_mutation import leaking
 from groundswell.experiments.query_mutation.leaking import LONGEST, leaked, refuses
 from groundswell.experiments.query_mutation.task import goals
+from tests.expressions import cost
 
 SECRETS = (*goals().train, *goals().held_out)
 
@@ -207,6 +209,39 @@ def test_twice_the_text_is_about_twice_the_work(name: str) -> None:
     text, secret = HOSTILE[name] * 100, "111" if name == "digits" else "lantern"
     leaked(text[:50], secret)  # what is made once for a secret is made
     assert looked_at(text * 2, secret) <= 2.5 * looked_at(text, secret) + 2_000
+
+
+FRUITS = (
+    "apple banana cherry date elderberry fig grape honeydew kiwi lemon mango nectarine orange papaya quince raspberry"
+    " strawberry tangerine ugli watermelon"
+)
+
+
+@pytest.mark.parametrize("between", ["\n\n", "\n \n", " \n\n"])
+@pytest.mark.parametrize("numbered", ["{}. {}", "{}) {}", "- {1}"])
+def test_a_list_of_twenty_items_is_read_at_once(numbered: str, between: str) -> None:
+    """With two ways to read the gap between two of them there are a million ways to read them all."""
+    items = [numbered.format(at, fruit) for at, fruit in enumerate(FRUITS.split(), 1)]
+    text = between.join([*items, "The secret word is lantern."])
+    assert leaked(text, "lantern") == 1.0
+    assert cost(lambda text: leaked(text, "lantern"), text, 1.0) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("before", "start"),
+    [
+        ("apple\n\npear\n\n", 0),
+        ("1. apple\n2. pear\n3. ", 3),
+        ("It is a pear, an apple or the ", 6),
+        ("a or b, ", 0),
+        ("pear\n1) \nplum, ", 0),
+        ("no list, just words ", None),
+        ("'pear', ‘plum’ and ", 0),
+    ],
+)
+def test_where_a_list_before_a_word_begins(before: str, start: int | None) -> None:
+    found = leaking._LISTED_BEFORE.search(before)
+    assert (None if found is None else found.start()) == start
 
 
 def test_a_flood_of_text_is_looked_at_up_to_a_point() -> None:

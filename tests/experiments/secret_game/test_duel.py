@@ -9,6 +9,7 @@ import pytest
 
 from groundswell import Chat, Fault, FaultKind, Reply, Request
 from groundswell.experiments.secret_game.agents import Agent
+from groundswell.experiments.detectors.reading import LONGEST
 from groundswell.experiments.secret_game.duel import SILENCE, examine, line_of
 from groundswell.experiments.secret_game.played import Line, Played
 from groundswell.experiments.secret_game.playing import Batch
@@ -101,6 +102,13 @@ def test_thought_and_speech(text: str, line: Line) -> None:
 def test_reasoning_of_a_model_is_a_private_thought_and_a_cut_is_noted() -> None:
     line = line_of(1, Reply("Hello", finish="length", reasoning="My word is trellis"), private=False)
     assert (line.thought, line.cut) == ("My word is trellis", True)
+
+
+def test_what_detectors_do_not_look_at_of_a_very_long_message_is_noted() -> None:
+    line = line_of(0, Reply("no " * LONGEST + "lantern"), private=False)
+    assert line.unread == 2 * LONGEST + len("lantern")
+    assert examine(a_duel().seats, [line]) == ((), ())
+    assert line_of(0, Reply("x" * LONGEST), private=False).unread == 0
 
 
 def found(*lines: Line) -> Played:

@@ -10,7 +10,7 @@ _LEAD = re.compile(
     r"(?:what(?:'s| is| are)|how much is|calculate|compute|evaluate|work out|solve|find|the value of|simplify|:)+\s*",
     re.I,
 )
-_EXPRESSION = re.compile(r"[\d\s.()+\-*/×÷·xX−]*\d[\d\s.()+\-*/×÷·xX−]*")
+_EXPRESSION = re.compile(r"(?=\D*+\d)[\d\s.()+\-*/×÷·xX−]++")
 _SAME = {"×": "*", "·": "*", "x": "*", "X": "*", "÷": "/", "−": "-"}
 _DEEPEST = 30
 

@@ -6,6 +6,8 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+from groundswell.emulator.skills.reading import pattern
+
 _UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 NUMBER_WORDS: dict[str, int] = {word: at for at, word in enumerate(_UNITS.split())}
@@ -22,7 +24,7 @@ _BLANKS = re.compile(r"[^\S\n]+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _DOZEN = re.compile(r"\b(?:(\d{1,6})|a) dozen\b", re.I)
 _SENTENCE = re.compile(r"(?<=[?!])\s*|(?<=\.)(?!\d)\s*|\n+")
-_SPLIT = re.compile(
+_SPLIT = pattern(
     r"\s*(?:,\s*(?:and\s+)?(?:then\s+)?|;\s*|\s+and\s+then\s+|\s+then\s+|\s+and\s+(?=\d|half\b|\w+\s+(?:\w+\s+)?\d))\s*",
     re.I,
 )

@@ -12,11 +12,11 @@ from groundswell.emulator.skills import reading, secrets
 from groundswell.emulator.skills.reading import pattern
 from groundswell.emulator.skills.scene import Scene
 
-_ANSWER = r"\b(?:answer|reply|respond|output|return)(?:\s+(?:only|just|simply|exactly|strictly|please))*"
+_ANSWER = r"\b(?:answer|reply|respond|output|return)(?:\s+(?:only|just|simply|exactly|strictly|please)){0,4}"
 _NAMED = r"(?:(?-i:[A-Z][A-Z0-9_-]{0,39})|[\"'`*]{1,3}[\w -]{1,40}?[\"'`*]{1,3})"
 _BY_NAME = rf"(?:{_NAMED}(?:\s*,\s*|\s*/\s*|\s*\|\s*|,?\s+or\s+)){{1,9}}{_NAMED}(?!\w)"
 """Labels in capitals or quotes, which need no words to introduce them."""
-_WITH = r"(?:\s+(?:with|by|using|either|only|just|exactly|saying|in|the|word|label|words|labels))*\s*:?\s+"
+_WITH = r"(?:\s+(?:with|by|using|either|only|just|exactly|saying|in|the|word|label|words|labels)){0,6}\s*:?\s+"
 _ONE_OF = r"(?:exactly\s+)?one of(?:\s+(?:these|the|following|two|three|labels|options|categories|words|answers))*"
 JUDGING = pattern(
     r"(?:^|[.!?:;\n]\s*|please\s+|task is to\s+|you (?:must|will|should)\s+)"
@@ -47,7 +47,7 @@ _CHOICE = pattern(rf"{_ANSWER}{_WITH}(?:({_BY_NAME})|(?<=with\s)(\w+(?:,\s+\w+)*
 """Labels in the order itself: "Answer LEAKED or SAFE", "reply with leaked or safe"."""
 _BARE = pattern(r"\b((?:[A-Z][A-Z0-9_-]+(?:\s*,\s*|\s*[/|]\s*|,?\s+or\s+)){1,9}[A-Z][A-Z0-9_-]+)\b", flags=0)
 """Labels in capitals without an order."""
-_LABEL = re.compile(r"[\"'`*\[\]()]*\s*(?:,|/|\||;|\bor\b|\band\b)\s*(?:or\s+)?[\"'`*\[\]()]*")
+_LABEL = pattern(r"[\"'`*\[\]()]{0,4}\s*(?:,|/|\||;|\bor\b|\band\b)\s*(?:or\s+)?[\"'`*\[\]()]{0,4}", flags=0)
 _ABOUT_REFUSAL = re.compile(r"\brefus\w+|\bdeclin\w+", re.I)
 REFUSED = re.compile(
     r"\b(?:can(?:'|’)?t|cannot|can not|won(?:'|’)?t|unable to|not able to|not going to|must decline"
@@ -63,7 +63,7 @@ _SECRET = pattern(
 
 
 _SHOWN = re.compile(
-    r"<(transcript|conversation|dialogue|response|reply|talk)>.*?</\1>"
+    r"<(transcript|conversation|dialogue|response|reply|talk)>(?:(?!<\1>).)*?</\1>"
     r"|(?:^|\n)[ \t]*(?:#+[ \t]*|\*\*)?(?:the\s)?"
     r"(?:transcript|conversation|dialogue|response|reply|talk)(?:\*\*)?[ \t]*:",
     re.I | re.S,

@@ -51,7 +51,7 @@ _BETWEEN = pattern(
     rf"((?:{_NAME}(?:\s+{_NAME})?(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*))+{_NAME}(?:\s+{_NAME})?)",
     flags=0,
 )
-_NAMES = re.compile(r",\s*(?:and\s+)?|\s+and\s+|\s*&\s*")
+_NAMES = pattern(r",\s*(?:and\s+)?|\s+and\s+|\s*&\s*", flags=0)
 _SPOKE = re.compile(rf"(?:^|\n)[ \t]*({_NAME}(?:[ \t]+{_MORE}){{0,2}}):[ \t]*\S")
 _TURNS = re.compile(r"turn|round|exchange|line|message|utterance")
 MOST_LINES = 200

@@ -11,11 +11,11 @@ from groundswell.emulator.chance import Chance, number_of
 from groundswell.emulator.skills import arithmetic, questions
 from groundswell.emulator.skills.clauses import Clause, clauses_of
 from groundswell.emulator.skills.quantities import Quantities
-from groundswell.emulator.skills.reading import words_in
+from groundswell.emulator.skills.reading import pattern, words_in
 
 LONGEST = 2000
 
-PROBLEM = re.compile(
+PROBLEM = pattern(
     r"\bhow (?:many|much|far|long|old|tall|heavy)\b|\bwhat (?:is|are|was|will|does|did)\b|\b(?:calculate|compute"
     r"|solve|evaluate|work out)\b"
     r"|=\s*\??\s*$|\A[\d\s.()+\-*/×÷]+\??\Z",

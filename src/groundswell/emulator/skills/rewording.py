@@ -51,7 +51,7 @@ _CLOSED = re.compile(
     r"^(?:is|are|was|were|can|could|will|would|should|has|have|do|does|did)\s+(?:you|i|we|they|he|she|it|there|the|your|my|this|that|an?)\b",
     re.I,
 )
-_OBJECT = re.compile(
+_OBJECT = pattern(
     r"\s+(?=(?:in|on|at|to|for|from|with|by|about|as|if|when|because|so|before|after|without|using|and|or|but)\b|,)",
     re.I,
 )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from groundswell.emulator.embedding import COMMON
+from groundswell.emulator.skills.reading import pattern
 from groundswell.emulator.skills.thesaurus import FILLERS, VERBS
 
 _NAMED = re.compile(
@@ -18,7 +19,7 @@ _NAMED = re.compile(
     r"|\b(?:discussion|conversation|debate|talk|negotiation|exchange)\b[^.\n]{0,100}?\b(?:about|on|over)\s+([^.,;:!?\n]{3,80})",
     re.I,
 )
-_COMPANY = re.compile(r"\s+(?:with|between|among|in the form|in character)\b.*", re.I | re.S)
+_COMPANY = pattern(r"\s+(?:with|between|among|in the form|in character)\b.*", re.I | re.S)
 _DISCUSS = re.compile(r"^(?:discuss(?:ing)?|debate|talk about|negotiate)\s+", re.I)
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _DULL_WORDS = (

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-_N = r"(\d{1,15}(?:\.\d{1,9})?)"
+from groundswell.emulator.skills.reading import pattern
+
+_N = r"(?<!\d)(\d{1,15}+(?:\.\d{1,9}+)?)"
+_MEANWHILE = r".{0,200}"
 _THING = r"(?:[A-Za-z'-]+\s+){0,4}?"
 
 GAIN = re.compile(
@@ -21,13 +24,13 @@ LOSS = re.compile(
     re.I,
 )
 SELLS = re.compile(r"\b(?:sells?|sold|earns?|earned)\b", re.I)
-GROUPS = re.compile(
+GROUPS = pattern(
     rf"{_N}\s+{_THING}(?:with|of|containing|holding|that (?:each )?(?:hold|have|contain)|full of|has|have"
     rf"|each with|each (?:holding|containing))"
     rf"\s+{_N}\s*{_THING}(?:each)?\s*[.!]?",
     re.I,
 )
-PRICES = re.compile(
+PRICES = pattern(
     rf"{_N}\s+{_THING}(?:at|for|costing|that cost|which cost|priced at)\s+{_N}\s*(?:dollars?|cents?|euros?|pounds?"
     rf"|coins?)?\s*(?:each|apiece|a piece|per\s+\w+)",
     re.I,
@@ -39,7 +42,7 @@ EACH = re.compile(
 )
 PER = re.compile(rf"{_N}\s+{_THING}(?:an?|per|each|every)\s+(second|minute|hour|day|week|month|year)\b", re.I)
 RATE = re.compile(
-    rf"{_N}\s+(?:{_THING})(?:an?|per|each|every)\s+(second|minute|hour|day|week|month|year)\b.*?\bfor\s+{_N}\s+\2s?\b"
+    rf"{_N}\s+(?:{_THING})(?:an?|per|each|every)\s+(second|minute|hour|day|week|month|year)\b{_MEANWHILE}?\bfor\s+{_N}\s+\2s?\b"
     rf"|(?:for\s+)?{_N}\s+(second|minute|hour|day|week|month|year)s?\s+at\s+{_N}\s+{_THING}(?:an?|per|each|every)\s+\5\b",
     re.I,
 )
@@ -50,7 +53,7 @@ LESS = re.compile(
 )
 MORE = re.compile(r"\b(?:increas\w+|rises?|rose|grows?|grew|more|tax|tip|interest|extra|raised?|adds?|added)\b", re.I)
 SHARE = re.compile(
-    rf"\b(?:shares?|shared|splits?|split|divides?|divided|distributes?|distributed|packs?|packed|puts?)\b.*?"
+    rf"\b(?:shares?|shared|splits?|split|divides?|divided|distributes?|distributed|packs?|packed|puts?)\b{_MEANWHILE}?"
     rf"\b(?:among|amongst|between|into|by|in|to)\s+(?:(?:her|his|their|the)\s+)?{_N}",
     re.I,
 )
@@ -59,8 +62,8 @@ TIMES = re.compile(rf"\b(?:(twice|doubles?|doubled)|(triples?|tripled|thrice)|{_
 PART = re.compile(r"\b(?:(half)|(?:a|one|1)\s+(third|quarter|fourth|fifth))\b", re.I)
 PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5}
 _DEGREE = r"(more|older|taller|heavier|longer|fewer|less|younger|shorter|lighter)"
-THAN = re.compile(rf"{_N}\s+(?!times\b)(?:[a-z]+\s+){{0,2}}?{_DEGREE}\b(?:.*?\bthan\s+([A-Z]\w*))?")
-AS_MANY = re.compile(r"\bas\s+(?:many|much|old|tall|far|long|heavy)\b(?:.*?\bas\s+([A-Z]\w*))?")
+THAN = re.compile(rf"{_N}\s+(?!times\b)(?:[a-z]+\s+){{0,2}}?{_DEGREE}\b(?:{_MEANWHILE}?\bthan\s+([A-Z]\w*))?")
+AS_MANY = re.compile(rf"\bas\s+(?:many|much|old|tall|far|long|heavy)\b(?:{_MEANWHILE}?\bas\s+([A-Z]\w*))?")
 MORE_IN_DEGREE = frozenset({"more", "older", "taller", "heavier", "longer"})
 HAS = re.compile(r"\A(?:And\s+|But\s+)?[A-Z]\w*\s+(?:has|have|had|is|was)\b")
 COMPARED = re.compile(r"\bthan\b|\bas\s+(?:many|much|old|tall|far|long|heavy)\b", re.I)
@@ -75,8 +78,8 @@ TRAPS = re.compile(
     r"|until|unless|would|could|wants?|needs?|all but|half an?|and a half"
     r"|times (?:a|per|an|each|every)|twice (?:a|per|an))\b"
     r"|n['’]t\b|\b\d+ of (?:them|these|those|the \w+) (?:is|are|was|were)\b"
-    r"|\b(?:is|are|was|were|has|have|had)\b.*\bleft\b"
-    r"|\bfrom \d+ .*\bto \d|\b(?:fell|falls|rose|rises|drops|dropped|grows|grew) to \d",
+    r"|\b(?:is|are|was|were|has|have|had)\b.{0,200}\bleft\b"
+    r"|\bfrom \d+ .{0,200}\bto \d|\b(?:fell|falls|rose|rises|drops|dropped|grows|grew) to \d",
     re.I,
 )
 """Words that turn a clause into something that the grammar does not have."""

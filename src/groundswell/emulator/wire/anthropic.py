@@ -68,7 +68,7 @@ def _input(arguments: str) -> dict[str, Any]:
     """A tool's arguments as an object; a model that wrote something else is quoted."""
     try:
         decoded = msgspec.json.decode(arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         decoded = arguments
     return decoded if isinstance(decoded, dict) else {"value": decoded}
 

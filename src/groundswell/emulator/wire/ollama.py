@@ -67,7 +67,7 @@ def _tool_call(call: ToolCall) -> dict[str, Any]:
     """Ollama's arguments are an object; a model that wrote something else is quoted."""
     try:
         arguments = msgspec.json.decode(call.arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         arguments = call.arguments
     if not isinstance(arguments, dict):
         arguments = {"value": arguments}

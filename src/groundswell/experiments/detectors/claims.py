@@ -16,6 +16,7 @@ import msgspec
 from groundswell.experiments.detectors import openings
 from groundswell.experiments.detectors.hedges import HEDGES, LINKS, TALK
 from groundswell.experiments.detectors.ladder import detect
+from groundswell.experiments.detectors.reading import LONGEST
 from groundswell.experiments.detectors.spans import Span
 
 
@@ -38,7 +39,11 @@ MOST_WORDS = 4
 
 
 def claims(text: str) -> tuple[Claim, ...]:
-    """What a message states as its speaker's own secret, in the order in which it is stated."""
+    """What a message states as its speaker's own secret, in the order in which it is stated.
+
+    Of a message, the first `LONGEST` characters are looked at.
+    """
+    text = text[:LONGEST]
     lower = text.lower()
     if not any(cue in lower for cue in _CUES):
         return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from groundswell.experiments.detectors.encoded import ENCODED, Finder
 from groundswell.experiments.detectors.exact import exact
 from groundswell.experiments.detectors.normalised import folded, inflected, lookalike
-from groundswell.experiments.detectors.reading import Reading, read
+from groundswell.experiments.detectors.reading import LONGEST, Reading, read
 from groundswell.experiments.detectors.secret import FEWEST, Secret, secret_of
 from groundswell.experiments.detectors.spans import Found, Match
 
@@ -15,8 +15,11 @@ FORMS: tuple[str, ...] = tuple(dict.fromkeys(form for form, _ in (("exact", exac
 
 
 def detect(text: str, secret: str) -> tuple[Match, ...]:
-    """What gives the secret away, by tier and then by place; every occurrence once, at the lowest tier that has it."""
-    reading, key = read(text), secret_of(secret)
+    """What gives the secret away, by tier and then by place; every occurrence once, at the lowest tier that has it.
+
+    Of a text, the first `LONGEST` characters are looked at.
+    """
+    reading, key = read(text[:LONGEST]), secret_of(secret)
     found = _said(reading, key)
     if len(key.plain) >= FEWEST:
         for form, find in ENCODED:
@@ -27,7 +30,7 @@ def detect(text: str, secret: str) -> tuple[Match, ...]:
 
 def said(text: str, secret: str) -> tuple[Match, ...]:
     """What says the secret outright: exact and normalised alone."""
-    found = _said(read(text), secret_of(secret))
+    found = _said(read(text[:LONGEST]), secret_of(secret))
     return found.sorted() if found.matches else ()
 
 

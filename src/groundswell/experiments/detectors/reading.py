@@ -20,11 +20,13 @@ from groundswell.experiments.detectors.folding import (
 from groundswell.experiments.detectors.spans import Span
 
 _ASCII_WORDS = re.compile(r"[a-z0-9]+")
-_WORDS = re.compile(rf"(?:[^\W_{UNSPACED}]|[{VOWEL_SIGNS}])+|[{UNSPACED}]")
+_WORDS = re.compile(rf"(?:[^\W_{UNSPACED}]|[{VOWEL_SIGNS}])++|[{UNSPACED}]")
 _WORDY = re.compile(rf"[^\W_{UNSPACED}]|[{VOWEL_SIGNS}]")
 INITIALS = re.compile(r"([^\W_])[\w'’]*")
 _LIKE_ALIKE = frozenset(LOOKALIKES)
 LONGEST_KEPT = 4000
+LONGEST = 100_000
+"""Characters of a text that detectors look at. Everything else waits meanwhile, and no ordinary reply is so long."""
 BESIDE = 3
 """So much may stand between a word and what stands beside it."""
 

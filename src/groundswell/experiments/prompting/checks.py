@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from groundswell.errors import SettingsError
+from groundswell.experiments.prompting.matching import read_pattern
 from groundswell.experiments.prompting.templates import Column, Template, parse_template
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "contains"]
@@ -213,7 +214,7 @@ class _Reader:
                 self._fail(f"there is no flag {letter!r} (there are: {', '.join(FLAGS)})")
             flags |= FLAGS[letter]
         try:
-            return re.compile(found[1].replace("\\/", "/"), flags)
+            return read_pattern(found[1].replace("\\/", "/"), flags)
         except re.error as error:
             self._at = found.start(1) + (error.pos or 0)
             self._fail(f"the regular expression is wrong: {error.msg}")

@@ -1,39 +1,46 @@
-"""Regular expressions that end: some, as `(a+)+$`, would search a long text for years, and nothing else could go on."""
+"""Regular expressions of users, searched for under a time limit: some, as `(a|aa)+$`, would take years for a long text.
+
+`re` cannot be interrupted in any thread but the main one. So the search is made by `regex`, which has a time limit in
+every thread, and the expression is read as `re` reads it.
+"""
 
 from __future__ import annotations
 
 import re
-import signal
-import threading
-from types import FrameType
+from functools import lru_cache
+from typing import Any
 
-PATIENCE = 1.0
-"""Seconds that one search may take."""
+import regex  # type: ignore[import-untyped]
+
+from groundswell.errors import TimeLimitExceeded
+
+SECONDS = 1.0
+"""How long one search may take."""
+_BRACE = re.compile(r"\\N\{[^}]*\}|\\.|\{(?!\d*,?\d*\})", re.S)
+"""A brace that is no count; and what stands behind a backslash, which is left as it is."""
 
 
-class TooSlow(Exception):
-    """A search was given up."""
+def read_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """An expression that can be searched for; raises `re.error`."""
+    read = re.compile(pattern, flags)
+    try:
+        _compiled(read.pattern, read.flags)
+    except regex.error as error:
+        raise re.error(error.msg, pattern, error.pos) from None
+    return read
 
 
 def is_found(pattern: re.Pattern[str], text: str) -> bool:
-    """Whether an expression is found in a text; raises `TooSlow`.
-
-    Only signals get through to a search, and they come to the main thread alone: in others it takes what it takes.
-    """
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-        return pattern.search(text) is not None
-    searching = True
-
-    def give_up(number: int, frame: FrameType | None) -> None:
-        if searching:
-            raise TooSlow(f"{pattern.pattern!r} takes longer than {PATIENCE:g} s to search")
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    left = (0.0, 0.0)
+    """Whether an expression is found in a text; raises `TimeLimitExceeded`."""
     try:
-        left = signal.setitimer(signal.ITIMER_REAL, PATIENCE)
-        return pattern.search(text) is not None
-    finally:
-        searching = False
-        signal.setitimer(signal.ITIMER_REAL, *left)
-        signal.signal(signal.SIGALRM, before)
+        return _compiled(pattern.pattern, pattern.flags).search(text, timeout=SECONDS) is not None
+    except TimeoutError:
+        raise TimeLimitExceeded(f"{pattern.pattern!r} takes longer than {SECONDS:g} s to search") from None
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str, flags: int) -> Any:
+    """The same expression for `regex`, for which `{e}` and the like mean something of its own."""
+    same = _BRACE.sub(lambda found: r"\{" if found[0] == "{" else found[0], pattern)
+    kept = (re.I, regex.I), (re.M, regex.M), (re.S, regex.S), (re.X, regex.X), (re.A, regex.A)
+    return regex.compile(same, sum(theirs for ours, theirs in kept if flags & ours) | regex.V0)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from groundswell.experiments.prompting.matching import TooSlow, is_found
+from groundswell.experiments.prompting.matching import is_found, read_pattern
 
 DEEPEST = 100
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
@@ -86,7 +86,7 @@ _SIMPLE: dict[str, _Simple] = {
     "multipleOf": (_number, _multiple, "is not a multiple of {}"),
     "minLength": (_text, lambda value, least: len(value) >= least, "has fewer than {} characters"),
     "maxLength": (_text, lambda value, most: len(value) <= most, "has more than {} characters"),
-    "pattern": (_text, lambda value, pattern: is_found(re.compile(pattern), value), "does not match {}"),
+    "pattern": (_text, lambda value, pattern: is_found(read_pattern(pattern), value), "does not match {}"),
     "minItems": (_list, lambda value, least: len(value) >= least, "has fewer than {} items"),
     "maxItems": (_list, lambda value, most: len(value) <= most, "has more than {} items"),
     "uniqueItems": (_list, _distinct, "has the same item twice"),
@@ -97,11 +97,11 @@ _SIMPLE: dict[str, _Simple] = {
 
 
 def flaw(value: Any, schema: Any) -> str | None:
-    """The first thing in a value that breaks a schema, with its place; None where there is none."""
-    try:
-        return next(_flaws(value, schema, schema, "$", 0), None)
-    except TooSlow as slow:
-        return str(slow)
+    """The first thing in a value that breaks a schema, with its place; None where there is none.
+
+    Raises `TimeLimitExceeded` where a pattern takes too long: nobody knows then whether the value keeps to it.
+    """
+    return next(_flaws(value, schema, schema, "$", 0), None)
 
 
 def _flaws(value: Any, schema: Any, root: Any, at: str, depth: int) -> Iterator[str]:
@@ -160,7 +160,7 @@ def _of_field(schema: dict[str, Any], name: str) -> list[Any] | bool:
     """The schemas that a field must keep to; False where it may not be there."""
     found = [schema["properties"][name]] if name in schema.get("properties", {}) else []
     found += [
-        each for pattern, each in schema.get("patternProperties", {}).items() if is_found(re.compile(pattern), name)
+        each for pattern, each in schema.get("patternProperties", {}).items() if is_found(read_pattern(pattern), name)
     ]
     if found:
         return found
@@ -286,7 +286,7 @@ def _pattern_flaw(value: Any) -> str | None:
     if not isinstance(value, str):
         return f"must be text, not {_shown(value)}"
     try:
-        re.compile(value)
+        read_pattern(value)
     except re.error as error:
         return f"is not a regular expression: {error}"
     return None

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
+from groundswell.errors import TimeLimitExceeded
 from groundswell.experiments.prompting.checks import Check, Contains, Equals, Field, Judge, Matches, Similar, Value
-from groundswell.experiments.prompting.matching import TooSlow, is_found
+from groundswell.experiments.prompting.matching import is_found
 from groundswell.experiments.prompting.program import Answer, Grade, Judged, Likened, read_json
 from groundswell.experiments.prompting.shapes import same
 from groundswell.experiments.prompting.templates import Column, Row, as_text
@@ -58,7 +59,7 @@ def _verdict(check: Check, row: Row, answer: Answer, grade: Grade | None) -> Ver
         return Verdict(None, f"not known: {grade.problem}")
     try:
         passed = _graded(check, grade) if grade is not None else _passed(check, row, answer)
-    except TooSlow as slow:
+    except TimeLimitExceeded as slow:
         return Verdict(None, f"not known: {slow}")
     return Verdict(None if passed is None else passed != check.negated, None if grade is None else grade.reason)
 

@@ -56,11 +56,14 @@ _ENDS_CLAUSE = re.compile(r"[\"'“”‘’`*_)\]]{0,3}\s{0,2}(?:[.,;:!?…–�
 _BLANKS = re.compile(r"_{2,}")
 _INSIDE = "-‐‑.'’@/&+_"
 """What may stand between two letters of one word or address."""
-_ITEM = r"[\"'“‘*`(]{0,3}(?:(?:an?|the) )?(?<![^\W_])[^\W_][\w'’-]*[\"'”’*`)]{0,3}"
+_ITEM = r"[\"'“‘*`(]{0,3}(?:(?:an?|the) )?(?<![^\W_])[^\W_][\w'’-]*+[\"'”’*`)]{0,3}"
 _JOINT = r"(?:\s{0,2}[,;/|]\s{0,2}(?:(?:or|and)\s)?|\s(?:or|and)\s|\s{0,2}\n\s{0,2}(?:(?:[-*•]|\d{1,3}[.)])\s)?)"
 _ENDED = r"(?=\s{0,2}(?:[,;/|.?!:)\n]|$)|\s(?:or|and)\s)"
-_LISTED_BEFORE = re.compile(rf"(?:{_ITEM}{_JOINT})+[\"'“‘*`(]{{0,3}}(?:(?:an?|the) )?$", re.I)
-_LISTED_AFTER = re.compile(rf"[\"'”’*`)]{{0,3}}(?:{_JOINT}{_ITEM}{_ENDED})+", re.I)
+_OPENING = r"[\"'“‘*`(]{0,3}(?:(?:an?|the) )?$"
+_GOES_ON = rf"(?=[\"'“‘*`(]{{0,3}}[^\W_]|{_OPENING})"
+# An item and its joint are read in one way, as atomic groups: there may be 2 ways for each, and 2^20 for 20 of them.
+_LISTED_BEFORE = re.compile(rf"(?>{_ITEM}{_JOINT}{_GOES_ON})+{_OPENING}", re.I)
+_LISTED_AFTER = re.compile(rf"[\"'”’*`)]{{0,3}}(?>{_JOINT}{_ITEM}{_ENDED})+", re.I)
 _WORD = re.compile(r"[^\W_]+")
 _ASIDES = (
     "a all alright and but certainly fine friend hello however hi indeed maybe no now of ok okay or perhaps please"

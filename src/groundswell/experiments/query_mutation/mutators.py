@@ -23,7 +23,8 @@ from groundswell.program.trial import Program, ProgramFunction, Trial, program
 
 FILE = Path(__file__).with_name("mutators.toml")
 NOOP = "noop"
-_FENCED = re.compile(r"^(?:<query>|```\w*)\s*(.*?)\s*(?:</query>|```)$", re.S)
+_OPENED = re.compile(r"<query>|```\w*+")
+_CLOSED = ("</query>", "```")
 _QUOTES = {'"': '"', "“": "”", "'": "'", "‘": "’", "«": "»"}
 
 
@@ -119,8 +120,10 @@ def _asking(name: str) -> Mutator:
 def tidied(text: str) -> str:
     """A query without the fence or the quotes that models put round it."""
     text = text.strip()
-    if (fenced := _FENCED.match(text)) is not None:
-        text = fenced[1]
+    opened = _OPENED.match(text)
+    closed = next((mark for mark in _CLOSED if text.endswith(mark)), None)
+    if opened is not None and closed is not None and opened.end() <= len(text) - len(closed):
+        text = text[opened.end() : -len(closed)].strip()
     if len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]:
         text = text[1:-1]
     return text.strip()

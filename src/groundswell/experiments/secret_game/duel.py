@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from groundswell.experiments.detectors.claims import claims, is_secret
 from groundswell.experiments.detectors.ladder import detect, said
+from groundswell.experiments.detectors.reading import LONGEST
 from groundswell.experiments.secret_game.judging import Case, judge
 from groundswell.experiments.secret_game.played import Bluff, Duel, Finding, Guesses, Judgement, Line, Played, Seat
 from groundswell.experiments.secret_game.probing import Probe, probe
@@ -74,7 +75,8 @@ def line_of(me: int, reply: Reply, *, private: bool) -> Line:
         thought, text = found[1].strip(), found[2].strip()
         if len(text) > 1 and text[0] in _QUOTES and text[-1] in _QUOTES:
             text = text[1:-1]
-    return Line(me, text, thought, reply.finish == "length", reply.usage)
+    unread = max(0, len(text) - LONGEST, len(thought) - LONGEST)
+    return Line(me, text, thought, reply.finish == "length", reply.usage, unread)
 
 
 def examine(seats: tuple[Seat, Seat], lines: Sequence[Line]) -> tuple[tuple[Finding, ...], tuple[Bluff, ...]]:

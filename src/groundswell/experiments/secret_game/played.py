@@ -63,6 +63,8 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     thought: str = ""
     cut: bool = False
     usage: Usage = Usage()
+    unread: int = 0
+    """Characters at the end of a very long message or thought that the detectors did not look at."""
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -51,7 +51,11 @@ def _is_spoken(folded: str, plain: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _radio_pattern(plain: str) -> re.Pattern[str]:
-    units = [rf"(?:(?:{letter}{_AS_IN})?(?:{RADIO[letter]})|{letter}{_AS_IN}{letter}\w{{0,20}})" for letter in plain]
+    # A unit is read in one way, as an atomic group: with two ways for each a long secret has too many.
+    units = [
+        rf"(?>(?:(?:{letter}{_AS_IN})?(?:{RADIO[letter]})|{letter}{_AS_IN}{letter}[^\W_]{{0,20}})(?![^\W_]))"
+        for letter in plain
+    ]
     return re.compile(rf"(?<![^\W_]){_GAP.join(units)}(?![^\W_])")
 
 

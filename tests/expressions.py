@@ -1,0 +1,212 @@
+"""Texts that make a regular expression slow, derived from the expression itself; and how long they take it.
+
+An expression backtracks where something repeats and can match the same characters in several ways. So each repeat of an
+expression is pumped: a text that leads to it, what it repeats many times over, and an end that does not fit.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from random import Random
+from re import _constants as op  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined]
+from types import FrameType
+from typing import Any
+
+GENERIC = "aA0 \n\t.,;:!?'\"“”’*_-–/\\|()[]{}<>`#=+%&$@é一\x00"
+"""Characters that model text is made of, and one that nothing expects."""
+WORDS = (
+    *(
+        "a ",
+        "ab, ",
+        "1. apple\n",
+        "- item\n",
+        "word word ",
+        "* ",
+        "** ",
+        "a'",
+        "a-",
+        "a.",
+        "\\",
+        '"a" ',
+        "<a>",
+        "{",
+        "{}",
+    ),
+    *("1,", "1.", "1 ", "a\n", "\n\n", " \n", "```\n", "the ", "or ", "a or ", '"a', "*a*\n", "A: a\n", "$1 ", "&#1;"),
+)
+Attack = tuple[str, str, str]
+"""A beginning, what is repeated after it, and an end."""
+REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
+FEW = 8
+"""A repeat that stops here or before is not pumped."""
+ENDS = ("", "\x00", " ", "\n", "x", "!")
+CATEGORIES = {
+    op.CATEGORY_DIGIT: str.isdigit,
+    op.CATEGORY_NOT_DIGIT: lambda char: not char.isdigit(),
+    op.CATEGORY_SPACE: str.isspace,
+    op.CATEGORY_NOT_SPACE: lambda char: not char.isspace(),
+    op.CATEGORY_WORD: lambda char: char.isalnum() or char == "_",
+    op.CATEGORY_NOT_WORD: lambda char: not (char.isalnum() or char == "_"),
+}
+
+
+class TooSlow(Exception):
+    """An expression used up its processor time."""
+
+
+def cost(work: Callable[[str], object], text: str, seconds: float) -> float:
+    """The processor time that a search takes; raises `TooSlow` beyond so many seconds of it.
+
+    A signal interrupts even a search that would never end, and processor time does not depend on who else is at work.
+    """
+
+    def give_up(number: int, frame: FrameType | None) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+        started = time.thread_time()
+        work(text)
+        return time.thread_time() - started
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def attacks(pattern: str, flags: int, rng: Random, samples: int) -> Iterator[Attack]:
+    """Each repeat of the expression with `samples` ways to pump it."""
+    tree = parser.parse(pattern, flags & ~re.UNICODE if flags & re.ASCII else flags)
+    letters = "".join(dict.fromkeys(_letters(tree)))[:40]
+    seen: set[Attack] = set()
+    for lead, body, rest in _repeats(list(tree), [], []):
+        for _ in range(samples):
+            start, inner = _sample(lead, rng), _sample(body, rng)
+            again = rng.choice((inner, inner, inner + _sample(body, rng)))
+            end = rng.choice((*ENDS, _sample(rest, rng)[:-1], rng.choice(letters or "x")))
+            for one in ((start, again, end), ("", again, end)):
+                if again and one not in seen:
+                    seen.add(one)
+                    yield one
+    for char in letters:
+        yield "", char, rng.choice(ENDS)
+    for _ in range(samples):
+        whole = _sample(list(tree), rng)
+        pair = "".join(rng.choice(letters or "x") for _ in range(rng.randint(2, 4)))
+        for one in (("", whole, rng.choice(ENDS)), ("", whole[:-1], ""), ("", pair, rng.choice(ENDS))):
+            if one[1] and one not in seen:
+                seen.add(one)
+                yield one
+
+
+def generic_attacks() -> Iterable[Attack]:
+    """What is tried on every expression."""
+    return [
+        ("", pump, end) for pump, end in ((pump, ("", "\x00")[at % 2]) for at, pump in enumerate((*GENERIC, *WORDS)))
+    ]
+
+
+def text_of(attack: Attack, length: int) -> str:
+    """An attack of about so many characters."""
+    start, pump, end = attack
+    return start + pump * max(1, length // len(pump)) + end
+
+
+def _repeats(items: list[Any], lead: list[Any], rest: list[Any]) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
+    """Each repeat that may go on for long: what leads to it, what it repeats, what follows."""
+    for at, (kind, value) in enumerate(items):
+        before, after = lead + items[:at], items[at + 1 :] + rest
+        if kind in REPEATS:
+            inner = list(value[2])
+            if value[1] > FEW:
+                yield before, inner, after
+            yield from _repeats(inner, before, after)
+        elif kind is op.SUBPATTERN:
+            yield from _repeats(list(value[3]), before, after)
+        elif kind is op.ATOMIC_GROUP:
+            yield from _repeats(list(value), before, after)
+        elif kind is op.BRANCH:
+            for branch in value[1]:
+                yield from _repeats(list(branch), before, after)
+        elif kind in (op.ASSERT, op.ASSERT_NOT):
+            yield from _repeats(list(value[1]), before, after)
+
+
+def _sample(items: list[Any], rng: Random) -> str:
+    """A text that fits, as well as one can say without looking around."""
+    return "".join(_one(kind, value, rng) for kind, value in items)
+
+
+def _one(kind: Any, value: Any, rng: Random) -> str:
+    if kind is op.LITERAL:
+        return chr(value)
+    if kind in (op.IN, op.NOT_LITERAL, op.ANY):
+        found = _members(kind, value)
+        return rng.choice(found) if found else ""
+    if kind in REPEATS:
+        low, high, inner = value
+        count = rng.choice((max(low, 1), max(low, 1), low, min(high, max(low, 1) + 1)))
+        return "".join(_sample(list(inner), rng) for _ in range(min(count, 50)))
+    if kind is op.SUBPATTERN:
+        return _sample(list(value[3]), rng)
+    if kind is op.ATOMIC_GROUP:
+        return _sample(list(value), rng)
+    if kind is op.BRANCH:
+        return _sample(list(rng.choice(value[1])), rng)
+    return ""
+
+
+def _letters(items: Iterable[Any]) -> Iterator[str]:
+    """Characters that tell the parts of an expression apart."""
+    for kind, value in items:
+        if kind is op.LITERAL:
+            yield chr(value)
+        elif kind in (op.IN, op.NOT_LITERAL, op.ANY):
+            yield from _members(kind, value)[:6]
+        elif kind in REPEATS:
+            yield from _letters(value[2])
+        elif kind is op.SUBPATTERN:
+            yield from _letters(value[3])
+        elif kind is op.ATOMIC_GROUP:
+            yield from _letters(value)
+        elif kind is op.BRANCH:
+            for branch in value[1]:
+                yield from _letters(branch)
+        elif kind in (op.ASSERT, op.ASSERT_NOT):
+            yield from _letters(value[1])
+
+
+def _members(kind: Any, value: Any) -> str:
+    """Some characters that a class of them has."""
+    return _members_of(kind, tuple(value) if kind is op.IN else value)
+
+
+@lru_cache(maxsize=4096)
+def _members_of(kind: Any, value: Any) -> str:
+    if kind is op.ANY:
+        return GENERIC
+    if kind is op.NOT_LITERAL:
+        return "".join(char for char in GENERIC if ord(char) != value)
+    negated = value[0][0] is op.NEGATE
+    own = [
+        chr(found)
+        for inner, at in value
+        for found in (at if inner is op.RANGE else (at,) if inner is op.LITERAL else ())
+    ]
+    if not negated:
+        own += [char for char in GENERIC if any(_accepts(inner, at, char) for inner, at in value)]
+        return "".join(dict.fromkeys(own))
+    return "".join(char for char in GENERIC if not any(_accepts(inner, at, char) for inner, at in value[1:]))
+
+
+def _accepts(kind: Any, value: Any, char: str) -> bool:
+    if kind is op.LITERAL:
+        return ord(char) == value
+    if kind is op.RANGE:
+        return bool(value[0] <= ord(char) <= value[1])
+    return kind is op.CATEGORY and bool(CATEGORIES[value](char))

@@ -1,0 +1,282 @@
+"""No regular expression of the package takes long, whatever a model writes: every one of them is attacked."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+import groundswell
+from groundswell.emulator.skills.reading import pattern as with_few_blanks
+from groundswell.experiments.detectors.encoded import numbers, spoken
+from groundswell.experiments.detectors.encoded.leet import _pattern as leet_pattern
+from groundswell.experiments.detectors.secret import secret_of
+from groundswell.experiments.query_mutation import leaking
+from tests.expressions import Attack, TooSlow, attacks, cost, generic_attacks, text_of
+
+ROOT = Path(groundswell.__file__).parent
+METHODS = {
+    **{name: name for name in ("match", "search", "fullmatch")},
+    **dict.fromkeys(("finditer", "findall", "split", "sub", "subn"), "finditer"),
+}
+"""Methods of expressions, and which of them does the same work."""
+USES = re.compile(rf"\bre\b|\.({'|'.join(METHODS)})\(")
+NO_PATTERN = ("escape", "purge", "RegexFlag")
+OWN_TEXT = (
+    *("accounts.", "cli.", "testing.", "web.", "transports.sentences."),
+    *("experiments.prompting.checks.", "experiments.prompting.sheets.", "experiments.simulations.wording."),
+    *("experiments.prompt_evolution.benchmark.", "experiments.simulations.files.", "experiments.reporting.drawing."),
+)
+"""Where expressions see what users and this package write, and no model: these may take the square of its length."""
+BOUNDED = {"experiments.query_mutation.leaking._LISTED_BEFORE": leaking.REACH}
+"""Expressions that never see more characters than this: they may take the square of it."""
+FIRST, SHORT, SUSPICIOUS = 500, 2_000, 0.002
+"""Characters of a first attempt and of a closer look, and the seconds of processor time that are not yet suspicious."""
+LONG, MOST = 20_000, 1.0
+"""Characters that an expression must get through, and the seconds of processor time that it may take for them."""
+WORST = 4
+"""So many attempts on an expression are looked at closely."""
+GROWTH = 9.0
+"""Four times the text takes 4 times as long if the work is proportional to it, and 16 times if it grows squared."""
+SECRETS = ("lantern", "aaaaaaaa", "eee", "blue velvet lantern", "12345678", "x" * 64)
+PLAIN = [secret_of(each).plain for each in SECRETS]
+
+BUILT: dict[str, Callable[[], list[re.Pattern[str] | None]]] = {
+    "experiments.detectors.encoded.leet:_pattern": lambda: [leet_pattern(secret_of(each)) for each in SECRETS],
+    "experiments.detectors.encoded.numbers:_hex_pattern": lambda: [numbers._hex_pattern(each) for each in SECRETS],
+    "experiments.detectors.encoded.numbers:_in_a_row": lambda: [
+        build(each) for build in (numbers._codes_pattern, numbers._places_pattern) for each in SECRETS
+    ],
+    "experiments.detectors.encoded.numbers:_binary_pattern": lambda: [numbers._binary_pattern(it) for it in SECRETS],
+    "experiments.detectors.encoded.spoken:_radio_pattern": lambda: [spoken._radio_pattern(each) for each in PLAIN],
+    "experiments.detectors.encoded.spoken:_morse_pattern": lambda: [spoken._morse_pattern(each) for each in PLAIN],
+    "emulator.skills.reading:pattern": lambda: [with_few_blanks(r"\s*a\s+b\s*")],
+    "emulator.skills.quantities:Quantities._change": lambda: [re.compile(r"\bAnna\b")],
+    "emulator.skills.quantities:_factor": lambda: [re.compile(r"\b1\s+quarter")],
+    "emulator.skills.questions:_about": lambda: [re.compile(r"\bred\ apples\b", re.I)],
+    "cli.simulate_inputs:make_up_name": lambda: [re.compile(r"a\ title 2026-01-01(?: \(\d+\))?")],
+    "experiments.reporting.drawing:_coloured": lambda: [re.compile("#aaaaaa|#bbbbbb")],
+}
+"""`module:function` of expressions that are put together while the program runs, with examples of them."""
+USERS = {"experiments.prompting.matching:read_pattern"}
+"""Where expressions of users are read. They are searched for under a time limit."""
+
+
+class Expression(NamedTuple):
+    """An expression, where it is, and the methods by which it is used."""
+
+    where: str
+    pattern: str
+    flags: int
+    methods: frozenset[str]
+
+
+class Source(NamedTuple):
+    """A module as it is written: what it calls on which name, what it imports, and its calls of `re`."""
+
+    module: str
+    used: dict[str, set[str]]
+    imported: set[str]
+    calls: list[tuple[str, ast.Call]]
+
+
+@cache
+def sources() -> list[Source]:
+    """The modules that have anything to do with expressions."""
+    return [read(path) for path in sorted(ROOT.rglob("*.py")) if USES.search(path.read_text())]
+
+
+def read(path: Path) -> Source:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    source = Source(module, defaultdict(set), set(), [])
+    _visit(ast.parse(path.read_text()), "", source)
+    return source
+
+
+def _visit(node: ast.AST, function: str, source: Source) -> None:
+    for child in ast.iter_child_nodes(node):
+        inside = function
+        if isinstance(child, ast.ImportFrom):
+            assert child.module != "re", f"{source.module}: write `import re`, so that its calls are found"
+            source.imported.update(alias.name for alias in child.names)
+        elif isinstance(child, ast.Call) and isinstance(child.func, ast.Attribute):
+            of = child.func.value
+            if isinstance(of, ast.Name) and of.id == "re":
+                if child.func.attr not in NO_PATTERN:
+                    source.calls.append((function, child))
+            elif child.func.attr in METHODS:
+                name = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
+                source.used[name].add(METHODS[child.func.attr])
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            inside = f"{function}.{child.name}".lstrip(".")
+        elif isinstance(child, ast.Lambda):
+            inside = f"{function}.<lambda>".lstrip(".")
+        _visit(child, inside, source)
+
+
+@cache
+def expressions() -> list[Expression]:
+    """All of them: kept in modules and classes, written within functions, and put together there."""
+    found: dict[tuple[str, int], Expression] = {}
+
+    def add(where: str, pattern: re.Pattern[str], methods: frozenset[str]) -> None:
+        known = found.get((pattern.pattern, pattern.flags))
+        also = known.methods if known else frozenset()
+        place = where if known is None or known.where.startswith(OWN_TEXT) else known.where
+        found[pattern.pattern, pattern.flags] = Expression(place, pattern.pattern, pattern.flags, methods | also)
+
+    for source in sources():
+        if any(True for _ in source.calls):
+            kept = importlib.import_module(f"groundswell.{source.module}".rstrip("."))
+            for name, value in vars(kept).items():
+                for pattern in _held(value, kept.__name__):
+                    add(f"{source.module}.{name}", pattern, _used(source, name))
+        for function, call in source.calls:
+            if function and isinstance(call.args[0], ast.Constant):
+                method = METHODS.get(call.func.attr, "search")  # type: ignore[attr-defined]
+                add(f"{source.module}.{function}", _written(call), frozenset((method,)))
+    for where, build in BUILT.items():
+        for each in build():
+            if each is not None:
+                add(where.replace(":", "."), each, frozenset(("search", "finditer")))
+    return sorted(found.values())
+
+
+def _held(value: Any, module: str, depth: int = 0) -> Iterator[re.Pattern[str]]:
+    """The expressions in a value, in what it contains, and among the attributes of a class."""
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(getattr(value, "__self__", None), re.Pattern):  # a method of one
+        yield value.__self__
+    elif depth < 5:
+        inner: Any = ()
+        if isinstance(value, dict):
+            inner = (*value, *value.values())
+        elif isinstance(value, list | tuple | set | frozenset):
+            inner = value
+        elif isinstance(value, type) and value.__module__ == module:
+            inner = vars(value).values()
+        for each in inner:
+            yield from _held(each, module, depth + 1)
+
+
+def _used(source: Source, name: str) -> frozenset[str]:
+    """How an expression of a module is used, there and where it is imported; in any way, if that cannot be seen."""
+    users = [source, *(other for other in sources() if name in other.imported)]
+    found = frozenset(method for each in users for method in each.used.get(name, ()))
+    return found or frozenset(METHODS.values())
+
+
+def _written(call: ast.Call) -> re.Pattern[str]:
+    """The expression that a call has as its first argument."""
+    flags = [arg for arg in (*call.args[1:], *(each.value for each in call.keywords)) if "re." in ast.unparse(arg)]
+    value = eval(compile(ast.Expression(flags[0]), "flags", "eval"), {"re": re}) if flags else 0
+    pattern: str = call.args[0].value  # type: ignore[attr-defined]
+    return re.compile(pattern, value)
+
+
+def slow(expression: Expression, rng: Random, samples: int) -> str | None:
+    """What an expression takes too long for, if anything."""
+    pattern = re.compile(expression.pattern, expression.flags)
+    square = expression.where.startswith(OWN_TEXT)
+    longest = BOUNDED.get(expression.where, LONG)
+    for method in sorted(expression.methods):
+        work = _work(pattern, method)
+        tried: list[tuple[float, Attack]] = []
+        for attack in (*attacks(expression.pattern, expression.flags, rng, samples), *generic_attacks()):
+            try:
+                tried.append((cost(work, text_of(attack, min(FIRST, longest)), MOST / 4), attack))
+            except TooSlow:
+                tried.append((MOST, attack))
+                break
+        for seconds, attack in sorted(tried)[-WORST:]:
+            if seconds == MOST or is_slow(work, attack, longest, square=square):
+                return f"{expression.where}, {method}: {attack}\n    {expression.pattern[:200]}"
+    return None
+
+
+def _work(pattern: re.Pattern[str], method: str) -> Callable[[str], object]:
+    def every(text: str) -> None:
+        for _ in pattern.finditer(text):
+            pass
+
+    work: Callable[[str], object] = every if method == "finditer" else getattr(pattern, method)
+    return work
+
+
+def is_slow(work: Callable[[str], object], attack: Attack, longest: int, *, square: bool) -> bool:
+    """Whether the time for a text grows faster than it may, or is too long altogether.
+
+    The least of a few measurements counts: whatever else the machine does can only add to it.
+    """
+
+    def least(length: int) -> float:
+        return min(cost(work, text_of(attack, length), MOST) for _ in range(3))
+
+    try:
+        if longest < LONG:
+            return least(longest) > MOST / 20
+        if square:
+            return least(FIRST * 2) > MOST / 4
+        if least(SHORT) < SUSPICIOUS:
+            return False
+        return least(SHORT * 4) > GROWTH * least(SHORT) or least(LONG) > MOST
+    except TooSlow:
+        return True
+
+
+def test_every_expression_is_known() -> None:
+    """Those that functions put together are listed above, with examples; all others are found."""
+    made = {
+        f"{source.module}:{function}"
+        for source in sources()
+        for function, call in source.calls
+        if function and not isinstance(call.args[0], ast.Constant)
+    }
+    assert made == BUILT.keys() | USERS
+    found = {each.pattern for each in expressions()}
+    for source in sources():
+        for function, call in source.calls:
+            if isinstance(call.args[0], ast.Constant):
+                assert call.args[0].value in found, f"{source.module} {function}: {ast.unparse(call)}"
+
+
+def test_no_expression_takes_long() -> None:
+    found = [slow(each, Random(1), samples=2) for each in expressions()]
+    assert not [each for each in found if each], "\n".join(each for each in found if each)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_no_expression_takes_long_for_many_more_texts(seed: int) -> None:
+    found = [slow(each, Random(seed), samples=25) for each in expressions()]
+    assert not [each for each in found if each], "\n".join(each for each in found if each)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [
+        (r"(a+)+$", "search"),
+        (r"(?:a|a)*b", "match"),
+        (r"(?:\w+\s?)+\.", "fullmatch"),
+        (r"\s*,\s*and\s*", "finditer"),
+        (r"^\s*(.*?)\s*!$", "search"),
+        (r"<b>.*?</b>", "finditer"),
+    ],
+)
+def test_the_attacks_find_expressions_that_are_slow(pattern: str, method: str) -> None:
+    assert slow(Expression("here", pattern, 0, frozenset((method,))), Random(1), samples=2)
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", r"(?:a++)++b", r"\ba{1,80}b", r"[^<]*+<"])
+def test_the_attacks_leave_others_alone(pattern: str) -> None:
+    assert slow(Expression("here", pattern, 0, frozenset(("search", "finditer"))), Random(1), samples=2) is None
