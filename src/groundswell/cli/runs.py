@@ -101,6 +101,11 @@ def show(
         if came.batches:
             output.say(output.travelled(came))
         _say_waiting(waiting, flags.store)
+        if details["status"] == "interrupted" and record.counters.at_risk:
+            output.say(
+                "the process that ran this was killed: requests that were in flight may have been paid for, and are "
+                f"counted when the run is resumed: {output.command(f'runs resume {record.id}', flags.store)}"
+            )
 
 
 @app.command()

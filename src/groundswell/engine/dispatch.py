@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 UNANSWERED = frozenset({FaultKind.TIMEOUT, FaultKind.CONNECTION})
 
+
 class Dispatch:
     """Sends the asks of one run."""
 
@@ -337,9 +338,7 @@ class Dispatch:
         self._yard.count(lane, 1)
         return self.arrived(lane, pending, wave, settlement)
 
-    def _failed(
-        self, lane: Lane, pending: Pending, fault: Fault, wave: int, now: float, *, perhaps_paid: bool
-    ) -> bool:
+    def _failed(self, lane: Lane, pending: Pending, fault: Fault, wave: int, now: float, *, perhaps_paid: bool) -> bool:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
         order = self.batches.orders.get(wave) if lane.barrier else None
         decision = decide(fault, _tried(lane, pending, fault, now), now, self._run.options.retry, self._jitter.random())

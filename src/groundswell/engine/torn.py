@@ -73,7 +73,7 @@ class Torn:
             self._book()
 
     def recovered(self, lanes: Iterable[Lane], *, left_over: bool) -> None:
-        """What earlier sessions may have sent has been counted; if trials are left over for the driver, not all of it."""
+        """What earlier sessions may have sent has been counted, except for trials that are left over for the driver."""
         self._recovered, self._left_over = True, left_over
         self._lanes = {_key(lane): _most_lost(lane) for lane in lanes if not lane.barrier}
         self._book()
@@ -92,7 +92,7 @@ class Torn:
             self._counters.flying = cut + (self._cut_off - self._cut_seen) * self._left_over
 
     def _book(self) -> None:
-        """Write down what was counted, and what a kill can lose from now on, and have it committed where that changes."""
+        """Write down what was counted and what a kill can lose from now on. If that changes anything, commit it."""
         counters, found, at_risk = self._counters, self._found, self._at_risk()
         if not (self._resent or found != Possible()) and at_risk == counters.at_risk and counters.flying >= 0:
             return
