@@ -84,7 +84,11 @@ def show(
             "cut": record.cut,
             "retried": record.counters.retried,
             "waves": record.counters.waves,
-            "tokens": {"input": record.counters.input_tokens, "output": record.counters.output_tokens},
+            "tokens": {
+                "input": record.counters.input_tokens,
+                "output": record.counters.output_tokens,
+                "possible": record.counters.possible.tokens,
+            },
             "replies": replies._asdict(),
             "missing": [fault._asdict() for fault in faults],
         }

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
 UNANSWERED = frozenset({FaultKind.TIMEOUT, FaultKind.CONNECTION})
+UNUSABLE = frozenset({FaultKind.GARBLED, FaultKind.FILTERED})
+"""Faults after which a provider may have billed a reply: none came, or one that cannot be read, or was held back."""
 
 
 class Dispatch:
@@ -440,7 +442,7 @@ class Dispatch:
 
 def may_be_paid(lane: Lane, fault: Fault) -> bool:
     """Whether a provider may have billed a request that ended in a fault. Errors that it answers with are free."""
-    return fault.sent and (fault.kind is FaultKind.GARBLED or (fault.kind in UNANSWERED and not lane.barrier))
+    return fault.sent and (fault.kind in UNUSABLE or (fault.kind in UNANSWERED and not lane.barrier))
 
 
 def _why_stopped(lane: Lane, model: str, fault: Fault) -> str:
