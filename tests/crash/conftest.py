@@ -42,3 +42,8 @@ def staged(tmp_path: Path, provider: Provider, nursery: Nursery) -> Staged:
         return Scene(tmp_path, provider, nursery, settings or Settings(), **job)
 
     return stage
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"

@@ -7,8 +7,9 @@ from typing import get_args
 import msgspec
 import pytest
 
-from groundswell.engine.records import Counters, RunRecord, Spent, Status
-from groundswell.engine.summary import Summary, summarise
+from groundswell.cli import output
+from groundswell.engine.records import Counters, Possible, RunRecord, Spent, Status
+from groundswell.engine.summary import Summary, figures, summarise
 
 
 def record(status: Status = "completed", counters: Counters | None = None, analysis: str | None = None) -> RunRecord:
@@ -50,6 +51,7 @@ def test_the_object_that_is_printed() -> None:
         failed=1,
         usd=0.1234567891,
         seconds=1.23456,
+        possible=Possible(asks=7, calls=5, tokens=99, usd=0.0456, unknown=1),
         spent={"m": Spent(15, 300, 200, 0.1234567891), "n": Spent(4, 3, 2, 0.0, 4)},
     )
     assert msgspec.to_builtins(summarise(record("partial", counters, '{"wins": 3}'))) == {
@@ -57,7 +59,13 @@ def test_the_object_that_is_printed() -> None:
         "status": "partial",
         "trials": {"planned": 9, "usable": 5, "missing": 1},
         "asks": {"sent": 20, "resent": 2, "cached": 3, "replayed": 4, "failed": 1},
-        "cost": {"usd": 0.123456789, "unknown_asks": 0},
+        "cost": {
+            "usd": 0.123456789,
+            "unknown_asks": 0,
+            "possible_usd": 0.0456,
+            "possible_asks": 7,
+            "possible_unknown_asks": 1,
+        },
         "seconds": 1.235,
         "analysis": {"wins": 3},
         "name": "tuesday",
@@ -80,6 +88,43 @@ COSTS = [
 @pytest.mark.parametrize(("counters", "usd"), COSTS)
 def test_costs(counters: Counters, usd: float | None) -> None:
     assert summarise(record(counters=counters)).cost.usd == usd
+
+
+LOST = [
+    pytest.param(Possible(), "$0.5000", id="nothing"),
+    pytest.param(Possible(4), "$0.5000", id="free"),
+    pytest.param(
+        Possible(50, usd=0.0023), "$0.5000, and at most $0.0023 more for 50 requests whose replies were lost", id="some"
+    ),
+    pytest.param(
+        Possible(1, usd=2), "$0.5000, and at most $2.00 more for 1 request whose reply was lost", id="only one"
+    ),
+    pytest.param(
+        Possible(3, unknown=3),
+        "$0.5000, and an unknown amount more for 3 requests whose replies were lost",
+        id="of unknown price",
+    ),
+    pytest.param(
+        Possible(3, usd=0.1, unknown=2),
+        "$0.5000, and at most $0.1000 more for 3 requests whose replies were lost (2 of unknown price)",
+        id="some of unknown price",
+    ),
+]
+
+
+@pytest.mark.parametrize(("lost", "shown"), LOST)
+def test_what_people_read_of_lost_replies(lost: Possible, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = summarise(record(counters=Counters(usd=0.5, possible=lost)))
+    assert dict(figures(summary))["cost"] == shown
+    assert f">{shown}</td>" in summary._repr_html_()
+    output.print_summary(summary)
+    assert f"cost    {shown}\n" in capsys.readouterr().out
+
+
+def test_counters_of_an_earlier_version_are_read() -> None:
+    text = '{"sent":3,"usd":0.5,"flying":-8,"spent":{"m":{"replies":3,"usd":0.5}}}'
+    counters = msgspec.json.decode(text, type=Counters)
+    assert (counters.possible, counters.at_risk, counters.spent["m"].longest) == (Possible(), {}, 0)
 
 
 EXITS = {

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell import Chat, Fault, FaultKind, Outcome, Reply, Summary, user
-from groundswell.engine.summary import Asks, Cost, Trials
+from groundswell.engine.summary import Asks, RunCost, Trials
 from groundswell.shown import html, words
 from groundswell.shown.talk import Exchange
 from groundswell.shown.transcript import Transcript
@@ -19,7 +19,7 @@ from tests.shown.page import Page, Shown
 
 
 def summary(text: str) -> Summary:
-    counts = Trials(3, 2, 1), Asks(5, 0, 0, 0, 1), Cost(None, 5)
+    counts = Trials(3, 2, 1), Asks(5, 0, 0, 0, 1), RunCost(None, 5)
     return Summary("abc", "partial", *counts, 61.0, {"found": text}, text, text)
 
 

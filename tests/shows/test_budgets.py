@@ -38,6 +38,14 @@ def spent(flag: str, books: dict[str, Any]) -> float:
     return float(books["received"] if flag == "--max-calls" else books["input_tokens"] + books["output_tokens"])
 
 
+def possible(flag: str, desk: Desk) -> float:
+    """What the run says may have been paid as well: a dropped connection may have been billed."""
+    shown = desk.json("runs", "show", desk.runs[0]["run_id"])
+    if flag == "--budget":
+        return float(shown["cost"]["possible_usd"])
+    return 0.0 if flag == "--max-calls" else float(shown["tokens"]["possible"])
+
+
 def of(flag: str, amount: float) -> str:
     return f"{amount:.7f}" if flag == "--budget" else f"{int(amount)}"
 
@@ -68,7 +76,9 @@ def test_a_limit_is_kept_by_the_books_and_a_larger_one_finishes_the_rest(
     words = [*case.words, "--max-concurrent", "16"]
     limit = of(flag, 0.3 * spent(flag, bill))
     stopped = desk.json(*words, flag, limit, status=3)
-    assert 0.9 * float(limit) <= spent(flag, desk.books) <= float(limit)
+    paid, lost = spent(flag, desk.books), possible(flag, desk)
+    assert 0.9 * float(limit) <= paid + lost <= float(limit)
+    assert weather or not lost
     assert stopped["status"] == "partial"
     assert stopped["trials"]["missing"] == 0
     statuses = [row["status"] for row in desk.rows]

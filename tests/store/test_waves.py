@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.engine.records import About, AskId, Receipt, RunRecord
+from groundswell.engine.records import About, AskId, Possible, Receipt, RunRecord
 from groundswell.program.request import Fault, FaultKind, Reply, Usage
 from groundswell.store.journal import Store
 from groundswell.store.waves import Came, StoredWave
@@ -152,3 +152,11 @@ def test_a_wave_that_is_given_up_counts_what_is_sent_again(store: Store, planted
     assert store.waves.give_up(the(store, record, 1)) == 2, "one has a reply, and two are in a later wave"
     assert [wave.number for wave in store.waves.open()] == [2]
     assert store.runs.get("r").counters.resent == 12
+    assert store.runs.get("r").counters.possible == Possible(asks=2, usd=0.5 * 2 / 5), "their share of the batch"
+
+
+def test_a_wave_of_unknown_price_that_is_given_up(store: Store, planted: Planted) -> None:
+    record = store.runs.create("r", 0)
+    planted.send(record, 1, 5, about=About("owner", "m"))
+    assert store.waves.give_up(the(store, record, 1)) == 5
+    assert store.runs.get("r").counters.possible == Possible(asks=5, unknown=5)

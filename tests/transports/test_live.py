@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,28 @@ def test_what_passes_ends_in_a_reply(tmp_path: Path, emulator: Threaded, provide
     (retried,) = [event for event in bench.events if isinstance(event, AskRetried)]
     assert retried.kind == {**PASSING, **LOAD}[fault]
     assert emulator.ledger()["totals"]["received"] == 2
+
+
+@pytest.mark.parametrize("fault", PASSING)
+def test_what_may_have_been_billed_is_reported(tmp_path: Path, emulator: Threaded, fault: str) -> None:
+    """A request without an answer may have been billed. An error that the provider answered with was not."""
+    bench = Bench(tmp_path, environment(emulator.url), "openai.timeout=0.3")
+    emulator.set_faults(Rule(fault=fault, times=1))
+    bench.run(talk, [Talk(MODELS["openai"], "a stone")], "r")
+    found, books = bench.stored("r").counters, emulator.ledger()["totals"]
+    assert books["dollars"] <= found.usd + found.possible.usd
+    assert (found.possible.asks, found.possible.usd > 0) == ((0, False) if PASSING[fault] == "server" else (1, True))
+
+
+def test_what_found_no_connection_was_not_billed(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+    bench = Bench(tmp_path, environment(url))
+    bench.options = IMPATIENT
+    (outcome,) = bench.run(talk, [Talk(MODELS["openai"], "a stone")], "r")
+    assert outcome.fault is not None
+    assert (outcome.fault.kind, outcome.fault.sent) == (FaultKind.CONNECTION, False)
+    assert bench.stored("r").counters.possible.asks == 0
 
 
 @pytest.mark.parametrize("fault", [fault for fault in PASSING if fault != "hang"])

@@ -40,7 +40,7 @@ def _check_outcomes(ran: Ran, whole: list[object], trouble: Trouble) -> None:
     assert (counters.planned, counters.usable, counters.missing) == (MANY, MANY - missing, missing)
     not_placed = trouble.retried.get("unsent", 0) if trouble.batches else retried
     assert (counters.sent, counters.retried, counters.failed) == (MANY + retried - not_placed, retried, missing)
-    assert (counters.resent, counters.cached) == (0, 0)
+    assert (counters.resent, counters.cached) == (trouble.again, 0)
 
 
 def _check_events(ran: Ran, trouble: Trouble) -> None:
@@ -63,6 +63,8 @@ def _check_books(scene: Scene, ran: Ran, trouble: Trouble) -> None:
     unpaid = trouble.missing.get("bad_request", 0)
     assert (books["requests"], books["batch_requests"]) == (live, MANY - live - unpaid + trouble.again)
     assert books["paid_again"] == trouble.again
+    assert ran.counters.possible.asks == trouble.again + trouble.missing.get("content_filter", 0)
+    assert books["dollars"] <= ran.counters.usd + ran.counters.possible.usd + 1e-9
     if not trouble.again and "content_filter" not in trouble.missing:
         assert ran.counters.usd == pytest.approx(books["dollars"])
 
@@ -78,6 +80,7 @@ def test_results_that_stay_short(scene: Scene, provider: str) -> None:
     assert 0 < scene.books["paid_again"] < MANY
     assert ran.retried == {"garbled": scene.books["paid_again"]}
     assert ran.sent == [MANY, scene.books["paid_again"]]
+    assert ran.counters.resent == ran.counters.possible.asks == scene.books["paid_again"]
 
 
 @pytest.mark.parametrize("provider", BOTH)

@@ -98,7 +98,7 @@ def print_summary(summary: Summary) -> None:
     line(f"  trials  {trials.usable} usable of {trials.planned} planned" + _also(missing=trials.missing))
     more = _also(cached=asks.cached, replayed=asks.replayed, resent=asks.resent, failed=asks.failed)
     line(f"  asks    {asks.sent} sent{more}")
-    line(f"  cost    {cost(summary.cost.usd, summary.cost.unknown_asks)}")
+    line(f"  cost    {summary.cost.words}")
     line(f"  time    {duration(summary.seconds)}")
     if summary.analysis is not None:
         _print_analysis(summary.analysis)

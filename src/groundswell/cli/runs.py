@@ -95,7 +95,11 @@ def show(
             "cut": record.cut,
             "retried": record.counters.retried,
             "waves": record.counters.waves,
-            "tokens": {"input": record.counters.input_tokens, "output": record.counters.output_tokens},
+            "tokens": {
+                "input": record.counters.input_tokens,
+                "output": record.counters.output_tokens,
+                "possible": record.counters.possible.tokens,
+            },
             "replies": replies._asdict(),
             "missing": [fault._asdict() for fault in faults],
         }
@@ -112,6 +116,11 @@ def show(
         if came.batches:
             output.say(output.travelled(came))
         _say_waiting(waiting, flags.store)
+        if details["status"] == "interrupted" and record.counters.at_risk:
+            output.say(
+                "the process that ran this was killed: requests that were in flight may have been paid for, and are "
+                f"counted when the run is resumed: {output.command(f'runs resume {record.id}', flags.store)}"
+            )
 
 
 @app.command()

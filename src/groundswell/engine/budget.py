@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from heapq import heappush, heappushpop
 from math import ceil
 
 import msgspec
 
+from groundswell.engine.records import Possible
 from groundswell.program.request import Chat, Embed, Message, Request, Text, Usage, canonical
 
 PER_MESSAGE = 6
@@ -37,26 +39,34 @@ class Spending(msgspec.Struct):
 
 
 class Budget:
-    """Counts what was spent and what is reserved for asks in flight."""
+    """Counts what was spent, what may have been spent for replies that were lost, and what is reserved for asks in
+    flight. Limits are held against the sum of the three.
+    """
 
-    def __init__(self, limits: Limits, started: float, spent: Spending | None = None) -> None:
+    def __init__(
+        self, limits: Limits, started: float, spent: Spending | None = None, possible: Possible | None = None
+    ) -> None:
         self.limits = limits
         self.spent = spent or Spending()
+        self.possible = possible or Possible()
         self.reserved = Spending()
         self._started = started
 
     def refusal(self, now: float, calls: int, tokens: int, usd: float) -> str | None:
         """Why this much more may not be sent, or None if it may."""
-        limits, spent, held = self.limits, self.spent, self.reserved
+        limits, spent, held, possible = self.limits, self.spent, self.reserved, self.possible
         if limits.seconds is not None and now - self._started >= limits.seconds:
             return f"the time limit of {limits.seconds:g} s is over"
-        if limits.calls is not None and spent.calls + held.calls + calls > limits.calls:
+        if limits.calls is not None and spent.calls + possible.calls + held.calls + calls > limits.calls:
             return f"the budget of {limits.calls} calls is used up"
-        if limits.tokens is not None and spent.tokens + held.tokens + tokens > limits.tokens:
-            left = f"{spent.tokens} spent, {held.tokens} in flight, and the next request may take {tokens}"
+        if limits.tokens is not None and spent.tokens + possible.tokens + held.tokens + tokens > limits.tokens:
+            lost = f"{possible.tokens} may have been paid for lost replies, " if possible.tokens else ""
+            left = f"{spent.tokens} spent, {lost}{held.tokens} in flight, and the next request may take {tokens}"
             return f"the budget of {limits.tokens} tokens is used up ({left})"
-        if limits.usd is not None and spent.usd + held.usd + usd > limits.usd:
-            left = f"{_usd(spent.usd)} spent, {_usd(held.usd)} in flight, and the next request may cost {_usd(usd)}"
+        if limits.usd is not None and spent.usd + possible.usd + held.usd + usd > limits.usd:
+            lost = f"{_usd(possible.usd)} may have been paid for lost replies, " if possible.usd else ""
+            held_back = f"{_usd(held.usd)} in flight, and the next request may cost {_usd(usd)}"
+            left = f"{_usd(spent.usd)} spent, {lost}{held_back}"
             return f"the budget of ${limits.usd:g} is used up ({left})"
         return None
 
@@ -100,15 +110,39 @@ class Budget:
         self.spent.usd += used_usd
 
 
+class Dearest:
+    """The most that some of several requests can have cost, where it is not known which of them were sent."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._largest: tuple[list[float], ...] = ([], [], [], [])
+
+    def add(self, one: Possible) -> Possible:
+        """One more request that may have been sent; gives by how much that raises the sum."""
+        asks, tokens, usd, unknown = map(self._raised, self._largest, (one.asks, one.tokens, one.usd, one.unknown))
+        return Possible(int(asks), int(asks), int(tokens), usd, int(unknown))
+
+    def _raised(self, largest: list[float], amount: float) -> float:
+        if len(largest) < self._most:
+            heappush(largest, amount)
+            return amount
+        return amount - heappushpop(largest, amount)
+
+    @property
+    def asks(self) -> int:
+        """How many requests are in the sum."""
+        return len(self._largest[0])
+
+
 class Seen:
     """What the replies of one model have used, to judge what the next one may."""
 
     __slots__ = ("longest", "replies", "swell")
 
-    def __init__(self) -> None:
-        self.replies = 0
-        self.longest = 0
-        self.swell = 1.0
+    def __init__(self, replies: int = 0, longest: int = 0, swell: float = 1.0) -> None:
+        self.replies = replies
+        self.longest = longest
+        self.swell = swell
         """How many times as many input tokens as were reckoned with were counted, at the most."""
 
     def note(self, reckoned: int, usage: Usage) -> None:

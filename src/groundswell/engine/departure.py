@@ -27,6 +27,7 @@ from groundswell.engine.pace import Mark
 from groundswell.engine.purse import Purse
 from groundswell.engine.records import AskId
 from groundswell.engine.reuse import Reuse
+from groundswell.engine.torn import Torn
 from groundswell.engine.travel import Travel
 from groundswell.engine.yard import Queue, Yard
 from groundswell.errors import QueueFull, WaveFailed
@@ -52,6 +53,7 @@ class Departure:
         batches: Batches,
         reuse: Reuse,
         schedule: Callable[[], None],
+        torn: Torn,
     ) -> None:
         self._run = run
         self._yard = yard
@@ -60,6 +62,7 @@ class Departure:
         self._batches = batches
         self._reuse = reuse
         self._schedule = schedule
+        self._torn = torn
         self._alarm: tuple[float, Callable[[], None]] | None = None
 
     def send(self, lane: Lane, queue: Queue, now: float) -> None:
@@ -73,6 +76,8 @@ class Departure:
             if wanted := plan.sendable(len(queue.asks), queue.released, quiet=fresh):
                 self._ship(lane, queue, wanted, now, fresh=fresh)
             return
+        if not self._torn.committed:
+            return  # this is called again once it is
         wanted = self._sendable(lane, queue)
         if not lane.together:
             wanted = min(wanted, max(0, lane.pace.cap - queue.flying))

@@ -30,22 +30,26 @@ from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Stop, Tried, decide
 from groundswell.engine.reuse import Reuse
 from groundswell.engine.torn import Torn
 from groundswell.engine.travel import Travel
-from groundswell.engine.yard import Yard
+from groundswell.engine.yard import Queue, Yard
 from groundswell.errors import WaveFailed
 from groundswell.program.request import Fault, FaultKind, Reply, Settlement, Standing
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
 
+UNANSWERED = frozenset({FaultKind.TIMEOUT, FaultKind.CONNECTION})
+UNUSABLE = frozenset({FaultKind.GARBLED, FaultKind.FILTERED})
+"""Faults after which a provider may have billed a reply: none came, or one that cannot be read, or was held back."""
+
 
 class Dispatch:
     """Sends the asks of one run."""
 
-    def __init__(self, run: Run, last_wave: int, prices: Prices | None, *, died: bool) -> None:
+    def __init__(self, run: Run, last_wave: int, prices: Prices | None) -> None:
         self._run = run
         self.purse = Purse(run, prices)
         self.batches = Batches(run, self.purse)
-        self._torn = Torn(run.counters, died=died)
+        self._torn = Torn(run.counters, self.purse, run.journal.save_counters, self.schedule)
         self._yard = Yard(run, self._torn)
         self._jitter = Random(run.record.id)
         self._flush_due = False
@@ -61,6 +65,7 @@ class Dispatch:
             batches=self.batches,
             reuse=self.reuse,
             schedule=self.schedule,
+            torn=self._torn,
         )
         self._unheard_of = 0
         self.held = HeldWaves(run)
@@ -81,8 +86,11 @@ class Dispatch:
         self.batches.close()
         self.reuse.close()
         self._run.lanes.leave(self)
-        self._torn.ended(self._yard.landing + self._unheard_of)
         self._run.counters.seconds = self._seconds_before + self._run.clock.now() - self._started
+
+    def note_cut_off(self) -> None:
+        """Nothing is in flight any more: write down how many live requests were cut off."""
+        self._torn.ended(self._yard.landing + self._unheard_of)
 
     def take(self, pending: Pending) -> None:
         """Find a settlement for an ask."""
@@ -94,7 +102,10 @@ class Dispatch:
         if lane not in self._yard.queues:
             self._begin(lane)
         if pending.trial.torn:
-            self._torn.count(lane)
+            self._torn.count(lane, request)
+        if self.held.lost and pending.ask in self.held.lost:
+            self.held.lost.discard(pending.ask)
+            self.purse.lose(self.purse.most(lane, request))
         if lane.full is not None:
             self._run.admission.check_alias(request.model, lane.full)
         if lane.cached and self._caching:
@@ -132,9 +143,9 @@ class Dispatch:
         self.purse.rejoin(home, pending)
         self.batches.take(home, pending)
 
-    def recovered(self) -> None:
-        """All that earlier sessions may have sent has been taken."""
-        self._torn.recovered(self._yard.queues)
+    def recovered(self, *, left_over: bool) -> None:
+        """What earlier sessions may have sent has been taken, except for trials that are left over for the driver."""
+        self._torn.recovered(self._yard.queues, left_over=left_over)
         self.schedule()
 
     def _enqueue(self, lane: Lane, pending: Pending) -> None:
@@ -225,7 +236,9 @@ class Dispatch:
         self.purse.spend(lane, pending, settlement)
         self._tell_pace(lane, pending, settlement, standings, now)
         if type(settlement) is Fault:
-            if self._failed(lane, pending, settlement, wave, now):
+            if perhaps_paid := may_be_paid(lane, settlement):
+                self.lost(lane, pending)
+            if self._failed(lane, pending, settlement, wave, now, perhaps_paid=perhaps_paid):
                 self._run.lanes.freed(lane)
                 return False
             self._run.counters.failed += 1
@@ -265,7 +278,9 @@ class Dispatch:
 
     def unheard_of(self, lane: Lane, pending: Pending) -> None:
         """What became of an ask is not known."""
-        self._unheard_of += not lane.barrier
+        if not lane.barrier:  # the wave of a batch stays open, and is collected later
+            self._unheard_of += 1
+            self.lost(lane, pending)
         self._yard.count(lane, -1)
         self.batches.came_back(pending)
         if pending.mark is not None and not self._closed:
@@ -273,6 +288,10 @@ class Dispatch:
             self._yard.of(lane).flying -= 1
             lane.pace.recall()
         self.reuse.failed(pending, None)
+
+    def lost(self, lane: Lane, pending: Pending) -> None:
+        """An ask was sent, and its reply is lost: it may have been paid for."""
+        self.purse.lose(self.purse.most(lane, request_of(pending)))
 
     def unsent(self, asks: int) -> None:
         """So many asks of a wave, all that are left of it, were not sent, though they left."""
@@ -321,7 +340,7 @@ class Dispatch:
         self._yard.count(lane, 1)
         return self.arrived(lane, pending, wave, settlement)
 
-    def _failed(self, lane: Lane, pending: Pending, fault: Fault, wave: int, now: float) -> bool:
+    def _failed(self, lane: Lane, pending: Pending, fault: Fault, wave: int, now: float, *, perhaps_paid: bool) -> bool:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
         order = self.batches.orders.get(wave) if lane.barrier else None
         decision = decide(fault, _tried(lane, pending, fault, now), now, self._run.options.retry, self._jitter.random())
@@ -329,10 +348,12 @@ class Dispatch:
             decision = RetryAt(now)
         if isinstance(decision, GiveUp):
             return False
+        lost_on = self._yard.of(lane) if perhaps_paid else None
         if lane.barrier:
+            self._run.counters.resent += perhaps_paid
             lane = self._other_way(pending, order)
         if isinstance(decision, RetryAt):
-            self._retry(lane, pending, fault, decision.when, now)
+            self._retry(lane, pending, fault, decision.when, now, lost_on=lost_on)
         else:
             self._yard.of(lane).asks.appendleft(pending)
             self._run.stop("fault", _why_stopped(lane, request_of(pending).model, fault))
@@ -351,7 +372,10 @@ class Dispatch:
             pending.failed_in = order
         return home.live if order is not None and order.spilled else self._fitting(home, pending)
 
-    def _retry(self, lane: Lane, pending: Pending, fault: Fault, when: float, now: float) -> None:
+    def _retry(
+        self, lane: Lane, pending: Pending, fault: Fault, when: float, now: float, *, lost_on: Queue | None
+    ) -> None:
+        """Send an ask again later; one whose reply may have been paid for, not before that is durable."""
         run = self._run
         run.counters.retried += 1
         self._yard.retrying += 1
@@ -370,7 +394,15 @@ class Dispatch:
                 self._forget(pending)
             self.schedule()
 
-        run.clock.call_at(when, again)
+        def saved(queue: Queue) -> None:
+            queue.unsure -= 1
+            run.clock.call_at(when, again)
+
+        if lost_on is None:
+            run.clock.call_at(when, again)
+        else:
+            lost_on.unsure += 1
+            run.journal.save_counters(saved, lost_on)
         run.emit(
             lambda: AskRetried(
                 run=run.record.id,
@@ -406,6 +438,11 @@ class Dispatch:
         """Nobody waits for an ask any more, and it is not sent."""
         self.reuse.failed(pending, None)
         self._travel.gone(pending)
+
+
+def may_be_paid(lane: Lane, fault: Fault) -> bool:
+    """Whether a provider may have billed a request that ended in a fault. Errors that it answers with are free."""
+    return fault.sent and (fault.kind in UNUSABLE or (fault.kind in UNANSWERED and not lane.barrier))
 
 
 def _why_stopped(lane: Lane, model: str, fault: Fault) -> str:

@@ -271,7 +271,6 @@ class Engine:
         lock = runs.lock(record)
         try:
             record = runs.get(record.id)
-            died = record.status == "running"  # and nobody holds it: whoever did was killed
             if retry_missing or accept_changes:  # what was kept follows from outcomes, or from code, that were others
                 runs.forget_kept(record)
             if retry_missing:
@@ -291,7 +290,6 @@ class Engine:
                 results=self.store.results(record),
                 end=self._end,
                 numbers=runs.last_number(record),
-                died=died,
                 save_sources=lambda changed: runs.change(changed, sources=changed.sources),
                 accept_changes=accept_changes,
                 parent=self._parent(record),

@@ -245,6 +245,10 @@ class Journal(Protocol):
         """A reply that other runs may use."""
         ...
 
+    def save_counters(self, then: Then, *args: Any) -> None:
+        """Commit the counters of the run's record, though nothing else is to be written."""
+        ...
+
     def on_commit(self, then: Callable[[], None]) -> None:
         """Call this after every commit, when all its `then`s have been called."""
         ...

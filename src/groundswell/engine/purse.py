@@ -10,7 +10,7 @@ from groundswell.engine.forecast import Tally
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import OpenTrial, Pending, request_of
 from groundswell.engine.ports import Prices
-from groundswell.engine.records import Spent
+from groundswell.engine.records import Possible, Spent
 from groundswell.errors import SettingsError
 from groundswell.program.request import Embedding, Reply, Request, Settlement, Usage
 
@@ -30,12 +30,16 @@ class Purse:
         self.tally = Tally()
         self._counters = counters
         self._prices = prices
-        self._seen: dict[str, Seen] = {}
+        self._seen = {
+            model: Seen(spent.replies, spent.longest, spent.swell)
+            for model, spent in counters.spent.items()
+            if spent.longest
+        }
         self._limited = run.options.limits != Limits()
         spent = Spending(counters.sent, counters.input_tokens + counters.output_tokens, counters.usd)
-        self._budget = Budget(run.options.limits, run.clock.now(), spent)
+        self._budget = Budget(run.options.limits, run.clock.now(), spent, counters.possible)
         self._counts = self._budget.counts
-        self._left = 1.0 - self._budget.share(spent.calls, spent.tokens, spent.usd)
+        self._left = 1.0 - self._budget.share(spent.calls, spent.tokens, spent.usd) - self._share(counters.possible)
         self._ended, self._took = 0, 0.0
 
     def trials(self, most: int) -> int:
@@ -92,6 +96,20 @@ class Purse:
         """So many asks were not sent, though they left."""
         self._budget.unsent(calls)
 
+    def most(self, lane: Lane, request: Request) -> Possible:
+        """The most that a request can have cost, if its reply was lost."""
+        usage = self._most_usage(request)
+        price = self.price(lane, request, usage)
+        return Possible(1, 0, usage.input_tokens + usage.output_tokens, price or 0.0, int(price is None))
+
+    def lose(self, lost: Possible) -> None:
+        """Replies were lost that may have been paid for."""
+        self._counters.possible = self._budget.possible = self._counters.possible + lost
+        self._left -= self._share(lost)
+
+    def _share(self, lost: Possible) -> float:
+        return self._budget.share(lost.calls, lost.tokens, lost.usd)
+
     def spend(self, lane: Lane, pending: Pending, settlement: Settlement) -> None:
         """Count what an attempt used."""
         tokens, usd = 0, 0.0
@@ -101,7 +119,7 @@ class Purse:
             counters.input_tokens += usage.input_tokens
             counters.output_tokens += usage.output_tokens
             price = self.price(lane, request_of(pending), usage)
-            self._book(request_of(pending).model, usage, price)
+            spent = self._book(request_of(pending).model, usage, price)
             if price is None:
                 counters.unknown_cost += 1
             else:
@@ -109,13 +127,13 @@ class Purse:
                 counters.usd += price
                 pending.trial.usd += price
             if self._limited:
-                self._learn(request_of(pending), usage)
+                self._learn(request_of(pending), usage, spent)
                 self._took += self._budget.share(1, tokens, usd)
         if self._limited:
             self._budget.settle(pending.tokens, pending.usd, tokens, usd)
             pending.tokens, pending.usd = 0, 0.0
 
-    def _book(self, model: str, usage: Usage, price: float | None) -> None:
+    def _book(self, model: str, usage: Usage, price: float | None) -> Spent:
         """Count what a model was paid."""
         spent = self._counters.spent.get(model)
         if spent is None:
@@ -125,16 +143,19 @@ class Purse:
         spent.output_tokens += usage.output_tokens
         spent.usd += price or 0.0
         spent.unknown += price is None
+        spent.longest = max(spent.longest, usage.output_tokens)
+        return spent
 
     def ended(self, trial: OpenTrial) -> None:
         """A trial ended: what it cost says what others will."""
         self.tally.add(trial.usd, reused=trial.reused)
         self._ended += 1
 
-    def _learn(self, request: Request, usage: Usage) -> None:
+    def _learn(self, request: Request, usage: Usage, spent: Spent) -> None:
         if (seen := self._seen.get(request.model)) is None:
             seen = self._seen[request.model] = Seen()
         seen.note(reckoned_input(request), usage)
+        spent.swell = seen.swell
 
     def price(self, lane: Lane, request: Request, usage: Usage) -> float | None:
         """What a request would cost that uses so much, in dollars, if that is known."""
@@ -153,7 +174,10 @@ class Purse:
     def _reckon(self, lane: Lane, pending: Pending) -> bool:
         """Work out what an ask may use; whether its price is known."""
         request = request_of(pending)
-        usage = most_usage(request, self._seen.get(request.model) or NOTHING_SEEN)
+        usage = self._most_usage(request)
         price = self.price(lane, request, usage)
         pending.tokens, pending.usd = usage.input_tokens + usage.output_tokens, price or 0.0
         return price is not None
+
+    def _most_usage(self, request: Request) -> Usage:
+        return most_usage(request, self._seen.get(request.model) or NOTHING_SEEN)

@@ -147,21 +147,53 @@ class EndpointFigures(NamedTuple):
     seconds: float | None
 
 
+class Possible(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The most that requests can have cost whose replies were lost. They may have been paid for, or not.
+
+    asks      how many requests these are
+    calls     how many of them are not counted in `Counters.sent`, because the session that sent them was killed
+    unknown   how many of them have no known price
+    """
+
+    asks: int = 0
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    unknown: int = 0
+
+    def __add__(self, other: Possible) -> Possible:
+        return Possible(
+            self.asks + other.asks,
+            self.calls + other.calls,
+            self.tokens + other.tokens,
+            self.usd + other.usd,
+            self.unknown + other.unknown,
+        )
+
+
 class Spent(msgspec.Struct, omit_defaults=True):
-    """What was paid to one model: replies, tokens, dollars; and how many of the replies have no known price."""
+    """What was paid to one model: replies, tokens, dollars; and how many of the replies have no known price.
+
+    `longest` is the output of its longest reply. `swell` is by how much its prompts had more tokens than reckoned with.
+    """
 
     replies: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float = 0.0
     unknown: int = 0
+    longest: int = 0
+    swell: float = 1.0
 
 
 class Counters(msgspec.Struct, omit_defaults=True):
     """The figures of a run. They are written in the same commit as what they count.
 
-    `flying` is what live connections held when a session cut them; nothing, if it ended well. While one goes on, it is
-    what a kill may lose on each lane, below zero: so nobody takes it for a count.
+    possible  what may have been paid besides `usd`, for replies that were lost
+    flying    how many live requests the last session cut off when it ended
+    at_risk   while a session goes on: how many live requests a kill can lose at most, by lane. Committed before the
+              first request of a lane is sent. (Stores of earlier versions have the largest of these in `flying`, below
+              zero.)
     """
 
     planned: int = 0
@@ -181,6 +213,8 @@ class Counters(msgspec.Struct, omit_defaults=True):
     seconds: float = 0.0
     flying: int = 0
     spent: dict[str, Spent] = {}
+    possible: Possible = Possible()
+    at_risk: dict[str, int] = {}
 
     @property
     def settled(self) -> int:

@@ -10,7 +10,7 @@ from groundswell.engine.ports import Batching, Transport
 from groundswell.engine.records import Absent, AskId, Intent, Receipt
 from groundswell.engine.travel import find_out
 from groundswell.errors import NoBatches, QueueFull, ReplayMismatch, SettingsError, WaveFailed, WaveOutOfReach
-from groundswell.program.request import Fault, FaultKind, Settlement
+from groundswell.program.request import FaultKind, Settlement
 from groundswell.program.trial import find_program
 
 if TYPE_CHECKING:
@@ -25,19 +25,20 @@ async def recover(run: Run) -> None:
 
     Trials whose program is not known yet, or has changed, are left for the driver.
     """
-    if run.admission.past:
-        await _start_again(run)
+    left_over = await _start_again(run) if run.admission.past else False
     if run.error is None:
         run.dispatch.reuse.begin()
-        run.dispatch.recovered()
+        run.dispatch.recovered(left_over=left_over)
 
 
-async def _start_again(run: Run) -> None:
+async def _start_again(run: Run) -> bool:
+    """Start unfinished trials; whether some are left over for the driver."""
     journal, admission = run.journal, run.admission
     for intent, receipt, prints in await journal.open_waves():
         run.dispatch.held.hold(HeldWave(intent, receipt, prints))
     rows = []
-    for row in await journal.unfinished():
+    unfinished = await journal.unfinished()
+    for row in unfinished:
         program = find_program(row.program)
         if program is not None and admission.unchanged(program):
             rows.append((row, program))
@@ -48,6 +49,7 @@ async def _start_again(run: Run) -> None:
         for row, program in some:
             admission.readmit(row, program, recorded[row.id], inherited.get(row.key))
         await asyncio.sleep(0)
+    return len(rows) < len(unfinished)
 
 
 class HeldWave:
@@ -72,11 +74,13 @@ class HeldWave:
 class HeldWaves:
     """Waves that were in flight when an earlier session ended.
 
-    None of their asks is sent again before it is known what became of it.
+    None of their asks is sent again before it is known what became of it. `lost` has those that may have been paid for,
+    though nothing of them can be had: they are sent again.
     """
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self.lost: set[AskId] = set()
         self._by_ask: dict[AskId, HeldWave] = {}
 
     def hold(self, wave: HeldWave) -> None:
@@ -153,6 +157,7 @@ class HeldWaves:
         found = await find_out(run, transport, intent, why)
         if isinstance(found, Absent) and found.perhaps_paid:
             run.counters.resent += len(wave.prints)
+            self.lost.update(wave.prints)
         elif isinstance(found, Absent):
             run.dispatch.unsent(len(intent.asks))
         else:
@@ -182,9 +187,7 @@ class HeldWaves:
             return
         self._let_go(wave, ask)
         lane = self._run.lanes.that_carried(wave.intent.account, wave.intent.transport)
-        ended = self._run.dispatch.rejoined(lane, pending, wave.intent.id, settlement)
-        if not ended and isinstance(settlement, Fault) and settlement.kind is FaultKind.GARBLED:
-            self._run.counters.resent += 1  # its result cannot be had, or read, but may have been paid for
+        self._run.dispatch.rejoined(lane, pending, wave.intent.id, settlement)
         if wave.over and not wave.prints:
             self._run.journal.end_wave(wave.intent.id)
 

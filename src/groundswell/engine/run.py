@@ -101,7 +101,6 @@ class Run(StoredRun):
         results: Results,
         end: Callable[[Run, BaseException | None], Awaitable[None]],
         numbers: tuple[int, int],
-        died: bool = False,
         save_sources: Callable[[RunRecord], None],
         accept_changes: bool = False,
         parent: Journal | None = None,
@@ -121,7 +120,7 @@ class Run(StoredRun):
         self.expected: int | None = None
         self._said: dict[str, str] = {}
         self.admission = Admission(self, numbers[0], parent, save_sources, accept_changes)
-        self.dispatch = Dispatch(self, numbers[1], prices, died=died)
+        self.dispatch = Dispatch(self, numbers[1], prices)
         self.stopping: RunStopped | None = None
         self.error: Exception | None = None
         self._opening: asyncio.Task[None] | None = None
@@ -259,6 +258,7 @@ class Run(StoredRun):
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.dispatch.note_cut_off()
         for trial in self.open.values():
             trial.drop()
         if self._opening is not None:

@@ -46,6 +46,26 @@ class Cost(msgspec.Struct):
     unknown_asks: int
 
 
+class RunCost(Cost):
+    """The cost of a run: what is certain, and apart from it what may have been paid in addition.
+
+    possible_usd          dollars that may have been paid, at most, for replies that were lost: a process was killed, a
+                          request timed out, a batch was ordered again
+    possible_asks         how many requests these are
+    possible_unknown_asks how many of them have no known price
+    """
+
+    possible_usd: float = 0.0
+    possible_asks: int = 0
+    possible_unknown_asks: int = 0
+
+    @property
+    def words(self) -> str:
+        """The cost in the words of the command line."""
+        more = words.possible_cost(self.possible_usd, self.possible_asks, self.possible_unknown_asks)
+        return words.cost(self.usd, self.unknown_asks) + more
+
+
 class Paid(msgspec.Struct):
     """What one model was paid in a run: replies that were there already cost nothing, and are not counted."""
 
@@ -62,7 +82,7 @@ class Summary(msgspec.Struct):
     status: Status
     trials: Trials
     asks: Asks
-    cost: Cost
+    cost: RunCost
     seconds: float
     analysis: Any = None
     name: str | None = None
@@ -94,7 +114,7 @@ def figures(summary: Summary) -> list[tuple[str, str]]:
         *told,
         ("trials", f"{trials.usable} usable of {trials.planned} planned{words.also(missing=trials.missing)}"),
         ("asks", f"{asks.sent} sent{more}"),
-        ("cost", words.cost(summary.cost.usd, summary.cost.unknown_asks)),
+        ("cost", summary.cost.words),
         ("time", words.duration(summary.seconds)),
     ]
 
@@ -111,17 +131,28 @@ def summarise(record: RunRecord) -> Summary:
         status=record.status,
         trials=Trials(c.planned, c.usable, c.missing),
         asks=Asks(c.sent, c.resent, c.cached, c.replayed, c.failed),
-        cost=_cost(c.usd, c.unknown_cost),
+        cost=RunCost(
+            _usd(c.usd, c.unknown_cost),
+            c.unknown_cost,
+            round(c.possible.usd, 9),
+            c.possible.asks,
+            c.possible.unknown,
+        ),
         seconds=round(c.seconds, 3),
         analysis=None if record.analysis is None else msgspec.json.decode(record.analysis),
         name=record.name,
         error=record.error,
         models={
-            model: Paid(spent.replies, spent.input_tokens, spent.output_tokens, _cost(spent.usd, spent.unknown))
+            model: Paid(
+                spent.replies,
+                spent.input_tokens,
+                spent.output_tokens,
+                Cost(_usd(spent.usd, spent.unknown), spent.unknown),
+            )
             for model, spent in c.spent.items()
         },
     )
 
 
-def _cost(usd: float, unknown: int) -> Cost:
-    return Cost(round(usd, 9) if usd > 0 or not unknown else None, unknown)
+def _usd(usd: float, unknown: int) -> float | None:
+    return round(usd, 9) if usd > 0 or not unknown else None

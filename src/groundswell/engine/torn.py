@@ -1,63 +1,134 @@
-"""What was in flight when a session of a run ended: what the next one counts as `asks.resent`.
+"""What was in flight when a session of a run ended: the next session counts it as `asks.resent`.
 
-`counters.flying` carries it over. It is at least 0 when a session ended itself, and knew how many live connections it
-cut. While a session is at work it is below 0: if that session dies, nobody knows how many there were, and this is the
-most that a kill can have lost.
+A session that ends by itself knows how many live requests it cut off: `counters.flying`. A session that is killed knows
+nothing any more. So a session commits the most that a kill can lose, lane by lane, before it sends the first live
+request of a lane: `counters.at_risk`. The next session finds the asks at which unfinished trials stand. It counts as
+many of them as may have been sent, and what the dearest of them can have cost. That is committed before it sends
+anything itself.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from groundswell.engine import plan
+from groundswell.engine.budget import Dearest
 from groundswell.engine.lanes import Lane
-from groundswell.engine.records import Counters
+from groundswell.engine.ports import Then
+from groundswell.engine.purse import Purse
+from groundswell.engine.records import Counters, Possible
+from groundswell.program.request import Request
+
+NO_LIMIT = 1_000_000
+"""Where many requests are one call: no limit is kept on how many a kill can lose."""
 
 
 class Torn:
-    """Counts the asks that an earlier session may have sent, and tells the next one of this session's."""
+    """Counts the asks that an earlier session may have sent, and tells the next one of this session's.
 
-    def __init__(self, counters: Counters, *, died: bool) -> None:
+    `save` commits the counters, and `ready` is called when something may be sent because of that.
+    """
+
+    def __init__(
+        self, counters: Counters, purse: Purse, save: Callable[[Then], None], ready: Callable[[], None]
+    ) -> None:
         self._counters = counters
-        self._died = died or counters.flying < 0
-        self._cut_off = abs(counters.flying)
-        self._seen: Counter[Lane] = Counter()
+        self._purse = purse
+        self._save = save
+        self._ready = ready
+        self._told = _told(counters)
+        self._cut_off = max(counters.flying, 0)
+        self._cut_seen = 0
+        self._seen: dict[str, Dearest] = {}
+        self._found = Possible()
+        self._resent = 0
         self._recovered = False
+        self._left_over = False
+        self._lanes: dict[str, int] = {}
+        self._saving = 0
 
-    def count(self, lane: Lane) -> None:
+    @property
+    def committed(self) -> bool:
+        """Whether the store knows all that a kill can lose, so that live requests may be sent."""
+        return self._recovered and not self._saving
+
+    def count(self, lane: Lane, request: Request) -> None:
         """An ask at which a trial stood may have been in flight; live, though it could travel in a batch."""
-        if lane.barrier and lane.live is None:
+        live = lane.live if lane.barrier else lane
+        if live is None or not (self._told or self._cut_seen < self._cut_off):
             return
-        if not self._died:
-            sent = self._seen.total() < self._cut_off
-        elif lane.barrier:
-            sent = 1 < self._cut_off > self._seen[lane]  # 1 says that no lane was in use on which one can be lost
-        else:
-            sent = lane.together or self._seen[lane] < max(self._cut_off, _lost(lane))
-        if sent:
-            self._seen[lane] += 1
-            self._counters.resent += 1
+        key = _key(live)
+        seen = self._seen.get(key)
+        if seen is None:
+            # An account may have been renamed since. What can travel in batches was most likely not sent live then.
+            unknown = 0 if lane.barrier else max(self._told.values(), default=0)
+            seen = self._seen[key] = Dearest(self._told.get(key, unknown))
+        lost = seen.add(self._purse.most(live, request))
+        if not lost.asks and self._cut_seen < self._cut_off:
+            self._cut_seen += 1  # what it can have cost was counted when it was cut off
+            self._resent += 1
+        self._resent += lost.asks
+        self._found += lost
+        if self._recovered:
+            self._book()
 
-    def recovered(self, lanes: Iterable[Lane]) -> None:
-        """All that earlier sessions may have sent has been counted."""
-        self._recovered = True
-        self.at_work(lanes)
+    def recovered(self, lanes: Iterable[Lane], *, left_over: bool) -> None:
+        """What earlier sessions may have sent has been counted, except for trials that are left over for the driver."""
+        self._recovered, self._left_over = True, left_over
+        self._lanes = {_key(lane): _most_lost(lane) for lane in lanes if not lane.barrier}
+        self._book()
 
-    def at_work(self, lanes: Iterable[Lane]) -> None:
-        """This session uses these lanes: if it dies, the next one must know what it may have lost."""
-        known = 0 if self._recovered else self._cut_off
-        self._counters.flying = -max(known, *map(_lost, lanes), 1)
+    def at_work(self, lane: Lane) -> None:
+        """A lane comes into use. If this session is killed, the next one must know what that may have lost."""
+        if self._recovered and not lane.barrier:
+            self._lanes[_key(lane)] = _most_lost(lane)
+            self._book()
 
     def ended(self, cut: int) -> None:
-        """This session ends and cuts so many asks off. One that could not begin passes on what it was told itself."""
-        if self._recovered or not self._died:
-            self._counters.flying = cut + (0 if self._recovered else self._cut_off)
-        else:
-            self._counters.flying = -max(self._cut_off, 1)
+        """This session ends and cuts so many asks off. One that could not begin leaves what it was told itself."""
+        if self._recovered:
+            self._lanes.clear()
+            self._counters.at_risk = self._at_risk()
+            self._counters.flying = cut + (self._cut_off - self._cut_seen) * self._left_over
+
+    def _book(self) -> None:
+        """Write down what was counted and what a kill can lose from now on. If that changes anything, commit it."""
+        counters, found, at_risk = self._counters, self._found, self._at_risk()
+        if not (self._resent or found != Possible()) and at_risk == counters.at_risk and counters.flying >= 0:
+            return
+        counters.resent += self._resent
+        self._purse.lose(found)
+        self._found, self._resent = Possible(), 0
+        counters.at_risk = at_risk
+        counters.flying = (self._cut_off - self._cut_seen) * self._left_over
+        self._saving += 1
+        self._save(self._saved)
+
+    def _saved(self) -> None:
+        self._saving -= 1
+        if not self._saving:
+            self._ready()
+
+    def _at_risk(self) -> dict[str, int]:
+        """What a kill can lose on each lane: of this session, and of earlier ones where trials are left over."""
+        at_risk = dict(self._lanes)
+        for key, most in self._told.items() if self._left_over else ():
+            seen = self._seen.get(key)
+            if left := most - (0 if seen is None else seen.asks):
+                at_risk[key] = at_risk.get(key, 0) + left
+        return at_risk
 
 
-def _lost(lane: Lane) -> int:
-    """How many asks on a lane a kill of the process loses at most, where each travels by itself."""
+def _told(counters: Counters) -> dict[str, int]:
+    """What the last session left at risk. 1 says, in stores of earlier versions, that it used no live lane."""
+    return {"": -counters.flying} if counters.flying < -1 else dict(counters.at_risk)
+
+
+def _key(lane: Lane) -> str:
+    return f"{lane.account} {lane.model}" + (" together" if lane.together else "")
+
+
+def _most_lost(lane: Lane) -> int:
+    """How many asks on a live lane a kill of the process loses at most."""
     most = lane.pace.allowance.limits.max_concurrent
-    return 0 if lane.barrier or lane.together else most + plan.unsure(most)
+    return NO_LIMIT if lane.together else most + plan.unsure(most)

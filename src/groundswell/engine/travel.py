@@ -42,6 +42,10 @@ class Home(Protocol):
         """What became of an ask is not known."""
         ...
 
+    def lost(self, lane: Lane, pending: Pending) -> None:
+        """An ask was sent, and its reply is lost: it may have been paid for."""
+        ...
+
     def unsent(self, asks: int) -> None:
         """So many asks of a wave were not sent, though they left."""
         ...
@@ -142,6 +146,7 @@ class Travel:
             return _checked(lane, await way.ask(request_of(pending)))
         except asyncio.CancelledError:
             if cancelled_by_us():
+                self._home.lost(lane, pending)
                 raise
             return CANCELLED, ()
         except Exception:  # a transport that breaks
@@ -253,11 +258,14 @@ class Travel:
             flying.clear()
             return LOST, False
         except WaveFailed as failed:
-            if order is not None and (not sent or failed.fault.kind is FaultKind.UNSENT):
+            kind = failed.fault.kind
+            if order is not None and (kind is FaultKind.UNSENT or not (sent or kind is FaultKind.GARBLED)):
                 self._home.unsent(len(flying))
             return failed.fault, False
         except asyncio.CancelledError:
             if cancelled_by_us():
+                for pending in flying.values() if order is None else ():
+                    self._home.lost(lane, pending)
                 raise
             if order is None:
                 return CANCELLED, False
@@ -278,7 +286,8 @@ class Travel:
         except WaveUnsure as unsure:
             told = await find_out(self._run, lane.transport, wave, str(unsure))
             if isinstance(told, Absent):
-                raise WaveFailed(Fault(FaultKind.UNSENT, f"the batch was not taken: {unsure}")) from None
+                kind = FaultKind.GARBLED if told.perhaps_paid else FaultKind.UNSENT
+                raise WaveFailed(Fault(kind, f"the batch was not taken: {unsure}")) from None
             receipt, found = told, True
         if receipt.data:
             self._run.journal.add_receipt(wave.id, receipt)

@@ -56,7 +56,7 @@ class Yard:
         queue = self.queues.get(lane)
         if queue is None:
             queue = self.queues[lane] = Queue()
-            self._torn.at_work(self.queues)
+            self._torn.at_work(lane)
             self._run.admission.made_room()  # how many trials are open depends on the lanes in use
         return queue
 

@@ -206,12 +206,16 @@ class FaultKind(StrEnum):
 
 
 class Fault(Data, frozen=True, tag="fault"):
-    """A failure as data. `retry_after` is what the other side asked for, in seconds."""
+    """A failure as data. `retry_after` is what the other side asked for, in seconds.
+
+    `sent` is False where the request surely never left, so that nobody can have billed it.
+    """
 
     kind: FaultKind
     message: str
     retry_after: float | None = None
     attempts: int = 1
+    sent: bool = True
 
 
 Settlement = Reply | Embedding | Returned | Fault

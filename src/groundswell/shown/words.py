@@ -22,6 +22,16 @@ def cost(usd: float | None, unknown: int) -> str:
     return f"{shown} and {unknown} asks of unknown price" if unknown else shown
 
 
+def possible_cost(usd: float, asks: int, unknown: int) -> str:
+    """What may have been paid for lost replies, to be put after the cost; nothing where they were free."""
+    if not usd and not unknown:
+        return ""
+    most = f"at most {cost(usd, 0)} more" if usd else "an unknown amount more"
+    replies = "1 request whose reply was" if asks == 1 else f"{asks:,} requests whose replies were"
+    unpriced = f" ({unknown:,} of unknown price)" if usd and unknown else ""
+    return f", and {most} for {replies} lost{unpriced}"
+
+
 def duration(seconds: float) -> str:
     """A length of time, to about two digits."""
     if seconds < 60:

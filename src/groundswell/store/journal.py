@@ -192,6 +192,9 @@ class StoreJournal:
     def add_cached(self, key: bytes, settlement: Settlement) -> None:
         self._batch().rows["cache"].extend((key, encode_settlement(settlement), time.time()))
 
+    def save_counters(self, then: Then, *args: Any) -> None:
+        self._batch().after.append((then, args))
+
     def on_commit(self, then: Callable[[], None]) -> None:
         self._after = then
         self._writer.after.append(then)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from groundswell.engine.records import NUMBER, RUN_SHIFT, About, AskId, Counters, Intent, Receipt, RunRecord
+from groundswell.engine.records import NUMBER, RUN_SHIFT, About, AskId, Counters, Intent, Possible, Receipt, RunRecord
 from groundswell.program.request import Settlement, decode_settlement
 from groundswell.store.schema import asks, reading, runs, trials, waves, writing
 
@@ -163,6 +163,7 @@ class Waves:
             text = connection.execute(sa.select(runs.c.counters).where(of_run)).scalar_one()
             counters = msgspec.json.decode(text, type=Counters)
             counters.resent += left
+            counters.possible += _possible(wave, left)
             connection.execute(sa.update(runs).where(of_run).values(counters=_json(counters)))
         return left
 
@@ -208,6 +209,12 @@ def _open_after(connection: sa.Connection, wave: StoredWave) -> Sequence[str]:
     """The asks of later waves of the same run that have not ended: a retried ask belongs to the last of them."""
     later = waves.c.id.between(wave.id + 1, wave.id | NUMBER)
     return connection.execute(sa.select(waves.c.asks).where(later).where(waves.c.ended_at.is_(None))).scalars().all()
+
+
+def _possible(wave: StoredWave, asks: int) -> Possible:
+    """What some asks of a batch may have cost, as far as is known of the whole batch."""
+    usd = wave.about.usd
+    return Possible(asks, usd=(usd or 0.0) * asks / wave.size if asks else 0.0, unknown=0 if usd is not None else asks)
 
 
 def _slices(numbers: Sequence[int]) -> Iterator[list[int]]:

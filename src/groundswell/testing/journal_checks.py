@@ -258,6 +258,16 @@ async def counters_are_written_with_what_they_count(make: JournalFactory) -> Non
             assert case.stored().counters == case.record.counters
 
 
+async def counters_are_written_by_themselves(make: JournalFactory) -> None:
+    """Without any row; whoever asked for it is told when they are durable."""
+    async with make() as case:
+        case.record.counters.sent = 7
+        seen: list[int] = []
+        case.journal.save_counters(lambda: seen.append(case.stored().counters.sent))
+        await case.journal.flush()
+        assert seen == [7]
+
+
 async def a_failed_commit_is_reported_and_the_last(make: JournalFactory) -> None:
     """What came before it is safe; nobody is told that what is in it, or after it, is durable."""
     async with make() as case:
@@ -329,6 +339,7 @@ journal_checks: tuple[JournalCheck, ...] = (
     find_sees_what_was_started_and_ended_since,
     open_waves_have_what_is_not_settled,
     counters_are_written_with_what_they_count,
+    counters_are_written_by_themselves,
     a_failed_commit_is_reported_and_the_last,
     the_cache_keeps_the_first_reply,
     cancelled_says_what_another_process_asked_for,

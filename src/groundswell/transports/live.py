@@ -130,13 +130,14 @@ class Live:
         if endpoint is None:
             why = self._why_unreachable
             kind = FaultKind.CONNECTION if why is None else FaultKind.UNREACHABLE
-            return Fault(kind, why or "no endpoint works at the moment"), ()
+            return Fault(kind, why or "no endpoint works at the moment", sent=False), ()
         started = time.monotonic()
         before = endpoint.take(started)
         try:
             status, headers, content = await self._http.post(self._url(endpoint, path), body)
         except NoAnswer as error:
-            return self._missed(endpoint, unsaid_in(error.fault, self.account), time.monotonic()), ()
+            fault = msgspec.structs.replace(unsaid_in(error.fault, self.account), sent=error.sent)
+            return self._missed(endpoint, fault, time.monotonic()), ()
         except BaseException:
             endpoint.given_up()
             raise

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.stored import StoredRun
-from groundswell.engine.summary import Asks, Cost, Paid, Summary, Trials, summarise
+from groundswell.engine.summary import Asks, Paid, RunCost, Summary, Trials, summarise
 from groundswell.errors import RunError
 from groundswell.experiments.simulations.reading import timestamp
 from groundswell.program.request import Fault
@@ -41,7 +41,7 @@ class RunShown(msgspec.Struct, frozen=True):
     updated_at: str
     trials: Trials
     asks: Asks
-    cost: Cost
+    cost: RunCost
     seconds: float
     error: str | None
 
@@ -78,7 +78,7 @@ class RunMoment(msgspec.Struct, frozen=True):
     status: Status
     trials: Trials
     asks: Asks
-    cost: Cost
+    cost: RunCost
 
 
 @router.get(

@@ -81,7 +81,10 @@ class SimulationShown(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a batch is: simulations planned, completed and failed, and what it has used."""
+    """How far a batch is: simulations planned, completed and failed, and what it has used.
+
+    `possible_usd` is what may have been paid in addition, at most, for replies that were lost.
+    """
 
     simulations: int
     completed: int
@@ -91,6 +94,7 @@ class Progress(msgspec.Struct, frozen=True):
     output_tokens: int
     usd: float | None
     seconds: float
+    possible_usd: float = 0.0
 
 
 class BatchShown(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -205,6 +209,7 @@ class Readings:
                 output_tokens=counters.output_tokens,
                 usd=None if counters.unknown_cost and not counters.usd else counters.usd,
                 seconds=round(counters.seconds, 3),
+                possible_usd=counters.possible.usd,
             ),
             error=record.error if state in ("failed", "partial", "stopped") else None,
             simulations=list(self.simulations(record)) if simulations else msgspec.UNSET,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groundswell.engine.summary import Asks, Cost, Paid, Summary, Trials
+from groundswell.engine.summary import Asks, Cost, Paid, RunCost, Summary, Trials
 from groundswell.experiments.query_mutation.analysis import Curve, Ended, Point
 from groundswell.experiments.query_mutation.episode import End
 from groundswell.experiments.query_mutation.figures import analysed
@@ -20,7 +20,7 @@ SUMMARY = Summary(
     "completed",
     Trials(10, 10, 0),
     Asks(100, 0, 0, 0, 0),
-    Cost(0.5, 0),
+    RunCost(0.5, 0),
     12.0,
     name="a run",
     models={"emulated/reworder": Paid(5, 10, 20, Cost(0.5, 0))},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html.parser import HTMLParser
 
-from groundswell.engine.summary import Asks, Cost, Paid, Summary, Trials
+from groundswell.engine.summary import Asks, Cost, Paid, RunCost, Summary, Trials
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis, Interactions
@@ -116,7 +116,7 @@ def told(
         status="completed",
         trials=Trials(counts.planned, counts.usable, counts.missing),
         asks=Asks(7, 1, 2, 3, 4),
-        cost=Cost(1.5, 2),
+        cost=RunCost(1.5, 2),
         seconds=75.5,
         models={"one/model": Paid(5, 1_000, 200, Cost(1.5, 0))},
     )

@@ -85,7 +85,7 @@ def _settings(told: Told) -> Html:
         ("temperature", "the provider's" if settings.temperature is None else f"{settings.temperature:g}"),
         ("reply tokens", f"at most {settings.max_tokens:,}"),
         ("requests", f"{summary.asks.sent:,} sent"),
-        ("cost", cost(summary.cost.usd, summary.cost.unknown_asks)),
+        ("cost", summary.cost.words),
         ("time", duration(summary.seconds)),
         *told.about,
     ]

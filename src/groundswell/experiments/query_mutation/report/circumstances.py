@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from groundswell.engine.summary import RunCost
 from groundswell.experiments.query_mutation import mutators, rewards
 from groundswell.experiments.query_mutation.guards import Guard
 from groundswell.experiments.query_mutation.report.reading import EVALUATION
@@ -92,9 +93,15 @@ def _value(value: Any) -> str:
 
 
 def _cost(told: Told) -> str:
-    known = [each.cost.usd for each in told.summaries if each.cost.usd is not None]
-    unknown = sum(each.cost.unknown_asks for each in told.summaries)
-    return cost(sum(known) if known else None, unknown)
+    costs = [each.cost for each in told.summaries]
+    known = [each.usd for each in costs if each.usd is not None]
+    return RunCost(
+        sum(known) if known else None,
+        sum(each.unknown_asks for each in costs),
+        sum(each.possible_usd for each in costs),
+        sum(each.possible_asks for each in costs),
+        sum(each.possible_unknown_asks for each in costs),
+    ).words
 
 
 def _models(told: Told) -> Html:

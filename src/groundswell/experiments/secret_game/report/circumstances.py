@@ -77,7 +77,7 @@ def run(told: Told) -> Section:
         ("seed", str(told.seed)),
         ("interactions", _interactions(analysis)),
         ("requests", _asks(told)),
-        ("cost", cost(summary.cost.usd, summary.cost.unknown_asks)),
+        ("cost", summary.cost.words),
         ("time", duration(summary.seconds)),
     ]
     if analysis.cut:
