@@ -31,7 +31,7 @@ from groundswell.transports.live import Live
 from groundswell.transports.llama import SLOTS
 from groundswell.transports.local import PIECE, Local
 from groundswell.transports.openai_batch import OpenAIBatch
-from groundswell.transports.scripted import Script, Scripted, registered
+from groundswell.transports.scripted import Script, Scripted, find_script, registered
 from groundswell.transports.sentences import Sentences
 
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ class ByModel:
         """The way to a function."""
         if provider == "emulated":
             _check_emulated(full)
+        else:
+            find_script(full)
         way = self._inside[provider]
         way.models[model] = full
         return Route(provider, way, at_once(self._most or MAX_CONCURRENT), at_home=True)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import groundswell
 from groundswell import (
+    Reply,
+    Request,
+    Run,
     RunBusy,
     RunError,
+    RunNotFound,
     RunOptions,
     RunStopped,
+    Summary,
     Trial,
     program,
     together,
 )
+from groundswell.engine.records import RunRecord
 from groundswell.testing.clock import FakeClock
 from tests.engine.scenario import counters, run_async
 from tests.engine.stage import (
@@ -24,6 +31,7 @@ from tests.engine.stage import (
     at_rest,
     echo,
     one,
+    said,
     until,
 )
 
@@ -113,6 +121,75 @@ def test_cancelling_through_the_store_stops_a_run(store: Path) -> None:
         run_async(main())
     record = groundswell.open(store).store.runs.get("story")
     assert (record.status, record.counters.usable, gate.asked) == ("stopped", 1, ["a"])
+
+
+async def two(run: Run, settings: int) -> int:
+    """A driver with two trials."""
+    return len([outcome async for outcome in run.map(one, ["a", "b"])])
+
+
+@pytest.mark.parametrize("status", ["pending", "running", "interrupted", "stopped"])
+def test_a_run_that_was_asked_to_stop_goes_on_only_if_a_user_resumes_it(store: Path, status: str) -> None:
+    asked: list[str] = []
+
+    def script(request: Request) -> Reply:
+        asked.append(said(request))
+        return Reply("fine")
+
+    async def resume(**how: bool) -> Summary:
+        async with groundswell.open(store, script=script) as engine:
+            return await engine.resume("story", **how)
+
+    async def plan() -> None:
+        async with groundswell.open(store) as engine:
+            record = engine.plan(two, 0, name="story")
+            engine.store.runs.change(record, status=status, cancel=status != "stopped")
+
+    run_async(plan())
+    assert run_async(resume(unless_cancelled=True)).status == "stopped"
+    assert run_async(resume(unless_cancelled=True)).status == "stopped"
+    assert asked == []
+    assert run_async(resume()).status == "completed"
+    assert sorted(asked) == ["a", "b"]
+
+
+def test_a_stop_that_is_asked_for_while_a_run_is_being_opened_is_not_lost(store: Path) -> None:
+    clock, gate = FakeClock(), Gate()
+
+    async def main() -> Summary:
+        async with groundswell.open(store, script=gate, clock=clock) as engine:
+            record = engine.plan(two, 0, name="story")
+            runs = engine.store.runs
+            change = runs.change
+
+            def asked_meanwhile(record: RunRecord, **values: Any) -> None:
+                runs.change = change  # type: ignore[method-assign]
+                assert values["status"] == "running"
+                assert runs.request_cancel(record)  # type: ignore[attr-defined]
+                change(record, **values)
+
+            runs.change = asked_meanwhile  # type: ignore[method-assign]
+            task = asyncio.create_task(engine.resume(record.id, options=RunOptions(window=1), unless_cancelled=True))
+            await until(lambda: gate.waiting)
+            clock.advance(1.5)
+            await until(lambda: engine.runs[0].stopping)
+            gate.let("a")
+            return await task
+
+    assert run_async(main()).status == "stopped"
+    assert gate.asked == ["a"]
+
+
+def test_a_run_that_is_to_be_deleted_is_not_opened(store: Path) -> None:
+    async def main() -> None:
+        async with groundswell.open(store, script=echo) as engine:
+            record = engine.plan(two, 0, name="story")
+            engine.store.runs.request_delete(record)  # type: ignore[attr-defined]
+            for work in (engine.resume("story"), engine.drive(two, 0, name="story")):
+                with pytest.raises(RunNotFound, match="runs delete"):
+                    await work
+
+    run_async(main())
 
 
 def test_nothing_leaves_after_an_interrupt(store: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,11 @@ class Site(Desk):
         finally:
             process.kill()
             process.communicate()
+
+    def asked_to_stop(self) -> bool:
+        """Whether some run in the store is marked as one that is to stop."""
+        with closing(sqlite3.connect(self.folder / "runs.db")) as connection:
+            return connection.execute("SELECT 1 FROM runs WHERE cancel").fetchone() is not None
 
     def add_entities(self) -> None:
         store = Store(self.folder / "runs.db")
@@ -156,6 +163,61 @@ def test_a_server_that_is_told_to_stop_leaves_batches_to_be_found_again(tmp_path
         with site.server() as (_, client):
             follow(client, id_)
             assert statuses(client) == {id_: "completed"}
+
+
+def test_a_batch_that_was_cancelled_does_not_come_back_after_a_kill(tmp_path: Path) -> None:
+    with running(Settings(latency=Latency(600.0))) as endless:
+        site = Site(tmp_path / "site", endless)
+        site.add_entities()
+        with site.server() as (process, client):
+            cancelled, other = create(client, 1), create(client, 2)
+            until(lambda: statuses(client)[cancelled] == "in_progress")
+            assert client.post(f"/batch-simulations/{cancelled}/cancel").status_code == 200
+            process.kill()
+            process.wait()
+    with running(Settings()) as quick:
+        site = Site(tmp_path / "site", quick)
+        with site.server() as (_, client):
+            for id_ in (cancelled, other):
+                follow(client, id_)
+            assert statuses(client) == {other: "completed", cancelled: "failed"}
+            runs = {run["run_id"]: run for run in client.get("/runs").json()["data"]}
+            assert runs[cancelled.removeprefix("batch-")]["status"] == "stopped"
+            assert site.books["requests"] == SIMULATIONS * 2 * TURNS  # those of the other batch
+            assert client.post(f"/batch-simulations/{cancelled}/resume").status_code == 200
+            follow(client, cancelled)
+            assert statuses(client)[cancelled] == "completed"
+
+
+def test_a_batch_whose_deletion_was_cut_short_by_a_kill_is_deleted(tmp_path: Path) -> None:
+    with running(Settings(latency=Latency(600.0))) as endless:
+        site = Site(tmp_path / "site", endless)
+        site.add_entities()
+        with site.server() as (process, client), ThreadPoolExecutor(1) as beside:
+            id_ = create(client, 1)
+            until(lambda: statuses(client)[id_] == "in_progress")
+            deleting = beside.submit(client.delete, f"/batch-simulations/{id_}")  # waits for what is in flight
+            until(lambda: site.asked_to_stop() or deleting.done())
+            assert not deleting.done(), "it was not written down that the batch is to be deleted"
+            process.kill()
+            process.wait()
+            assert isinstance(deleting.exception(), httpx.TransportError)
+    assert len(site.runs) == 1
+    with running(Settings()) as quick:
+        site = Site(tmp_path / "site", quick)
+        with site.server() as (_, client):
+            until(lambda: statuses(client) == {})
+            follow(client, create(client, 2))
+        assert len(site.runs) == 1
+        assert site.books["requests"] == SIMULATIONS * 2 * TURNS  # those of the new batch
+
+
+def until(condition: Callable[[], Any]) -> None:
+    """Wait for something that another process does."""
+    last = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < last
+        time.sleep(0.01)
 
 
 def check(batch: Any) -> None:

@@ -8,10 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from groundswell.engine.records import Counters, RunRecord
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
-from groundswell.store.runs import Runs
+from groundswell.store import runs as module
+from groundswell.store.runs import Runs, _delete_trials
 from groundswell.store.schema import open_database
 
 
@@ -115,12 +117,77 @@ def test_cancel_reaches_the_process_that_holds_it(runs: Runs) -> None:
 
 @pytest.mark.parametrize(
     ("status", "after"),
-    [("pending", "stopped"), ("running", "stopped"), ("completed", "completed"), ("failed", "failed")],
+    [
+        ("pending", "stopped"),
+        ("running", "stopped"),
+        ("interrupted", "stopped"),
+        ("completed", "completed"),
+        ("failed", "failed"),
+    ],
 )
 def test_cancel_of_a_run_that_nobody_holds(runs: Runs, status: str, after: str) -> None:
     runs.change(runs.create("r", 0), status=status)
     assert runs.request_cancel(runs.get("r")) is False
     assert (runs.get("r").status, runs.get("r").cancel) == (after, False)
+
+
+@pytest.mark.parametrize("status", ["pending", "running", "interrupted"])
+def test_a_run_that_was_asked_to_stop_and_is_held_no_more_has_stopped(runs: Runs, status: str) -> None:
+    record = runs.create("r", 0)
+    runs.change(record, status=status)
+    lock = runs.lock(record)
+    runs.request_cancel(runs.get("r"))
+    assert runs.state(runs.get("r")) == status
+    lock.release()  # as by a kill: nobody had the time to write down that it has stopped
+    assert runs.state(runs.get("r")) == "stopped"
+
+
+def test_a_deletion_that_is_cut_short_is_known_and_can_be_finished(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = runs.create("r", 0, options={"window": 3})
+    fill(runs, record, [None] * 5)
+    pieces: list[int] = []
+
+    def cut_short(connection: sa.Connection, first: int, last: int) -> None:
+        _delete_trials(connection, first, last)
+        pieces.append(first)
+        if len(pieces) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "DELETED_AT_ONCE", 2)
+    monkeypatch.setattr(module, "_delete_trials", cut_short)
+    with pytest.raises(KeyboardInterrupt):
+        runs.delete(record)
+    left = runs.get("r")
+    assert (left.deleting, left.cancel, left.options["window"], count(runs, "trials")) == (True, True, 3, 3)
+    with pytest.raises(RunNotFound, match="is being deleted"):
+        runs.create_fork(left, "fork", None, None)
+    monkeypatch.undo()
+    runs.delete(left)
+    assert (runs.list(), count(runs, "trials"), count(runs, "asks"), count(runs, "waves")) == ([], 0, 0, 0)
+
+
+def test_others_can_write_while_a_large_run_is_deleted(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    record, other = runs.create("r", 0), runs.create("other", 0)
+    fill(runs, record, [None] * 5)
+    seen: list[int] = []
+
+    def beside(seconds: float) -> None:  # while the deletion waits, another writer has its turn
+        seen.append(count(runs, "trials"))
+        runs.change(other, error=f"written {len(seen)} times")
+
+    monkeypatch.setattr(module, "DELETED_AT_ONCE", 2)
+    monkeypatch.setattr(module.time, "sleep", beside)
+    runs.delete(record)
+    assert seen[0] > seen[-1]
+    assert runs.get("other").error == f"written {len(seen)} times"
+
+
+def test_a_run_with_an_unfinished_fork_is_not_marked(runs: Runs) -> None:
+    parent = runs.create("parent", 0)
+    runs.create_fork(parent, "fork", None, None)
+    with pytest.raises(RunError, match="'fork' is a fork of 'parent' and not finished"):
+        runs.delete(parent)
+    assert (runs.get("parent").deleting, runs.get("parent").cancel) == (False, False)
 
 
 def test_delete_takes_everything_of_one_run_and_nothing_of_others(runs: Runs) -> None:

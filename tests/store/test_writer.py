@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from groundswell.errors import StoreError
 from groundswell.store.schema import open_database
 from groundswell.store.writer import Around, Insert, Writer, plainly
+from tests.patience import PATIENCE
 
 TABLE = sa.Table("notes", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True), sa.Column("text", sa.Text))
 RENAME = "UPDATE notes SET text = ? WHERE id = ?"
@@ -120,6 +121,33 @@ def test_what_a_callback_adds_is_flushed_too(tmp_path: Path) -> None:
             more(0)
             await writer.flush()
             assert len(read(tmp_path / "s.db")) == 5
+
+    asyncio.run(main())
+
+
+def test_a_flush_of_one_key_does_not_wait_for_others_that_keep_writing(tmp_path: Path) -> None:
+    commits = Commits()
+
+    async def main() -> None:
+        async with writing(tmp_path / "s.db", commits) as writer:
+            over = False
+
+            def add(key: str) -> None:
+                writer.batch().late[RENAME, key] = lambda: ("x", 0)
+
+            def go_on() -> None:
+                if not over:
+                    add("busy")
+                    writer.batch().after.append((go_on, ()))
+
+            go_on()
+            async with asyncio.timeout(PATIENCE):
+                await writer.flush((RENAME, "quiet"))
+                assert commits.count == 0  # nothing of this key was added
+                add("quiet")
+                await writer.flush((RENAME, "quiet"))
+            assert commits.count > 0
+            over = True
 
     asyncio.run(main())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -62,6 +63,99 @@ def test_what_another_process_cancelled_or_deleted_while_it_waited_is_not_begun(
         assert api.ended(last)["status"] == "completed"
         found = api.batch(cancelled)
         assert (found["status"], found["simulations"], found["metadata"]["cancelled"]) == ("failed", [], True)
+
+
+def test_a_stop_is_in_the_store_before_it_is_acknowledged(tmp_path: Path) -> None:
+    """Whatever the run does: here its replies never come, so that it cannot end."""
+    gated("never")
+    with serving(tmp_path, max_running=1, stop_patience=0.01) as api:
+        running, waiting = (api.create(model="scripted/waits-never") for _ in range(2))
+        api.until(running, "in_progress")
+        for id_ in (running, waiting):
+            api("POST", f"/batch-simulations/{id_}/cancel")
+        with stored(tmp_path) as runs:
+            assert (runs.get(run_of(running)).cancel, runs.get(run_of(waiting)).status) == (True, "stopped")
+
+
+@pytest.mark.parametrize("status", ["pending", "running", "interrupted"])
+def test_a_server_that_is_started_again_does_not_go_on_with_what_was_cancelled(tmp_path: Path, status: str) -> None:
+    gate = gated("left")
+    with serving(tmp_path, stop_patience=0.01) as api:
+        id_ = api.create(model="scripted/waits-left")
+        while not gate.asked:
+            api("GET", "/health")
+    asked = gate.asked
+    gate.open()
+    with stored(tmp_path) as runs:  # as a server leaves it that is killed after it was asked to stop the run
+        runs.change(runs.get(run_of(id_)), status=status, cancel=True)
+    with serving(tmp_path) as api:
+        assert api.ended(id_)["status"] == "failed"
+        api.ended(api.create())  # by now the first would have been taken up
+        found = api.batch(id_)
+        assert (found["cancelled"], found["error"], gate.asked) == (True, "it was cancelled", asked)
+        assert {each["status"] for each in found["simulations"]} == {"failed"}
+        assert api("GET", f"/runs/{run_of(id_)}")["status"] == "stopped"
+        api("POST", f"/batch-simulations/{id_}/resume")
+        assert api.ended(id_)["status"] == "completed"
+        assert api.batch(id_)["cancelled"] is False
+
+
+def test_a_run_that_another_process_was_asked_to_stop_is_not_taken_over(tmp_path: Path) -> None:
+    gate = gated("their-stop")
+    with serving(tmp_path, stop_patience=0.01) as api:
+        id_ = api.create(model="scripted/waits-their-stop")
+        while not gate.asked:
+            api("GET", "/health")
+    asked = gate.asked
+    gate.open()
+    with stored(tmp_path) as runs:
+        lock = runs.lock(runs.get(run_of(id_)))  # another server works on it
+        with serving(tmp_path) as api:
+            api.until(id_, "in_progress")
+            api("POST", f"/batch-simulations/{id_}/cancel")
+            assert runs.get(run_of(id_)).cancel
+            lock.release()  # it is killed before it stops the run
+            assert api.ended(id_)["status"] == "failed"
+            while runs.get(run_of(id_)).status != "stopped":
+                api("GET", "/health")
+            assert gate.asked == asked
+
+
+def test_a_deletion_that_was_cut_short_is_finished_by_the_next_server(tmp_path: Path) -> None:
+    gate = gated("cut-off")
+    with serving(tmp_path, stop_patience=0.01) as api:
+        id_ = api.create(model="scripted/waits-cut-off")
+        while not gate.asked:
+            api("GET", "/health")
+    asked = gate.asked
+    gate.open()
+    with stored(tmp_path) as runs:
+        runs.request_delete(runs.get(run_of(id_)))
+    with serving(tmp_path) as api:
+        while api("GET", "/batch-simulations"):
+            pass
+        api.ended(api.create())
+        assert gate.asked == asked
+
+
+def test_a_run_that_is_being_deleted_cannot_be_resumed(tmp_path: Path) -> None:
+    with serving(tmp_path) as api:
+        id_ = api.create()
+        api.ended(id_)
+        runs = api.server.services.store.runs
+        runs.request_delete(runs.get(run_of(id_)))
+        told = api("POST", f"/batch-simulations/{id_}/resume", 404, json={"accept_changes": True})
+        assert "was deleted" in told["message"]
+
+
+def test_clients_that_delete_the_same_batch_wait_together(tmp_path: Path) -> None:
+    gated("together")
+    with serving(tmp_path, stop_patience=0.01) as api, ThreadPoolExecutor(8) as clients:
+        id_ = api.create(model="scripted/waits-together")
+        api.until(id_, "in_progress")
+        answers = [clients.submit(api.http.delete, f"/api/batch-simulations/{id_}") for _ in range(8)]
+        assert {each.result().status_code for each in answers} <= {200, 404}
+        assert api("GET", "/batch-simulations") == []
 
 
 def test_a_run_whose_code_has_changed_says_so_and_can_be_accepted(tmp_path: Path) -> None:

@@ -67,10 +67,29 @@ def test_cancelled_while_it_runs_and_resumed(api: Api) -> None:
     assert api("POST", f"/batch-simulations/{id_}/cancel") == {"id": id_, "message": "Batch simulation cancelled"}
     gate.open()
     assert api.ended(id_)["status"] == "failed"
-    assert api.batch(id_)["metadata"]["cancelled"] is True
+    found = api.batch(id_)
+    assert found["cancelled"] is found["metadata"]["cancelled"] is True
+    assert {each["status"] for each in found["simulations"]} == {"failed"}
+    assert {each["error"] for each in found["simulations"]} == {"it was cancelled"}
     api("POST", f"/batch-simulations/{id_}/resume")
     assert api.ended(id_)["status"] == "completed"
     assert "cancelled" not in api.batch(id_)["metadata"]
+
+
+def test_metadata_of_the_client_are_not_taken_for_the_state_of_a_batch(api: Api) -> None:
+    id_ = api.create(metadata={"cancelled": True, "interrupted": "no"})
+    assert api.ended(id_)["status"] == "completed"
+    found = api.batch(id_)
+    assert (found["cancelled"], found["metadata"]) == (False, {"cancelled": True, "interrupted": "no"})
+
+
+def test_a_scripted_model_that_there_is_not_is_refused(api: Api) -> None:
+    told = api.create(422, model="scripted/nobody")
+    assert ([each["field"] for each in told["errors"]], "no such scripted model" in told["message"]) == (
+        ["model"],
+        True,
+    )
+    assert api("GET", "/batch-simulations") == []
 
 
 def test_cancelled_while_it_waits(tmp_path: Path) -> None:

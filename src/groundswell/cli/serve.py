@@ -147,5 +147,5 @@ def _unfinished(store: str) -> int:
     if not is_there(store):
         return 0
     with opened(store) as held:
-        runs = [record for record in held.runs.list() if record.options.get("unattended")]
+        runs = [each for each in held.runs.list() if each.options.get("unattended") and not each.deleting]
         return sum(held.runs.state(record) in ("pending", "running", "interrupted") for record in runs)

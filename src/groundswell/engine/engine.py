@@ -26,7 +26,16 @@ from groundswell.engine.run import Run, RunOptions
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary, summarise
 from groundswell.engine.verify import Verification, verify
-from groundswell.errors import GroundswellError, RunBusy, RunError, RunStopped, SettingsError, SourceChanged, StoreError
+from groundswell.errors import (
+    GroundswellError,
+    RunBusy,
+    RunError,
+    RunNotFound,
+    RunStopped,
+    SettingsError,
+    SourceChanged,
+    StoreError,
+)
 from groundswell.program.request import Chat, Usage, canonical
 from groundswell.program.trial import find_program, source_hash
 
@@ -171,10 +180,14 @@ class Engine:
         accept_changes: bool = False,
         retry_missing: bool = False,
         options: RunOptions | None = None,
+        unless_cancelled: bool = False,
     ) -> Summary:
         """Go on with a run by calling its driver again. A finished one gives its summary.
 
         Raises `NotTrusted` if the driver is in a file that neither this process has imported nor the user has trusted.
+
+        With `unless_cancelled`, a run that somebody asked to stop is left stopped. A server goes on with runs in this
+        way. A user who resumes such a run wants it to go on.
         """
         record = self.store.runs.get(name_or_id)
         if record.driver is None:
@@ -186,7 +199,14 @@ class Engine:
         if record.status in ("completed", "partial") and not (retry or accept_changes) and _all_settled(record):
             _refuse_changed(record, driver)
             return summarise(record)
-        return await self._drive(record, driver, options, accept_changes=accept_changes, retry_missing=retry)
+        return await self._drive(
+            record,
+            driver,
+            options,
+            accept_changes=accept_changes,
+            retry_missing=retry,
+            unless_cancelled=unless_cancelled,
+        )
 
     async def verify(self, name_or_id: str) -> Verification:
         """Replay every trial of a run over its journal: do its programs still ask and find the same?"""
@@ -216,10 +236,20 @@ class Engine:
         *,
         accept_changes: bool = False,
         retry_missing: bool = False,
+        unless_cancelled: bool = False,
     ) -> Summary:
         assert record.settings is not None
         settings = decode_settings(driver, record.settings)
-        run = self._open(record, options, accept_changes=accept_changes, retry_missing=retry_missing)
+        try:
+            run = self._open(
+                record,
+                options,
+                accept_changes=accept_changes,
+                retry_missing=retry_missing,
+                unless_cancelled=unless_cancelled,
+            )
+        except RunStopped:
+            return summarise(self.store.runs.get(record.id))
         try:
             self._check_driver(run.record, driver, accept_changes)
             analysis = _encode_analysis(driver, await driver(run, settings))
@@ -260,8 +290,13 @@ class Engine:
         *,
         accept_changes: bool = False,
         retry_missing: bool = False,
+        unless_cancelled: bool = False,
     ) -> Run:
-        """Take a run for this process and make it ready for a driver."""
+        """Take a run for this process and make it ready for a driver.
+
+        This takes back that a run is to stop. With `unless_cancelled` it does not: then `RunStopped` is raised if
+        somebody asked for a stop, and one that is asked for at this very moment is not lost.
+        """
         runs = self.store.runs
         if record.id in self._running:
             raise RunBusy(
@@ -271,11 +306,17 @@ class Engine:
         lock = runs.lock(record)
         try:
             record = runs.get(record.id)
+            _refuse_deleted(record)
+            if unless_cancelled and (record.cancel or record.status == "stopped"):
+                if record.status != "stopped":
+                    runs.change(record, status="stopped", error="it was cancelled")
+                raise RunStopped("cancelled", "it was cancelled")
             if retry_missing or accept_changes:  # what was kept follows from outcomes, or from code, that were others
                 runs.forget_kept(record)
             if retry_missing:
                 runs.retry_missing(record)
-            runs.change(record, status="running", cancel=False, error=None)
+            taken_back = {} if unless_cancelled else {"cancel": False}
+            runs.change(record, status="running", error=None, **taken_back)
             record = runs.get(record.id)
             box: list[Run] = []
             run = Run(
@@ -379,6 +420,14 @@ class Engine:
 
 def _ignore(error: Exception) -> None:
     """What a journal that is only read does about failed commits."""
+
+
+def _refuse_deleted(record: RunRecord) -> None:
+    if record.deleting:
+        raise RunNotFound(
+            f"run {record.title!r} is being deleted: `groundswell runs delete {record.id}` finishes that, "
+            "should it have been cut short"
+        )
 
 
 def _all_settled(record: RunRecord) -> bool:

@@ -252,6 +252,11 @@ class RunRecord(msgspec.Struct):
         return self.name or self.id
 
     @property
+    def deleting(self) -> bool:
+        """Whether the run is to be deleted, and perhaps has been in part: nobody may go on with it."""
+        return bool(self.options.get("deleting"))
+
+    @property
     def span(self) -> tuple[int, int]:
         """The first and last number that a row of this run can have."""
         return self.number << RUN_SHIFT, (self.number + 1 << RUN_SHIFT) - 1

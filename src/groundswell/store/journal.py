@@ -203,7 +203,7 @@ class StoreJournal:
         self._writer.linger(seconds)
 
     async def flush(self) -> None:
-        await self._writer.flush()
+        await self._writer.flush(self._counters_key)
 
     async def trials(self, after: int, count: int) -> Sequence[TrialRow]:
         return await self._store.read(lambda reading: self._trials(reading, after, count))

@@ -19,6 +19,10 @@ from groundswell.store.lock import RunLock, is_held
 from groundswell.store.schema import asks, documents, outcomes, reading, runs, store_error, trials, waves
 
 LARGEST = 2**63
+UNFINISHED: tuple[Status, ...] = ("pending", "running", "interrupted")
+"""Runs that somebody works on, or may go on with."""
+DELETED_AT_ONCE = 200
+"""Trials that are deleted in one transaction."""
 
 # Made once: to put a query together takes longer than to run it, and a server runs these for every request.
 _WANTED: sa.BindParameter[str] = sa.bindparam("wanted")
@@ -136,13 +140,35 @@ class Runs:
             )
 
     def request_cancel(self, record: RunRecord) -> bool:
-        """Ask the process that works on a run to stop; returns whether there is one."""
-        held = self.is_held(record)
-        if held:
+        """Record, durably, that a run is to stop. Returns whether a process works on it, which then stops it.
+
+        A run that nobody works on is stopped at once.
+        """
+        try:
+            lock = self.lock(record)
+        except RunBusy:
             self.change(record, cancel=True)
-        elif record.status in ("pending", "running"):
-            self.change(record, status="stopped")
-        return held
+            return True
+        try:
+            unfinished = sa.update(runs).where(runs.c.id == record.number, runs.c.status.in_(UNFINISHED))
+            why = sa.case((runs.c.status == "pending", "it was cancelled before it began"), else_="it was cancelled")
+            with self._write() as connection:
+                connection.execute(unfinished.values(status="stopped", error=why, updated_at=time.time()))
+        finally:
+            lock.release()
+        return False
+
+    def request_delete(self, record: RunRecord) -> None:
+        """Record, durably, that a run is to stop and to be deleted. Nobody goes on with it after that."""
+        unfinished = sa.select(runs.c.name, runs.c.uid).where(runs.c.parent == record.id, runs.c.status != "completed")
+        marked = sa.func.json_set(runs.c.options, "$.deleting", sa.func.json("true"))
+        with self._write() as connection:
+            fork = connection.execute(unfinished).first()
+            if fork is not None:
+                title = fork.name or fork.uid
+                raise RunError(f"run {title!r} is a fork of {record.title!r} and not finished: delete it first")
+            found = sa.update(runs).where(runs.c.id == record.number)
+            connection.execute(found.values(options=marked, cancel=True, updated_at=time.time()))
 
     def lock(self, record: RunRecord) -> RunLock:
         """Take a run for this process; raises `RunBusy` if another one has it."""
@@ -153,31 +179,39 @@ class Runs:
         return is_held(self.path, record.id)
 
     def state(self, record: RunRecord) -> Status:
-        """The status to show: a run that says it is running while nobody holds it was interrupted."""
-        if record.status == "running" and not self.is_held(record):
-            return "interrupted"
+        """The status to show. Nobody goes on with an unfinished run that was asked to stop and that nobody holds.
+
+        A run that says it is running while nobody holds it was interrupted.
+        """
+        if record.status in UNFINISHED and (record.cancel or record.status == "running") and not self.is_held(record):
+            return "stopped" if record.cancel else "interrupted"
         return record.status
 
     def delete(self, record: RunRecord) -> None:
-        """Remove a run and everything it recorded, except what the cache holds."""
+        """Remove a run and everything it recorded, except what the cache holds.
+
+        That it is to be deleted is recorded first: if this is cut short, it can only be deleted again.
+        """
         if self.is_held(record):
             raise RunBusy(f"run {record.title!r} is being worked on: cancel it first")
-        for fork in self.list():
-            if fork.parent == record.id and fork.status != "completed":
-                raise RunError(f"run {fork.title!r} is a fork of {record.title!r} and not finished: delete it first")
         lock = self.lock(record)  # so that nobody begins to work on it meanwhile
         try:
+            self.request_delete(record)
             self._delete(record)
         finally:
             lock.release()
 
     def _delete(self, record: RunRecord) -> None:
+        """Delete a run in pieces, so that other runs can commit in between; the run itself goes last."""
         first, last = record.span
+        for at in range(first, self.last_number(record)[0], DELETED_AT_ONCE):
+            began = time.monotonic()
+            with self._write() as connection:
+                _delete_trials(connection, at, at + DELETED_AT_ONCE)
+            time.sleep(time.monotonic() - began)  # SQLite has no queue: who waits to write looks now and then
         with self._write() as connection:
-            connection.execute(sa.delete(asks).where(asks.c.trial.between(first, last)))
-            connection.execute(sa.delete(outcomes).where(outcomes.c.trial.between(first, last)))
+            _delete_trials(connection, first, last)
             connection.execute(sa.delete(waves).where(waves.c.id.between(first, last)))
-            connection.execute(sa.delete(trials).where(trials.c.id.between(first, last)))
             connection.execute(_kept_by(record))
             connection.execute(sa.delete(runs).where(runs.c.id == record.number))
 
@@ -221,6 +255,8 @@ class Runs:
 
     def create_fork(self, parent: RunRecord, name: str | None, settings: str | None, cut: str | None) -> RunRecord:
         """A new run that reuses what its parent recorded, up to `cut` in every trial."""
+        if parent.deleting:
+            raise RunNotFound(f"run {parent.title!r} is being deleted: it cannot be forked")
         if name is not None and self.find(name) is not None:
             raise RunError(f"a run named {name!r} exists already: give the fork another name")
         return self.create(
@@ -269,6 +305,13 @@ def _record(row: sa.Row[Any]) -> RunRecord:
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
+
+
+def _delete_trials(connection: sa.Connection, first: int, last: int) -> None:
+    """Delete the trials from one number to another, with what was asked in them and what came of them."""
+    connection.execute(sa.delete(asks).where(asks.c.trial.between(first, last)))
+    connection.execute(sa.delete(outcomes).where(outcomes.c.trial.between(first, last)))
+    connection.execute(sa.delete(trials).where(trials.c.id.between(first, last)))
 
 
 def _kept_by(record: RunRecord) -> sa.Delete:

@@ -93,7 +93,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._linger = linger
         self._batch = Batch(inserts)
-        self._writing = False
+        self._writing: Batch | None = None
         self._scheduled = False
         self._last = 0.0
         self._idle: list[asyncio.Future[None]] = []
@@ -111,7 +111,7 @@ class Writer:
     @property
     def busy(self) -> bool:
         """Whether a commit is under way."""
-        return self._writing
+        return self._writing is not None
 
     def batch(self) -> Batch:
         """What will be committed next; add to it before the current tick of the loop ends."""
@@ -123,14 +123,23 @@ class Writer:
         """Commit about so far apart, within bounds."""
         self._linger = min(max(seconds, SHORTEST), LONGEST)
 
-    async def flush(self) -> None:
-        """Wait until everything added so far is durable; raises if it cannot be."""
-        while self._error is None and (self._writing or self._scheduled):
+    async def flush(self, of: tuple[str, Any] | None = None) -> None:
+        """Wait until everything added so far is durable; raises if it cannot be.
+
+        With `of`, wait only for batches that have this key in `late`: a busy store may never be idle.
+        """
+        while self._error is None and self._holds(of):
             future = self._loop.create_future()
             self._idle.append(future)
             await future
         if self._error is not None:
             raise self._error
+
+    def _holds(self, of: tuple[str, Any] | None) -> bool:
+        """Whether anything is still to be written, or being written; with `of`, anything under that key."""
+        if of is None:
+            return self._scheduled or self._writing is not None
+        return any(batch is not None and of in batch.late for batch in (self._batch, self._writing))
 
     async def close(self) -> None:
         """Write what is left and end the thread."""
@@ -146,7 +155,7 @@ class Writer:
         if self._error is not None:
             raise self._error
         self._scheduled = True
-        if not self._writing:
+        if self._writing is None:
             self._plan_hand_over()
 
     def _plan_hand_over(self) -> None:
@@ -160,7 +169,7 @@ class Writer:
         batch, self._batch = self._batch, Batch(self._inserts)
         batch.updates.update((key, row()) for key, row in batch.late.items())
         self._scheduled = False
-        self._writing = True
+        self._writing = batch
         self._last = self._loop.time()
         self._queue.put(batch)
 
@@ -193,15 +202,14 @@ class Writer:
         cursor.execute("COMMIT")
 
     def _committed(self, batch: Batch) -> None:
-        self._writing = False
+        self._writing = None
         if self._scheduled:
             self._plan_hand_over()
         for then, args in batch.after:
             self._tell_one(then, args)
         for after in self.after:
             self._tell_one(after, ())
-        if not (self._scheduled or self._writing):
-            self._wake()
+        self._wake()
 
     def _tell_one(self, then: Callable[..., None], args: tuple[Any, ...]) -> None:
         try:
@@ -211,7 +219,7 @@ class Writer:
                 tell(error)
 
     def _fail(self, error: StoreError) -> None:
-        self._writing = False
+        self._writing = None
         self._error = error
         for tell in list(self.failed):
             tell(error)

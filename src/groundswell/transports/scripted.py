@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -24,6 +26,9 @@ F = TypeVar("F", bound=Script)
 
 _MODELS: dict[str, Script] = {}
 
+SLICE = 0.005
+"""Seconds for which functions may compute on the event loop before everything else on it has a turn."""
+
 
 def scripted_model(name: str) -> Callable[[F], F]:
     """Register a function as the model `scripted/NAME`.
@@ -39,17 +44,64 @@ def scripted_model(name: str) -> Callable[[F], F]:
     return register
 
 
-def registered(request: Request, sample: int) -> Given:
-    """The answer of the scripted model that the request names."""
-    script = _MODELS.get(request.model)
+def find_script(model: str) -> Script:
+    """The function that answers to a model string; raises `SettingsError` where there is none."""
+    script = _MODELS.get(model)
     if script is None:
         known = ", ".join(sorted(_MODELS)) or "none"
-        raise SettingsError(f"model {request.model!r}: no such scripted model (registered: {known})")
+        raise SettingsError(f"model {model!r}: no such scripted model (registered: {known})")
+    return script
+
+
+def registered(request: Request, sample: int) -> Given:
+    """The answer of the scripted model that the request names."""
+    script = find_script(request.model)
     return script(request, sample) if _wants_sample(script) else script(request)
 
 
 def _wants_sample(script: Script) -> bool:
     return len(inspect.signature(script).parameters) > 1
+
+
+class Slices:
+    """Shares the event loop between functions that compute on it and everything else that it has to do.
+
+    All waves of a transport share one time slice. Once it is used up, each of them computes one reply per turn of the
+    loop, in the order in which they came.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._used = 0.0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def turn(self) -> None:
+        """Wait until the next reply may be computed."""
+        if self._used < SLICE and not self._waiting:
+            return
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(future)
+        if len(self._waiting) == 1:
+            loop.call_soon(self._next)
+        await future
+
+    def compute(self, script: Script, *arguments: Any) -> Given:
+        """Call a function, and count the time that it takes."""
+        began = self._clock()
+        try:
+            return script(*arguments)
+        finally:
+            self._used += self._clock() - began
+
+    def _next(self) -> None:
+        """A new turn of the loop: the first that waits may compute."""
+        self._used = 0.0
+        future = self._waiting.popleft()
+        if self._waiting:
+            future.get_loop().call_soon(self._next)
+        if not future.done():
+            future.set_result(None)
 
 
 class Scripted:
@@ -63,6 +115,7 @@ class Scripted:
         barrier: bool = False,
         max_wave: int = 256,
         cached: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.name = name
         self.barrier = barrier
@@ -73,6 +126,7 @@ class Scripted:
         self.models: dict[str, str] = {}
         self._script = script
         self._wants_sample = _wants_sample(script)
+        self._slices = Slices(clock)
         self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
 
     async def dispatch(self, wave: Wave) -> Receipt:
@@ -82,8 +136,10 @@ class Scripted:
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         waiting: list[asyncio.Task[Settled]] = []
         for item in self._sent.pop((intent.id, intent.asks)):
+            await self._slices.turn()
             request = self._meant(item.request)
-            answer = self._script(request, item.sample) if self._wants_sample else self._script(request)
+            given = (request, item.sample) if self._wants_sample else (request,)
+            answer = self._slices.compute(self._script, *given)
             if not isinstance(answer, Answer) and inspect.isawaitable(answer):
                 waiting.append(asyncio.create_task(_later(item.ask, answer)))
             else:

@@ -5,7 +5,8 @@
     _advance  when there is room, the first of the line ...
     _work     ... is carried out; what goes wrong is written down in the run, and never ends the thread
 
-A run is in a line or worked on; nothing else is remembered here. What must survive is in the store.
+A run is in a line or worked on; nothing else is remembered here. What must survive is in the store. A stop or a
+deletion is committed there first, then carried out, then acknowledged.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from groundswell.engine.driver import Driver, driver_name
 from groundswell.engine.engine import NO_STORE, Engine
 from groundswell.engine.outcome import described
-from groundswell.engine.records import RunRecord, Status
+from groundswell.engine.records import RunRecord
 from groundswell.engine.run import RunOptions
 from groundswell.errors import GroundswellError, RunBusy, RunError, RunNotFound, StoreError
 from groundswell.experiments.simulations.reading import SINGLE
 from groundswell.loop import new_event_loop
+from groundswell.store.runs import UNFINISHED
 from groundswell.web.envelope import ApiError
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ T = TypeVar("T")
 
 log = logging.getLogger("groundswell.web")
 
-UNFINISHED: tuple[Status, ...] = ("pending", "running", "interrupted")
 PAGE = 500
 LOOK_EVERY = 1.0
 """Seconds between looks at runs that other processes work on."""
@@ -78,6 +79,7 @@ class Background:
         self._ended = ended
         self._batches, self._singles = Line(running), Line(running)
         self._elsewhere: set[str] = set()
+        self._deleting: dict[str, asyncio.Task[None]] = {}
         self._stopping = False
         self._loop: asyncio.AbstractEventLoop
         self._thread: threading.Thread
@@ -150,16 +152,16 @@ class Background:
 
     async def cancel(self, record: RunRecord) -> None:
         """Stop a run, wherever it is worked on. What it has in flight is still recorded."""
-        await self._do(self._cancel(record))
+        held = await asyncio.to_thread(self.store.runs.request_cancel, record)
+        await self._do(self._stop(record.id, waits=not held))
 
     async def resume(self, record: RunRecord, *, retry_missing: bool = False, accept_changes: bool = False) -> None:
         """Put a run in line that has ended before all was done."""
         await self._do(self._resume(record, retry_missing, accept_changes))
 
     async def delete(self, record: RunRecord) -> None:
-        """Stop a run, wait until it has ended, and remove it."""
-        await self._do(self._let_go(record))
-        await asyncio.to_thread(self.store.runs.delete, record)
+        """Stop a run, wait until it has ended, and remove it. Those who delete the same run wait together."""
+        await self._do(self._delete(record))
 
     @property
     def engine(self) -> Engine:
@@ -190,13 +192,16 @@ class Background:
         return await self._make().__aenter__()
 
     async def _take_up(self) -> None:
-        """Put in line what a server left unfinished, the oldest first."""
+        """Put in line what a server left unfinished, the oldest first, and finish deletions that were cut short."""
         runs, found, at = self.store.runs, list[RunRecord](), 0
         while some := runs.list(limit=PAGE, offset=at):
-            found += [record for record in some if record.options.get("unattended") and record.status in UNFINISHED]
+            found += [record for record in some if record.deleting or _goes_on(record)]
             at += PAGE
         for record in reversed(found):
-            await self._enter(record)
+            if record.deleting:
+                self._loop.create_task(self._delete_left(record))
+            else:
+                await self._enter(record)
         self._watching = self._loop.create_task(self._watch_elsewhere())
 
     async def _watch_elsewhere(self) -> None:
@@ -211,10 +216,13 @@ class Background:
 
     async def _look_at(self, id_: str) -> None:
         record = self.store.runs.find(id_)
-        if record is not None and record.status in UNFINISHED and self.store.runs.is_held(record):
+        left = record is not None and (record.deleting or record.status in UNFINISHED)
+        if record is not None and left and self.store.runs.is_held(record):
             return
         self._elsewhere.discard(id_)
-        if record is not None and record.status in UNFINISHED:
+        if record is not None and record.deleting:
+            await self._delete_left(record)
+        elif record is not None and left:
             await self._enter(record)
         else:
             await self._follow_up(id_)
@@ -243,7 +251,7 @@ class Background:
         try:
             if self._is_gone(id_):
                 return
-            await self.engine.resume(id_, accept_changes=accept_changes)
+            await self.engine.resume(id_, accept_changes=accept_changes, unless_cancelled=True)
         except RunBusy:
             self._elsewhere.add(id_)
         except Exception as error:  # noqa: BLE001  the edge of a task: the run tells what became of it
@@ -253,7 +261,7 @@ class Background:
     def _is_gone(self, id_: str) -> bool:
         """Whether a run that waited here was cancelled or deleted by another process meanwhile."""
         record = self.store.runs.find(id_)
-        return record is None or record.status == "stopped"
+        return record is None or record.deleting or record.status == "stopped"
 
     async def _follow_up(self, id_: str) -> None:
         if self._ended is None:
@@ -275,24 +283,17 @@ class Background:
         except GroundswellError as worse:
             log.error("run %s: %s", id_, worse)
 
-    async def _cancel(self, record: RunRecord) -> None:
-        line = self._line_of(record.id)
-        if line is not None and record.id in line.waiting:
-            del line.waiting[record.id]
-            self.store.runs.change(record, status="stopped", error="it was cancelled before it began")
-        elif line is not None:
-            await self._stop_run(line, record.id)
-        elif not self.store.runs.request_cancel(record) and record.status == "interrupted":
-            self.store.runs.change(record, status="stopped")
+    async def _stop(self, id_: str, *, waits: bool) -> None:
+        """Stop a run of which the store says so; `waits`: nobody works on it, so that it only leaves its line.
 
-    async def _stop_run(self, line: Line, id_: str) -> None:
-        """Stop a run that is worked on here; its task may have been made just now, and not have begun."""
-        while id_ in line.working:
-            run = next((run for run in self.engine.runs if run.record.id == id_), None)
-            if run is not None:
+        One that is about to be opened here is not in `runs` yet. It finds in the store that it is to stop.
+        """
+        if waits:
+            for line in self._lines:
+                line.waiting.pop(id_, None)
+        for run in self.engine.runs:
+            if run.record.id == id_:
                 run.stop("cancelled", "it was cancelled")
-                return
-            await asyncio.sleep(0)
 
     async def _resume(self, record: RunRecord, retry_missing: bool, accept_changes: bool) -> None:
         runs = self.store.runs
@@ -314,19 +315,36 @@ class Background:
             lock.release()
         await self._enter(record, accept_changes=accept_changes)
 
-    async def _let_go(self, record: RunRecord) -> None:
-        """See to it that nobody here works on a run."""
-        line = self._line_of(record.id)
-        if line is None:
-            return
-        if line.waiting.pop(record.id, None) is not None:
-            return
-        task = line.working[record.id]
-        await self._stop_run(line, record.id)
-        _, late = await asyncio.wait([task], timeout=LAST_WISHES)
-        if late:
-            task.cancel()
-            await asyncio.wait([task])
+    async def _delete(self, record: RunRecord) -> None:
+        task = self._deleting.get(record.id)
+        if task is None:
+            task = self._deleting[record.id] = self._loop.create_task(self._remove(record))
+            task.add_done_callback(lambda _: self._deleting.pop(record.id, None))
+        await asyncio.shield(task)
+
+    async def _remove(self, record: RunRecord) -> None:
+        """Remove a run; one that is worked on here is stopped first, once it is written down that it is to go."""
+        runs = self.store.runs
+        task = next((line.working[record.id] for line in self._lines if record.id in line.working), None)
+        if task is not None:
+            await asyncio.to_thread(runs.request_delete, record)
+            await self._stop(record.id, waits=False)
+            _, late = await asyncio.wait([task], timeout=LAST_WISHES)
+            if late:
+                task.cancel()
+                await asyncio.wait([task])
+        await asyncio.to_thread(runs.delete, record)
+        for line in self._lines:
+            line.waiting.pop(record.id, None)
+
+    async def _delete_left(self, record: RunRecord) -> None:
+        """Finish a deletion that was cut short."""
+        try:
+            await self._delete(record)
+        except RunBusy:
+            self._elsewhere.add(record.id)
+        except GroundswellError as error:
+            log.error("run %s could not be deleted: %s", record.id, error)
 
     def _line_of(self, id_: str) -> Line | None:
         return next((line for line in self._lines if id_ in line.waiting or id_ in line.working), None)
@@ -335,7 +353,7 @@ class Background:
         self._stopping = True
         for run in self.engine.runs:
             run.stop("interrupted", "the server was stopped")
-        tasks = [task for line in self._lines for task in line.working.values()]
+        tasks = [*self._deleting.values(), *(task for line in self._lines for task in line.working.values())]
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=self._patience)
             for task in late:
@@ -350,9 +368,14 @@ class Background:
 
 def _still_there(found: RunRecord | None, record: RunRecord) -> RunRecord:
     """A run as it is now, unless it was deleted meanwhile."""
-    if found is None:
+    if found is None or found.deleting:
         raise RunNotFound(f"run {record.title!r} was deleted")
     return found
+
+
+def _goes_on(record: RunRecord) -> bool:
+    """Whether a server goes on with a run by itself."""
+    return bool(record.options.get("unattended")) and record.status in UNFINISHED
 
 
 def _refuse_finished(record: RunRecord, retry_missing: bool, accept_changes: bool) -> None:

@@ -98,7 +98,10 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class BatchShown(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A batch as the API shows it; `simulations` only where they are wanted."""
+    """A batch as the API shows it; `simulations` only where they are wanted.
+
+    `metadata` has what the client gave, and `cancelled` or `interrupted`, unless the client gave that itself.
+    """
 
     id: str
     name: str
@@ -106,6 +109,7 @@ class BatchShown(msgspec.Struct, frozen=True, omit_defaults=True):
     description: str
     context: str
     status: BatchStatus
+    cancelled: bool
     metadata: dict[str, Any]
     run_id: str
     interaction_size: int
@@ -194,7 +198,8 @@ class Readings:
             description=told.description,
             context=told.context,
             status=batch_status(record, state, told.num_simulations),
-            metadata={**told.metadata, **_ended_early(record, state)},
+            cancelled=_cancelled(record, state),
+            metadata={**_ended_early(record, state), **told.metadata},
             run_id=record.id,
             interaction_size=told.interaction_size,
             interaction_type=interaction_type(told.interaction_size),
@@ -280,16 +285,21 @@ def countable(number: int) -> int | str:
     return number if number <= 2**53 else str(number)
 
 
+def _cancelled(record: RunRecord, state: Status) -> bool:
+    """Whether a batch was cancelled, or is being stopped. One that was done before that took effect is completed."""
+    return state == "stopped" or (record.cancel and state == "running")
+
+
 def _ended_early(record: RunRecord, state: Status) -> dict[str, Any]:
-    if state == "stopped" or record.cancel:
+    if _cancelled(record, state):
         return {"cancelled": True}
     return {"interrupted": True} if state == "interrupted" and not record.options.get("unattended") else {}
 
 
 def _status(record: RunRecord, result: TrialResult) -> SimulationStatus:
-    """One on its own that was under way when its run ended has failed: who waits for it would wait for ever.
+    """One that was under way when its run ended has failed: who waits for it would wait for ever.
 
-    One of a batch is still open, and is not counted among those that failed: the batch says that it has ended.
+    Resuming the run goes on with it. The progress of a batch does not count it among those that failed.
     """
     if result.status == "usable":
         return "completed"
@@ -299,7 +309,7 @@ def _status(record: RunRecord, result: TrialResult) -> SimulationStatus:
 def _is_open(record: RunRecord) -> bool:
     """Whether an unfinished simulation of a run may still end by itself."""
     waits = record.status == "interrupted" and bool(record.options.get("unattended"))
-    return record.driver == BATCH or waits or record.status in ("pending", "running")
+    return waits or record.status in ("pending", "running")
 
 
 def _error(record: RunRecord, result: TrialResult) -> str | None:
