@@ -145,8 +145,8 @@ def test_what_is_told_with_v_alone(event: Event, lines: list[str]) -> None:
         (OUT, "openai at http://x: is out"),
         (
             LOST,
-            "openai: batch_1 counts as lost: it is not shown; its 40 requests, about $0.5000, are sent again and may be "
-            "paid for twice",
+            "openai: batch_1 counts as lost: it is not shown; 40 requests (about $0.5000) are sent again "
+            "and may be paid for twice",
         ),
     ],
     ids=["long wait", "endpoint", "lost batch"],

@@ -50,7 +50,7 @@ PASSING = frozenset(
     }
 )
 LONGEST_RETRY_AFTER = 900.0
-"""Seconds that a provider may ask to wait, or the patience of the policy, if that is more. After longer, resume the run."""
+"""The most seconds that a provider may ask to wait, unless the policy has more patience; else the run stops."""
 HOPELESS = frozenset({FaultKind.AUTH, FaultKind.QUOTA, FaultKind.UNREACHABLE, FaultKind.CANCELLED})
 
 

@@ -102,9 +102,9 @@ def _lines(event: Event) -> list[str]:
             price = "" if usd is None else f", about {cost(usd, 0)}"
             return [f"{account}: {batch} {what}: {size} requests{price}"]
         case BatchReordered(account=account, batch=batch, size=size, usd=usd, why=why):
-            price = "" if usd is None else f", about {cost(usd, 0)}"
+            price = "" if usd is None else f" (about {cost(usd, 0)})"
             lost = f"{account}: {batch or 'a batch'} counts as lost: {why}"
-            return [f"{lost}; its {size} requests{price}, are sent again and may be paid for twice"]
+            return [f"{lost}; {size} requests{price} are sent again and may be paid for twice"]
         case DriverReported(words=words):
             return [words] * bool(words)
         case RunStopping(run=run, why=why):
