@@ -23,6 +23,7 @@
     ├── WaveError                   a transport says what became of a wave
     │   ├── WaveFailed              nothing more will come of it (carries the Fault)
     │   │   ├── QueueFull           the provider takes no more of ours for the time being
+    │   │   ├── WaveLost            the provider does not show it any more, and it may have been paid for
     │   │   └── NoBatches           the account's batches do not work: another way must be taken
     │   ├── WaveUnsure              it may have been sent, or not: `adopt` finds out
     │   └── WaveOutOfReach          it was sent, and cannot be looked at now: it stays open (carries the Fault)
@@ -183,6 +184,13 @@ class QueueFull(WaveFailed):
     def __init__(self, fault: Fault, limit: int | None = None) -> None:
         super().__init__(fault)
         self.limit = limit
+
+
+class WaveLost(WaveFailed):
+    """The provider shows neither the batch of a wave nor its results any more. It may have been worked on and paid for.
+
+    Sending its asks again may pay for them twice.
+    """
 
 
 class NoBatches(WaveFailed):

@@ -245,7 +245,7 @@ def test_what_is_told_of_an_account(desk: Desk) -> None:
             "proxy": str(desk.toml),
             "connect_timeout": "openai.connect_timeout (--account)",
         },
-        "limits": {"timeout": 3.0, "connect_timeout": 4.0, "batch_poll": 30.0},
+        "limits": {"timeout": 3.0, "connect_timeout": 4.0, "batch_poll": 30.0, "batch_patience": 3600.0},
         "headers": [],
         "proxy": True,
     }

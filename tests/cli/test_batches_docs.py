@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from groundswell.accounts.account import Account
 from groundswell.accounts.config import load
 from groundswell.dialects import anthropic_batch, openai_batch
 from groundswell.emulator.server import running
 from groundswell.emulator.settings import Settings
 from groundswell.engine import ways
 from groundswell.engine.hold import FIRST_PAUSE, LONGEST_PAUSE
-from groundswell.transports.batches import PATIENCE
+from groundswell.engine.run import RunOptions
+from groundswell.transports.patience import ORDER, SILENCE
 from tests.cli.batch_office import A_DAY, OFTEN, Office
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "batches.md").read_text()
@@ -81,6 +83,7 @@ def test_the_settings_are_read(tmp_path: Path) -> None:
     accounts = load({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}, tmp_path, tmp_path)
     openai, anthropic = accounts.account("openai"), accounts.account("anthropic")
     assert (openai.batch_queue, openai.batch_poll, openai.batches) == (2_000_000, 10, "openai")
+    assert openai.batch_patience == 7200
     assert anthropic.batches is None
 
 
@@ -96,7 +99,10 @@ def test_the_settings_are_read(tmp_path: Path) -> None:
         ("they save less than a cent", 0.01, ways.WORTH_IT),
         ("it reckons with an hour", 3600, ways.USUALLY),
         ("or 30 s to 15 min", (30, 15 * 60), (FIRST_PAUSE, LONGEST_PAUSE)),
-        ("up to 26 hours", 26 * 3600, PATIENCE),
+        ("up to 26 hours", 26 * 3600, SILENCE),
+        ("for two minutes", 120, ORDER),
+        ("(default 3,600)", 3600, Account(name="a", dialect="openai", endpoints=()).batch_patience),
+        ("(default $1)", 1, RunOptions().max_reorder_usd),
     ],
 )
 def test_the_figures_are_those_of_the_engine(words: str, said: object, true: object) -> None:

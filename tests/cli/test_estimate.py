@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -54,9 +55,36 @@ def test_the_table(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
         "live",
         "batch",
         "mixed",
-        "3 to 120 tokens",
+        "at least 3 tokens, and at most max_tokens",
     ):
         assert words in told
+
+
+GPT = "openai/gpt-4o-mini"
+SIMULATE = ["simulate", "--entities", "people.json", "--context", "A talk", "--num-simulations", "1", "--interaction-size", "2"]
+LONG = {
+    "ask": ["ask", "Why?", "-m", GPT],
+    "map": ["map", "t.csv", "-p", "Say {word}", "-m", GPT],
+    "play": ["play", "-m", GPT, "-n", "4", "--messages", "4"],
+    "play in rounds": ["play", "-m", GPT, "-n", "4", "--messages", "4", "--game-mode", "diversity"],
+    "compare": ["compare", "-m", f"{GPT},openai/gpt-4o", "-n", "4", "--messages", "4"],
+    "simulate": [*SIMULATE, "--model", GPT],
+    "simulate, narrated": [*SIMULATE, "--model", GPT, "--method", "narrator"],
+    "mutate": ["mutate", "train", "--target", GPT],
+    "evolve": ["evolve", "--model", GPT, "--train", "2", "--validation", "2", "--test", "2"],
+}
+
+
+@pytest.mark.parametrize("words", LONG.values(), ids=LONG)
+def test_the_upper_end_is_what_reply_tokens_allows(cli: CommandLine, words: list[str]) -> None:
+    (cli.folder / "t.csv").write_text("word\na\nb\n")
+    people = [{"id": name, "entity_type_id": "human", "name": name, "attributes": {}} for name in ("Ann", "Bob")]
+    (cli.folder / "people.json").write_text(json.dumps({"entities": people}))
+    found = cli.json(*words, "--reply-tokens", "800", "--estimate")
+    (model,) = [each for each in found["models"] if each["model"] == GPT]
+    calls = model["calls"][1]
+    asked = {"evolve": 0.5}.get(words[0], 1.0)  # prompts are written with a limit of their own
+    assert model["output_tokens"][1] >= 800 * calls * asked
 
 
 def test_an_unknown_price_is_said_to_be_unknown(cli: CommandLine) -> None:

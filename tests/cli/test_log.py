@@ -11,6 +11,7 @@ from groundswell.engine.events import (
     AskRetried,
     BatchChanged,
     BatchHeldBack,
+    BatchReordered,
     BatchSent,
     EndpointChanged,
     Event,
@@ -98,6 +99,7 @@ def test_a_batch_is_told_of_when_its_state_changes() -> None:
     ]
 
 
+LOST = BatchReordered(**ON, wave=1, batch="batch_1", model="m", size=40, usd=0.5, why="it is not shown")
 HELD = BatchHeldBack(**ON, model="m", size=40, why="its queue is full", wait=LONG_WAIT)
 OUT = EndpointChanged(**ON, endpoint="http://x", what="is out")
 QUIET: list[tuple[Event, list[str]]] = [
@@ -141,8 +143,13 @@ def test_what_is_told_with_v_alone(event: Event, lines: list[str]) -> None:
     [
         (HELD, "openai: 40 requests wait: its queue is full; looking again in 5.0 s"),
         (OUT, "openai at http://x: is out"),
+        (
+            LOST,
+            "openai: batch_1 counts as lost: it is not shown; 40 requests (about $0.5000) are sent again "
+            "and may be paid for twice",
+        ),
     ],
-    ids=["long wait", "endpoint"],
+    ids=["long wait", "endpoint", "lost batch"],
 )
 @pytest.mark.parametrize("verbose", [False, True], ids=["plain", "-v"])
 def test_what_is_always_told(event: Event, line: str, verbose: bool) -> None:

@@ -23,9 +23,17 @@ STORED = RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0))
             RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=0.0, tokens=3, seconds=2.5)),
         ),
         ({"schedule": Schedule.STREAM}, RunOptions(window=7, limits=Limits(calls=5, usd=1.0))),
+        (
+            {"max_reorder_usd": 20.0},
+            RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0), max_reorder_usd=20.0),
+        ),
+        (
+            {"max_reorder_usd": float("inf")},
+            RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0), max_reorder_usd=None),
+        ),
         ({"no_cache": True}, RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0), cache=False)),
     ],
-    ids=["nothing", "one limit", "other limits", "schedule", "no cache"],
+    ids=["nothing", "one limit", "other limits", "schedule", "reorders", "any reorders", "no cache"],
 )
 def test_what_is_given_changes_what_was_stored(given: dict[str, Any], expected: RunOptions) -> None:
     assert RunFlags(**given).run_options(STORED) == expected

@@ -24,7 +24,7 @@ from tests.transports.scene import KEY, MODELS, environment
 RUN = "batched"
 POLL = 0.02
 SETTLES = 0.5
-"""The time limit of an order: so long it takes, at least, until one that nobody has is sent again."""
+"""Seconds to look for an order that nobody has, or for a batch that is not shown, before it is sent again."""
 Pair = Literal["openai", "anthropic", "mixed"]
 PAIRS: dict[Pair, tuple[str, str]] = {
     "openai": (MODELS["openai"], MODELS["openai"]),
@@ -87,7 +87,7 @@ async def outcomes(run: Run, settings: Settings) -> list[Outcome[list[str]]]:
 
 def accounts(job: Job) -> Accounts:
     """Both providers at one address; they are looked at often."""
-    fields = [f"batch_poll={POLL}", f"timeout={SETTLES if job.via == 'batch' else PATIENCE}"]
+    fields = [f"batch_poll={POLL}", f"batch_patience={SETTLES}", f"timeout={PATIENCE}"]
     said = [f"{name}.{field}" for name in ("openai", "anthropic") for field in fields]
     folder = Path(job.store).parent
     return load(environment(job.url, job.key), folder, folder / "home", said)
@@ -97,7 +97,7 @@ async def session(job: Job, store: Store, router: Router | None = None) -> list[
     """One attempt to bring the run to its end."""
     way = router or ByModel(lambda: accounts(job), None, ())
     retry = RetryPolicy(first_wait=0.01, longest_wait=0.05)
-    options = RunOptions(via=job.via, batch_size=job.batch_size, retry=retry)
+    options = RunOptions(via=job.via, batch_size=job.batch_size, retry=retry, max_reorder_usd=None)  # no prices here
     async with Engine(store, way, LoopClock()) as engine:
         return await outcomes(engine.run(RUN, seed=7, options=options), job.settings)
 

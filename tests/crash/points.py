@@ -21,6 +21,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import msgspec
+
 from groundswell.accounts.account import Account
 from groundswell.accounts.config import Accounts
 from groundswell.compose import ByModel
@@ -144,7 +146,8 @@ class WatchedRouter(ByModel):
     def _batched(self, account: Account) -> Batches | None:
         batch = super()._batched(account)
         if batch is not None and not isinstance(batch.provider.http, WatchedHttp):
-            batch.provider.http = WatchedHttp(account, batch.usual, self._trap)
+            timed = msgspec.structs.replace(account, timeout=batch.patience.answer)
+            batch.provider.http = WatchedHttp(timed, batch.usual, self._trap)
         return batch
 
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from groundswell.emulator.faults import Rule
-from tests.crash.batch_experiment import Settings
+from tests.crash.batch_experiment import Pair, Settings
 from tests.crash.batch_scene import SPEED, Provider, Staged
 from tests.crash.test_batch_kills import dies
 
@@ -61,6 +61,18 @@ def test_kills_on_top_of_faults(staged: Staged, provider: Provider, fault: str) 
         assert scene.killed_at(place, nth)
     scene.check(scene.finish())
     assert provider.faults == {rule.fault for rule in FAULTS[fault]}
+
+
+@pytest.mark.parametrize("paths", [POLLS, RESULTS], ids=["batch", "results"])
+@pytest.mark.parametrize("pair", ["openai", "anthropic"])
+def test_three_404s_right_after_the_order_are_paid_once(
+    staged: Staged, provider: Provider, pair: Pair, paths: tuple[str, ...]
+) -> None:
+    """40 asks: 40 replies are paid for, not 80."""
+    scene = staged(Settings(pair, trials=40, turns=1))
+    provider.emulator.set_faults(*rules("404", paths, "GET", 3))
+    scene.check(scene.finish())
+    assert provider.faults == {"404"}
 
 
 @pytest.mark.parametrize("look", [1, 2, 3])

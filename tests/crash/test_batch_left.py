@@ -64,7 +64,7 @@ class Laptop:
         }
 
     def start(self, *words: str, **variables: str) -> subprocess.Popen[str]:
-        fields = (f"batch_poll={POLL}", f"timeout={SETTLES}")
+        fields = (f"batch_poll={POLL}", f"batch_patience={SETTLES}")
         said = [f"{name}.{field}" for name in ("openai", "anthropic") for field in fields]
         flags = [word for one in said for word in ("--account", one)]
         return subprocess.Popen(

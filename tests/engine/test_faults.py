@@ -169,6 +169,17 @@ def test_a_hopeless_fault_stops_the_run_and_leaves_it_resumable(store: Path, kin
     assert record.error is None
 
 
+def test_a_provider_that_asks_to_wait_for_a_day_stops_the_run(store: Path) -> None:
+    async def main() -> None:
+        model = Flaky(Fault(FaultKind.RATE_LIMITED, "the daily limit is reached", retry_after=86_400.0))
+        async with groundswell.open(store, script=model, max_concurrent=1) as engine:
+            async for _ in engine.run("story").map(one, ["a"]):
+                pass
+
+    with pytest.raises(RunStopped, match="asks to wait 24 h 00 min: resume the run then"):
+        run_async(main())
+
+
 BUDGETS = [
     pytest.param(Limits(calls=5), 5, "5 calls", id="calls"),
     pytest.param(Limits(tokens=50), 5, "50 tokens", id="tokens"),

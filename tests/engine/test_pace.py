@@ -415,6 +415,12 @@ def test_retry_after_holds_everything_back() -> None:
     assert isinstance(pace.leave(NOTHING, 40.0), Mark)
 
 
+def test_a_retry_after_of_a_day_holds_back_for_a_quarter_of_an_hour() -> None:
+    pace = at_once(10)
+    refuse(pace, flying(pace), 10.0, 86_400.0)
+    assert pace.leave(NOTHING, 20.0) == 910.0
+
+
 def test_a_recall_frees_the_slot_and_tells_nothing() -> None:
     pace = at_once(2)
     assert len(flying(pace)) == 2

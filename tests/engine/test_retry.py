@@ -44,6 +44,9 @@ DECISIONS = [
     pytest.param(failing(BUSY), Tried(0, 4, 60.0, silent=True), 0.0, Stop(), id="and nobody else gets through"),
     pytest.param(failing(BUSY), Tried(0, 3, 60.0, silent=True), 0.0, RetryAt(102.0), id="silent, but not often"),
     pytest.param(failing(BUSY), Tried(0, 9, 9.0, silent=True), 0.0, RetryAt(102.5), id="silent, but not for long"),
+    pytest.param(failing(LIMITED, 900.0), Tried(0, 1), 0.0, RetryAt(1000.0), id="a quarter of an hour, as asked"),
+    pytest.param(failing(LIMITED, 86_400.0), Tried(0, 1), 0.0, Stop(), id="told to come back tomorrow"),
+    pytest.param(failing(FaultKind.SERVER, 86_400.0), Tried(1), 0.0, Stop(), id="an error that says tomorrow"),
     pytest.param(failing(FaultKind.SERVER), Tried(4, silent=True), 0.0, GiveUp(), id="failing in silence"),
 ]
 
@@ -75,7 +78,7 @@ def test_waits_are_within_bounds_however_often(kind: FaultKind, times: int, jitt
     assert 0.25 <= decided.when - NOW <= 60.0
 
 
-@given(KINDS, st.floats(0, 3600), st.integers(1, 200), JITTER)
+@given(KINDS, st.floats(0, 900), st.integers(1, 200), JITTER)
 def test_nothing_is_sent_earlier_than_the_provider_asks(
     kind: FaultKind, retry_after: float, times: int, jitter: float
 ) -> None:

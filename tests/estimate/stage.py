@@ -37,6 +37,15 @@ async def chat(trial: Trial, spec: int) -> int:
     return spec
 
 
+@program("estimate/open_chat")
+async def open_chat(trial: Trial, spec: int) -> int:
+    """The same with replies of any length."""
+    talk = [user("x" * 100)]
+    for _ in range(spec):
+        talk += [assistant((await trial.ask(M, talk)).text), user("y" * 100)]
+    return spec
+
+
 async def branch(trial: Trial, model: str, turns: int) -> None:
     for _ in range(turns):
         await trial.ask(model, "z", max_tokens=10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from enum import Enum
 from itertools import product
+from math import inf
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 
 from groundswell import Chat, user
+from groundswell.engine.budget import LONG_REPLY, LONG_THOUGHT
 from groundswell.estimate.made_up import Mood, longest, reply, value, words
 from groundswell.estimate.tokens import text_tokens
 
@@ -86,7 +88,9 @@ def test_how_long_a_reply_may_be() -> None:
     asked = (user("x"),)
     assert longest(Chat("m", asked), 500) == 500
     assert longest(Chat("m", asked, max_tokens=20), 500) == 20
-    assert longest(Chat("m", asked, reasoning="high"), 500) == 4500
+    assert longest(Chat("m", asked, max_tokens=4000), 500) == 4000
+    assert longest(Chat("m", asked, reasoning="high"), 500) == 500 + LONG_THOUGHT
+    assert longest(Chat("m", asked), inf) == LONG_REPLY
     assert longest(Chat("m", asked, reasoning="high", max_tokens=900), 500) == 900
 
 

@@ -68,7 +68,7 @@ async def session(way: str) -> None:
     """Evolve, or go on where the last session died."""
     how: dict[str, Any] = {"max_concurrent": CAP, "options": RunOptions(via=cast(Via, way))}
     if way == "batch":
-        how["account"] = ["openai.batch_poll=0.1", f"openai.timeout={SETTLES}"]
+        how["account"] = ["openai.batch_poll=0.1", f"openai.batch_patience={SETTLES}"]
     async with groundswell.open(STORE, **how) as engine:
         await engine.drive(evolve, SETTINGS, name=NAME, seed=SEED)
 

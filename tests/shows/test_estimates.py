@@ -19,8 +19,8 @@ WIDEST = 60
 """How many times the low cost the high one may be where `max_tokens` is set."""
 SHAPED = 250
 """Where a schema is: what providers put before a prompt for it is up to 400 tokens, and it may be asked twice."""
-OPEN = 1200
-"""Where replies may be of any length, or a judge's are."""
+OPEN = 4200
+"""Where no limit is set for replies, or for a judge's: from one token to the 4,096 that Anthropic is asked for."""
 UNSURE = float("inf")
 """Where it may be that nobody is asked."""
 

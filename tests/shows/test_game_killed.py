@@ -18,7 +18,9 @@ MOST_AT_ONCE = 2 * (1.5 * CAP + 2)
 LIVE = ["--max-concurrent", str(CAP)]
 SETTLES = 5
 """Seconds after which an order that was on its way when the process was killed has come, or will not come any more."""
-QUICK = [f"{name}.{said}" for name in ("openai", "anthropic") for said in ("batch_poll=0.1", f"timeout={SETTLES}")]
+QUICK = [
+    f"{name}.{said}" for name in ("openai", "anthropic") for said in ("batch_poll=0.1", f"batch_patience={SETTLES}")
+]
 BATCH = ["--via", "batch", *(word for said in QUICK for word in ("--account", said))]
 
 

@@ -16,6 +16,7 @@ from groundswell.errors import WaveError
 from groundswell.transports.anthropic_batch import AnthropicBatch
 from groundswell.transports.batches import Batches
 from groundswell.transports.openai_batch import OpenAIBatch
+from groundswell.transports.patience import Patience
 from tests.planted import BOX, HEADER, STATUSES, leaked
 from tests.transports.batch_scene import Scene
 from tests.transports.little import Got, answer, serving
@@ -103,7 +104,7 @@ def test_nothing_of_our_secrets_is_told(kind: str, good_ids: bool, status: int) 
         async def use(transport: Batches) -> list[Any]:
             return [came async for came in everything(transport, wave)]
 
-        came = scene.run(use, patience=5.0)
+        came = scene.run(use, patience=Patience(5.0, silence=5.0))
     assert any(HEADER in got.headers["x-pass"] for got in little.got), "the secrets were not even sent"
     told: list[str | bytes] = [msgspec.json.encode(came, enc_hook=str), msgspec.json.encode(scene.seen.all), repr(came)]
     assert leaked(told) == set()

@@ -13,11 +13,12 @@ from groundswell.emulator.faults import Rule
 from groundswell.emulator.server import Threaded
 from groundswell.engine.ports import Batching
 from groundswell.engine.records import Absent, BatchInfo, Found, Intent, Receipt, Undecided, Wave
-from groundswell.errors import NoBatches, QueueFull, WaveError, WaveFailed, WaveOutOfReach, WaveUnsure
+from groundswell.errors import NoBatches, QueueFull, WaveError, WaveFailed, WaveLost, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Chat, Fault, FaultKind, Reply, user
 from groundswell.transports.anthropic_batch import AnthropicBatch
-from groundswell.transports.batches import CREATE_SETTLES, PATIENCE, SKEW, Batches
+from groundswell.transports.batches import SKEW, Batches
 from groundswell.transports.openai_batch import OpenAIBatch
+from groundswell.transports.patience import ANSWER, ORDER, SILENCE, Patience
 from tests.transports.batch_scene import KEY, Scene, forgotten, gathered, there_and_back
 from tests.transports.little import closed_port
 
@@ -175,7 +176,7 @@ async def decided(scene: Scene, transport: Batches, intent: Intent) -> Found | A
 
 
 def test_no_answer_in_time(emulator: Threaded) -> None:
-    scene = Scene(AnthropicBatch, emulator.url, emulator, timeout=0.2)
+    scene = Scene(AnthropicBatch, emulator.url, emulator, batch_patience=0.2)
     emulator.set_faults(Rule(fault="hang", path=CREATE["anthropic"], times=1))
     assert type(raised_by(scene, scene.wave(2))) is WaveUnsure
 
@@ -215,7 +216,7 @@ def test_looks_grow_rarer(emulator: Threaded) -> None:
 
 def test_nothing_is_heard_for_too_long(scene: Scene, emulator: Threaded) -> None:
     emulator.set_faults(Rule(fault="503", path=LOOK[scene.dialect], method="GET"))
-    error = raised_by(scene, scene.wave(3), patience=3600.0)
+    error = raised_by(scene, scene.wave(3), patience=Patience(3600.0, silence=3600.0))
     assert isinstance(error, WaveOutOfReach)
     assert error.fault.kind is FaultKind.UNREACHABLE
     assert "1.0 hours" in error.fault.message
@@ -229,17 +230,75 @@ def test_a_key_that_is_not_good_any_more(scene: Scene, emulator: Threaded) -> No
     assert len(scene.clock.pauses) == 1, "it was waited out"
 
 
-def test_a_batch_that_is_not_there_yet(scene: Scene, emulator: Threaded) -> None:
-    emulator.set_faults(Rule(fault="404", path=LOOK[scene.dialect], method="GET", times=2))
+@pytest.mark.parametrize("times", [2, 3, 40])
+def test_404s_for_a_batch_that_is_listed_are_no_loss(scene: Scene, emulator: Threaded, times: int) -> None:
+    """A provider that does not show a new batch by its id yet still lists it."""
+    emulator.set_faults(Rule(fault="404", path=LOOK[scene.dialect], method="GET", times=times))
+    assert faults(scene.there_and_back(scene.wave(3))) == []
+    assert emulator.ledger()["totals"]["batch_requests"] == 3
+
+
+@pytest.mark.parametrize("times", [3, 40])
+def test_404s_while_the_list_cannot_be_had_are_borne(scene: Scene, emulator: Threaded, times: int) -> None:
+    emulator.set_faults(
+        Rule(fault="404", path=LOOK[scene.dialect], method="GET", times=times),
+        Rule(fault="503", path=CREATE[scene.dialect], method="GET", times=times),
+    )
+    assert faults(scene.there_and_back(scene.wave(3))) == []
+
+
+def test_a_batch_that_is_only_listed_is_collected(scene: Scene, emulator: Threaded) -> None:
+    """Its id is never known to the provider, and what the list says of it is enough."""
+    emulator.set_faults(Rule(fault="404", path=LOOK[scene.dialect], method="GET"))
     assert faults(scene.there_and_back(scene.wave(3))) == []
 
 
 def test_a_batch_that_is_not_there_any_more(scene: Scene, emulator: Threaded) -> None:
-    emulator.set_faults(Rule(fault="404", path=LOOK[scene.dialect], method="GET"))
-    error = raised_by(scene, scene.wave(3))
-    assert type(error) is WaveFailed
-    assert error.fault.kind is FaultKind.GARBLED
-    assert "no longer knows" in error.fault.message
+    """Neither by its id nor on the list, for the whole patience."""
+    wave = scene.wave(3)
+
+    async def use(transport: Batches) -> None:
+        receipt = await transport.dispatch(wave)
+        emulator.reset()
+        await gathered(transport, wave, receipt)
+
+    before = scene.clock.now()
+    with pytest.raises(WaveLost, match=r"has not shown batch .* for 60 minutes") as raised:
+        scene.run(use)
+    assert raised.value.fault.kind is FaultKind.GARBLED
+    assert 3600.0 <= scene.clock.now() - before < 3600.0 + 120
+
+
+def test_how_long_a_missing_batch_is_looked_for_is_a_setting(emulator: Threaded) -> None:
+    scene = Scene(OpenAIBatch, emulator.url, emulator, batch_patience=20.0)
+    wave = scene.wave(3)
+
+    async def use(transport: Batches) -> None:
+        receipt = await transport.dispatch(wave)
+        emulator.reset()
+        await gathered(transport, wave, receipt)
+
+    with pytest.raises(WaveLost, match=r"for [23]\d seconds"):
+        scene.run(use)
+
+
+def test_a_short_timeout_for_chats_makes_no_hasty_batches(scene: Scene, emulator: Threaded) -> None:
+    """Neither for an order without an answer nor for a batch that is not shown."""
+    hasty = Scene(KINDS[scene.dialect], emulator.url, emulator, timeout=2.0)
+    wave, lost = hasty.wave(3), hasty.wave(3, 2)
+
+    async def use(transport: Batches) -> None:
+        before = hasty.clock.now()
+        assert await decided(hasty, transport, forgotten(wave)) == Absent()
+        assert hasty.clock.now() - before >= 120.0
+        receipt = await transport.dispatch(lost)
+        emulator.reset()
+        before = hasty.clock.now()
+        with pytest.raises(WaveLost):
+            await gathered(transport, lost, receipt)
+        assert hasty.clock.now() - before >= 3600.0
+
+    hasty.run(use)
 
 
 def test_a_receipt_that_names_no_batch(scene: Scene) -> None:
@@ -269,7 +328,7 @@ def test_results_that_break_off_again_and_again(scene: Scene, emulator: Threaded
             came.append(settled)
 
     with pytest.raises(WaveOutOfReach, match="connection broke"):
-        scene.run(use, patience=3600.0)
+        scene.run(use, patience=Patience(3600.0, silence=3600.0))
     assert 0 < len(came) < 900
     assert len({settled.ask for settled in came}) == len(came)
 
@@ -286,11 +345,18 @@ def test_results_that_are_too_large_are_not_read_for_a_day(scene: Scene) -> None
     assert scene.clock.now() < 3600.0
 
 
+@pytest.mark.parametrize("times", [3, 20])
+def test_404s_for_results_are_borne(scene: Scene, emulator: Threaded, times: int) -> None:
+    emulator.set_faults(Rule(fault="404", path=RESULTS[scene.dialect], times=times))
+    assert faults(scene.there_and_back(scene.wave(3))) == []
+
+
 def test_results_that_are_not_there(scene: Scene, emulator: Threaded) -> None:
     emulator.set_faults(Rule(fault="404", path=RESULTS[scene.dialect]))
     error = raised_by(scene, scene.wave(3))
-    assert type(error) is WaveFailed
-    assert "no longer knows the results" in error.fault.message
+    assert type(error) is WaveLost
+    assert "has not shown the results of batch" in error.fault.message
+    assert scene.clock.now() >= 3600.0
 
 
 def test_lines_that_cannot_be_read(scene: Scene, emulator: Threaded) -> None:
@@ -356,14 +422,14 @@ def test_a_wave_that_never_left(scene: Scene) -> None:
         before = scene.clock.now()
         assert isinstance(await transport.adopt(forgotten(wave)), Undecided)
         assert await decided(scene, transport, forgotten(wave)) == Absent()
-        assert CREATE_SETTLES <= scene.clock.now() - before < CREATE_SETTLES + 120
+        assert ORDER <= scene.clock.now() - before < ORDER + 120
 
     scene.run(use)
 
 
 def test_a_wave_of_long_ago(scene: Scene) -> None:
     wave = scene.wave(3)
-    scene.clock.move(SKEW + scene.account.timeout + 1)
+    scene.clock.move(SKEW + ANSWER + 1)
     assert scene.run(lambda transport: transport.adopt(forgotten(wave))) == Absent()
 
 
@@ -376,7 +442,7 @@ def test_one_s_own_order_is_not_of_long_ago(scene: Scene, emulator: Threaded) ->
     async def use(transport: Batches) -> None:
         with pytest.raises(WaveUnsure):
             await transport.dispatch(wave)
-        assert await transport.adopt(wave) == Undecided(CREATE_SETTLES)
+        assert await transport.adopt(wave) == Undecided(ORDER)
 
     scene.run(use)
 
@@ -415,7 +481,7 @@ def test_a_list_that_nobody_has_seen_for_a_day_ends_the_search(scene: Scene, emu
 
     async def use(transport: Batches) -> None:
         assert isinstance(await transport.adopt(forgotten(wave)), Undecided)
-        scene.clock.move(PATIENCE + 1)
+        scene.clock.move(SILENCE + 1)
         with pytest.raises(WaveOutOfReach, match="the list of batches could not be looked at"):
             await transport.adopt(forgotten(wave))
 

@@ -15,7 +15,7 @@ from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
 from groundswell.engine.records import Found, Intent, Receipt, Undecided, Wave
-from groundswell.errors import NoBatches, QueueFull, WaveFailed
+from groundswell.errors import NoBatches, QueueFull, WaveFailed, WaveLost
 from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, Request, Settlement, user
 from groundswell.transports.batches import Batches
 from groundswell.transports.openai_batch import OpenAIBatch
@@ -392,8 +392,18 @@ def test_replies_that_are_not_there_yet(scene: Scene) -> None:
 
 
 def test_files_that_never_come(scene: Scene) -> None:
-    found = collected({"GET /v1/batches/batch_1": said(ended())}, scene.wave(2))
-    assert [one.kind for one in found.values() if isinstance(one, Fault)] == [FaultKind.GARBLED] * 2
+    """The replies were paid for: they are waited for as long as a batch that is not shown."""
+    with pytest.raises(WaveLost, match="the results of batch batch_1 for 60 minutes"):
+        collected({"GET /v1/batches/batch_1": said(ended())}, scene.wave(2))
+
+
+def test_files_that_come_late(scene: Scene) -> None:
+    wave = scene.wave(1)
+    answers = {
+        "GET /v1/batches/batch_1": [*[said(ended())] * 20, said(ended(output_file_id="out"))],
+        "GET /v1/files/out": answer(line_of(wave, 0, "mine")),
+    }
+    assert isinstance(collected(answers, wave)[0], Reply)
 
 
 def test_a_model_that_batches_are_not_for(scene: Scene) -> None:

@@ -45,7 +45,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     `official` says that the endpoints are the provider's own. `headers` go along with every request; like the key
     and the proxy, which may name a password, they are shown nowhere. None for a limit means that it is not known:
     then it is learnt from what the provider says. `batch` says whether its batch API may be used, `batch_queue` how
-    much may wait there, and `batch_poll` how often to look, in seconds.
+    much may wait there, `batch_poll` how often to look, and `batch_patience` how long to look for a batch that the
+    provider does not show before it counts as lost, both in seconds.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     batch: bool | None = None
     batch_queue: int | None = None
     batch_poll: float = 30.0
+    batch_patience: float = 3600.0
 
     @property
     def origin(self) -> str:

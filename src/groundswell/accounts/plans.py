@@ -25,6 +25,7 @@ PLAIN = (
     "batch",
     "batch_queue",
     "batch_poll",
+    "batch_patience",
 )
 BUILT_IN = "built in"
 

@@ -188,6 +188,7 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "batch": switch,
     "batch_queue": count,
     "batch_poll": number,
+    "batch_patience": number,
 }
 
 

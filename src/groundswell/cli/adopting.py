@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, Literal, NamedTuple, cast
@@ -10,10 +11,11 @@ import msgspec
 
 from groundswell.cli import output
 from groundswell.cli.batch_views import SCRIPT
-from groundswell.cli.looking import Problem, Providers, number_of
+from groundswell.cli.looking import PATIENCE, Problem, Providers, number_of
 from groundswell.engine.ports import Batching
 from groundswell.engine.records import Absent, BatchInfo, Found, Receipt, RunRecord, Settled
-from groundswell.errors import RunError, SettingsError, WaveError
+from groundswell.errors import RunError, SettingsError, WaveError, WaveOutOfReach
+from groundswell.program.request import Fault, FaultKind
 from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave
 from groundswell.transports.batches import LEFT, NO_RESULT, SKEW, receipt_of
@@ -176,10 +178,14 @@ async def _candidates(way: Batching, wave: StoredWave) -> str:
 async def _holds(store: Store, wave: StoredWave, way: Batching, receipt: Receipt) -> bool:
     """Whether a batch that has ended has results of asks of a wave."""
     results = cast(AsyncGenerator[Settled, None], way.collect(store.waves.intent(wave), receipt))
-    async with aclosing(results) as settled:
-        async for one in settled:
-            if one.settlement not in NOTHING_CAME:
-                return True
+    try:
+        async with asyncio.timeout(PATIENCE), aclosing(results) as settled:
+            async for one in settled:
+                if one.settlement not in NOTHING_CAME:
+                    return True
+    except TimeoutError:
+        why = f"the results of batch {receipt.data.get('batch')} could not be had within {PATIENCE:.0f} s"
+        raise WaveOutOfReach(Fault(FaultKind.TIMEOUT, why)) from None
     return False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groundswell.cli.output import say
-from groundswell.engine.events import BatchHeldBack, EndpointChanged, Event
+from groundswell.engine.events import BatchHeldBack, BatchReordered, EndpointChanged, Event
 from groundswell.engine.telling import Telling
 
 LONG_WAIT = 5.0
@@ -27,4 +27,6 @@ class Log:
 
 
 def _matters(event: Event) -> bool:
-    return isinstance(event, EndpointChanged) or (isinstance(event, BatchHeldBack) and event.wait >= LONG_WAIT)
+    if isinstance(event, EndpointChanged | BatchReordered):
+        return True
+    return isinstance(event, BatchHeldBack) and event.wait >= LONG_WAIT

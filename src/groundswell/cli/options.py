@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
 import typer
@@ -103,6 +104,18 @@ class RunFlags(StoreFlags):
             rich_help_panel=COMMON,
         ),
     ] = None
+    max_reorder_usd: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="USD",
+            help="The most that batches which the provider does not show any more may cost to be ordered again without "
+            "a question, since they may be paid for twice. Above it the run stops and says what to do. (1; inf: no "
+            "limit.)",
+            show_default=False,
+            rich_help_panel=LIMITS,
+        ),
+    ] = None
     schedule: Annotated[
         Schedule | None,
         typer.Option(
@@ -186,6 +199,8 @@ class RunFlags(StoreFlags):
         said: dict[str, Any] = {name: way.value for name, way in ways.items() if way is not None}
         if self.batch_size is not None:
             said["batch_size"] = self.batch_size
+        if self.max_reorder_usd is not None:
+            said["max_reorder_usd"] = None if self.max_reorder_usd == inf else self.max_reorder_usd
         changed = msgspec.structs.replace(changed, **said)
         if self.batch_size is not None and changed.via == "live":
             raise SettingsError(

@@ -4,6 +4,7 @@ unfit     an ask comes up: why it cannot travel in a batch, if so
 why_live  asks are about to leave: why they should not wait for a batch, if so
 cut       how many go into each batch, by what a batch holds and what may wait at the provider
 depart    a batch is made; it is an order until its last ask has come back
+reorder   a batch is lost at its provider: its asks are sent again, unless that may cost too much
 _spill    the deadline is near: batches are cancelled, and what is left of them goes live
 call_off  the driver has enough: batches are cancelled
 """
@@ -19,15 +20,16 @@ from typing import TYPE_CHECKING
 
 from groundswell.engine import ways
 from groundswell.engine.budget import expected_usage
-from groundswell.engine.events import BatchHeldBack, BatchSent, RouteChosen
+from groundswell.engine.events import BatchHeldBack, BatchReordered, BatchSent, RouteChosen
 from groundswell.engine.hold import Hold, Load
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.purse import Purse
-from groundswell.engine.records import About, Intent, Receipt
+from groundswell.engine.records import NUMBER, About, Intent, Receipt
 from groundswell.engine.ways import Case
 from groundswell.errors import WaveError
 from groundswell.program.request import Chat, Fault, FaultKind, Reply, Request, Settlement
+from groundswell.shown.words import cost
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
@@ -83,6 +85,7 @@ class Batches:
         self._on_its_way: dict[int, asyncio.Future[None]] = {}
         self.orders: dict[int, Order] = {}
         self.past: set[int] = set()
+        self._reordered_usd = 0.0
         self._started = run.clock.now()
 
     def close(self) -> None:
@@ -222,6 +225,46 @@ class Batches:
         _free(order)
         if worked and order.lane.hold is not None:
             order.lane.hold.worked(self._run.clock.now() - order.since)
+
+    def reorder(self, order: Order, size: int, why: str) -> str | None:
+        """So many asks of a batch that is lost are sent again, and may be paid for twice: that is told.
+
+        Gives why they are not, if so: they may cost more than the user lets be sent again without a question.
+        """
+        run, intent = self._run, order.intent
+        usd, limit = intent.about.usd, run.options.max_reorder_usd
+        if usd is not None:
+            usd *= size / len(intent.asks)
+        if limit is not None and (usd is None or self._reordered_usd + usd > limit):
+            return self._ask_first(order, size, usd, f"{limit:g}", why)
+        self._reordered_usd += usd or 0.0
+        run.emit(
+            lambda: BatchReordered(
+                run=run.record.id,
+                at=run.clock.wall(),
+                wave=intent.id,
+                account=intent.account,
+                batch=order.batch,
+                model=intent.about.model,
+                size=size,
+                usd=usd,
+                why=why,
+            )
+        )
+        return None
+
+    def _ask_first(self, order: Order, size: int, usd: float | None, limit: str, why: str) -> str:
+        """What to say where the user must decide whether a batch is ordered again."""
+        adopt = f"groundswell batches adopt {self._run.record.id} {order.intent.id & NUMBER}"
+        price = "at a price that is not known" if usd is None else f"about {cost(usd, 0)}"
+        earlier = f", of which {cost(self._reordered_usd, 0)} is used" if self._reordered_usd else ""
+        return (
+            f"{order.intent.account}: {why}. This is {order.batch or 'the batch'} of wave {order.intent.id & NUMBER}: "
+            f"{size} requests, {price}. Ordering it again may pay for it twice, and --max-reorder-usd is ${limit}"
+            f"{earlier}; so it was not ordered again. Resume the run later to look for it again, or name the batch: "
+            f"`{adopt} BATCH`. To order it again, resume with a higher --max-reorder-usd (inf: no limit), or give up "
+            f"the batch: `{adopt} --lost`"
+        )
 
     def foreseen(self, wave: int, fault: Fault) -> bool:
         """Whether a fault that would stop the run is no news: we cancelled the batch, or the user has resumed since."""

@@ -17,6 +17,8 @@ WITH_SCHEMA = 400
 LONG_REPLY = 1024
 LONG_THOUGHT = 8192
 """Tokens that are held back for a reply of unknown length, and for one with reasoning ..."""
+CLAUDE_REPLY = 4096
+"""... and for one of Claude, where this is the limit that is sent to Anthropic if the program sets none ..."""
 ENOUGH = 16
 """... until so many replies of a model have been seen; then twice the longest of them."""
 
@@ -172,8 +174,15 @@ def _longest_reply(request: Request, seen: Seen) -> int:
         return 0
     if request.max_tokens is not None:
         return request.max_tokens
-    guess = LONG_REPLY if request.reasoning is None else LONG_THOUGHT
+    guess = unlimited_reply(request)
     return 2 * seen.longest if seen.replies >= ENOUGH else max(guess, 2 * seen.longest)
+
+
+def unlimited_reply(chat: Chat) -> int:
+    """The tokens that a reply is taken to have at the most if its request sets no `max_tokens` and nothing was seen."""
+    if "claude" in chat.model.lower() or chat.model.startswith("anthropic/"):
+        return CLAUDE_REPLY
+    return LONG_REPLY if chat.reasoning is None else LONG_THOUGHT
 
 
 def _most_in(message: Message) -> int:

@@ -26,13 +26,14 @@ from groundswell.engine.ports import Prices
 from groundswell.engine.purse import Purse
 from groundswell.engine.records import Intent, Receipt
 from groundswell.engine.recovery import HeldWaves
-from groundswell.engine.retry import LOAD, GiveUp, RetryAt, Stop, Tried, decide
+from groundswell.engine.retry import LOAD, PASSING, GiveUp, RetryAt, Stop, Tried, decide
 from groundswell.engine.reuse import Reuse
 from groundswell.engine.torn import Torn
 from groundswell.engine.travel import Travel
 from groundswell.engine.yard import Queue, Yard
 from groundswell.errors import WaveFailed
 from groundswell.program.request import Fault, FaultKind, Reply, Settlement, Standing
+from groundswell.shown.words import duration
 
 if TYPE_CHECKING:
     from groundswell.engine.run import Run
@@ -103,9 +104,6 @@ class Dispatch:
             self._begin(lane)
         if pending.trial.torn:
             self._torn.count(lane, request)
-        if self.held.lost and pending.ask in self.held.lost:
-            self.held.lost.discard(pending.ask)
-            self.purse.lose(self.purse.most(lane, request))
         if lane.full is not None:
             self._run.admission.check_alias(request.model, lane.full)
         if lane.cached and self._caching:
@@ -450,6 +448,8 @@ def _why_stopped(lane: Lane, model: str, fault: Fault) -> str:
     said = f"{lane.account}: {fault.message} ({fault.kind})"
     if fault.kind is FaultKind.NOT_FOUND:
         return f"{said}: is {lane.full or model} the right name? Replies of other models are kept, and free next time"
+    if fault.kind in LOAD | PASSING and fault.retry_after is not None and fault.retry_after > 0:
+        return f"{said}; the provider asks to wait {duration(fault.retry_after)}: resume the run then"
     return f"{said}; resume the run once this is mended"
 
 

@@ -89,6 +89,21 @@ class BatchHeldBack(Event, frozen=True):
     wait: float
 
 
+class BatchReordered(Event, frozen=True):
+    """A batch that its provider does not show any more counts as lost, and its asks are sent again.
+
+    They may be paid for twice. `usd` is about what they cost, if that is known.
+    """
+
+    wave: int
+    account: str
+    batch: str | None
+    model: str
+    size: int
+    usd: float | None
+    why: str
+
+
 class AskRetried(Event, frozen=True):
     """An ask failed and will be sent again."""
 

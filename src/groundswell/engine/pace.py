@@ -33,6 +33,9 @@ NEWEST, TOO_MANY = 0.1, 0.25
 """A refusal moves the share of refusals by a tenth up, and a request that leaves by a tenth down (its reply may take
 long, and a refusal does not); from a quarter, after three or four in a row, there were too many."""
 
+LONGEST_RETRY_AFTER = 900.0
+"""Seconds that everyone waits, at the most, because of what one refusal said."""
+
 LOAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
 TROUBLE = frozenset({FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.CONNECTION})
 
@@ -252,7 +255,7 @@ class Pace:
         if self._refusals < TOO_MANY:
             return
         if retry_after is not None:
-            self.not_before = max(self.not_before, now + retry_after)
+            self.not_before = max(self.not_before, now + min(retry_after, LONGEST_RETRY_AFTER))
         if mark.at < self._cut_at:
             return  # it left before the last cut: the same episode
         self._cut_at = now

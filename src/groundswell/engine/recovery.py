@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from groundswell.engine.opened import Pending
 from groundswell.engine.ports import Batching, Transport
 from groundswell.engine.records import Absent, AskId, Intent, Receipt
-from groundswell.engine.travel import find_out
-from groundswell.errors import NoBatches, QueueFull, ReplayMismatch, SettingsError, WaveFailed, WaveOutOfReach
+from groundswell.engine.travel import find_out, may_have_been_taken
+from groundswell.errors import NoBatches, QueueFull, ReplayMismatch, SettingsError, WaveFailed, WaveLost, WaveOutOfReach
 from groundswell.program.request import FaultKind, Settlement
 from groundswell.program.trial import find_program
 
@@ -74,13 +74,11 @@ class HeldWave:
 class HeldWaves:
     """Waves that were in flight when an earlier session ended.
 
-    None of their asks is sent again before it is known what became of it. `lost` has those that may have been paid for,
-    though nothing of them can be had: they are sent again.
+    None of their asks is sent again before it is known what became of it.
     """
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self.lost: set[AskId] = set()
         self._by_ask: dict[AskId, HeldWave] = {}
 
     def hold(self, wave: HeldWave) -> None:
@@ -139,10 +137,8 @@ class HeldWaves:
         except (QueueFull, NoBatches):
             run.dispatch.unsent(len(wave.prints))  # nothing of it was worked on: it is sent again
         except WaveFailed as failed:
-            if failed.fault.kind is FaultKind.UNSENT:
-                run.dispatch.unsent(len(wave.prints) - len(wave.early))
-            for ask in [ask for ask in wave.prints if ask not in wave.early]:
-                self._regained(wave, ask, failed.fault)
+            if not self._given_up(wave, order, failed):
+                return
         except WaveOutOfReach as gone:
             run.stop("fault", f"{intent.account}: {gone.fault.message}; resume the run once this is mended")
             return
@@ -150,15 +146,28 @@ class HeldWaves:
             run.dispatch.ended(order.lane, order, worked=False)
         self._release(wave)
 
+    def _given_up(self, wave: HeldWave, order: Order, failed: WaveFailed) -> bool:
+        """Nothing more comes of a wave: what is left of it is retried. Not if that needs a question: it stays open."""
+        run, left = self._run, [ask for ask in wave.prints if ask not in wave.early]
+        if failed.fault.kind is FaultKind.UNSENT:
+            run.dispatch.unsent(len(left))
+        if isinstance(failed, WaveLost):
+            why = run.dispatch.batches.reorder(order, len(left), failed.fault.message)
+            if why is not None:
+                run.stop("fault", why)
+                return False
+        for ask in left:
+            self._regained(wave, ask, failed.fault)
+        return True
+
     async def _find(self, wave: HeldWave, transport: Transport) -> None:
         """Look for a wave whose receipt was never written."""
         run, intent = self._run, wave.intent
         why = f"it is not known yet whether wave {intent.id & 0xFFFFFFFF} was sent before the run was interrupted"
         found = await find_out(run, transport, intent, why)
         if isinstance(found, Absent) and found.perhaps_paid:
-            run.counters.resent += len(wave.prints)
-            self.lost.update(wave.prints)
-        elif isinstance(found, Absent):
+            raise WaveLost(may_have_been_taken(intent))  # its asks count as resent when they are sent again
+        if isinstance(found, Absent):
             run.dispatch.unsent(len(intent.asks))
         else:
             wave.receipt = found

@@ -49,6 +49,8 @@ PASSING = frozenset(
         FaultKind.UNSENT,
     }
 )
+LONGEST_RETRY_AFTER = 900.0
+"""The most seconds that a provider may ask to wait, unless the policy has more patience; else the run stops."""
 HOPELESS = frozenset({FaultKind.AUTH, FaultKind.QUOTA, FaultKind.UNREACHABLE, FaultKind.CANCELLED})
 
 
@@ -68,6 +70,9 @@ class Tried(NamedTuple):
 
 def decide(fault: Fault, tried: Tried, now: float, policy: RetryPolicy, jitter: float) -> Decision:
     """Decide about a fault, which `tried` counts already; `jitter` is a random number in [0, 1)."""
+    told = fault.retry_after or 0.0
+    if fault.kind in LOAD | PASSING and told > max(policy.patience, LONGEST_RETRY_AFTER):
+        return Stop()
     if fault.kind in HOPELESS or (fault.kind is FaultKind.NOT_FOUND and tried.strange):
         return Stop()
     if fault.kind in LOAD:

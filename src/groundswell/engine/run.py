@@ -72,6 +72,9 @@ class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     via: Via = "live"
     batch_size: int | None = None
     """The most asks of a batch; None: what the provider takes."""
+    max_reorder_usd: float | None = 1.0
+    """Dollars that batches which the provider does not show any more may cost, in one session, to be sent again without
+    a question. Above that, or if the price is not known, the run stops; None: there is no limit."""
     unattended: bool = False
     """Whether a server that finds it unfinished goes on with it by itself."""
 
@@ -81,6 +84,10 @@ class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
                 raise SettingsError(f"{name} {value!r}: there are {', '.join(get_args(known))}")
         if self.batch_size is not None and self.batch_size < 1:
             raise SettingsError(f"batch_size {self.batch_size}: at least one request must fit into a batch")
+        if self.max_reorder_usd is not None and not self.max_reorder_usd >= 0:
+            raise SettingsError(
+                f"max_reorder_usd {self.max_reorder_usd:g}: give dollars, at least 0, or None for no limit"
+            )
         if self.window is not None and self.window < 1:
             raise SettingsError(
                 f"window {self.window}: at least one trial must be open; leave it out for a good number"

@@ -11,6 +11,7 @@ from groundswell.engine.events import (
     AskRetried,
     BatchChanged,
     BatchHeldBack,
+    BatchReordered,
     BatchSent,
     DriverReported,
     EndpointChanged,
@@ -100,6 +101,10 @@ def _lines(event: Event) -> list[str]:
             what = "found again" if found else "sent"
             price = "" if usd is None else f", about {cost(usd, 0)}"
             return [f"{account}: {batch} {what}: {size} requests{price}"]
+        case BatchReordered(account=account, batch=batch, size=size, usd=usd, why=why):
+            price = "" if usd is None else f" (about {cost(usd, 0)})"
+            lost = f"{account}: {batch or 'a batch'} counts as lost: {why}"
+            return [f"{lost}; {size} requests{price} are sent again and may be paid for twice"]
         case DriverReported(words=words):
             return [words] * bool(words)
         case RunStopping(run=run, why=why):

@@ -16,8 +16,8 @@ from groundswell.engine.events import WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
 from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.ports import Answered, Singly, Transport
-from groundswell.engine.records import About, Absent, AskId, Found, Intent, Item, Receipt, Wave
-from groundswell.errors import NoBatches, QueueFull, RunError, WaveFailed, WaveOutOfReach, WaveUnsure
+from groundswell.engine.records import NUMBER, About, Absent, AskId, Found, Intent, Item, Receipt, Wave
+from groundswell.errors import NoBatches, QueueFull, RunError, WaveFailed, WaveLost, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Settlement, Standing
 
 if TYPE_CHECKING:
@@ -222,6 +222,14 @@ class Travel:
         order = self._home.departs(lane, wave) if lane.barrier else None
         try:
             lost, worked = await self._bring(lane, wave, flying, order)
+        except WaveLost as gone:
+            assert order is not None
+            why = run.dispatch.batches.reorder(order, len(flying), gone.fault.message)
+            if why is not None:
+                self._leave_open(lane, flying, order)
+                run.stop("fault", why)
+                return
+            lost, worked = gone.fault, False
         except WaveOutOfReach as gone:
             self._leave_open(lane, flying, order)
             run.stop("fault", f"{lane.account}: {gone.fault.message}; resume the run once this is mended")
@@ -257,9 +265,10 @@ class Travel:
             self._home.refused(lane, list(flying.values()), failed)
             flying.clear()
             return LOST, False
+        except WaveLost:
+            raise
         except WaveFailed as failed:
-            kind = failed.fault.kind
-            if order is not None and (kind is FaultKind.UNSENT or not (sent or kind is FaultKind.GARBLED)):
+            if order is not None and (not sent or failed.fault.kind is FaultKind.UNSENT):
                 self._home.unsent(len(flying))
             return failed.fault, False
         except asyncio.CancelledError:
@@ -285,9 +294,10 @@ class Travel:
             receipt = await lane.transport.dispatch(wave)
         except WaveUnsure as unsure:
             told = await find_out(self._run, lane.transport, wave, str(unsure))
+            if isinstance(told, Absent) and told.perhaps_paid:
+                raise WaveLost(may_have_been_taken(wave)) from None
             if isinstance(told, Absent):
-                kind = FaultKind.GARBLED if told.perhaps_paid else FaultKind.UNSENT
-                raise WaveFailed(Fault(kind, f"the batch was not taken: {unsure}")) from None
+                raise WaveFailed(Fault(FaultKind.UNSENT, f"the batch was not taken: {unsure}")) from None
             receipt, found = told, True
         if receipt.data:
             self._run.journal.add_receipt(wave.id, receipt)
@@ -344,6 +354,13 @@ async def find_out(run: Run, transport: Transport, intent: Intent, why: str) -> 
         size, wait = len(intent.asks), found.retry_in
         run.dispatch.batches.hold_back(intent.account, intent.about.model, size, why, wait)
         await pause(run, wait)
+
+
+def may_have_been_taken(intent: Intent) -> Fault:
+    """The fault of a wave that is not found, while a batch of others cannot be told from it any more."""
+    number = intent.id & NUMBER
+    why = f"it cannot be told any more whether wave {number} was ordered: results that may be its own are gone"
+    return Fault(FaultKind.GARBLED, why)
 
 
 async def pause(run: Run, seconds: float) -> None:

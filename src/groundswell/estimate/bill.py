@@ -15,7 +15,7 @@ from groundswell.estimate.terms import Price, Terms
 from groundswell.program.request import Usage
 
 CACHED_FROM = 1024
-"""Tokens of a prompt, on the average, from which it may be long enough for a provider's prompt cache."""
+"""Tokens of a prompt from which it may be long enough for a provider's prompt cache."""
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -81,9 +81,8 @@ def cost(load: Load, price: Price, terms: Terms) -> Range | None:
     """What the calls of a load cost; None where the price is not known."""
     cached = _cacheable(load)
     low = _priced(load.calls.low, load.input_tokens.low, load.output_tokens.low, price, floor, read=cached)
-    high = _priced(
-        load.calls.high, load.input_tokens.high, load.output_tokens.high, price, ceil, written=cached and terms.writes
-    )
+    written = terms.writes and (cached or load.longest_prompt >= CACHED_FROM)
+    high = _priced(load.calls.high, load.input_tokens.high, load.output_tokens.high, price, ceil, written=written)
     return None if low is None or high is None else Range(low, max(low, high))
 
 

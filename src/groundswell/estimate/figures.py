@@ -12,13 +12,17 @@ ONE = Range(1, 1)
 
 
 class Load(msgspec.Struct, frozen=True):
-    """All calls to one model: how many, and their tokens in total. At the most `turns` of them wait for each other."""
+    """All calls to one model: how many, and their tokens in total. At the most `turns` of them wait for each other.
+
+    `longest_prompt` is how many tokens a single prompt may have, where that is known.
+    """
 
     model: str
     calls: Range
     input_tokens: Range
     output_tokens: Range
     turns: Range = ONE
+    longest_prompt: float = 0.0
 
     def __add__(self, other: Load) -> Load:
         """This load, and then that one."""
@@ -35,6 +39,7 @@ class Load(msgspec.Struct, frozen=True):
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             turns,
+            max(self.longest_prompt, other.longest_prompt),
         )
 
     def __or__(self, other: Load) -> Load:
@@ -45,6 +50,7 @@ class Load(msgspec.Struct, frozen=True):
             self.input_tokens | other.input_tokens,
             self.output_tokens | other.output_tokens,
             self.turns | other.turns,
+            max(self.longest_prompt, other.longest_prompt),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import cycle
-from math import ceil, floor
+from math import ceil, floor, inf
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from groundswell.emulator.chance import Chance
 from groundswell.emulator.schemas import Resolver, Schema
 from groundswell.emulator.skills.regex_text import matching
+from groundswell.engine.budget import LONG_THOUGHT, unlimited_reply
 from groundswell.estimate.tokens import CHARACTERS, text_tokens
 from groundswell.program.request import Chat, Embed, Embedding, Reply, ToolCall
 
@@ -29,7 +30,6 @@ DEEPEST = 6
 STEPS = 5000
 ITEMS = 3
 WIDTH = 8
-REASONING = 4000
 MALFORMED = "This is not JSON: "
 
 
@@ -53,9 +53,20 @@ def words(tokens: float) -> str:
 
 
 def longest(chat: Chat, most: float) -> float:
-    """How many tokens a reply may have: not more than was asked for, and more if it is thought about."""
-    most += REASONING * (chat.reasoning is not None)
-    return most if chat.max_tokens is None else min(chat.max_tokens, most)
+    """The most tokens that a reply may have: `max_tokens`, whatever was expected.
+
+    If a request sets none, `most`, and more for reasoning; where that is infinite, as many as a budget holds back.
+    """
+    if chat.max_tokens is not None:
+        return chat.max_tokens
+    if most == inf:
+        return unlimited_reply(chat)
+    return most + LONG_THOUGHT * (chat.reasoning is not None)
+
+
+def shortest(chat: Chat, least: float) -> float:
+    """How many tokens a short reply has."""
+    return least if chat.max_tokens is None else min(chat.max_tokens, least)
 
 
 def reply(chat: Chat, mood: Mood, tokens: float, *, malformed: bool) -> tuple[Reply, float]:
@@ -64,14 +75,19 @@ def reply(chat: Chat, mood: Mood, tokens: float, *, malformed: bool) -> tuple[Re
         tool = chat.tools[0]
         arguments = _json(tool.parameters, mood, tokens)
         call = ToolCall("call-0", tool.name, arguments)
-        return Reply("", finish="tool_calls", tool_calls=(call,)), max(tokens, text_tokens(arguments).high)
+        size = max(tokens, text_tokens(arguments).high)
+        return Reply("", finish="tool_calls", tool_calls=(call,)), _within(chat, size)
     if chat.schema is None or malformed:
         text = (MALFORMED if malformed else "") + words(tokens)
         return Reply(text), tokens
     text = _json(chat.schema, mood, tokens)
     counted = text_tokens(text)
     size = max(tokens, counted.high) if mood.long else counted.low
-    return Reply(text), size if chat.max_tokens is None else min(size, chat.max_tokens)
+    return Reply(text), _within(chat, size)
+
+
+def _within(chat: Chat, tokens: float) -> float:
+    return tokens if chat.max_tokens is None else min(tokens, chat.max_tokens)
 
 
 def embedding(request: Embed) -> Embedding:

@@ -8,6 +8,7 @@ with long replies, with low and with high values in them; what it would use lies
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any, NamedTuple, get_type_hints
 
 import msgspec
@@ -31,7 +32,8 @@ from groundswell.program.request import (
 )
 from groundswell.program.trial import Program, find_function
 
-USUAL = Range(1, 500)
+USUAL = Range(1, inf)
+"""The tokens of replies of which nobody expects anything: as many as their requests allow."""
 MOST_ASKS = 2000
 """A rehearsed trial is given up after so many."""
 AT_LEAST = 10
@@ -45,10 +47,13 @@ class Use(NamedTuple):
     input: Range = NOTHING
     output: Range = NOTHING
     turns: Range = NOTHING
+    prompt: Range = NOTHING
+    """The longest prompt of all calls."""
 
     def one_more(self, tokens: Range, reply: Range) -> Use:
         """With another call."""
-        return self._replace(calls=self.calls + Range(1, 1), input=self.input + tokens, output=self.output + reply)
+        calls, prompt = self.calls + Range(1, 1), self.prompt.longer(tokens)
+        return self._replace(calls=calls, input=self.input + tokens, output=self.output + reply, prompt=prompt)
 
     def either(self, other: Use) -> Use:
         """This, or that."""
@@ -185,13 +190,22 @@ class Performance:
         return made
 
     def _reply(self, wait: Wait, chat: Chat) -> tuple[Settlement, float]:
-        replies = self._replies
-        tokens = made_up.longest(chat, replies.high if self._mood.long else replies.low)
+        tokens = self._tokens(chat)
         malformed = self._spoiling and chat.schema is not None and wait.strand not in self._spoilt
         if chat.schema is not None and self._spoiling:
             (self._spoilt.add if malformed else self._spoilt.discard)(wait.strand)
         self.values = self.values or chat.schema is not None
         return made_up.reply(chat, self._mood, tokens, malformed=malformed)
+
+    def _tokens(self, chat: Chat) -> float:
+        """How many tokens a reply has. What is assumed where the request does not say is noted."""
+        if not self._mood.long:
+            return made_up.shortest(chat, self._replies.low)
+        tokens = made_up.longest(chat, self._replies.high)
+        if chat.max_tokens is None:
+            held = ", as much as a budget holds back" if self._replies.high == inf else ""
+            self.notes.append(f"where a request sets no max_tokens, a reply has up to {tokens:,.0f} tokens{held}")
+        return tokens
 
     def _returned(self, request: Invoke) -> Settlement:
         """A value of the type that a function returns; without one, it fails."""

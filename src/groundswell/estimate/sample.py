@@ -34,7 +34,9 @@ def rehearse(
     replicates: int = 1,
     seed: int = 0,
 ) -> Estimate:
-    """What a program would use on specs: each is run with made-up replies of so many tokens, short and long ones.
+    """What a program would use on specs: each is run with made-up replies, short ones and ones as long as they may be.
+
+    `replies` says how many tokens short ones have, and long ones where a request sets no `max_tokens`.
 
     All of them, as a rule; of more than 2,000, or where conversations are long, some are drawn, and the ranges widened
     by what that leaves unsure. There may be millions: they are only counted.
@@ -70,9 +72,10 @@ def assumed(
 ) -> list[str]:
     """What the figures of a program on so many specs rest on."""
     some = [f"{len(rehearsed):,} of {count:,} specs of {program.name} were rehearsed"] * (count > len(rehearsed))
-    low, high = replies or (USUAL.low, USUAL.high)
+    low, _ = replies or (USUAL.low, USUAL.high)
     asked = any(each.uses for each in rehearsed)
-    lengths = f"replies in {program.name} have {low:g} to {high:g} tokens, or max_tokens where that is less"
+    least = "1 token" if low == 1 else f"{low:g} tokens"
+    lengths = f"replies in {program.name} have at least {least}, and at most max_tokens"
     notes = dict.fromkeys(note for each in rehearsed for note in each.notes)
     return [*some, *([lengths, TOKENS] if asked else []), *notes]
 
@@ -105,7 +108,8 @@ def scaled(rehearsed: list[Rehearsed], count: int, replicates: int = 1) -> Estim
             Range(max(0.0, total.low - less), total.high) for total, less in zip(totals, spared, strict=True)
         )
         turns = reduce(Range.longer, (use.turns for use in uses))
-        loads.append(Load(model, calls, read, written, turns))
+        prompt = max(use.prompt.high for use in uses)
+        loads.append(Load(model, calls, read, written, turns, prompt))
     return Estimate(trials, tuple(loads), reduce(Range.longer, (each.turns for each in rehearsed)))
 
 

@@ -13,7 +13,7 @@ from groundswell.engine.pace import PaceLimits
 from groundswell.engine.ports import Clock, Route, Transport
 from groundswell.engine.records import BatchInfo, EndpointFigures, Intent, Receipt, Settled, Wave
 from groundswell.engine.ways import Via
-from groundswell.errors import NoBatches, QueueFull, WaveFailed, WaveOutOfReach, WaveUnsure
+from groundswell.errors import NoBatches, QueueFull, WaveFailed, WaveLost, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Fault, FaultKind, Request, canonical
 from groundswell.testing.batch import Cancel, ProviderBooks, Script, ScriptedBatch
 from groundswell.testing.clock import pause
@@ -41,6 +41,7 @@ class ProviderBatches(ScriptedBatch):
     mishaps    what becomes of the first batches that are made here, one after the other; None: nothing
     measure    how many bytes a request takes, or why it cannot be sent
     reading    seconds until a look at a batch, or each of its results, is there
+    gone       the batches that are not shown any more, though they were worked on and paid for
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class ProviderBatches(ScriptedBatch):
         tells: bool = False,
         mishaps: Sequence[Mishap | None] = (),
         reading: float = 0.0,
+        gone: Sequence[str] = (),
         measure: Callable[[Request], int | Fault] = lambda request: len(canonical(request)),
     ) -> None:
         super().__init__(books, script, clock, name=name, max_wave=capacity.requests, takes=takes, undecided=undecided)
@@ -70,6 +72,7 @@ class ProviderBatches(ScriptedBatch):
         self._tells = tells
         self._mishaps = list(mishaps)
         self._reading = reading
+        self._gone = frozenset(gone)
         self._out_of_reach: set[str] = set()
 
     async def dispatch(self, wave: Wave) -> Receipt:
@@ -133,6 +136,8 @@ class ProviderBatches(ScriptedBatch):
             await pause(self._clock, min(left, LOOK_EVERY))
         if batch in self._out_of_reach:
             raise WaveOutOfReach(Fault(FaultKind.UNREACHABLE, "nobody there"))
+        if batch in self._gone:
+            raise WaveLost(Fault(FaultKind.GARBLED, f"batch {batch} is not shown"))
         if self.books.get(batch).turned:
             raise self._full()
         async for settled in super().collect(intent, receipt):

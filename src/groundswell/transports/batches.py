@@ -1,7 +1,8 @@
 """Waves as batches at a provider. Read `Batches` from top to bottom.
 
 dispatch   the lines are written to a temporary file, sent, and ordered: once, since an order may be paid for
-collect    look until the batch has ended, then read its results by the line; what they leave out is accounted for
+collect    look until the batch has ended, then read its results by the line; what they leave out is accounted for.
+           A batch that is not shown by its id is looked for on the list; how long, is in patience.py
 adopt      after a crash, or an answer that was lost: look for the batch among those that the account has
 look, listed, cancel    what people may want to do with batches
 
@@ -25,22 +26,17 @@ from groundswell.engine.clock import LoopClock
 from groundswell.engine.hold import Capacity
 from groundswell.engine.ports import Clock
 from groundswell.engine.records import Absent, BatchInfo, Found, Intent, Receipt, Settled, Undecided, Wave
-from groundswell.errors import NoBatches, QueueFull, WaveError, WaveFailed, WaveOutOfReach, WaveUnsure
+from groundswell.errors import NoBatches, QueueFull, WaveError, WaveFailed, WaveLost, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Fault, FaultKind, Request
 from groundswell.transports.http import Answer, NoAnswer, Refused
+from groundswell.transports.patience import Patience
 from groundswell.transports.provider import Provider, Search, Unseen, Wire
 from groundswell.transports.results import Reading
 
-PATIENCE = 26 * 3600.0
-"""Seconds for which a batch is waited for that nothing is heard of: its day, and some more."""
 SKEW = 26 * 3600.0
 """Seconds by which the provider's clock may be behind ours: who mistakes the time zone is wrong by most of a day."""
-CREATE_SETTLES = 120.0
-"""Seconds after which an order that was on its way when we first looked is on the list, if it ever will be."""
 SHORT_TRIES, BREAKS = 5, 8
 """How often results are read that lack something, and how often those that break off, with an error or without."""
-GONE = 3
-"""So many times in a row a provider must say that there is no such thing: once may be too early."""
 IN_MEMORY, SLICE = 4_000_000, 256
 """Bytes of a wave that are held in memory, and lines that are written before others have their turn."""
 
@@ -68,15 +64,15 @@ class Batches(ABC):
         notice: Notice | None = None,
         *,
         clock: Clock | None = None,
-        patience: float = PATIENCE,
+        patience: Patience | None = None,
     ) -> None:
         self.account = account
         self.models: dict[str, str] = {}
         self.owner = account.owner
         self.clock: Clock = clock or LoopClock()
-        self.provider = Provider(account, self.wire, self.usual, self.clock)
+        self.patience = patience or Patience.of(account)
+        self.provider = Provider(account, self.wire, self.usual, self.clock, self.patience)
         self._notice = notice or (lambda info: None)
-        self._patience = patience
         self._seen: dict[str, BatchInfo] = {}
         self._waves: dict[str, tuple[str, int]] = {}
         self._ordered: set[tuple[str, int]] = set()
@@ -203,9 +199,9 @@ class Batches(ABC):
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
         id = id_of(receipt.data.get("batch"))
         if id is None:
-            raise WaveFailed(Fault(FaultKind.GARBLED, "the receipt of this wave names no batch"))
+            raise WaveLost(Fault(FaultKind.GARBLED, "the receipt of this wave names no batch"))
         self._waves[id] = intent.run, intent.id
-        batch = await self._ended(id)
+        batch = await self._ended(id, intent)
         reading = Reading(intent, batch.endpoint, self.wire.read_line)
         for results in batch.results:
             async with aclosing(self._read(id, results, reading)) as found:
@@ -217,42 +213,71 @@ class Batches(ABC):
         for ask in reading.left:
             yield Settled(ask, LEFT.get(batch.info.state, NO_RESULT))
 
-    async def _ended(self, id: str) -> Batch:
+    async def _ended(self, id: str, intent: Intent) -> Batch:
         """A batch, once it has ended. What cannot be seen is waited for, but not for ever."""
-        waits, heard, missing, early = self.provider.waits(), self.clock.now(), 0, 0
-        at_least = None
+        what = f"batch {id}"
+        waits, heard, early = self.provider.waits(), self.clock.now(), 0
+        at_least = missing = unread = None
         while True:
             await self.provider.pause(waits.next(at_least))
             try:
-                batch = await self.provider.one(id)
+                batch = await self._shown(id, intent)
             except Unseen as unseen:
                 at_least = unseen.fault.retry_after
-                missing = self._bear(unseen.fault, heard, missing, f"batch {id}")
+                self._bear(unseen.fault, heard, what)
                 continue
-            at_least, heard, missing = None, self.clock.now(), 0
+            at_least, heard = None, self.clock.now()
+            if batch is None:
+                missing = self._still_missing(missing, what)
+                continue
+            missing = None
             self._note(batch.info)
-            early += not batch.info.open
-            # If it has done more than there are results of, it was looked at a moment too early.
-            there = batch.promised >= batch.info.done and (batch.results or batch.info.state != "completed")
-            if early and (there or early > SHORT_TRIES):
+            if batch.info.open:
+                continue
+            # If it has done more than there are results of, it was looked at a moment too early, or they are gone.
+            if _lacks_paid(batch):
+                unread = self._still_missing(unread, f"the results of {what}")
+                continue
+            early += 1
+            if batch.promised >= batch.info.done or early > SHORT_TRIES:
                 return batch
 
-    def _bear(self, fault: Fault, heard: float, missing: int, what: str) -> int:
-        """Put up with a fault, or not; gives how often in a row it was said that there is no such thing."""
+    async def _shown(self, id: str, intent: Intent) -> Batch | None:
+        """A batch by its id or, if the provider knows none of that id, on the list; None if it is on neither.
+
+        Raises `Unseen`.
+        """
+        try:
+            return await self.provider.one(id)
+        except Unseen as unseen:
+            if unseen.fault.kind is not FaultKind.NOT_FOUND:
+                raise
+        async with aclosing(self.provider.since(intent.at - SKEW)) as batches:
+            async for batch in batches:
+                if batch.info.id == id or (batch.info.run, batch.info.wave) == (intent.run, intent.id):
+                    return batch
+        return None
+
+    def _bear(self, fault: Fault, heard: float, what: str) -> None:
+        """Put up with a fault that may pass, or not: the key is refused, or nothing was heard for too long."""
         if fault.kind is FaultKind.AUTH:
             raise WaveOutOfReach(fault)
-        missing = missing + 1 if fault.kind is FaultKind.NOT_FOUND else 0
-        if missing == GONE:
-            raise WaveFailed(Fault(FaultKind.GARBLED, f"the provider no longer knows {what}"))
         silent = self.clock.now() - heard
-        if silent > self._patience:
+        if silent > self.patience.silence:
             why = f"{what} could not be looked at for {silent / 3600:.1f} hours: {fault.message}"
             raise WaveOutOfReach(Fault(FaultKind.UNREACHABLE, why))
-        return missing
+
+    def _still_missing(self, since: float | None, what: str) -> float:
+        """The provider says that there is no such thing. Gives since when it does; raises `WaveLost` after a while."""
+        now = self.clock.now()
+        if since is not None and now - since >= self.patience.missing:
+            raise WaveLost(Fault(FaultKind.GARBLED, f"the provider has not shown {what} for {_long(now - since)}"))
+        return now if since is None else since
 
     async def _read(self, id: str, results: Results, reading: Reading) -> AsyncGenerator[Settled, None]:
         """What a file of results settles. One that breaks off, or lacks something, is begun again."""
-        waits, heard, missing, short, breaks = self.provider.waits(), self.clock.now(), 0, 0, 0
+        what, missing = f"the results of batch {id}", None
+        waits, heard, short, breaks = self.provider.waits(), self.clock.now(), 0, 0
         reading.another()
         while True:
             reading.begin()
@@ -266,8 +291,12 @@ class Batches(ABC):
                             yield self._unsaid(settled)
             except (NoAnswer, Refused) as error:
                 fault = self.provider.why(error)
-                heard = self.clock.now() if reading.lines else heard
-                missing = self._bear(fault, heard, missing, f"the results of batch {id}")
+                if reading.lines:
+                    heard, missing = self.clock.now(), None
+                if fault.kind is FaultKind.NOT_FOUND:
+                    missing = self._still_missing(missing, what)
+                else:
+                    self._bear(fault, heard, what)
                 breaks = 0 if news else breaks + (reading.lines > 0 or fault.kind is FaultKind.GARBLED)
                 if breaks == BREAKS:
                     raise WaveOutOfReach(fault) from None
@@ -295,7 +324,7 @@ class Batches(ABC):
         try:
             found = await self.search(intent, search) or self._absent(intent, search, now)
         except Unseen as unseen:
-            self._bear(unseen.fault, search.heard, 0, "the list of batches")
+            self._bear(unseen.fault, search.heard, "the list of batches")
             return Undecided(search.waits.next(unseen.fault.retry_after))
         search.heard, search.complete = now, search.complete or now >= self._settles(search)
         if not isinstance(found, Undecided):
@@ -304,16 +333,15 @@ class Batches(ABC):
 
     def _absent(self, intent: Intent, search: Search, now: float) -> Absent | Undecided:
         """No batch is this wave's: that is final if the order cannot be on its way any more."""
-        timeout = self.account.timeout
         left = self._settles(search) - now
         by_another = (intent.run, intent.id) not in self._ordered
-        if left > 0 and not (by_another and self.clock.wall() - intent.at > SKEW + timeout):
+        if left > 0 and not (by_another and self.clock.wall() - intent.at > SKEW + self.patience.answer):
             return Undecided(left)
         return Absent(perhaps_paid=search.perhaps)
 
     def _settles(self, search: Search) -> float:
         """When an order that was on its way at the first look is on the list, if it ever will be."""
-        return search.first + min(self.account.timeout, CREATE_SETTLES)
+        return search.first + self.patience.order
 
     def another_wave(self, batch: str, intent: Intent) -> bool:
         """Whether a batch is known to be that of another wave."""
@@ -383,6 +411,19 @@ def _temporary() -> Iterator[IO[bytes]]:
 def receipt_of(info: BatchInfo) -> Receipt:
     """What it takes to collect a batch, in any process."""
     return Receipt({"batch": info.id, "created_at": info.created_at})
+
+
+def _lacks_paid(batch: Batch) -> bool:
+    """Whether a batch that has ended shows no results of requests that were answered, and so paid for."""
+    info = batch.info
+    if info.state == "failed":
+        return False
+    return batch.promised < info.done - info.failed or (info.state == "completed" and not batch.results)
+
+
+def _long(seconds: float) -> str:
+    """How long something took."""
+    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
 def _unsure(why: str) -> WaveUnsure:

@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
+import msgspec
+
 from groundswell.accounts.account import Account
 from groundswell.accounts.unsaid import unsaid
 from groundswell.dialects import Call, address
@@ -16,10 +18,13 @@ from groundswell.dialects.faults import failed, garbled, load
 from groundswell.engine.ports import Clock
 from groundswell.program.request import Fault, FaultKind, Settlement
 from groundswell.transports.http import Answer, Http, NoAnswer, Refused, Url, Usual, heed, parsed
+from groundswell.transports.patience import Patience
 from groundswell.transports.told import unsaid_in
 
-FIRST_LOOK, LOOK = 1.0, 60.0
-"""Seconds until something is first looked at, and within which it must be seen."""
+FIRST_LOOK = 1.0
+"""Seconds until something is first looked at."""
+LONGEST_WAIT = 900.0
+"""Seconds that a `Retry-After` is followed for at the most: looking again costs nothing."""
 TRIES = 4
 """How often something is tried that costs nothing."""
 PASSING = frozenset(
@@ -68,7 +73,7 @@ class Waits:
     def next(self, at_least: float | None = None) -> float:
         """The next pause, in seconds."""
         wait, self._wait = self._wait, min(self._longest, 1.5 * self._wait)
-        return max(wait * (0.75 + 0.5 * random.random()), at_least or 0.0)
+        return max(wait * (0.75 + 0.5 * random.random()), min(at_least or 0.0, LONGEST_WAIT))
 
 
 class Search:
@@ -89,9 +94,10 @@ class Search:
 class Provider:
     """One account's provider of batches. They live at the first of its addresses."""
 
-    def __init__(self, account: Account, wire: Wire, usual: Usual, clock: Clock) -> None:
-        self.http = Http(account, usual)
+    def __init__(self, account: Account, wire: Wire, usual: Usual, clock: Clock, patience: Patience) -> None:
+        self.http = Http(msgspec.structs.replace(account, timeout=patience.answer), usual)
         self.clock = clock
+        self.patience = patience
         self._account = account
         self._wire = wire
         self._base = account.endpoints[0]
@@ -130,7 +136,7 @@ class Provider:
     async def at(self, path: str, read: Callable[[object], T | None]) -> T:
         """What stands at a path; raises `Unseen`."""
         try:
-            answer = await self.http.get(self.url(path), min(LOOK, self._account.timeout))
+            answer = await self.http.get(self.url(path), self.patience.look)
         except NoAnswer as error:
             raise Unseen(self.told(error.fault)) from None
         found = read(load(answer.body)) if 200 <= answer.status < 300 else None

@@ -14,7 +14,7 @@ from groundswell.engine.ranges import NOTHING, Range
 from groundswell.estimate.figures import Estimate, Load
 from groundswell.estimate.rehearsal import Rehearsed
 from groundswell.estimate.sample import SURE, TOKENS, rehearse_some, scaled
-from groundswell.experiments.prompt_evolution.breeding import PARENTS, Breeding, Failure, breed
+from groundswell.experiments.prompt_evolution.breeding import LONGEST, PARENTS, Breeding, Failure, breed
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.racing import blocks
 from groundswell.experiments.prompt_evolution.searching import DEEPEST, SHOWN
@@ -27,8 +27,8 @@ SHORTEST = 5
 """The tokens of a short reply."""
 ENOUGH = 48
 """So many problems are rehearsed, with a short prompt and with a long one."""
-WRITTEN = Range(20, 400)
-"""The tokens of a prompt that a model writes."""
+WRITTEN = Range(20, inf)
+"""The tokens of a prompt that a model writes: up to what its request allows."""
 CHARACTERS = 4
 """Of a token."""
 ONE = Range(1, 1)
@@ -203,8 +203,8 @@ def _writing(settings: Evolution) -> Sample:
 
 
 def _long(settings: Evolution) -> int:
-    """The characters of a long prompt."""
-    return max(round(WRITTEN.high) * CHARACTERS, *(len(seed.text) for seed in settings.seeds))
+    """The characters of the longest prompt: none that a model writes may be longer."""
+    return max(LONGEST, *(len(seed.text) for seed in settings.seeds))
 
 
 def _rehearsed(program: Program[Any, Any], specs: list[Any], replies: Range) -> list[Rehearsed]:
@@ -217,7 +217,11 @@ def _times(sample: Sample, count: Range) -> Estimate:
     found = reduce(or_, (scaled(some, len(some)) for some in sample))
     of = len(sample.short)
     loads = tuple(
-        Load(load.model, *(_each(figure, of, count) for figure in (load.calls, load.input_tokens, load.output_tokens)))
+        Load(
+            load.model,
+            *(_each(figure, of, count) for figure in (load.calls, load.input_tokens, load.output_tokens)),
+            longest_prompt=load.longest_prompt,
+        )
         for load in found.loads
     )
     notes = dict.fromkeys(note for some in sample for each in some for note in each.notes)

@@ -11,6 +11,7 @@ import msgspec
 
 from groundswell.engine.ranges import Range
 from groundswell.estimate.figures import Estimate
+from groundswell.estimate.made_up import words
 from groundswell.estimate.rehearsal import Rehearsed
 from groundswell.estimate.sample import TOKENS, rehearse, rehearse_some, scaled
 from groundswell.experiments.query_mutation.stepping import Encode, Step, encode, step
@@ -18,8 +19,8 @@ from groundswell.experiments.query_mutation.task import Task
 
 SHORTEST = 5
 """The tokens of a short reply."""
-ENOUGH = 48
-"""So many steps with each mutator are rehearsed."""
+ENOUGH, ENOUGH_LONG = 48, 12
+"""So many steps with each mutator are rehearsed, and so many on the longest query."""
 
 
 def expected_encoding(task: Task) -> Estimate:
@@ -33,7 +34,7 @@ def expected_steps(task: Task, count: Range, after_each_other: Range) -> Estimat
 
     Nobody knows beforehand what a learner will choose, so that any mutator may be all that is used.
     """
-    some = [_rehearsed(task, mutator) for mutator in task.mutators]
+    some = [_rehearsed(task, mutator, long=long) for mutator in task.mutators for long in (False, True)]
     ends = [round(many) for many in (count.low, count.high)]
     found = reduce(or_, (scaled(each[:many], many) for each in some for many in ends))
     loads = tuple(msgspec.structs.replace(load, turns=_times(load.turns, after_each_other)) for load in found.loads)
@@ -42,17 +43,18 @@ def expected_steps(task: Task, count: Range, after_each_other: Range) -> Estimat
     return Estimate(count, loads, turns).assuming(*_assumed(task), *notes)
 
 
-def _rehearsed(task: Task, mutator: str) -> list[Rehearsed]:
+def _rehearsed(task: Task, mutator: str, *, long: bool) -> list[Rehearsed]:
     replies = Range(min(SHORTEST, task.max_tokens), task.max_tokens)
-    return rehearse_some(step, enumerate(_steps(task, mutator)), Random(0), 0, replies)
+    return rehearse_some(step, enumerate(_steps(task, mutator, long=long)), Random(0), 0, replies)
 
 
-def _steps(task: Task, mutator: str) -> Iterator[Step]:
-    """First steps of episodes."""
+def _steps(task: Task, mutator: str, *, long: bool) -> Iterator[Step]:
+    """First steps of episodes; or later ones, on a query that was reworded at the greatest length."""
     draw = Random(0)
-    for _ in range(ENOUGH):
+    for _ in range(ENOUGH_LONG if long else ENOUGH):
         goal = draw.choice(task.queries)
-        yield Step.of(task, mutator, goal, goal, draw.choice(task.secrets), draw.choice(task.guards))
+        query = max(goal, words(task.max_tokens), key=len) if long else goal
+        yield Step.of(task, mutator, query, goal, draw.choice(task.secrets), draw.choice(task.guards))
 
 
 def _times(one: Range, other: Range) -> Range:

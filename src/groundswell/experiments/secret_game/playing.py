@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
+from math import inf
 from random import Random
 from typing import Literal
 
@@ -17,6 +18,7 @@ from groundswell.engine.run import Run
 from groundswell.errors import RunStopped, SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
+from groundswell.estimate.made_up import words
 from groundswell.estimate.sample import rehearse
 from groundswell.experiments.needed import FIGURES, check_installed
 from groundswell.experiments.secret_game import figures
@@ -32,8 +34,8 @@ from groundswell.experiments.secret_game.words import Pool, built_in_pool, draw_
 from groundswell.experiments.settled import settled
 from groundswell.program.request import Chat, Fault
 
-REPLIES = (3, 120)
-"""How many tokens a message may have, for estimates."""
+REPLIES = (3, inf)
+"""How many tokens a message has, for estimates: up to what its request allows."""
 
 
 class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -199,18 +201,23 @@ def expected(settings: Batch) -> Estimate:
 
 @estimates(tournament)
 def expected_of_rounds(settings: Tournament) -> Estimate:
-    """What a tournament would use; memories are as long as talk of middling length makes them."""
-    scene = Scene(settings, 0)
-    middling = " ".join(["word"] * (sum(REPLIES) // 2))
+    """What a tournament would use; memories are as long as short messages make them, or as long as they may be."""
+    if settings.memory != "long":
+        return rehearse(duel, _rounds(settings, 0), replies=REPLIES)
+    short, long = (_rounds(settings, tokens) for tokens in (REPLIES[0], settings.table.service.max_tokens))
+    return rehearse(duel, short, replies=REPLIES) | rehearse(duel, long, replies=REPLIES)
 
-    def specs() -> Iterator[Duel]:
-        for number in range(settings.rounds):
-            past = "\n".join([middling] * (settings.table.messages * number)) if settings.memory == "long" else ""
-            for spec in scene.round(number):
-                one, other = (msgspec.structs.replace(seat, past=past) for seat in spec.seats)
-                yield msgspec.structs.replace(spec, seats=(one, other))
 
-    return rehearse(duel, specs(), replies=REPLIES)
+def _rounds(settings: Tournament, tokens: float) -> Iterator[Duel]:
+    """The interactions of a tournament whose agents remember messages of so many tokens, or nothing."""
+    scene, table = Scene(settings, 0), settings.table
+    longest = max((agent.name or f"Agent {agent.id}" for agent in settings.agents), key=len)
+    talk = "\n".join([f"With {longest}:", *[f"{longest}: {words(tokens)}"] * table.messages])
+    for number in range(settings.rounds):
+        past = "\n".join(["You remember your earlier conversations:", *[talk] * number]) if tokens and number else ""
+        for spec in scene.round(number):
+            one, other = (msgspec.structs.replace(seat, past=past) for seat in spec.seats)
+            yield msgspec.structs.replace(spec, seats=(one, other))
 
 
 def _check(interactions: int, tier: Tier, table: Table) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from math import inf
 from random import Random
 
 import msgspec
@@ -22,7 +23,7 @@ from groundswell.estimate.sample import assumed, rehearse_some, scaled
 from groundswell.experiments.settled import settled
 from groundswell.experiments.simulations import prompts
 from groundswell.experiments.simulations.analysis import Analysis, Tally
-from groundswell.experiments.simulations.batch import MOST_TOGETHER, Batch, Schedule, Single
+from groundswell.experiments.simulations.batch import Batch, Schedule, Single
 from groundswell.experiments.simulations.simulation import Line, Rules, Simulation, Talked
 from groundswell.experiments.simulations.talk import Before, ask_narrator, carry_out, talk
 from groundswell.program.request import Chat, Fault
@@ -119,9 +120,9 @@ def _worth(rules: Rules, size: int, told: int) -> int:
 
 def _rehearsed(rules: Rules, specs: Iterable[Simulation], count: int) -> Estimate:
     each, turns = rules.max_tokens, rules.n_turns
-    program, replies = talk, (min(SHORTEST, each), each)
+    program, replies = talk, (float(min(SHORTEST, each)), inf)
     if rules.method == "narrator":
-        program, replies = narrated, (min(SHORTEST, each) * turns, each * turns * MOST_TOGETHER)
+        program, replies = narrated, (float(min(SHORTEST, each) * turns), inf)
     rehearsed = rehearse_some(program, enumerate(specs), Random(0), 0, Range(*replies))
     return scaled(rehearsed, count).assuming(*assumed(rehearsed, count, program, replies))
 

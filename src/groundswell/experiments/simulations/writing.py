@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from math import inf
 from random import Random
 from typing import Any
 
@@ -28,7 +29,7 @@ from groundswell.program.trial import Trial, program
 
 MOST_WRITTEN = 10_000
 LONGEST_WISHES = 10_000
-REPLIES = (60, 300)
+REPLIES = (60, inf)
 """How many tokens a written entity has, for estimates."""
 EXAMPLES = 3
 

@@ -18,8 +18,8 @@ from groundswell.experiments.secret_game import Agent, AgentService, BatchJob, B
 from tests.transports.scene import environment
 
 GPT, CLAUDE = "gpt4o_mini", "claude_sonnet"
-OFTEN = "".join(f"[accounts.{name}]\nbatch_poll = 0.05\ntimeout = 5\n" for name in ("openai", "anthropic"))
-"""An order that was on its way when a process was killed is waited for no longer than the timeout."""
+OFTEN = "".join(f"[accounts.{name}]\nbatch_poll = 0.05\nbatch_patience = 5\n" for name in ("openai", "anthropic"))
+"""An order that was on its way when a process was killed is looked for no longer than `batch_patience`."""
 QUICK = RunOptions(retry=RetryPolicy(first_wait=0.01, longest_wait=0.05, patience=0.5))
 
 
