@@ -98,7 +98,8 @@ def examine_accounts() -> dict[str, Any]:
 def _look_inside(path: Path) -> dict[str, Any]:
     """Open an existing store, read what it is, and try to begin a change."""
     from groundswell.errors import StoreError
-    from groundswell.store.schema import REVISION, store_error
+    from groundswell.store.file import store_error
+    from groundswell.store.schema import REVISION
 
     try:
         connection = sqlite3.connect(path, timeout=2, isolation_level=None)

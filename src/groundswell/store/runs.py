@@ -12,13 +12,19 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from groundswell.engine.records import Counters, RunRecord, Status
+from groundswell.engine.records import RunRecord, Status
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
+from groundswell.store.checksum import checksum, verify
 from groundswell.store.documents import KEPT
 from groundswell.store.lock import RunLock, is_held
-from groundswell.store.schema import asks, documents, outcomes, reading, runs, store_error, trials, waves
+from groundswell.store.schema import asks, documents, outcomes, reading, runs, trials, waves, writing
 
 LARGEST = 2**63
+CHECKED = (
+    *("id", "uid", "name", "seed", "driver", "settings", "options", "sources", "parent", "cut", "analysis"),
+    "created_at",
+)
+"""The columns that the checksum of a run covers: all but those that change with every commit, and its state."""
 
 # Made once: to put a query together takes longer than to run it, and a server runs these for every request.
 _WANTED: sa.BindParameter[str] = sa.bindparam("wanted")
@@ -28,6 +34,7 @@ FIND = (
 )
 LIST = sa.select(runs).order_by(runs.c.id.desc()).limit(sa.bindparam("limit")).offset(sa.bindparam("offset"))
 LIST_OF = LIST.where(_SOME)
+BY_NUMBER = sa.select(runs).where(runs.c.id == sa.bindparam("number"))
 COUNT = sa.select(sa.func.count(runs.c.id))
 COUNT_OF = COUNT.where(_SOME)
 
@@ -41,16 +48,12 @@ class Runs:
 
     @contextmanager
     def _write(self) -> Iterator[sa.Connection]:
-        """A transaction. Begun by hand: sqlite3 itself would begin too late to see what it is about to change."""
-        try:
-            with self._engine.connect() as connection:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+        """A transaction; a name that is taken is told as such."""
+        with writing(self._engine, self.path) as connection:
+            try:
                 yield connection
-                connection.exec_driver_sql("COMMIT")
-        except sa.exc.IntegrityError as error:
-            raise RunError("another process created a run of this name just now: give the command again") from error
-        except sa.exc.DatabaseError as error:
-            raise store_error(error, self.path) from error
+            except sa.exc.IntegrityError as error:
+                raise RunError("another process created a run of this name just now: give the command again") from error
 
     def _read(self) -> AbstractContextManager[sa.Connection]:
         return reading(self._engine, self.path)
@@ -71,7 +74,7 @@ class Runs:
         uid = "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(10))
         now = time.time()
         with self._write() as connection:
-            connection.execute(
+            added = connection.execute(
                 sa.insert(runs).values(
                     uid=uid,
                     name=name,
@@ -89,13 +92,14 @@ class Runs:
                     updated_at=now,
                 )
             )
+            _set_checksum(connection, added.inserted_primary_key[0])
         return self.get(uid)
 
     def find(self, name_or_id: str) -> RunRecord | None:
         """The run with this name or id."""
         with self._read() as connection:
             row = connection.execute(FIND, {"wanted": name_or_id}).first()
-        return None if row is None else _record(row)
+            return None if row is None else _record(row)
 
     def get(self, name_or_id: str) -> RunRecord:
         """The run with this name or id; raises `RunNotFound`."""
@@ -130,10 +134,15 @@ class Runs:
         for column in ("options", "sources", "counters"):
             if column in values:
                 values[column] = _json(values[column])
+        checked = any(column in CHECKED for column in values)
         with self._write() as connection:
+            if checked and (row := connection.execute(BY_NUMBER, {"number": record.number}).first()) is not None:
+                _record(row)  # what is damaged must not get a new checksum
             connection.execute(
                 sa.update(runs).where(runs.c.id == record.number).values(updated_at=time.time(), **values)
             )
+            if checked:
+                _set_checksum(connection, record.number)
 
     def request_cancel(self, record: RunRecord) -> bool:
         """Ask the process that works on a run to stop; returns whether there is one."""
@@ -249,26 +258,26 @@ def _json(data: Any) -> str:
     return msgspec.json.encode(data).decode()
 
 
+def _set_checksum(connection: sa.Connection, number: int) -> None:
+    row = connection.execute(BY_NUMBER, {"number": number}).first()
+    if row is not None:
+        made = checksum(*(row._mapping[column] for column in CHECKED))
+        connection.execute(sa.update(runs).where(runs.c.id == number).values(checksum=made))
+
+
 def _record(row: sa.Row[Any]) -> RunRecord:
-    return RunRecord(
-        number=row.id,
-        id=row.uid,
-        name=row.name,
-        status=row.status,
-        seed=row.seed,
-        driver=row.driver,
-        settings=row.settings,
-        options=msgspec.json.decode(row.options),
-        sources=msgspec.json.decode(row.sources),
-        parent=row.parent,
-        cut=row.cut,
-        counters=msgspec.json.decode(row.counters, type=Counters),
-        analysis=row.analysis,
-        error=row.error,
-        cancel=row.cancel,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+    """A run from its row; raises `msgspec.DecodeError` if the row is damaged."""
+    verify(row.checksum, f"run {row.uid}", *(row._mapping[column] for column in CHECKED))
+    found = {str(column): value for column, value in row._mapping.items()}
+    decoded = {
+        "number": found["id"],
+        "id": found["uid"],
+        "options": msgspec.json.decode(found["options"]),
+        "sources": msgspec.json.decode(found["sources"]),
+        "counters": msgspec.json.decode(found["counters"]),
+        "cancel": bool(found["cancel"]),
+    }
+    return msgspec.convert({**found, **decoded}, RunRecord)
 
 
 def _kept_by(record: RunRecord) -> sa.Delete:
