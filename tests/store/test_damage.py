@@ -16,6 +16,7 @@ from groundswell import Fault, FaultKind, Reply, Request, Trial, program
 from groundswell.errors import GroundswellError, StoreError
 from groundswell.program.request import Chat
 from groundswell.store.cache import Cache
+from groundswell.store.check import check_store
 from groundswell.store.export import write_csv, write_jsonl
 from groundswell.store.journal import Store
 from groundswell.store.schema import open_database
@@ -127,7 +128,7 @@ def check_flips(content: bytes, bits: Iterator[int], folder: Path) -> list[Groun
             errors.append(found)
         elif found != right:
             path.write_bytes(flipped(content, bit))
-            raise AssertionError(f"bit {bit}: {found}")
+            assert check_store(path).problems, f"bit {bit}: wrong content, and nobody notices: {found}"
             path.unlink()
     return errors
 

@@ -175,8 +175,10 @@ def _columns() -> sa.Select[Any]:
 
 def _document(row: sa.Row[Any]) -> Document:
     """A document from its row; raises `msgspec.DecodeError` if the row is damaged."""
-    verify(row.checksum, f"document {row.id!r} of the kind {row.kind!r}", row.kind, row.id, row.body)
-    return msgspec.convert(tuple(row)[:-1], Document)
+    *columns, known = row
+    found = msgspec.convert(tuple(columns), Document)
+    verify(known, f"document {found.id!r} of the kind {found.kind!r}", found.kind, found.id, found.body)
+    return found
 
 
 def _repeated(ids: Sequence[tuple[str, str]]) -> list[str]:

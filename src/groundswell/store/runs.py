@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -266,9 +266,12 @@ def _set_checksum(connection: sa.Connection, number: int) -> None:
 
 
 def _record(row: sa.Row[Any]) -> RunRecord:
-    """A run from its row; raises `msgspec.DecodeError` if the row is damaged."""
-    verify(row.checksum, f"run {row.uid}", *(row._mapping[column] for column in CHECKED))
-    found = {str(column): value for column, value in row._mapping.items()}
+    return run_record(row._mapping)
+
+
+def run_record(found: Mapping[str, Any]) -> RunRecord:
+    """A run from its columns; raises `msgspec.DecodeError` if they are damaged."""
+    verify(found["checksum"], f"run {found['uid']}", *(found[column] for column in CHECKED))
     decoded = {
         "number": found["id"],
         "id": found["uid"],
@@ -277,7 +280,8 @@ def _record(row: sa.Row[Any]) -> RunRecord:
         "counters": msgspec.json.decode(found["counters"]),
         "cancel": bool(found["cancel"]),
     }
-    return msgspec.convert({**found, **decoded}, RunRecord)
+    plain = {str(column): value for column, value in found.items()}  # SQLAlchemy's names are a class of their own
+    return msgspec.convert({**plain, **decoded}, RunRecord)
 
 
 def _kept_by(record: RunRecord) -> sa.Delete:
