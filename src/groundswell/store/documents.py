@@ -175,9 +175,8 @@ def _columns() -> sa.Select[Any]:
 
 def _document(row: sa.Row[Any]) -> Document:
     """A document from its row; raises `msgspec.DecodeError` if the row is damaged."""
-    *columns, known = row
-    found = msgspec.convert(tuple(columns), Document)
-    verify(known, f"document {found.id!r} of the kind {found.kind!r}", found.kind, found.id, found.body)
+    found = msgspec.convert(tuple(row)[:-1], Document)
+    verify(row.checksum, f"document {found.id!r} of the kind {found.kind!r}", found.kind, found.id, found.body)
     return found
 
 

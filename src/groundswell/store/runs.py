@@ -92,7 +92,7 @@ class Runs:
                     updated_at=now,
                 )
             )
-            _set_checksum(connection, added.inserted_primary_key[0])
+            _set_checksum(connection, added.lastrowid)
         return self.get(uid)
 
     def find(self, name_or_id: str) -> RunRecord | None:
@@ -266,7 +266,7 @@ def _set_checksum(connection: sa.Connection, number: int) -> None:
 
 
 def _record(row: sa.Row[Any]) -> RunRecord:
-    return run_record(row._mapping)
+    return run_record(row._asdict())
 
 
 def run_record(found: Mapping[str, Any]) -> RunRecord:

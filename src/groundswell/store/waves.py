@@ -207,15 +207,16 @@ def _waiting(connection: sa.Connection, wave: StoredWave) -> int:
     for some in _slices([ask.trial for ask, _ in carried]):
         query = sa.select(asks.c.trial, asks.c.path, asks.c.fingerprint).where(asks.c.trial.in_(some))
         ended.update((trial, path, print_) for trial, path, print_ in connection.execute(query))
-    retried = {ask for later in _open_after(connection, wave) for ask, _ in asks_of(*later)}
+    retried = {ask for later in _open_after(connection, wave) for ask, _ in later}
     return sum((*ask, print_) not in ended and ask not in retried for ask, print_ in carried)
 
 
-def _open_after(connection: sa.Connection, wave: StoredWave) -> Sequence[sa.Row[Any]]:
+def _open_after(connection: sa.Connection, wave: StoredWave) -> list[list[tuple[AskId, bytes]]]:
     """The asks of later waves of the same run that have not ended: a retried ask belongs to the last of them."""
     later = waves.c.id.between(wave.id + 1, wave.id | NUMBER)
     columns = sa.select(waves.c.id, waves.c.asks, waves.c.checksum)
-    return connection.execute(columns.where(later).where(waves.c.ended_at.is_(None))).all()
+    found = connection.execute(columns.where(later).where(waves.c.ended_at.is_(None)))
+    return [asks_of(*row) for row in found]
 
 
 def _slices(numbers: Sequence[int]) -> Iterator[list[int]]:
