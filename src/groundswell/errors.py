@@ -18,7 +18,8 @@
     ├── StoreError                  the database said no
     │   ├── StoreFull
     │   ├── StoreReadOnly
-    │   ├── StoreCorrupt
+    │   ├── StoreCorrupt            it is damaged, or no store
+    │   ├── StoreRemoved            it was removed or replaced while it was in use
     │   └── StoreTooNew
     ├── WaveError                   a transport says what became of a wave
     │   ├── WaveFailed              nothing more will come of it (carries the Fault)
@@ -155,7 +156,11 @@ class StoreReadOnly(StoreError):
 
 
 class StoreCorrupt(StoreError):
-    """The file is not a usable database."""
+    """The file is damaged, or is not a store at all."""
+
+
+class StoreRemoved(StoreError):
+    """The file was removed, moved or replaced while a process had it open."""
 
 
 class StoreTooNew(StoreError):

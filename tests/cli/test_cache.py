@@ -22,7 +22,7 @@ def keep(cli: CommandLine, *days: float, size: int = 10) -> None:
         for number, age in enumerate(days):
             settlement = encode_settlement(Reply("x" * size, Usage(1_000, 20)))
             row = (number.to_bytes(16), settlement, time.time() - age * DAY)
-            connection.execute("INSERT INTO cache VALUES (?, ?, ?)", row)
+            connection.execute("INSERT INTO cache VALUES (?, ?, ?, NULL)", row)
 
 
 @pytest.mark.parametrize("words", [["stats"], ["clear", "--yes"]], ids=lambda words: words[0])

@@ -24,6 +24,10 @@ def test_a_store_that_works(cli: CommandLine) -> None:
         "writable": True,
         "revision": REVISION,
         "runs": 1,
+        "size_bytes": cli.store.stat().st_size,
+        "log_bytes": 0,
+        "mode": "0600",
+        "notes": [],
     }
     assert found["sqlite"] == sqlite3.sqlite_version
     assert all(found["packages"].values())

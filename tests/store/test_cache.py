@@ -46,7 +46,7 @@ def fill(path: Path, *rows: tuple[Settlement, float]) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         for number, (settlement, at) in enumerate(rows):
             key = number.to_bytes(16)
-            connection.execute("INSERT INTO cache VALUES (?, ?, ?)", (key, encode_settlement(settlement), at))
+            connection.execute("INSERT INTO cache VALUES (?, ?, ?, NULL)", (key, encode_settlement(settlement), at))
 
 
 def numbered(count: int, size: int = 1) -> list[tuple[Settlement, float]]:
@@ -167,7 +167,7 @@ def test_clearing_waits_for_a_commit_of_somebody_else(cache: Cache, engine: Engi
                 committing.start()
 
         other.execute("BEGIN IMMEDIATE")
-        other.execute("INSERT INTO cache VALUES (x'ff', '{}', 50)")
+        other.execute("INSERT INTO cache VALUES (x'ff', '{}', 50, NULL)")
         event.listen(engine, "do_execute", begun)
         assert cache.clear(before=10.0) == 5
         committing.join()

@@ -34,7 +34,7 @@ def fill(runs: Runs, record: RunRecord, faults: list[str | None]) -> None:
         )
         for number, fault in enumerate(faults, 1):
             trial = first + number
-            connection.execute("INSERT INTO trials VALUES (?, ?, 'p@1', '{}', 0, 0)", (trial, f"key {number}"))
+            connection.execute("INSERT INTO trials VALUES (?, ?, 'p@1', '{}', 0, 0, NULL)", (trial, f"key {number}"))
             connection.execute(
                 "INSERT INTO asks (trial, path, fingerprint, settlement) VALUES (?, '0', x'00', '{}')", (trial,)
             )

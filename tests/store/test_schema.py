@@ -21,8 +21,9 @@ from groundswell.errors import (
     StoreReadOnly,
     StoreTooNew,
 )
+from groundswell.store.file import store_error
 from groundswell.store.migrations import upgrade
-from groundswell.store.schema import REVISION, database_path, open_database, store_error
+from groundswell.store.schema import REVISION, database_path, open_database
 
 NOBODY = 65534
 
@@ -56,20 +57,20 @@ def test_a_new_store_is_what_the_migrations_make(tmp_path: Path) -> None:
     assert revision_of(tmp_path / "new.db") == revision_of(tmp_path / "migrated.db") == REVISION
 
 
-@pytest.mark.parametrize("earlier", ["0001", "0002"])
+@pytest.mark.parametrize("earlier", ["0001", "0002", "0003"])
 def test_an_older_store_is_brought_up_to_date_with_what_it_holds(tmp_path: Path, earlier: str) -> None:
     path = tmp_path / "old.db"
     engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.NullPool)
     with engine.begin() as connection:
         upgrade(connection, earlier)
-        connection.exec_driver_sql("INSERT INTO outcomes VALUES (7, NULL, '{}')")
+        connection.exec_driver_sql("INSERT INTO outcomes (trial, fault, body) VALUES (7, NULL, '{}')")
     assert revision_of(path) == earlier
     open_database(tmp_path / "new.db").dispose()
     open_database(path).dispose()
     assert revision_of(path) == REVISION
     assert schema_of(path) == schema_of(tmp_path / "new.db")
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT * FROM outcomes").fetchall() == [(7, None, "{}", None)]
+        assert connection.execute("SELECT * FROM outcomes").fetchall() == [(7, None, "{}", None, None)]
         assert connection.execute("SELECT * FROM documents").fetchall() == []
 
 
@@ -193,13 +194,15 @@ def test_a_file_that_cannot_be_written_is_said(open_folder: Path) -> None:
         ("database is locked", StoreError),
     ],
 )
-def test_errors_of_the_driver_become_ours(text: str, kind: type[StoreError]) -> None:
+def test_errors_of_the_driver_become_ours(tmp_path: Path, text: str, kind: type[StoreError]) -> None:
+    path = tmp_path / "s.db"
+    path.touch()
     plain = sqlite3.OperationalError(text)
     wrapped = sa.exc.OperationalError("SELECT 1", None, plain)
     for error in (plain, wrapped):
-        ours = store_error(error, Path("/here/s.db"))
+        ours = store_error(error, path)
         assert type(ours) is kind
-        assert "/here/s.db" in str(ours)
+        assert str(path) in str(ours)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from groundswell.cli import (
     trust,
 )
 from groundswell.cli.options import VERBOSE
-from groundswell.cli.output import INTERRUPTED, exit_code, print_error
+from groundswell.cli.output import INTERRUPTED, exit_code, is_of_disk, print_error
 from groundswell.errors import GroundswellError
 
 
@@ -41,7 +41,9 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except GroundswellError as error:
+        except (GroundswellError, OSError) as error:
+            if not (isinstance(error, GroundswellError) or is_of_disk(error)):
+                raise
             print_error(error, verbose=ctx.meta.get(VERBOSE, False))
             raise typer.Exit(exit_code(error)) from None
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from groundswell.cli.options import StoreFlags, takes
+from groundswell.errors import StoreError
 
 NEEDED = ("msgspec", "sqlalchemy", "alembic", "typer", "rich")
 EXTRAS = {
@@ -28,10 +30,25 @@ LOW_DISK = 1 << 30
 
 
 @takes(StoreFlags)
-def doctor(flags: StoreFlags) -> None:
-    """Check this installation and the store, and say what is missing."""
+def doctor(
+    flags: StoreFlags,
+    *,
+    repair: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NEW",
+            help="Copy everything that can be read of a damaged store into a new one at this path. The damaged one is "
+            "not changed.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Check this installation and the store, and say what is missing or damaged. Nothing is changed by it."""
     from groundswell.cli import output
 
+    if repair is not None:
+        repair_store(flags.store, repair, json=flags.json)
+        return
     found = examine(flags.store)
     if flags.json:
         output.print_json(found)
@@ -73,7 +90,7 @@ def examine_store(store: str) -> dict[str, Any]:
     from groundswell.store.schema import database_path
 
     found: dict[str, Any] = {"path": store, "exists": False, "writable": False, "revision": None, "runs": None}
-    found |= {"free_bytes": None, "problems": []}
+    found |= {"free_bytes": None, "size_bytes": None, "log_bytes": None, "mode": None, "notes": [], "problems": []}
     try:
         path = database_path(store)
         found |= {"path": str(path), "exists": path.exists()}
@@ -96,26 +113,38 @@ def examine_accounts() -> dict[str, Any]:
 
 
 def _look_inside(path: Path) -> dict[str, Any]:
-    """Open an existing store, read what it is, and try to begin a change."""
-    from groundswell.errors import StoreError
-    from groundswell.store.schema import REVISION, store_error
+    """Check an existing store, without changing it."""
+    import msgspec
 
-    try:
-        connection = sqlite3.connect(path, timeout=2, isolation_level=None)
-        try:
-            revision = connection.execute("SELECT version_num FROM alembic_version").fetchone()[0]
-            runs = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("UPDATE runs SET cancel = cancel WHERE id = -1")
-            connection.execute("ROLLBACK")
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        if "no such table" in str(error):
-            raise StoreError(f"{path} is a database of something else: give another --store") from error
-        raise store_error(error, path) from error
-    newer = [f"{path} has schema {revision}, this version knows {REVISION}: upgrade"] if revision > REVISION else []
-    return {"writable": True, "revision": revision, "runs": runs, "problems": newer}
+    from groundswell.cli.output import working
+    from groundswell.store.check import check_store
+
+    with working(f"checking {path}"):
+        found: dict[str, Any] = msgspec.to_builtins(check_store(path))
+    if not (writable := os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        found["problems"].append(f"{path} cannot be written: check its permissions and those of its folder")
+    return {"writable": writable, **found}
+
+
+def repair_store(store: str, new: str, *, json: bool) -> None:
+    """Copy what is intact of a store into a new one, and say what is not in it."""
+    from groundswell.cli.output import command, line, print_json, working
+    from groundswell.store.repair import lost, repair
+    from groundswell.store.schema import database_path
+
+    path = database_path(store)
+    if not path.exists():
+        raise StoreError(f"there is no store {path}: give the one that is damaged as --store")
+    with working(f"copying {path}"):
+        copied = repair(path, database_path(new))
+    if json:
+        print_json({"store": new, "tables": {table: each._asdict() for table, each in copied.items()}})
+        return
+    counts = ", ".join(f"{each.rows:,} {table}" for table, each in copied.items())
+    line(f"{new} has everything that could be read: {counts}")
+    for words in lost(copied) or ["nothing was lost"]:
+        line(f"  {words}")
+    line(f"to go on with its runs: {command('runs list', new)}")
 
 
 def _look_beside(path: Path) -> dict[str, Any]:
@@ -159,6 +188,8 @@ def _print(found: dict[str, Any]) -> None:
     line("packages  " + ", ".join(f"{name} {version or 'MISSING'}" for name, version in packages.items()))
     line(f"loop      {'uvloop ' + found['uvloop'] if found['uvloop'] else 'asyncio (pip install uvloop is faster)'}")
     line(f"store     {_describe_store(found['store'])}")
+    for note in found["store"]["notes"]:
+        line(f"          {note}")
     for words in _describe_accounts(found["accounts"]):
         line(words)
     for extra, state in found["extras"].items():

@@ -78,10 +78,29 @@ def print_table(table: Table) -> None:
 
 def print_error(error: Exception, *, verbose: bool) -> None:
     """What went wrong. An error that is not ours comes from an experiment's code: its traceback is the message."""
-    if verbose or not isinstance(error, GroundswellError):
+    of_disk = is_of_disk(error)
+    if verbose or not (of_disk or isinstance(error, GroundswellError)):
         typer.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
     if isinstance(error, GroundswellError):
         typer.echo(f"error: {error}", err=True)
+    elif of_disk:
+        typer.echo(f"error: {_of_disk(error)}", err=True)
+
+
+def is_of_disk(error: BaseException) -> bool:
+    """Whether an error is no fault of any code: a full disk, one that cannot be read or written, too many files."""
+    from groundswell.store.file import OF_THE_DISK
+
+    return isinstance(error, OSError) and error.errno in OF_THE_DISK
+
+
+def _of_disk(error: Exception) -> str:
+    from groundswell.store.file import TOO_MANY_FILES
+
+    assert isinstance(error, OSError)
+    advice = "allow more, as with `ulimit -n 1024`" if error.errno in TOO_MANY_FILES else "look at the disk"
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror}: {advice}, and give the command again"
 
 
 def exit_code(error: Exception) -> int:

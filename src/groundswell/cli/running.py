@@ -27,7 +27,7 @@ from groundswell.engine.events import Listener
 from groundswell.engine.records import EndpointFigures
 from groundswell.engine.run import RunOptions
 from groundswell.engine.summary import Summary, summarise
-from groundswell.errors import NotTrusted, ProgramError, RunError, SettingsError
+from groundswell.errors import NotTrusted, ProgramError, RunError, SettingsError, StoreError
 from groundswell.loop import new_event_loop, tuned_collector
 
 if TYPE_CHECKING:
@@ -138,8 +138,19 @@ async def _supervise(work: Work, make: Callable[[], Engine]) -> Ended:
                         raise
                 except Exception as raised:  # noqa: BLE001  the edge of the experiment: told to the user by `finish`
                     error = raised
-        summary = None if engine.latest is None else summarise(engine.store.runs.get(engine.latest))
-        return Ended(summary, error, at_once=interruption.count > 1, figures=engine.figures)
+        return Ended(_summary(engine, error), error, at_once=interruption.count > 1, figures=engine.figures)
+
+
+def _summary(engine: Engine, error: Exception | None) -> Summary | None:
+    """The run that was worked on last, if the store can still be read."""
+    if engine.latest is None:
+        return None
+    try:
+        return summarise(engine.store.runs.get(engine.latest))
+    except StoreError:
+        if isinstance(error, StoreError):
+            return None
+        raise
 
 
 class Interruption:

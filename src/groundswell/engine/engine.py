@@ -396,6 +396,9 @@ class Engine:
             try:
                 await run.close()
                 self._write_down(run, error, analysis)
+            except StoreError:
+                if not isinstance(run.error, StoreError):  # else the first one says why
+                    raise
             finally:
                 lock.release()
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import sqlalchemy as sa
 
 from groundswell.errors import StoreFull
+from groundswell.store.file import store_error
 from groundswell.store.runs import Runs
-from groundswell.store.schema import cache, store_error
+from groundswell.store.schema import cache, reading
 
 CHUNK = 5_000
 """Replies removed in one commit: few enough that a run which writes meanwhile is not kept waiting."""
@@ -106,12 +106,12 @@ class Cache:
                     return Space(0, "small")
                 connection.exec_driver_sql("VACUUM")
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
-        except sa.exc.OperationalError as error:
+                freed = before - self._path.stat().st_size
+        except (sa.exc.DBAPIError, OSError) as error:
             return self._reused(error)
-        freed = before - self._path.stat().st_size
         return Space(freed) if freed > 0 else Space(0, "busy")
 
-    def _reused(self, error: sa.exc.OperationalError) -> Space:
+    def _reused(self, error: Exception) -> Space:
         """Why the file could not be written anew; what else went wrong is raised."""
         problem = store_error(error, self._path)
         if isinstance(problem, StoreFull):
@@ -120,13 +120,8 @@ class Cache:
             return Space(0, "busy")
         raise problem from error
 
-    @contextmanager
-    def _connected(self) -> Iterator[sa.Connection]:
-        try:
-            with self._engine.connect() as connection:
-                yield connection
-        except sa.exc.DatabaseError as error:
-            raise store_error(error, self._path) from error
+    def _connected(self) -> AbstractContextManager[sa.Connection]:
+        return reading(self._engine, self._path)
 
 
 def _older(before: float) -> sa.ColumnElement[bool]:

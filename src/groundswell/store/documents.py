@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import sqlalchemy as sa
 
+from groundswell.store.checksum import checksum, verify
 from groundswell.store.schema import documents, reading, writing
 
 LOOK_UP = 500
@@ -44,7 +46,10 @@ class Changing:
         now = time.time()
         last = max(self._last(kind) for kind in {kind for kind, _, _ in new})
         rows = [
-            {"kind": kind, "id": id_, "number": last + at, "body": body, "created_at": now, "updated_at": now}
+            {
+                **{"kind": kind, "id": id_, "number": last + at, "body": body, "created_at": now, "updated_at": now},
+                "checksum": checksum(kind, id_, body),
+            }
             for at, (kind, id_, body) in enumerate(new, start=1)
         ]
         self._connection.execute(sa.insert(documents), rows)
@@ -53,7 +58,8 @@ class Changing:
     def change(self, kind: str, id_: str, body: str) -> bool:
         """Replace the body of a document; returns whether it is there."""
         changed = sa.update(documents).where(documents.c.kind == kind, documents.c.id == id_)
-        return self._connection.execute(changed.values(body=body, updated_at=time.time())).rowcount > 0
+        values = {"body": body, "updated_at": time.time(), "checksum": checksum(kind, id_, body)}
+        return self._connection.execute(changed.values(**values)).rowcount > 0
 
     def put(self, kind: str, id_: str, body: str) -> None:
         """Add a document, or replace the body of the one that is there."""
@@ -75,7 +81,7 @@ class Changing:
         for at in range(0, len(ids), LOOK_UP):
             some = documents.c.id.in_(ids[at : at + LOOK_UP])
             rows = self._connection.execute(_columns().where(documents.c.kind == kind, some))
-            found.update((row.id, Document(*row)) for row in rows)
+            found.update((row.id, _document(row)) for row in rows)
         return found
 
     def list(
@@ -83,7 +89,7 @@ class Changing:
     ) -> Sequence[Document]:
         """The documents of a kind, in the order in which they were added; those `having` these values in their body."""
         query = _columns().where(*_matching(kind, having)).order_by(documents.c.number)
-        return [Document(*row) for row in self._connection.execute(query.limit(limit).offset(offset))]
+        return [_document(row) for row in self._connection.execute(query.limit(limit).offset(offset))]
 
     def count(self, kind: str, *, having: Mapping[str, str] = ANY) -> int:
         """How many documents of a kind there are."""
@@ -164,7 +170,14 @@ def _matching(kind: str, having: Mapping[str, str]) -> list[sa.ColumnElement[boo
 
 
 def _columns() -> sa.Select[Any]:
-    return sa.select(documents.c.kind, documents.c.id, documents.c.body, documents.c.created_at, documents.c.updated_at)
+    return sa.select(*(documents.c[column] for column in Document._fields), documents.c.checksum)
+
+
+def _document(row: sa.Row[Any]) -> Document:
+    """A document from its row; raises `msgspec.DecodeError` if the row is damaged."""
+    found = msgspec.convert(tuple(row)[:-1], Document)
+    verify(row.checksum, f"document {found.id!r} of the kind {found.kind!r}", found.kind, found.id, found.body)
+    return found
 
 
 def _repeated(ids: Sequence[tuple[str, str]]) -> list[str]:

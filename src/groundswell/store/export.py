@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable
 from typing import IO, Any
 
@@ -70,8 +71,15 @@ def write_parquet(results: Iterable[TrialResult], out: IO[bytes]) -> int:
         frame = polars_frame(results, "--format parquet")
     except SettingsError as error:
         raise SettingsError(f"{error}, or use --format csv or jsonl") from error
-    frame.write_parquet(out)
+    write_parquet_frame(frame, out)
     return int(frame.height)
+
+
+def write_parquet_frame(frame: Any, out: IO[bytes]) -> None:
+    """Write a polars frame. It goes through memory: a full disk is then an `OSError`, and no error of polars."""
+    made = io.BytesIO()
+    frame.write_parquet(made)
+    out.write(made.getbuffer())
 
 
 def guarded(text: str) -> str:

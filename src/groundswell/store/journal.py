@@ -17,29 +17,31 @@ from groundswell.engine.ports import Then
 from groundswell.engine.records import About, AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
 from groundswell.program.request import Fault, Settlement, decode_settlement, encode_settlement
 from groundswell.store import schema
+from groundswell.store.checksum import AskRow, checksum, trial_row, verify
 from groundswell.store.documents import KEPT, Documents
+from groundswell.store.file import FileIdentity
 from groundswell.store.results import Results
 from groundswell.store.runs import Runs
-from groundswell.store.schema import database_path, open_database, store_error
-from groundswell.store.waves import Waves
+from groundswell.store.schema import damage_of, database_path, open_database
+from groundswell.store.waves import Waves, asks_of
 from groundswell.store.writer import Around, Batch, Insert, Writer, plainly
 
 T = TypeVar("T")
 
 INSERTS = {
-    "trials": Insert(schema.trials, ("id", "key", "program", "spec", "attempt"), "INSERT OR REPLACE"),
-    "asks": Insert(schema.asks, ("trial", "path", "fingerprint", "wave", "fault", "settlement")),
-    "outcomes": Insert(schema.outcomes, ("trial", "fault", "body", "ended_at"), "INSERT OR REPLACE"),
-    "waves": Insert(schema.waves, ("id", "account", "transport", "size", "asks", "sent_at", "about")),
-    "cache": Insert(schema.cache, ("key", "settlement", "created_at"), "INSERT OR IGNORE"),
+    "trials": Insert(schema.trials, ("id", "key", "program", "spec", "attempt", "checksum"), "INSERT OR REPLACE"),
+    "asks": Insert(schema.asks, AskRow._fields),
+    "outcomes": Insert(schema.outcomes, ("trial", "fault", "body", "ended_at", "checksum"), "INSERT OR REPLACE"),
+    "waves": Insert(schema.waves, ("id", "account", "transport", "size", "asks", "sent_at", "about", "checksum")),
+    "cache": Insert(schema.cache, ("key", "settlement", "created_at", "checksum"), "INSERT OR IGNORE"),
 }
 SET_COUNTERS = "UPDATE runs SET counters = ?, updated_at = ? WHERE id = ?"
 SET_RECEIPT = "UPDATE waves SET receipt = ? WHERE id = ?"
 ABANDON = "UPDATE trials SET abandoned = 1 WHERE id = ?"
 END_WAVE = "UPDATE waves SET ended_at = ? WHERE id = ?"
 TRIALS = (
-    "SELECT trials.id, trials.key, program, spec, attempt, body, fault, abandoned "
-    "FROM trials LEFT JOIN outcomes ON outcomes.trial = trials.id"
+    "SELECT trials.id, trials.key, program, spec, attempt, body, fault, abandoned, ended_at, "
+    "trials.checksum, outcomes.checksum FROM trials LEFT JOIN outcomes ON outcomes.trial = trials.id"
 )
 LOOK_UP = 500
 MOST_AHEAD = 50_000
@@ -55,6 +57,7 @@ class Store:
         self.path = database_path(store)
         self._around = around
         self._engine = open_database(store)
+        self._identity = FileIdentity(self.path)
         self.runs = Runs(self._engine, self.path)
         self.waves = Waves(self._engine, self.path)
         self.documents = Documents(self._engine, self.path)
@@ -88,28 +91,28 @@ class Store:
         """Run a query on the reading thread."""
 
         def work() -> T:
-            if self._reading is None:
-                self._held = self._engine.connect()
-                driver = self._held.connection.driver_connection
-                assert isinstance(driver, sqlite3.Connection)
-                self._reading = driver
-            try:
+            with damage_of(self.path):
+                if self._reading is None:
+                    self._held = self._engine.connect()
+                    driver = self._held.connection.driver_connection
+                    assert isinstance(driver, sqlite3.Connection)
+                    self._reading = driver
+                else:
+                    self._identity.check()
                 return query(self._reading)
-            except sqlite3.Error as error:
-                raise store_error(error, self.path) from error
 
         return await asyncio.get_running_loop().run_in_executor(self._reader, work)
 
     def read_here(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Run a quick query on the event loop itself: to hand it to a thread would take longer than the query."""
-        if self._beside is None:
-            self._beside = self._engine.connect()
-        driver = self._beside.connection.driver_connection
-        assert isinstance(driver, sqlite3.Connection)
-        try:
+        with damage_of(self.path):
+            if self._beside is None:
+                self._beside = self._engine.connect()
+            else:
+                self._identity.check()
+            driver = self._beside.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
             return query(driver)
-        except sqlite3.Error as error:
-            raise store_error(error, self.path) from error
 
     async def close(self) -> None:
         """Write what is left and let go of the file."""
@@ -155,7 +158,7 @@ class StoreJournal:
 
     def add_trial(self, row: TrialRow, then: Then | None = None, *args: Any) -> None:
         batch = self._batch()
-        batch.rows["trials"].extend(row[:5])
+        batch.rows["trials"].extend((*row[:5], checksum(*row[:4])))
         if then is not None:
             batch.after.append((then, args))
 
@@ -166,13 +169,15 @@ class StoreJournal:
         self, ask: AskId, fingerprint: bytes, wave: int | None, settlement: Settlement, then: Then, *args: Any
     ) -> None:
         fault = settlement.kind.value if type(settlement) is Fault else None
+        row = (ask[0], ask[1], fingerprint, wave, fault, encode_settlement(settlement))
         batch = self._batch()
-        batch.rows["asks"].extend((ask[0], ask[1], fingerprint, wave, fault, encode_settlement(settlement)))
+        batch.rows["asks"].extend((*row, checksum(*row)))
         batch.after.append((then, args))
 
     def add_outcome(self, trial: int, fault: str | None, body: str, then: Then, *args: Any) -> None:
+        row = (trial, fault, body, time.time())
         batch = self._batch()
-        batch.rows["outcomes"].extend((trial, fault, body, time.time()))
+        batch.rows["outcomes"].extend((*row, checksum(*row)))
         batch.after.append((then, args))
 
     def add_wave(self, intent: Intent, prints: Sequence[bytes], then: Then, *args: Any) -> None:
@@ -180,7 +185,8 @@ class StoreJournal:
         asks = msgspec.json.encode(listed).decode()
         about = msgspec.json.encode(intent.about).decode()
         batch = self._batch()
-        batch.rows["waves"].extend((intent.id, intent.account, intent.transport, len(listed), asks, intent.at, about))
+        row = (intent.id, intent.account, intent.transport, len(listed), asks, intent.at, about)
+        batch.rows["waves"].extend((*row, checksum(intent.id, asks)))
         batch.after.append((then, args))
 
     def add_receipt(self, wave: int, receipt: Receipt) -> None:
@@ -190,7 +196,8 @@ class StoreJournal:
         self._batch().updates[END_WAVE, wave] = (time.time(), wave)
 
     def add_cached(self, key: bytes, settlement: Settlement) -> None:
-        self._batch().rows["cache"].extend((key, encode_settlement(settlement), time.time()))
+        text = encode_settlement(settlement)
+        self._batch().rows["cache"].extend((key, text, time.time(), checksum(key, text)))
 
     def save_counters(self, then: Then, *args: Any) -> None:
         self._batch().after.append((then, args))
@@ -225,8 +232,10 @@ class StoreJournal:
             found: dict[bytes, Settlement] = {}
             for at in range(0, len(keys), LOOK_UP):
                 some = keys[at : at + LOOK_UP]
-                sql = f"SELECT key, settlement FROM cache WHERE key IN ({_marks(len(some))})"
-                found.update((key, decode_settlement(text)) for key, text in reading.execute(sql, some))
+                sql = f"SELECT key, settlement, checksum FROM cache WHERE key IN ({_marks(len(some))})"
+                for key, text, known in reading.execute(sql, some):
+                    verify(known, "a cached reply", key, text)
+                    found[key] = decode_settlement(text)
             return found
 
         return self._store.read_here(look)
@@ -276,7 +285,7 @@ class StoreJournal:
 
     def _trials(self, reading: sqlite3.Connection, after: int, count: int) -> list[TrialRow]:
         sql = f"{TRIALS} WHERE trials.id > ? AND trials.id <= ? ORDER BY trials.id LIMIT ?"
-        return [TrialRow(*row) for row in reading.execute(sql, (after, self._record.span[1], count))]
+        return [trial_row(row) for row in reading.execute(sql, (after, self._record.span[1], count))]
 
     def _look_up(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
         """Look keys up in an index that lives only as long as this connection: the hot tables have none."""
@@ -291,7 +300,7 @@ class StoreJournal:
             some = keys[at : at + LOOK_UP]
             ids = f"SELECT id FROM {index} WHERE key IN ({_marks(len(some))})"
             for row in reading.execute(f"{TRIALS} WHERE trials.id IN ({ids})", some):
-                found[row[1]] = TrialRow(*row)
+                found[row[1]] = trial_row(row)
         return found
 
     def _index_on(self, reading: sqlite3.Connection, index: str, after: int) -> None:
@@ -305,16 +314,16 @@ class StoreJournal:
 
     def _open_waves(self, reading: sqlite3.Connection) -> list[tuple[Intent, Receipt | None, dict[AskId, bytes]]]:
         sql = (
-            "SELECT id, account, transport, asks, sent_at, receipt, about FROM waves "
+            "SELECT id, account, transport, asks, checksum, sent_at, receipt, about FROM waves "
             "WHERE ended_at IS NULL AND id BETWEEN ? AND ? ORDER BY id"
         )
         found: list[tuple[Intent, Receipt | None, dict[AskId, bytes]]] = []
-        for wave, account, transport, listed, at, receipt, said in reading.execute(sql, self._record.span).fetchall():
-            rows = msgspec.json.decode(listed, type=list[tuple[int, str, str]])
-            prints = {AskId(trial, path): bytes.fromhex(print_) for trial, path, print_ in rows}
+        rows = reading.execute(sql, self._record.span).fetchall()
+        for wave, account, transport, listed, known, at, receipt, said in rows:
+            prints = dict(asks_of(wave, listed, known))
             about = About() if said is None else msgspec.json.decode(said, type=About)
             intent = Intent(wave, self._record.id, account, transport, tuple(prints), at, about)
-            given = None if receipt is None else Receipt(msgspec.json.decode(receipt))
+            given = None if receipt is None else Receipt(msgspec.json.decode(receipt, type=dict[str, Any]))
             settled = _settled(reading, list({ask.trial for ask in prints}))
             found.append((intent, given, {ask: p for ask, p in prints.items() if (*ask, p) not in settled}))
         return found
@@ -335,13 +344,13 @@ def _recorded(reading: sqlite3.Connection, trials: Sequence[int]) -> dict[int, d
     found: dict[int, dict[str, Recorded]] = {trial: {} for trial in trials}
     for at in range(0, len(trials), LOOK_UP):
         some = trials[at : at + LOOK_UP]
-        columns = "SELECT trial, path, fingerprint, settlement FROM asks"
+        columns = f"SELECT {', '.join(AskRow._fields)} FROM asks"
         if some[-1] - some[0] == len(some) - 1:
             rows = reading.execute(f"{columns} WHERE trial BETWEEN ? AND ? ORDER BY trial, id", (some[0], some[-1]))
         else:
             rows = reading.execute(f"{columns} WHERE trial IN ({_marks(len(some))}) ORDER BY trial, id", list(some))
-        for trial, path, print_, text in rows:
-            found[trial][path] = (print_, decode_settlement(text))
+        for row in map(AskRow._make, rows):
+            found[row.trial][row.path] = (row.fingerprint, row.decoded())
     return found
 
 

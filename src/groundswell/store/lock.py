@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from groundswell.errors import RunBusy
+from groundswell.store.file import OWNER_ONLY, store_error
 
 TRIES = 50
 BETWEEN = 0.002
@@ -17,7 +20,8 @@ class RunLock:
     """An flock on a file beside the store. The kernel lets go of it when the process ends, however it ends."""
 
     def __init__(self, database: Path, uid: str, name: str) -> None:
-        self._path = database.with_name(f"{database.name}.{uid}.lock")
+        self._database = database
+        self._path = lock_path(database, uid)
         self._file = -1
         holder = self._take()
         for _ in range(TRIES):
@@ -30,13 +34,17 @@ class RunLock:
                 f"run {name!r} is being worked on by process {holder or '?'}: wait for it, or stop it with "
                 f"`groundswell runs cancel {uid}`"
             )
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+        try:
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, str(os.getpid()).encode(), 0)
+        except OSError as error:
+            self.release()
+            raise store_error(error, database) from error
 
     def _take(self) -> str:
         """Try to take the lock; returns who has it if that fails."""
         while True:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            file = self._open()
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -48,10 +56,26 @@ class RunLock:
                 return ""
             os.close(file)
 
+    def _open(self) -> int:
+        """The lock file. As SQLite does for its own files, a new one gets the mode of the database."""
+        try:
+            mode = stat.S_IMODE(os.stat(self._database).st_mode) & 0o666 | OWNER_ONLY
+        except OSError:
+            mode = OWNER_ONLY
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+        except OSError as error:
+            raise store_error(error, self._database) from error
+        found = os.fstat(file)
+        if stat.S_IMODE(found.st_mode) != mode and found.st_uid == os.geteuid():
+            os.fchmod(file, mode)  # whatever the umask is
+        return file
+
     def release(self) -> None:
         """Let go. The file is removed while it is still held, so that nobody locks a file that is gone."""
         if self._file >= 0:
-            self._path.unlink(missing_ok=True)
+            with suppress(OSError):  # its folder may be gone, or cannot be written any more: it is not held then
+                self._path.unlink(missing_ok=True)
             os.close(self._file)
             self._file = -1
 
@@ -74,12 +98,19 @@ def _is_alive(pid: str) -> bool:
     return True
 
 
+def lock_path(database: Path, uid: str) -> Path:
+    """The file whose lock says that some process works on a run."""
+    return database.with_name(f"{database.name}.{uid}.lock")
+
+
 def is_held(database: Path, uid: str) -> bool:
     """Whether some process works on the run now."""
     try:
-        file = os.open(database.with_name(f"{database.name}.{uid}.lock"), os.O_RDWR | os.O_CLOEXEC)
+        file = os.open(lock_path(database, uid), os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
+    except OSError as error:
+        raise store_error(error, database) from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.errors import RunError
-from groundswell.program.request import Fault, decode_settlement
+from groundswell.program.request import Fault
+from groundswell.store.checksum import AskRow, trial_row, verify
 from groundswell.store.columns import pandas_frame, polars_frame
 from groundswell.store.documents import KEPT, Documents
 from groundswell.store.schema import asks, outcomes, reading, trials
@@ -24,7 +25,8 @@ CHUNK = 1_000
 FIND_REPLIES = """
     CREATE TEMP TABLE replies AS
     WITH every AS MATERIALIZED (
-        SELECT id, trial, path, CASE WHEN fault IS NULL THEN reply_hash(fingerprint, settlement) END AS hash
+        SELECT id, trial, path, CASE WHEN fault IS NULL THEN
+            reply_hash(trial, path, fingerprint, wave, fault, settlement, checksum) END AS hash
         FROM asks WHERE trial BETWEEN ? AND ?
     )
     SELECT trial, path, hash, max(id) FROM every GROUP BY trial, path HAVING hash IS NOT NULL
@@ -43,11 +45,13 @@ TRIALS = (
     sa.select(
         *(trials.c.id, trials.c.key, trials.c.program, trials.c.spec, trials.c.attempt),
         *(outcomes.c.body, outcomes.c.fault, trials.c.abandoned, outcomes.c.ended_at),
+        *(trials.c.checksum, outcomes.c.checksum),
     )
     .outerjoin(outcomes, outcomes.c.trial == trials.c.id)
     .order_by(trials.c.id)
 )
-"""The columns of a `TrialRow`."""
+"""The columns of a `TrialRow`, and the checksums of its two rows."""
+ASKS = sa.select(*(asks.c[column] for column in AskRow._fields))
 NUMBERED = TRIALS.where(trials.c.id.between(sa.bindparam("first"), sa.bindparam("last")))
 
 TrialStatus = Literal["usable", "missing", "unfinished"]
@@ -142,7 +146,7 @@ class Results:
             return ()
         with self._read() as connection:
             found = connection.execute(NUMBERED, {"first": begin + max(first, 1), "last": min(begin + last, end)})
-            return [_result(TrialRow(*row)) for row in found.all()]
+            return [_result(trial_row(row)) for row in found.all()]
 
     def trial(self, key: str) -> TrialResult:
         """The trial with this key, or the only one whose key begins so."""
@@ -167,10 +171,10 @@ class Results:
 
     def recorded(self, row: TrialRow) -> dict[str, Recorded]:
         """What was journalled for a trial: path -> fingerprint and settlement."""
-        query = sa.select(asks.c.path, asks.c.fingerprint, asks.c.settlement).where(asks.c.trial == row.id)
+        query = ASKS.where(asks.c.trial == row.id).order_by(asks.c.id)
         with self._read() as connection:
-            rows = connection.execute(query.order_by(asks.c.id)).all()
-        return {path: (print_, decode_settlement(text)) for path, print_, text in rows}
+            rows = [AskRow(*found) for found in connection.execute(query)]
+            return {row.path: (row.fingerprint, row.decoded()) for row in rows}
 
     def fault_counts(self) -> list[FaultCount]:
         """Why trials are missing, most frequent first."""
@@ -181,21 +185,27 @@ class Results:
             .subquery()
         )
         query = (
-            sa.select(counted.c.fault, counted.c.many, trials.c.key, outcomes.c.body)
+            sa.select(
+                *(counted.c.fault, counted.c.many, trials.c.key),
+                *(outcomes.c.trial, outcomes.c.body, outcomes.c.ended_at, outcomes.c.checksum),
+            )
             .join(outcomes, outcomes.c.trial == counted.c.first)
             .join(trials, trials.c.id == counted.c.first)
             .order_by(counted.c.many.desc(), counted.c.fault)
         )
         with self._read() as connection:
-            rows = connection.execute(query).all()
-        return [FaultCount(kind, many, key, _fault(body).message) for kind, many, key, body in rows]
+            found = []
+            for kind, many, key, trial, body, ended_at, known in connection.execute(query):
+                verify(known, f"the outcome of trial {key!r}", trial, kind, body, ended_at)
+                found.append(FaultCount(kind, many, key, _fault(body).message))
+            return found
 
     def reply_counts(self) -> ReplyCounts:
         """How many replies there are, and how many different ones. Takes some seconds for a million."""
         with self._read() as connection:
             driver = connection.connection.driver_connection
             assert isinstance(driver, sqlite3.Connection)
-            driver.create_function("reply_hash", 2, _reply_hash)
+            driver.create_function("reply_hash", len(AskRow._fields), _reply_hash)
             driver.create_aggregate("sequence_hash", 2, _SequenceHash)  # type: ignore[arg-type]  # it gives an int
             connection.exec_driver_sql("DROP TABLE IF EXISTS temp.replies")
             connection.exec_driver_sql(FIND_REPLIES, self._span)
@@ -207,7 +217,7 @@ class Results:
     def _select(self, condition: sa.ColumnElement[bool], limit: int) -> Sequence[TrialResult]:
         query = TRIALS.where(trials.c.id.between(*self._span), condition).limit(limit)
         with self._read() as connection:
-            return [_result(TrialRow(*row)) for row in connection.execute(query)]
+            return [_result(trial_row(row)) for row in connection.execute(query)]
 
     def _read(self) -> AbstractContextManager[sa.Connection]:
         return reading(self._engine, self._path)
@@ -239,13 +249,14 @@ class _Said(msgspec.Struct):
 _said = msgspec.json.Decoder(_Said)
 
 
-def _reply_hash(print_: bytes, settlement: str) -> int | None:
+def _reply_hash(*columns: Any) -> int | None:
     """A number for a reply to a request, good within this process; None for what is no reply."""
+    row = AskRow(*columns).checked()
     try:
-        said = _said.decode(settlement)
+        said = _said.decode(row.settlement)
     except msgspec.MsgspecError:
         return None
-    return hash((print_, said.text, said.tool_calls)) if said.type == "reply" else None
+    return hash((row.fingerprint, said.text, said.tool_calls)) if said.type == "reply" else None
 
 
 class _SequenceHash:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,23 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from groundswell.engine.records import Counters, RunRecord, Status
+from groundswell.engine.records import RunRecord, Status
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
+from groundswell.store.checksum import checksum, verify
 from groundswell.store.documents import KEPT
 from groundswell.store.lock import RunLock, is_held
-from groundswell.store.schema import asks, documents, outcomes, reading, runs, store_error, trials, waves
+from groundswell.store.schema import asks, documents, outcomes, reading, runs, trials, waves, writing
 
 LARGEST = 2**63
 UNFINISHED: tuple[Status, ...] = ("pending", "running", "interrupted")
 """Runs that somebody works on, or may go on with."""
 DELETED_AT_ONCE = 200
 """Trials that are deleted in one transaction."""
+CHECKED = (
+    *("id", "uid", "name", "seed", "driver", "settings", "options", "sources", "parent", "cut", "analysis"),
+    "created_at",
+)
+"""The columns that the checksum of a run covers: all but those that change with every commit, and its state."""
 
 # Made once: to put a query together takes longer than to run it, and a server runs these for every request.
 _WANTED: sa.BindParameter[str] = sa.bindparam("wanted")
@@ -32,6 +38,7 @@ FIND = (
 )
 LIST = sa.select(runs).order_by(runs.c.id.desc()).limit(sa.bindparam("limit")).offset(sa.bindparam("offset"))
 LIST_OF = LIST.where(_SOME)
+BY_NUMBER = sa.select(runs).where(runs.c.id == sa.bindparam("number"))
 COUNT = sa.select(sa.func.count(runs.c.id))
 COUNT_OF = COUNT.where(_SOME)
 
@@ -45,16 +52,12 @@ class Runs:
 
     @contextmanager
     def _write(self) -> Iterator[sa.Connection]:
-        """A transaction. Begun by hand: sqlite3 itself would begin too late to see what it is about to change."""
-        try:
-            with self._engine.connect() as connection:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+        """A transaction; a name that is taken is told as such."""
+        with writing(self._engine, self.path) as connection:
+            try:
                 yield connection
-                connection.exec_driver_sql("COMMIT")
-        except sa.exc.IntegrityError as error:
-            raise RunError("another process created a run of this name just now: give the command again") from error
-        except sa.exc.DatabaseError as error:
-            raise store_error(error, self.path) from error
+            except sa.exc.IntegrityError as error:
+                raise RunError("another process created a run of this name just now: give the command again") from error
 
     def _read(self) -> AbstractContextManager[sa.Connection]:
         return reading(self._engine, self.path)
@@ -75,7 +78,7 @@ class Runs:
         uid = "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(10))
         now = time.time()
         with self._write() as connection:
-            connection.execute(
+            added = connection.execute(
                 sa.insert(runs).values(
                     uid=uid,
                     name=name,
@@ -93,13 +96,14 @@ class Runs:
                     updated_at=now,
                 )
             )
+            _set_checksum(connection, added.lastrowid)
         return self.get(uid)
 
     def find(self, name_or_id: str) -> RunRecord | None:
         """The run with this name or id."""
         with self._read() as connection:
             row = connection.execute(FIND, {"wanted": name_or_id}).first()
-        return None if row is None else _record(row)
+            return None if row is None else _record(row)
 
     def get(self, name_or_id: str) -> RunRecord:
         """The run with this name or id; raises `RunNotFound`."""
@@ -134,10 +138,15 @@ class Runs:
         for column in ("options", "sources", "counters"):
             if column in values:
                 values[column] = _json(values[column])
+        checked = any(column in CHECKED for column in values)
         with self._write() as connection:
+            if checked and (row := connection.execute(BY_NUMBER, {"number": record.number}).first()) is not None:
+                _record(row)  # what is damaged must not get a new checksum
             connection.execute(
                 sa.update(runs).where(runs.c.id == record.number).values(updated_at=time.time(), **values)
             )
+            if checked:
+                _set_checksum(connection, record.number)
 
     def request_cancel(self, record: RunRecord) -> bool:
         """Record, durably, that a run is to stop. Returns whether a process works on it, which then stops it.
@@ -169,6 +178,7 @@ class Runs:
                 raise RunError(f"run {title!r} is a fork of {record.title!r} and not finished: delete it first")
             found = sa.update(runs).where(runs.c.id == record.number)
             connection.execute(found.values(options=marked, cancel=True, updated_at=time.time()))
+            _set_checksum(connection, record.number)
 
     def lock(self, record: RunRecord) -> RunLock:
         """Take a run for this process; raises `RunBusy` if another one has it."""
@@ -285,26 +295,30 @@ def _json(data: Any) -> str:
     return msgspec.json.encode(data).decode()
 
 
+def _set_checksum(connection: sa.Connection, number: int) -> None:
+    row = connection.execute(BY_NUMBER, {"number": number}).first()
+    if row is not None:
+        made = checksum(*(row._mapping[column] for column in CHECKED))
+        connection.execute(sa.update(runs).where(runs.c.id == number).values(checksum=made))
+
+
 def _record(row: sa.Row[Any]) -> RunRecord:
-    return RunRecord(
-        number=row.id,
-        id=row.uid,
-        name=row.name,
-        status=row.status,
-        seed=row.seed,
-        driver=row.driver,
-        settings=row.settings,
-        options=msgspec.json.decode(row.options),
-        sources=msgspec.json.decode(row.sources),
-        parent=row.parent,
-        cut=row.cut,
-        counters=msgspec.json.decode(row.counters, type=Counters),
-        analysis=row.analysis,
-        error=row.error,
-        cancel=row.cancel,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+    return run_record(row._asdict())
+
+
+def run_record(found: Mapping[str, Any]) -> RunRecord:
+    """A run from its columns; raises `msgspec.DecodeError` if they are damaged."""
+    verify(found["checksum"], f"run {found['uid']}", *(found[column] for column in CHECKED))
+    decoded = {
+        "number": found["id"],
+        "id": found["uid"],
+        "options": msgspec.json.decode(found["options"]),
+        "sources": msgspec.json.decode(found["sources"]),
+        "counters": msgspec.json.decode(found["counters"]),
+        "cancel": bool(found["cancel"]),
+    }
+    plain = {str(column): value for column, value in found.items()}  # SQLAlchemy's names are a class of their own
+    return msgspec.convert({**plain, **decoded}, RunRecord)
 
 
 def _delete_trials(connection: sa.Connection, first: int, last: int) -> None:

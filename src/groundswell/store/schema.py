@@ -2,22 +2,31 @@
 
 A trial's id is `run << 32 | n`, so that the rows of a run lie side by side, need no run column, and are
 appended at the end of their tables. Journals are found by trial; there is no index on hashes in the hot path.
+
+Every table with content has a `checksum` column: `checksum.py` says what it covers. It is NULL in rows that were
+written before schema 0004.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import sqlalchemy as sa
 
-from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreTooNew
+from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreTooNew
+from groundswell.store.file import OWNER_ONLY, FileIdentity, store_error
 
-REVISION = "0003"
+REVISION = "0004"
 KEPT = 8
 """Connections that are kept for the next to use; there may be any number at once."""
+
+_creating = threading.Lock()
 
 metadata = sa.MetaData()
 
@@ -41,6 +50,7 @@ runs = sa.Table(
     sa.Column("cancel", sa.Boolean, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("updated_at", sa.Float, nullable=False),
+    sa.Column("checksum", sa.BigInteger),
 )
 
 trials = sa.Table(
@@ -52,6 +62,7 @@ trials = sa.Table(
     sa.Column("spec", sa.Text, nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("abandoned", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("checksum", sa.BigInteger),
 )
 
 asks = sa.Table(
@@ -64,6 +75,7 @@ asks = sa.Table(
     sa.Column("wave", sa.BigInteger),
     sa.Column("fault", sa.Text),
     sa.Column("settlement", sa.Text, nullable=False),
+    sa.Column("checksum", sa.BigInteger),
     sa.Index("asks_by_trial", "trial"),
 )
 
@@ -74,6 +86,7 @@ outcomes = sa.Table(
     sa.Column("fault", sa.Text),
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("ended_at", sa.Float),
+    sa.Column("checksum", sa.BigInteger),
 )
 
 waves = sa.Table(
@@ -88,6 +101,7 @@ waves = sa.Table(
     sa.Column("receipt", sa.Text),
     sa.Column("ended_at", sa.Float),
     sa.Column("about", sa.Text),
+    sa.Column("checksum", sa.BigInteger),
     sa.Index(
         "open_waves",
         "id",
@@ -102,6 +116,7 @@ cache = sa.Table(
     sa.Column("key", sa.LargeBinary, primary_key=True),
     sa.Column("settlement", sa.Text, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("checksum", sa.BigInteger),
     sqlite_with_rowid=False,
 )
 
@@ -114,6 +129,7 @@ documents = sa.Table(
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("updated_at", sa.Float, nullable=False),
+    sa.Column("checksum", sa.BigInteger),
     sa.Index("documents_in_order", "kind", "number"),
 )
 
@@ -125,19 +141,51 @@ def open_database(store: str | Path) -> sa.Engine:
         raise StoreError(f"{path} is a folder: give a file in it, as in --store {path}/groundswell.db")
     if not path.parent.is_dir():
         raise StoreError(f"{path}: the folder {path.parent} does not exist; create it or give another --store")
+    _create_file(path)
     engine = sa.create_engine(
-        f"sqlite:///{path}",
-        connect_args={"check_same_thread": False, "timeout": 30},
+        "sqlite://",
+        creator=lambda: _connect(path),
         poolclass=sa.QueuePool,  # a new connection reads the schema first, which takes longer than most queries
         pool_size=KEPT,
         max_overflow=-1,
     )
-    sa.event.listen(engine, "connect", _prepare)
     try:
+        identity = FileIdentity(path)
+        sa.event.listen(engine, "checkout", lambda *_: identity.check())
         _bring_up_to_date(engine, path)
-    except (sa.exc.DatabaseError, sqlite3.DatabaseError) as error:
+    except (sa.exc.DBAPIError, sqlite3.Error, OSError) as error:
+        engine.dispose()
         raise store_error(error, path) from error
+    except StoreError:
+        engine.dispose()
+        raise
     return engine
+
+
+def _create_file(path: Path) -> None:
+    """Make an empty file that only its owner can read; one that is there is left as it is.
+
+    SQLite gives the files that it puts beside a database the mode of the database. One thread at a time: closing
+    the file here would end the locks that SQLite has on it in this process.
+    """
+    with _creating:
+        try:
+            file = os.open(os.path.realpath(path), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ONLY)
+        except FileExistsError:
+            return
+        except OSError as error:
+            raise store_error(error, path) from error
+        try:
+            os.fchmod(file, OWNER_ONLY)
+        finally:
+            os.close(file)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection to a file that exists: if it was removed, SQLite must not make an empty one in its place."""
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, check_same_thread=False, timeout=30)
+    _prepare(connection)
+    return connection
 
 
 def database_path(store: str | Path) -> Path:
@@ -150,10 +198,11 @@ def database_path(store: str | Path) -> Path:
     return Path(text).expanduser().absolute()
 
 
-def _prepare(connection: sqlite3.Connection, _record: object) -> None:
+def _prepare(connection: sqlite3.Connection) -> None:
     """Settings of every connection. Full sync: a commit that was acknowledged survives power loss."""
     connection.isolation_level = None
-    for pragma in ("busy_timeout=30000", "synchronous=FULL", "cache_size=-16384", "foreign_keys=OFF"):
+    settings = ("busy_timeout=30000", "synchronous=FULL", "cache_size=-16384", "foreign_keys=OFF", "cell_size_check=ON")
+    for pragma in settings:
         connection.execute(f"PRAGMA {pragma}")
 
 
@@ -205,12 +254,9 @@ def _create(connection: sa.Connection) -> None:
 
 @contextmanager
 def reading(engine: sa.Engine, path: Path) -> Iterator[sa.Connection]:
-    """A connection; errors of the database are ours within the block."""
-    try:
-        with engine.connect() as connection:
-            yield connection
-    except sa.exc.DatabaseError as error:
-        raise store_error(error, path) from error
+    """A connection; errors of the database, and content that cannot be decoded, are ours within the block."""
+    with damage_of(path), engine.connect() as connection:
+        yield connection
 
 
 @contextmanager
@@ -222,13 +268,10 @@ def writing(engine: sa.Engine, path: Path) -> Iterator[sa.Connection]:
         connection.exec_driver_sql("COMMIT")
 
 
-def store_error(error: Exception, path: Path) -> StoreError:
-    """An error of the database driver as one of ours, with what to do."""
-    text = str(getattr(error, "orig", error))
-    if "disk is full" in text or "No space left" in text:
-        return StoreFull(f"no space is left for {path}: free some and resume; everything acknowledged is safe")
-    if "readonly" in text or "unable to open" in text or "Permission denied" in text:
-        return StoreReadOnly(f"{path} cannot be written ({text}): check its permissions and those of its folder")
-    if "not a database" in text or "malformed" in text:
-        return StoreCorrupt(f"{path} is not a usable database ({text}): restore a copy, or give another --store")
-    return StoreError(f"{path}: {text}")
+@contextmanager
+def damage_of(path: Path) -> Iterator[None]:
+    """Within the block, what the database says and what cannot be decoded become errors of the store."""
+    try:
+        yield
+    except (sa.exc.DBAPIError, sqlite3.Error, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise store_error(error, path) from error

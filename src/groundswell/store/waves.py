@@ -12,7 +12,9 @@ import msgspec
 import sqlalchemy as sa
 
 from groundswell.engine.records import NUMBER, RUN_SHIFT, About, AskId, Counters, Intent, Possible, Receipt, RunRecord
-from groundswell.program.request import Settlement, decode_settlement
+from groundswell.program.request import Settlement
+from groundswell.store.checksum import AskRow, verify
+from groundswell.store.results import ASKS
 from groundswell.store.schema import asks, reading, runs, trials, waves, writing
 
 LOOK_UP = 500
@@ -99,7 +101,7 @@ class Waves:
         """Every batch that the runs of this store have made, as far as its id is known."""
         with self._read() as connection:
             given = connection.execute(sa.select(waves.c.receipt).where(waves.c.receipt.is_not(None))).scalars()
-            named = [msgspec.json.decode(text).get("batch") for text in given]
+            named = [msgspec.json.decode(text, type=dict[str, Any]).get("batch") for text in given]
         return {batch for batch in named if isinstance(batch, str)}
 
     def came(self, run: RunRecord) -> Came:
@@ -134,14 +136,13 @@ class Waves:
 
         An earlier session may have given its number to requests that went live: those are not of it.
         """
-        columns = (asks.c.trial, asks.c.path, asks.c.settlement)
         with self._read() as connection:
             carried = dict(_carried(connection, wave))
             for some in _slices([ask.trial for ask in carried]):
-                query = sa.select(*columns).where(asks.c.trial.in_(some)).where(asks.c.wave == wave.id)
-                for trial, path, text in connection.execute(query):
-                    if (trial, path) in carried:
-                        yield decode_settlement(text)
+                query = ASKS.where(asks.c.trial.in_(some)).where(asks.c.wave == wave.id)
+                for row in map(AskRow._make, connection.execute(query)):
+                    if (row.trial, row.path) in carried:
+                        yield row.decoded()
 
     def waiting(self, wave: StoredWave) -> int:
         """How many asks of a wave have no settlement, and are in no later wave either."""
@@ -180,19 +181,25 @@ class Waves:
 
 def _wave(row: sa.Row[Any]) -> StoredWave:
     about = About() if row.about is None else msgspec.json.decode(row.about, type=About)
-    receipt = None if row.receipt is None else Receipt(msgspec.json.decode(row.receipt))
+    receipt = None if row.receipt is None else Receipt(msgspec.json.decode(row.receipt, type=dict[str, Any]))
     plain = (row.id, row.uid, row.name, row.account, row.transport, row.size, row.sent_at)
-    return StoredWave(*plain, about, receipt, row.ended_at)
+    return msgspec.convert((*plain, about, receipt, row.ended_at), StoredWave)
 
 
 def _carried(connection: sa.Connection, wave: StoredWave) -> list[tuple[AskId, bytes]]:
     """The asks of a wave, and their fingerprints."""
-    return _asked(connection.execute(sa.select(waves.c.asks).where(waves.c.id == wave.id)).scalar_one())
+    columns = sa.select(waves.c.id, waves.c.asks, waves.c.checksum)
+    return asks_of(*connection.execute(columns.where(waves.c.id == wave.id)).one())
 
 
-def _asked(text: str) -> list[tuple[AskId, bytes]]:
+def asks_of(wave: int, text: str, known: int | None) -> list[tuple[AskId, bytes]]:
+    """The asks of a wave and their fingerprints, from its columns."""
+    verify(known, f"wave number {wave}", wave, text)
     rows = msgspec.json.decode(text, type=list[tuple[int, str, str]])
-    return [(AskId(trial, path), bytes.fromhex(print_)) for trial, path, print_ in rows]
+    try:
+        return [(AskId(trial, path), bytes.fromhex(print_)) for trial, path, print_ in rows]
+    except ValueError as error:
+        raise msgspec.DecodeError(f"wave number {wave} has a fingerprint that is not hexadecimal") from error
 
 
 def _waiting(connection: sa.Connection, wave: StoredWave) -> int:
@@ -201,14 +208,16 @@ def _waiting(connection: sa.Connection, wave: StoredWave) -> int:
     for some in _slices([ask.trial for ask, _ in carried]):
         query = sa.select(asks.c.trial, asks.c.path, asks.c.fingerprint).where(asks.c.trial.in_(some))
         ended.update((trial, path, print_) for trial, path, print_ in connection.execute(query))
-    retried = {ask for later in _open_after(connection, wave) for ask, _ in _asked(later)}
+    retried = {ask for later in _open_after(connection, wave) for ask, _ in later}
     return sum((*ask, print_) not in ended and ask not in retried for ask, print_ in carried)
 
 
-def _open_after(connection: sa.Connection, wave: StoredWave) -> Sequence[str]:
+def _open_after(connection: sa.Connection, wave: StoredWave) -> list[list[tuple[AskId, bytes]]]:
     """The asks of later waves of the same run that have not ended: a retried ask belongs to the last of them."""
     later = waves.c.id.between(wave.id + 1, wave.id | NUMBER)
-    return connection.execute(sa.select(waves.c.asks).where(later).where(waves.c.ended_at.is_(None))).scalars().all()
+    columns = sa.select(waves.c.id, waves.c.asks, waves.c.checksum)
+    found = connection.execute(columns.where(later).where(waves.c.ended_at.is_(None)))
+    return [asks_of(*row) for row in found]
 
 
 def _possible(wave: StoredWave, asks: int) -> Possible:

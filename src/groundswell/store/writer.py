@@ -13,8 +13,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from groundswell.errors import StoreError
-from groundswell.store.schema import store_error
+from groundswell.errors import StoreError, StoreRemoved
+from groundswell.store.file import FileIdentity, rescue, store_error
 
 Row = tuple[Any, ...]
 After = tuple[Callable[..., None], tuple[Any, ...]]
@@ -76,6 +76,8 @@ class Writer:
     Rows are buffered on the event loop and handed over once per tick, or when the commit before them is
     done, but not more often than every `linger` seconds: the busier a run, and the longer replies take anyway,
     the larger its commits. When a commit fails, everyone in `failed` is told, and nothing is written after that.
+
+    A commit counts only if the file is still there after it: one that was deleted can be written to, but is lost.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Writer:
         driver = self._connection.connection.driver_connection
         assert isinstance(driver, sqlite3.Connection)
         self._driver = driver
+        self._identity = FileIdentity(path)
         self._thread = threading.Thread(target=self._work, name="groundswell-writer", daemon=True)
         self._thread.start()
 
@@ -180,11 +183,21 @@ class Writer:
             try:
                 self._around(partial(self._commit, cursor, batch))
             except Exception as error:  # noqa: BLE001  the edge of a thread: unheard, everyone would wait for ever
-                if self._driver.in_transaction:
-                    self._driver.rollback()
-                self._tell(self._fail, store_error(error, self._path))
+                self._tell(self._fail, self._failure(error))
             else:
                 self._tell(self._committed, batch)
+
+    def _failure(self, error: Exception) -> StoreError:
+        """Why a commit failed; where the file is gone, what was committed is saved first, in another one."""
+        try:
+            if self._driver.in_transaction:
+                self._driver.rollback()
+        except sqlite3.Error:  # what the commit said is more to the point
+            pass
+        failure = store_error(error, self._path)
+        if isinstance(failure, StoreRemoved):
+            return StoreRemoved(f"{failure}. {rescue(self._driver, self._path)}")
+        return failure
 
     def _tell(self, then: Callable[[Any], None], what: Any) -> None:
         try:
@@ -200,6 +213,8 @@ class Writer:
         for (statement, _), row in batch.updates.items():
             cursor.execute(statement, row)
         cursor.execute("COMMIT")
+        self._identity.check()
+        self._identity.check_beside()
 
     def _committed(self, batch: Batch) -> None:
         self._writing = None

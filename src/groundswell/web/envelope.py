@@ -14,12 +14,14 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from groundswell.errors import Conflict, GroundswellError, NotFound, RunBusy, RunError, SettingsError, StoreError
+from groundswell.store.file import OF_THE_DISK
 from groundswell.web.wrong import worded
 
 log = logging.getLogger("groundswell.web")
 
 JSON = "application/json"
 WHERE = ("body", "query", "path", "header")
+NO_DISK = "the store cannot be used now; the server's log says why"
 MOST_SHOWN = 100
 """Errors that one answer tells of, at the most."""
 
@@ -82,6 +84,7 @@ def answer_errors(app: FastAPI) -> None:
     """Have every error of an app answered in the envelope."""
     app.add_exception_handler(ApiError, _refused)
     app.add_exception_handler(GroundswellError, _known)
+    app.add_exception_handler(OSError, _of_system)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _unknown)
@@ -104,7 +107,16 @@ async def _known(_: Request, error: Exception) -> Response:
         return failure(409, str(error))
     log.error("%s: %s", type(error).__name__, error)
     if isinstance(error, StoreError):
-        return failure(503, "the store cannot be used now; the server's log says why")
+        return failure(503, NO_DISK)
+    return await _unknown(_, error)
+
+
+async def _of_system(_: Request, error: Exception) -> Response:
+    """An error of the operating system: where it is the disk's, the request can be sent again once that is mended."""
+    if isinstance(error, OSError) and error.errno in OF_THE_DISK:
+        log.error("%s: %s", type(error).__name__, error)
+        return failure(503, NO_DISK)
+    log.error("%s: %s", type(error).__name__, error, exc_info=error)
     return await _unknown(_, error)
 
 

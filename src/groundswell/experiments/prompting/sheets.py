@@ -22,7 +22,7 @@ from groundswell.experiments.prompting.tables import (
     read_parquet,
 )
 from groundswell.experiments.prompting.templates import Row
-from groundswell.store.export import guarded
+from groundswell.store.export import guarded, write_parquet_frame
 
 AMBIGUOUS = re.compile(r"[,;\t\r]")
 """What would leave it open, in a header, what parts the cells."""
@@ -150,7 +150,7 @@ class ParquetSheet:
             frame = read_parquet(Path(self._source.path))[self._numbers]
         else:
             frame = self._polars.DataFrame({name: self._series(name, values) for name, values in self._own.items()})
-        frame.with_columns(new).write_parquet(self._out)
+        write_parquet_frame(frame.with_columns(new), self._out)
 
     def _series(self, name: str, values: list[Any]) -> Any:
         """A column of one type; of text, where values are of several."""

@@ -15,7 +15,7 @@ from typing import IO, Any, Literal, Protocol
 import msgspec
 
 from groundswell.experiments.replacing import replacing
-from groundswell.store.export import guarded
+from groundswell.store.export import guarded, write_parquet_frame
 
 Kind = Literal["text", "int", "float", "bool", "list", "json", "any"]
 """What a column holds. `list`: texts. `json`: anything, as JSON text in tables. `any`: as narrow a type as its values
@@ -107,7 +107,7 @@ class AsParquet:
             if self._kinds[name] == "any":
                 self._columns[name] = [_in_column(value, kind) for value in values]
             schema[name] = types.get(kind, polars.String)
-        polars.DataFrame(self._columns, schema=schema).write_parquet(self._out)
+        write_parquet_frame(polars.DataFrame(self._columns, schema=schema), self._out)
 
 
 FORMATS: Mapping[str, type[AsJson | AsCsv | AsParquet]] = {"json": AsJson, "csv": AsCsv, "parquet": AsParquet}

@@ -1,0 +1,240 @@
+"""Whether a store is in order: `groundswell doctor --store PATH`. Nothing here changes the store that is looked at."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from groundswell.engine.records import About
+from groundswell.errors import StoreError, StoreTooNew
+from groundswell.program.request import decode_settlement
+from groundswell.store.checksum import AskRow, trial_row, verify
+from groundswell.store.file import store_error
+from groundswell.store.lock import is_held
+from groundswell.store.runs import run_record
+from groundswell.store.schema import REVISION, metadata
+from groundswell.store.waves import asks_of
+
+MOST_NAMED = 5
+LARGE_LOG = 256 << 20
+"""A write-ahead log of so many bytes was not brought into the database for long."""
+
+Columns = Mapping[str, Any]
+
+
+class StoreCheck(msgspec.Struct):
+    """What was found. `problems` are damage, each with what to do about it; `notes` is what one should know."""
+
+    size_bytes: int = 0
+    log_bytes: int = 0
+    mode: str = ""
+    revision: str | None = None
+    runs: int | None = None
+    problems: list[str] = []
+    notes: list[str] = []
+
+
+def check_store(path: Path) -> StoreCheck:
+    """Look at a store that exists: its file, its pages, every row, and what was left beside it."""
+    found = StoreCheck()
+    try:
+        _check_file(path, found)
+        with closing(open_read_only(path)) as connection:
+            if _check_pages(connection, path, found) and found.revision == REVISION:
+                _check_rows(connection, found)
+                _check_runs(connection, path, found)
+    except (sqlite3.Error, OSError) as error:
+        found.problems.append(str(store_error(error, path)))
+    except StoreError as error:  # it is not a store, or not one that this version knows: there is nothing to repair
+        found.problems.append(str(error))
+        return found
+    if found.problems:
+        found.problems.append(_advice(path))
+    _check_locks(path, found)
+    return found
+
+
+def open_read_only(path: Path) -> sqlite3.Connection:
+    """A connection that writes nothing, and leaves no file behind where nobody else uses the store."""
+    log = Path(f"{path}-wal")
+    how = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+    return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=2, isolation_level=None)
+
+
+def _check_file(path: Path, found: StoreCheck) -> None:
+    about = os.stat(path)
+    log = Path(f"{path}-wal")
+    mode = stat.S_IMODE(about.st_mode)
+    found.size_bytes, found.mode = about.st_size, f"{mode:04o}"
+    found.log_bytes = log.stat().st_size if log.exists() else 0
+    if mode & 0o077:
+        found.notes.append(f"others can read it (mode {mode:04o}): chmod 600 {path} if what is in it is private")
+    if found.log_bytes >= LARGE_LOG:
+        found.notes.append(
+            f"its write-ahead log has {found.log_bytes / (1 << 20):,.0f} MiB: it becomes smaller once all processes "
+            "that use the store have ended and it is opened again"
+        )
+    if (free := shutil.disk_usage(path.parent).free) < found.size_bytes:
+        found.notes.append(f"its disk has {free / (1 << 20):,.0f} MiB free, too little for a copy of it")
+
+
+def _check_pages(connection: sqlite3.Connection, path: Path, found: StoreCheck) -> bool:
+    """What SQLite says of its own structures, and which schema there is; whether it is worth reading on."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if "alembic_version" not in tables or not tables & {"trials", "asks", "runs"}:
+        raise StoreError(f"{path} is a database of something else: give another --store")
+    for pragma in ("quick_check", "integrity_check"):
+        said = [text for (text,) in connection.execute(f"PRAGMA {pragma}({MOST_NAMED})")]
+        if said != ["ok"]:
+            found.problems += [f"SQLite finds damage: {' '.join(text.split())}" for text in said]
+            break
+    row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    found.revision = None if row is None else str(row[0])
+    if row is not None and row[0] > REVISION:
+        raise StoreTooNew(f"{path} has schema {found.revision}, this version knows {REVISION}: upgrade")
+    if found.revision is None:
+        found.problems.append("it does not say which schema it has")
+        return False
+    if found.revision < REVISION:
+        found.notes.append(f"it has schema {found.revision}: the next command that uses it brings it to {REVISION}")
+    found.runs = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
+    return True
+
+
+def _check_rows(connection: sqlite3.Connection, found: StoreCheck) -> None:
+    """Every row must be readable, decode, and be what its checksum was made of."""
+    for table, check in CONTENT.items():
+        bad: list[str] = []
+        try:
+            for row in rows(connection, table):
+                if (problem := problem_of(check, row)) is not None:
+                    bad.append(problem)
+        except sqlite3.Error as error:
+            bad.append(f"not all rows can be read: {error}")
+        found.problems += [f"table {table}: {text}" for text in bad[:MOST_NAMED]]
+        if len(bad) > MOST_NAMED:
+            found.problems.append(f"table {table}: {len(bad) - MOST_NAMED:,} more")
+    for what, which in ORPHANS.items():
+        (many,) = connection.execute(f"SELECT count(*) {which}").fetchone()
+        if many:
+            found.problems.append(f"{many:,} {what}")
+
+
+def _check_runs(connection: sqlite3.Connection, path: Path, found: StoreCheck) -> None:
+    """Runs that lack outcomes, and those that nobody works on although they say that somebody does."""
+    for row in rows(connection, "runs"):
+        try:
+            record = run_record(row)
+        except msgspec.DecodeError:
+            continue
+        held = is_held(path, record.id)
+        if record.status == "running" and not held:
+            found.notes.append(
+                f"run {record.title!r} was interrupted: `groundswell runs resume {record.id}` goes on with it"
+            )
+        query = "SELECT count(*) FROM outcomes WHERE trial BETWEEN ? AND ?"
+        (outcomes,) = connection.execute(query, record.span).fetchone()
+        if outcomes < record.counters.settled and not held:
+            found.problems.append(
+                f"run {record.title!r} has ended {record.counters.settled:,} trials, but only {outcomes:,} outcomes "
+                "are there"
+            )
+
+
+def _check_locks(path: Path, found: StoreCheck) -> None:
+    """Lock files that a process left behind when it was killed."""
+    for lock in sorted(path.parent.glob(f"{path.name}.*.lock")):
+        uid = lock.name.removeprefix(f"{path.name}.").removesuffix(".lock")
+        try:
+            left = not is_held(path, uid)
+        except StoreError as error:
+            found.notes.append(f"{lock} cannot be looked at: {error}")
+            continue
+        if left:
+            found.notes.append(f"{lock} was left by a process that was killed: it does no harm and may be removed")
+
+
+def _advice(path: Path) -> str:
+    name = f"{path.stem}-repaired{path.suffix}"
+    return (
+        "what to do: end all processes that use the store, and make a copy of it with its -wal file; then restore a "
+        f"backup, or `groundswell doctor --store {path} --repair {path.with_name(name)}` copies everything that can "
+        "be read into a new store. What it lacks is asked for again when its runs are resumed"
+    )
+
+
+def rows(connection: sqlite3.Connection, table: str) -> Iterator[Columns]:
+    """The rows of a table, by the columns that this version knows."""
+    columns = metadata.tables[table].columns.keys()
+    for values in connection.execute(f"SELECT {', '.join(columns)} FROM {table}"):
+        yield dict(zip(columns, values, strict=True))
+
+
+def problem_of(check: Callable[[Columns], object], row: Columns) -> str | None:
+    """What is wrong with a row, if anything is."""
+    try:
+        check(row)
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
+        return str(error)
+    return None
+
+
+def _check_trial(row: Columns) -> object:
+    columns = ("id", "key", "program", "spec", "attempt")
+    return trial_row((*(row[column] for column in columns), None, None, row["abandoned"], None, row["checksum"], None))
+
+
+def _check_outcome(row: Columns) -> object:
+    verify(row["checksum"], f"the outcome of trial number {row['trial']}", *_values(row, OUTCOME))
+    return msgspec.json.decode(row["body"], type=msgspec.Raw)
+
+
+def _check_wave(row: Columns) -> object:
+    if row["about"] is not None:
+        msgspec.json.decode(row["about"], type=About)
+    if row["receipt"] is not None:
+        msgspec.json.decode(row["receipt"], type=dict[str, Any])
+    return asks_of(row["id"], row["asks"], row["checksum"])
+
+
+def _check_cached(row: Columns) -> object:
+    verify(row["checksum"], "a cached reply", row["key"], row["settlement"])
+    return decode_settlement(row["settlement"])
+
+
+def _check_document(row: Columns) -> object:
+    verify(row["checksum"], f"document {row['id']!r} of the kind {row['kind']!r}", *_values(row, DOCUMENT))
+    return msgspec.json.decode(row["body"], type=msgspec.Raw)
+
+
+def _values(row: Columns, columns: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(row[column] for column in columns)
+
+
+OUTCOME = ("trial", "fault", "body", "ended_at")
+DOCUMENT = ("kind", "id", "body")
+CONTENT: dict[str, Callable[[Columns], object]] = {
+    "runs": run_record,
+    "trials": _check_trial,
+    "asks": lambda row: AskRow(**{column: row[column] for column in AskRow._fields}).decoded(),
+    "outcomes": _check_outcome,
+    "waves": _check_wave,
+    "documents": _check_document,
+    "cache": _check_cached,
+}
+"""How a row of each table is checked: it raises `msgspec.DecodeError` if the row is damaged."""
+ORPHANS = {
+    "trials belong to no run": "FROM trials WHERE id >> 32 NOT IN (SELECT id FROM runs)",
+    "batches belong to no run": "FROM waves WHERE id >> 32 NOT IN (SELECT id FROM runs)",
+    "outcomes belong to no trial": "FROM outcomes WHERE trial NOT IN (SELECT id FROM trials)",
+    "replies belong to no trial": "FROM asks WHERE trial NOT IN (SELECT id FROM trials)",
+}
+"""Rows without the row that they belong to."""

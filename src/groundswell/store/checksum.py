@@ -1,0 +1,62 @@
+"""A checksum for the content of every row, so that a change that still decodes is noticed when the row is read.
+
+SQLite checks how its pages are built, and nothing of what is in them. What a checksum covers never changes, or is
+changed in one place together with it. Rows from before schema 0004 have none: of these, types and JSON are checked.
+A wrong one raises `msgspec.DecodeError`, as text that cannot be decoded does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import msgspec
+
+from groundswell.engine.records import TrialRow
+from groundswell.program.request import Settlement, decode_settlement
+
+
+def checksum(*values: object) -> int:
+    """A number that follows from values. 32 bits: no forgery is to be found, only an accident."""
+    return crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
+
+
+def verify(known: int | None, what: str, *values: object) -> None:
+    """Raise `DecodeError` if values are not those that a checksum was made of."""
+    if known is not None and known != checksum(*values):
+        raise msgspec.DecodeError(f"{what} has changed since it was written: its checksum is wrong")
+
+
+def trial_row(values: Sequence[Any]) -> TrialRow:
+    """A trial from its columns, and at the end the checksums of the trial and of its outcome."""
+    *columns, of_trial, of_outcome = values
+    row = TrialRow(*columns)
+    verify(of_trial, f"trial {row.key!r}", *row[:4])
+    verify(of_outcome, f"the outcome of trial {row.key!r}", row.id, row.fault, row.outcome, row.ended_at)
+    if of_trial is None or (of_outcome is None and row.outcome is not None):
+        for text in (row.spec, row.outcome):
+            if text is not None:
+                msgspec.json.decode(msgspec.convert(text, str), type=msgspec.Raw)
+    return msgspec.convert((*row[:7], bool(row.abandoned), row.ended_at), TrialRow)
+
+
+class AskRow(NamedTuple):
+    """An ask that has ended, as the journal holds it."""
+
+    trial: int
+    path: str
+    fingerprint: bytes
+    wave: int | None
+    fault: str | None
+    settlement: str
+    checksum: int | None
+
+    def decoded(self) -> Settlement:
+        """What the ask ended with."""
+        return decode_settlement(self.checked().settlement)
+
+    def checked(self) -> AskRow:
+        """The row itself; raises `DecodeError` if it has changed."""
+        verify(self.checksum, f"ask {self.path} of trial number {self.trial}", *self[:6])
+        return self
