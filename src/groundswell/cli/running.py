@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import typer
@@ -25,7 +25,7 @@ from groundswell.engine.records import EndpointFigures
 from groundswell.engine.run import RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import ProgramError, RunError, SettingsError
-from groundswell.loop import new_event_loop, tuned_collector
+from groundswell.loop import new_event_loop, stop_signals, tuned_collector
 
 if TYPE_CHECKING:
     from groundswell.cli.options import RunFlags
@@ -84,7 +84,9 @@ def run_and_report(
             verbose=flags.verbose,
             listeners=listeners,
         )
-    raise typer.Exit(finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report))
+    with interruptible(ended, flags.store):
+        status = finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report)
+    raise typer.Exit(status)
 
 
 def carry_out(
@@ -131,26 +133,33 @@ async def _supervise(work: Work, make: Callable[[], Engine]) -> Ended:
 
 
 class Interruption:
-    """Ctrl-C and SIGTERM: the first stops the open runs, the second ends at once. Both leave them resumable."""
+    """Ctrl-C, SIGTERM and SIGHUP: the first stops the open runs, the second ends at once. Both leave them resumable.
+
+    After the second, nothing is waited for: a third ends the process where it is.
+    """
 
     def __init__(self, engine: Engine, task: asyncio.Future[Any]) -> None:
         self._engine = engine
         self._task = task
         self._loop = asyncio.get_running_loop()
+        self._before = {number: signal.getsignal(number) for number in stop_signals()}
         self.count = 0
 
     def __enter__(self) -> Interruption:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in self._before:
             self._loop.add_signal_handler(number, self._signalled)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number, handler in self._before.items():
             self._loop.remove_signal_handler(number)
+            signal.signal(number, _end if self.count > 1 else handler)
 
     def _signalled(self) -> None:
         self.count += 1
         runs = self._engine.runs
+        if self.count > 2:
+            leave_at_once()
         if self.count == 1 and runs:
             output.say(_stopping(runs))
             for run in runs:
@@ -184,7 +193,7 @@ def finish(
     if error is not None:
         output.print_error(error, verbose=verbose)
     elif summary is not None and summary.status == "failed":  # the driver ended all the same, with what there was
-        typer.echo(f"error: {summary.error}", err=True)
+        output.echo(f"error: {summary.error}", err=True)
     mended_first = isinstance(error, RunError | SettingsError | ProgramError)
     if summary is not None and not mended_first and (advice := _advice(summary, store)) is not None:
         output.say(advice)
@@ -212,6 +221,31 @@ def _missing(summary: Summary, store: str) -> Sequence[FaultCount]:
         return ()
     with opened(store) as held:
         return held.results(held.runs.get(summary.run_id)).fault_counts()
+
+
+@contextlib.contextmanager
+def interruptible(ended: Ended, store: str) -> Iterator[None]:
+    """Say what is left to do if a signal comes while the results of a run are printed and its report is written."""
+    before = {} if ended.at_once else {number: signal.signal(number, _interrupt) for number in stop_signals()}
+    try:
+        yield
+    except KeyboardInterrupt:
+        output.say("interrupted; the run is in the store")
+        if ended.summary is not None:
+            output.say(f"to see its results: {output.command(f'runs resume {ended.summary.run_id}', store)}")
+        raise typer.Exit(output.INTERRUPTED) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _end(*_: object) -> NoReturn:
+    """End the process from a handler, which must not flush: it may have come in the middle of that."""
+    os._exit(output.INTERRUPTED)
 
 
 def leave_at_once() -> NoReturn:
