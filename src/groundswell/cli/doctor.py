@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import typer
@@ -124,10 +125,9 @@ def _look_beside(path: Path) -> dict[str, Any]:
 
     if not path.parent.is_dir():
         raise StoreReadOnly(f"{path}: the folder {path.parent} does not exist; create it or give another --store")
-    probe = path.with_name(f".{path.name}.probe")
     try:
-        probe.touch()
-        probe.unlink()
+        with NamedTemporaryFile(dir=path.parent):
+            """A file can be made there."""
     except OSError as error:
         raise StoreReadOnly(f"{path}: the folder cannot be written ({error.strerror}); give another --store") from error
     return {"writable": True}

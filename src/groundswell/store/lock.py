@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
 from pathlib import Path
 
-from groundswell.errors import RunBusy
+from groundswell.errors import RunBusy, StoreError
 
 TRIES = 50
 BETWEEN = 0.002
@@ -36,7 +37,7 @@ class RunLock:
     def _take(self) -> str:
         """Try to take the lock; returns who has it if that fails."""
         while True:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            file = self._opened()
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -47,6 +48,15 @@ class RunLock:
                 self._file = file
                 return ""
             os.close(file)
+
+    def _opened(self) -> int:
+        """The file. A link is not followed: it may come with somebody else's store, and the file be cut short."""
+        try:
+            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise StoreError(f"{self._path} is a symbolic link, not a lock file: remove it") from error
 
     def release(self) -> None:
         """Let go. The file is removed while it is still held, so that nobody locks a file that is gone."""
@@ -77,8 +87,10 @@ def _is_alive(pid: str) -> bool:
 def is_held(database: Path, uid: str) -> bool:
     """Whether some process works on the run now."""
     try:
-        file = os.open(database.with_name(f"{database.name}.{uid}.lock"), os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
+        file = os.open(database.with_name(f"{database.name}.{uid}.lock"), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ELOOP):
+            raise
         return False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
