@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated, Any
 
@@ -30,7 +29,8 @@ from groundswell.cli import (
     simulate,
 )
 from groundswell.cli.options import VERBOSE
-from groundswell.cli.output import INTERRUPTED, exit_code, print_error
+from groundswell.cli.output import INTERRUPTED, echo, exit_code, print_error, show_warnings
+from groundswell.cli.streams import keep_standard_streams
 from groundswell.errors import GroundswellError
 
 
@@ -76,7 +76,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"groundswell {version('groundswell')}")
+        echo(f"groundswell {version('groundswell')}")
         raise typer.Exit
 
 
@@ -91,9 +91,8 @@ def groundswell(
 
 def main() -> None:
     """The console script."""
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:  # closed ones would go to the next file, and that be lost
-        pass
-    os.close(opened)
+    keep_standard_streams()
+    show_warnings()
     try:
         app()
     except KeyboardInterrupt:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from groundswell.cli.prompts import (
     read_text,
 )
 from groundswell.errors import SettingsError
+from groundswell.shown.words import visible
 
 if TYPE_CHECKING:
     from groundswell.cli.running import Report
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif"}
 NARROWEST = 40
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @takes(RunFlags)
@@ -222,23 +221,18 @@ def _title(replied: Replied, replies: Sequence[Replied]) -> str:
 
 def _body(replied: Replied, summary: Summary) -> str:
     if replied.text is not None:
-        return plain(replied.text)
-    return f"no reply: {plain(replied.fault or summary.error or 'the run was stopped before it came')}"
-
-
-def plain(text: str) -> str:
-    """Text without the control characters by which a reply could play with the terminal."""
-    return CONTROL.sub("", text.replace("\r\n", "\n"))
+        return visible(replied.text)
+    return f"no reply: {visible(replied.fault or summary.error or 'the run was stopped before it came')}"
 
 
 def _print_plain(replies: Sequence[Shown]) -> None:
     """Replies below each other; of a single one, nothing but its text goes to standard output."""
     if len(replies) == 1 and replies[0].there:
-        typer.echo(replies[0].text)
+        output.echo(replies[0].text)
         output.say(f"{replies[0].title}: {replies[0].told}")
         return
     for number, shown in enumerate(replies):
-        typer.echo("\n" * bool(number) + f"== {shown.title} ({shown.told})\n{shown.text}")
+        output.echo("\n" * bool(number) + f"== {shown.title} ({shown.told})\n{shown.text}")
 
 
 def _print_panels(replies: Sequence[Shown]) -> None:

@@ -132,7 +132,7 @@ def _authorised(flags: MutationFlags, settings: S) -> S:
         except SettingsError as error:
             if error.field != "confirmed" or not sys.stdin.isatty():
                 raise by_flag(error) from error
-            typer.confirm(YOURS.format(task.target), abort=True, err=True)
+            output.confirm(YOURS.format(task.target))
             return msgspec.structs.replace(settings, task=msgspec.structs.replace(task, confirmed=True))
     return settings
 
