@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import os
 import subprocess
 import sys
@@ -215,6 +216,16 @@ def test_on_a_terminal_there_are_panels(cli: CommandLine, monkeypatch: pytest.Mo
     assert len(together) == (width == 120)
     assert any("fine, thank you" in line for line in lines)
     assert any("no reply: content_filter" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [80, 86, 87, 88, 120])
+def test_titles_of_panels_are_not_cut(cli: CommandLine, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    console = Console(force_terminal=True, width=width, color_system=None, highlight=False, record=True)
+    monkeypatch.setattr(output, "out", console)
+    cli("ask", "How are you?", "-m", "scripted/asked,scripted/cut")
+    shown = console.export_text()
+    assert "1,234 tokens in, 5 out, cost $0.00, " in shown
+    assert re.search(r"10 tokens in, 3 out, cost \$0\.00, [\d.]+ s, ended by length ─", shown)
 
 
 def test_a_reply_cannot_play_with_the_terminal(cli: CommandLine) -> None:

@@ -32,6 +32,7 @@ from groundswell.cli.options import VERBOSE
 from groundswell.cli.output import INTERRUPTED, echo, exit_code, print_error, show_warnings
 from groundswell.cli.streams import keep_standard_streams
 from groundswell.errors import GroundswellError
+from groundswell.experiments.needed import explained
 
 
 class Commands(TyperGroup):
@@ -40,7 +41,10 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except GroundswellError as error:
+        except (GroundswellError, ModuleNotFoundError) as raised:
+            error = explained(raised)
+            if not isinstance(error, GroundswellError):
+                raise
             print_error(error, verbose=ctx.meta.get(VERBOSE, False))
             raise typer.Exit(exit_code(error)) from None
 
@@ -97,3 +101,6 @@ def main() -> None:
         app()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except Exception as error:  # noqa: BLE001  a mistake of ours: its traceback may hold what a provider said
+        print_error(error, verbose=True)
+        sys.exit(1)

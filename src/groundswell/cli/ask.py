@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif"}
 NARROWEST = 40
+BORDER = 7
+"""What a panel has on the left and right of its title, and the space to the next one."""
 
 
 @takes(RunFlags)
@@ -237,6 +239,7 @@ def _print_plain(replies: Sequence[Shown]) -> None:
 
 def _print_panels(replies: Sequence[Shown]) -> None:
     """Panels side by side where each gets enough room, else below each other."""
+    from rich.cells import cell_len
     from rich.columns import Columns
     from rich.panel import Panel
     from rich.text import Text
@@ -252,7 +255,8 @@ def _print_panels(replies: Sequence[Shown]) -> None:
         for shown in replies
     ]
     room = output.out.width // len(panels) if panels else 0
-    if len(panels) > 1 and room >= NARROWEST:
+    longest = max((cell_len(words) for shown in replies for words in (shown.title, shown.told)), default=0)
+    if len(panels) > 1 and room >= max(NARROWEST, longest + BORDER):
         output.out.print(Columns(panels, width=room - 1, expand=True, equal=True))
     else:
         for panel in panels:

@@ -14,17 +14,9 @@ from typing import Any
 import typer
 
 from groundswell.cli.options import StoreFlags, takes
+from groundswell.experiments.needed import EXTRAS
 
-NEEDED = ("msgspec", "sqlalchemy", "alembic", "typer", "rich")
-EXTRAS = {
-    "report": ("scipy", "statsmodels", "polars", "matplotlib"),
-    "local": ("xllamacpp",),
-    "embeddings": ("sentence_transformers",),
-    "web": ("fastapi", "uvicorn", "nicegui"),
-    "rl": ("gymnasium", "stable_baselines3", "torch"),
-    "postgres": ("psycopg",),
-    "cluster": ("ray",),
-}
+NEEDED = ("msgspec", "sqlalchemy", "alembic", "typer", "rich", "httptools", "pyreqwest", "genai-prices")
 LOW_DISK = 1 << 30
 
 

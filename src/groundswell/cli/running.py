@@ -25,6 +25,7 @@ from groundswell.engine.records import EndpointFigures
 from groundswell.engine.run import RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import ProgramError, RunError, SettingsError
+from groundswell.experiments.needed import explained
 from groundswell.loop import new_event_loop, stop_signals, tuned_collector
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ async def _supervise(work: Work, make: Callable[[], Engine]) -> Ended:
                     if not interruption.count:
                         raise
                 except Exception as raised:  # noqa: BLE001  the edge of the experiment: told to the user by `finish`
-                    error = raised
+                    error = explained(raised)
         summary = None if engine.latest is None else summarise(engine.store.runs.get(engine.latest))
         return Ended(summary, error, at_once=interruption.count > 1, figures=engine.figures)
 
