@@ -1,10 +1,11 @@
-"""The event loop that everything here runs on, and the garbage collector beside it."""
+"""The event loop that everything here runs on, the garbage collector beside it, and the signals that stop it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import gc
+import signal
 from collections.abc import Iterator
 
 
@@ -15,6 +16,12 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     except ImportError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
+
+
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """The signals that stop what runs in the foreground. SIGHUP stays ignored where it is, as `nohup` has it."""
+    hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    return (signal.SIGINT, signal.SIGTERM, *hangup)
 
 
 @contextlib.contextmanager

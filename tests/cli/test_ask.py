@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import os
 import subprocess
 import sys
@@ -16,7 +17,6 @@ from rich.console import Console
 import groundswell
 from groundswell import Chat, Fault, FaultKind, Reply, Usage, scripted_model
 from groundswell.cli import output
-from groundswell.cli.ask import plain
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
 from groundswell.program.request import Image, Text
@@ -55,7 +55,7 @@ def many(request: Chat, sample: int) -> str:
 
 @scripted_model("playful")
 def playful(request: Chat) -> str:
-    return "a\x1b[31mb\x07\r\nc\td\x9b2J"
+    return "a\x1b[31mb\x07\r\nc\td\x9b2J é"
 
 
 @pytest.fixture(autouse=True)
@@ -218,9 +218,18 @@ def test_on_a_terminal_there_are_panels(cli: CommandLine, monkeypatch: pytest.Mo
     assert any("no reply: content_filter" in line for line in lines)
 
 
+@pytest.mark.parametrize("width", [80, 86, 87, 88, 120])
+def test_titles_of_panels_are_not_cut(cli: CommandLine, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    console = Console(force_terminal=True, width=width, color_system=None, highlight=False, record=True)
+    monkeypatch.setattr(output, "out", console)
+    cli("ask", "How are you?", "-m", "scripted/asked,scripted/cut")
+    shown = console.export_text()
+    assert "1,234 tokens in, 5 out, cost $0.00, " in shown
+    assert re.search(r"10 tokens in, 3 out, cost \$0\.00, [\d.]+ s, ended by length ─", shown)
+
+
 def test_a_reply_cannot_play_with_the_terminal(cli: CommandLine) -> None:
-    assert cli("ask", "x", "-m", "scripted/playful").stdout == "a[31mb\nc\td2J\n"
-    assert plain("a\nb\tc é") == "a\nb\tc é"
+    assert cli("ask", "x", "-m", "scripted/playful").stdout == "a\\x1b[31mb\\x07\nc\td\\x9b2J é\n"
 
 
 @pytest.fixture(scope="module")

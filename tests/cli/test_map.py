@@ -322,13 +322,14 @@ def test_rows_that_cannot_be_read_again_are_refused(
     assert told in cli("map", data, "-p", "x", "--format", "csv", "-m", "scripted/shouting", status=2).stderr
 
 
-def test_a_link_stays_one_and_the_rows_go_where_it_leads(cli: CommandLine, words: Path) -> None:
-    (words.parent / "far").mkdir()
-    link, far = words.parent / "link.csv", words.parent / "far" / "rows.csv"
+def test_a_link_is_replaced_and_what_it_leads_to_stays(cli: CommandLine, words: Path) -> None:
+    link, far = words.parent / "link.csv", words.parent / "far.csv"
+    far.write_text("mine")
     link.symlink_to(far)
-    cli("map", str(words), "-p", "{id}", "-m", "scripted/shouting", "--out", str(link))
-    assert link.is_symlink()
-    assert [row["reply"] for row in read(far)] == ["1", "2", "3"]
+    cli("map", str(words), "-p", "{id}", "-m", "scripted/shouting", "--overwrite", "--out", str(link))
+    assert not link.is_symlink()
+    assert far.read_text() == "mine"
+    assert [row["reply"] for row in read(link)] == ["1", "2", "3"]
 
 
 def test_semicolons_come_back_as_semicolons(cli: CommandLine, tmp_path: Path) -> None:

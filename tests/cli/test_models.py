@@ -66,6 +66,22 @@ def test_accounts_and_aliases_and_no_keys(cli: CommandLine, monkeypatch: pytest.
     assert SECRET not in str(found) + cli("models", "list").stdout
 
 
+def test_names_of_models_without_a_key_are_not_called_ready(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = 'fast = "openai/gpt-4o-mini"\nfaster = "fast"\ntiny = "local/smollm2"\nfree = "emulated/echo"\n'
+    Path("groundswell.toml").write_text(f"[models]\n{names}")
+    assert row(cli, "fast ") == "fast - is openai/gpt-4o-mini: set OPENAI_API_KEY"
+    assert row(cli, "faster") == "faster - is fast: set OPENAI_API_KEY"
+    assert row(cli, "tiny") == "tiny - is local/smollm2: groundswell models add smollm2"
+    assert row(cli, "free") == "free ready is emulated/echo"
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    short = [line for line in cli("models", "list").stdout.splitlines() if line.startswith("a short name")]
+    assert [(line.split()[3], "gpt35" in line, "claude_opus" in line) for line in short] == [
+        ("ready", False, True),
+        ("-", True, False),
+    ]
+    assert short[1].rstrip().endswith(": set OPENAI_API_KEY")
+
+
 def test_those_that_need_nothing_are_named(cli: CommandLine) -> None:
     assert "keeper, leaker" in row(cli, "emulated/NAME")
     assert row(cli, "scripted/NAME").startswith("scripted/NAME ready")

@@ -237,10 +237,20 @@ def test_plain_lines_are_seconds_apart_and_one_comes_at_the_end() -> None:
     written: list[str] = []
     lines = Lines(written.append, now=0.0)
     for tick in range(1, 100):
-        lines.show([READING], tick / 8)
+        lines.show([READING._replace(sent=tick)], tick / 8)
     assert len(written) == int(99 / 8 / LINE_EVERY)
     lines.show([READING], 12.5, final=True)
     assert len(written) == int(99 / 8 / LINE_EVERY) + 1
+
+
+def test_plain_lines_in_which_nothing_moved_are_not_repeated() -> None:
+    written: list[str] = []
+    lines = Lines(written.append, now=0.0)
+    other = READING._replace(title="other", stopping=True)
+    for tick in range(1, 10):  # asks per second fall while the last replies are looked at, and no more are sent
+        lines.show([READING._replace(rate=8.0 / tick, left=90.0 - tick), other], tick * LINE_EVERY)
+    lines.show([READING._replace(rate=0.0, left=None), other._replace(stopping=False)], 100.0, final=True)
+    assert [line.partition(":")[0] for line in written] == ["duels", "other", "other"]
 
 
 @program("progress/one", version=1)

@@ -41,9 +41,9 @@ class Server:
         assert listening is not None, self.said
         self.url = listening[1]
 
-    def stop(self) -> tuple[int, str]:
-        """Press Ctrl-C; the exit status, and what it said then."""
-        self.process.send_signal(signal.SIGINT)
+    def stop(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
+        """Press Ctrl-C, or send another signal; the exit status, and what it said then."""
+        self.process.send_signal(number)
         _, said = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, said
 
@@ -82,7 +82,9 @@ def test_what_had_not_ended_is_told_and_a_token_is_asked_for(tmp_path: Path, ser
     assert httpx.get(f"{server.url}/api/runs", timeout=PATIENCE).status_code == 401
     headers = {"Authorization": f"Bearer {token}"}
     assert httpx.get(f"{server.url}/api/runs", headers=headers, timeout=PATIENCE).status_code == 200
-    assert token not in server.said + server.stop()[1]
+    status, said = server.stop(signal.SIGHUP)
+    assert (status, said.strip()) == (0, "stopped")
+    assert token not in server.said
 
 
 def _plan(folder: Path) -> None:

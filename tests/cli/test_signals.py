@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from tests.patience import PATIENCE
 class Process:
     """`groundswell run` in a process of its own, with a model that answers once the gate is open."""
 
-    def __init__(self, cli: CommandLine, driver: str, *sets: str) -> None:
+    def __init__(self, cli: CommandLine, driver: str, *sets: str, before: Sequence[str] = ()) -> None:
         self.folder = cli.folder
         code = "from groundswell.cli.app import main; main()"
         words = ["run", f"{EXPERIMENT}:{driver}", "--name", "r", "--store", str(cli.store), "--json", "-v"]
@@ -32,7 +32,7 @@ class Process:
             words += ["--set", change]
         source = str(Path(groundswell.__file__).parents[1])
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, *words],
+            [*before, sys.executable, "-c", code, *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -70,8 +70,8 @@ class Process:
 
 
 @contextmanager
-def started(cli: CommandLine, driver: str = "driver", *sets: str) -> Iterator[Process]:
-    process = Process(cli, driver, *sets)
+def started(cli: CommandLine, driver: str = "driver", *sets: str, before: Sequence[str] = ()) -> Iterator[Process]:
+    process = Process(cli, driver, *sets, before=before)
     try:
         yield process
     finally:
@@ -79,7 +79,7 @@ def started(cli: CommandLine, driver: str = "driver", *sets: str) -> Iterator[Pr
         process.process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["Ctrl-C", "SIGTERM", "SIGHUP"])
 def test_a_first_signal_waits_for_the_replies_in_flight(cli: CommandLine, number: signal.Signals) -> None:
     with started(cli) as process:
         process.wait_for_asks(4)
@@ -108,6 +108,41 @@ def test_a_second_signal_ends_at_once_and_the_run_can_be_resumed(cli: CommandLin
     (cli.folder / "gate").touch()
     ended = cli.json("runs", "resume", "r")
     assert (ended["status"], ended["trials"]["usable"], ended["asks"]["resent"]) == ("completed", 4, 4)
+
+
+def test_a_run_under_nohup_goes_on_when_the_terminal_hangs_up(cli: CommandLine) -> None:
+    with started(cli, before=["nohup"]) as process:
+        process.wait_for_asks(4)
+        process.process.send_signal(signal.SIGHUP)
+        process.open_gate()
+        status, found, _ = process.end()
+    assert (status, found["status"], found["trials"]["usable"]) == (0, "completed", 4)
+
+
+def test_more_signals_end_the_process_without_a_traceback(cli: CommandLine) -> None:
+    with started(cli, "stuck_driver") as process:
+        process.wait_for_asks(1)
+        process.signal(signal.SIGINT, then=STOPPING)
+        process.signal(signal.SIGINT, then=ENDING)
+        while process.process.poll() is None:  # whatever it does meanwhile
+            process.process.send_signal(signal.SIGINT)
+        _, told = process.process.communicate(timeout=PATIENCE)
+    assert process.process.returncode == 130
+    assert "Traceback" not in told
+    assert cli.json("runs", "show", "r")["status"] == "interrupted"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_signal_while_results_are_printed_says_how_to_see_them(cli: CommandLine, number: signal.Signals) -> None:
+    with started(cli, "driver", "model=scripted/echo", f"word={'x' * 60_000}", "folder=") as process:
+        assert process.process.stdout is not None
+        os.read(process.process.stdout.fileno(), 1)  # it has begun, and cannot end: there is more than a pipe holds
+        process.signal(number, then="interrupted; the run is in the store")
+        _, told = process.process.communicate(timeout=PATIENCE)
+    assert process.process.returncode == 130
+    run = cli.json("runs", "show", "r")
+    assert run["status"] == "completed"
+    assert told == f"to see its results: groundswell runs resume {run['run_id']} --store {cli.store}\n"
 
 
 def test_a_second_signal_does_not_wait_for_a_function_in_a_thread(cli: CommandLine) -> None:

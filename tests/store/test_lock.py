@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.errors import RunBusy
+from groundswell.errors import RunBusy, StoreError
 from groundswell.store.lock import RunLock, is_held
 
 HOLD = """
@@ -68,6 +68,16 @@ def test_a_stale_file_does_not_matter(tmp_path: Path) -> None:
     lock = RunLock(tmp_path / "s.db", "abc", "the run")
     assert stale.read_text() == str(os.getpid())
     lock.release()
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    mine, link = tmp_path / "mine", tmp_path / "s.db.abc.lock"
+    mine.write_text("mine")
+    link.symlink_to(mine)
+    assert not is_held(tmp_path / "s.db", "abc")
+    with pytest.raises(StoreError, match="is a symbolic link, not a lock file: remove it"):
+        RunLock(tmp_path / "s.db", "abc", "the run")
+    assert mine.read_text() == "mine"
 
 
 def test_a_released_lock_leaves_nothing_and_can_be_taken_again(tmp_path: Path) -> None:

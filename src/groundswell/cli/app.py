@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated, Any
 
@@ -31,8 +30,10 @@ from groundswell.cli import (
     trust,
 )
 from groundswell.cli.options import VERBOSE
-from groundswell.cli.output import INTERRUPTED, exit_code, is_of_disk, print_error
+from groundswell.cli.output import INTERRUPTED, echo, exit_code, is_of_disk, print_error, show_warnings
+from groundswell.cli.streams import keep_standard_streams
 from groundswell.errors import GroundswellError
+from groundswell.experiments.needed import explained
 
 
 class Commands(TyperGroup):
@@ -41,7 +42,8 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except (GroundswellError, OSError) as error:
+        except (GroundswellError, ModuleNotFoundError, OSError) as raised:
+            error = explained(raised)
             if not (isinstance(error, GroundswellError) or is_of_disk(error)):
                 raise
             print_error(error, verbose=ctx.meta.get(VERBOSE, False))
@@ -80,7 +82,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"groundswell {version('groundswell')}")
+        echo(f"groundswell {version('groundswell')}")
         raise typer.Exit
 
 
@@ -95,10 +97,12 @@ def groundswell(
 
 def main() -> None:
     """The console script."""
-    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:  # closed ones would go to the next file, and that be lost
-        pass
-    os.close(opened)
+    keep_standard_streams()
+    show_warnings()
     try:
         app()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except Exception as error:  # noqa: BLE001  a mistake of ours: its traceback may hold what a provider said
+        print_error(error, verbose=True)
+        sys.exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from groundswell.cli.prompts import (
     read_text,
 )
 from groundswell.errors import SettingsError
+from groundswell.shown.words import visible
 
 if TYPE_CHECKING:
     from groundswell.cli.running import Report
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif"}
 NARROWEST = 40
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+BORDER = 7
+"""What a panel has on the left and right of its title, and the space to the next one."""
 
 
 @takes(RunFlags)
@@ -222,27 +223,23 @@ def _title(replied: Replied, replies: Sequence[Replied]) -> str:
 
 def _body(replied: Replied, summary: Summary) -> str:
     if replied.text is not None:
-        return plain(replied.text)
-    return f"no reply: {plain(replied.fault or summary.error or 'the run was stopped before it came')}"
-
-
-def plain(text: str) -> str:
-    """Text without the control characters by which a reply could play with the terminal."""
-    return CONTROL.sub("", text.replace("\r\n", "\n"))
+        return visible(replied.text)
+    return f"no reply: {visible(replied.fault or summary.error or 'the run was stopped before it came')}"
 
 
 def _print_plain(replies: Sequence[Shown]) -> None:
     """Replies below each other; of a single one, nothing but its text goes to standard output."""
     if len(replies) == 1 and replies[0].there:
-        typer.echo(replies[0].text)
+        output.echo(replies[0].text)
         output.say(f"{replies[0].title}: {replies[0].told}")
         return
     for number, shown in enumerate(replies):
-        typer.echo("\n" * bool(number) + f"== {shown.title} ({shown.told})\n{shown.text}")
+        output.echo("\n" * bool(number) + f"== {shown.title} ({shown.told})\n{shown.text}")
 
 
 def _print_panels(replies: Sequence[Shown]) -> None:
     """Panels side by side where each gets enough room, else below each other."""
+    from rich.cells import cell_len
     from rich.columns import Columns
     from rich.panel import Panel
     from rich.text import Text
@@ -258,7 +255,8 @@ def _print_panels(replies: Sequence[Shown]) -> None:
         for shown in replies
     ]
     room = output.out.width // len(panels) if panels else 0
-    if len(panels) > 1 and room >= NARROWEST:
+    longest = max((cell_len(words) for shown in replies for words in (shown.title, shown.told)), default=0)
+    if len(panels) > 1 and room >= max(NARROWEST, longest + BORDER):
         output.out.print(Columns(panels, width=room - 1, expand=True, equal=True))
     else:
         for panel in panels:

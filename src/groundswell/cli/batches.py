@@ -124,7 +124,7 @@ def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes
     cancelled = info.open and info.state != "cancelling"
     if cancelled:
         if not yes:
-            typer.confirm(_question(sight, at_work=at_work), abort=True, err=True)
+            output.confirm(_question(sight, at_work=at_work))
         sight = _ask(lambda providers: _cancel(providers, sight))
         info = sight.info or info
     if flags.json:
@@ -170,7 +170,7 @@ def adopt(
         try:
             chosen = _ask(lambda providers: adopting.choose(store, record, wanted, providers))
             if lost and chosen and not yes:
-                typer.confirm(adopting.question(record, chosen), abort=True, err=True)
+                output.confirm(adopting.question(record, chosen))
             found = _ask(lambda providers: adopting.carry_out(store, chosen, wanted, providers))
         finally:
             lock.release()

@@ -80,7 +80,7 @@ def clear(
             going = cache.kept(before)
         if going.replies and not yes:
             which = "" if older_than is None else f" older than {older_than}"
-            typer.confirm(f"Remove {_described(going)}{which} from the cache?", abort=True, err=True)
+            output.confirm(f"Remove {_described(going)}{which} from the cache?")
         with output.working(f"removing {going.replies:,} replies"):
             removed = cache.clear(before) if going.replies else 0
             space = cache.shrink() if removed else None

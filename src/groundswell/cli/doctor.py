@@ -9,23 +9,16 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Annotated, Any
 
 import typer
 
 from groundswell.cli.options import StoreFlags, takes
 from groundswell.errors import StoreError
+from groundswell.experiments.needed import EXTRAS
 
-NEEDED = ("msgspec", "sqlalchemy", "alembic", "typer", "rich")
-EXTRAS = {
-    "report": ("scipy", "statsmodels", "polars", "matplotlib"),
-    "local": ("xllamacpp",),
-    "embeddings": ("sentence_transformers",),
-    "web": ("fastapi", "uvicorn", "nicegui"),
-    "rl": ("gymnasium", "stable_baselines3", "torch"),
-    "postgres": ("psycopg",),
-    "cluster": ("ray",),
-}
+NEEDED = ("msgspec", "sqlalchemy", "alembic", "typer", "rich", "httptools", "pyreqwest", "genai-prices")
 LOW_DISK = 1 << 30
 
 
@@ -153,10 +146,9 @@ def _look_beside(path: Path) -> dict[str, Any]:
 
     if not path.parent.is_dir():
         raise StoreReadOnly(f"{path}: the folder {path.parent} does not exist; create it or give another --store")
-    probe = path.with_name(f".{path.name}.probe")
     try:
-        probe.touch()
-        probe.unlink()
+        with NamedTemporaryFile(dir=path.parent):
+            """A file can be made there."""
     except OSError as error:
         raise StoreReadOnly(f"{path}: the folder cannot be written ({error.strerror}); give another --store") from error
     return {"writable": True}

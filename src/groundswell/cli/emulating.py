@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import re
-import signal
 import time
 from typing import Any
 
@@ -18,7 +17,7 @@ from groundswell.cli import output
 from groundswell.emulator.faults import KINDS
 from groundswell.emulator.server import Emulator
 from groundswell.emulator.settings import Settings
-from groundswell.loop import new_event_loop, tuned_collector
+from groundswell.loop import new_event_loop, stop_signals, tuned_collector
 
 EVERY = 0.25
 COLUMNS = ("live", "batch", "again", "in", "out", "dollars")
@@ -37,7 +36,7 @@ def serve(settings: Settings, *, host: str, port: int, seconds: float | None, js
 async def _serve(emulator: Emulator, seconds: float | None, *, json: bool) -> dict[str, Any]:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stop_signals():
         loop.add_signal_handler(number, ended.set)
     async with emulator:
         _say_ready(emulator, json=json)

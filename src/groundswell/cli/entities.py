@@ -223,7 +223,7 @@ def export(
         entities = catalogue.entities(entity_type_id=of_type)
     text = write_csv(entities) if wanted is FileFormat.CSV else write_json(types, entities)
     if file == "-":
-        typer.echo(text, nl=False)
+        output.Shown(json=wanted is FileFormat.JSON).write(text)
         return
     _write_to(Path(file), text)
     if flags.json:
@@ -246,7 +246,7 @@ def delete(
         catalogue.check_there(ids)
     if not yes:
         what = ids[0] if len(ids) == 1 else f"{len(ids)} entities"
-        typer.confirm(f"Remove {what}?", abort=True, err=True)
+        output.confirm(f"Remove {what}?")
     with catalogue_of(flags.store) as catalogue:
         count = catalogue.delete_entity(*ids)
     if flags.json:
@@ -288,11 +288,10 @@ def _format(name: str, given: FileFormat | None) -> FileFormat:
 
 def _write_to(file: Path, text: str) -> None:
     """Write a file that appears only once it is complete."""
-    part = file.with_name(f"{file.name}.part")
+    from groundswell.experiments.replacing import beside
+
     try:
-        part.write_bytes(text.encode())
-        part.replace(file)
+        with beside(file) as out:
+            out.write(text.encode())
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -137,7 +137,7 @@ def delete_type(
         catalogue.type(entity_type)
     if not yes:
         also = " and all its entities" if with_entities else ""
-        typer.confirm(f"Remove entity type {entity_type}{also}?", abort=True, err=True)
+        output.confirm(f"Remove entity type {entity_type}{also}?")
     with catalogue_of(flags.store) as catalogue:
         try:
             gone = catalogue.delete_type(entity_type, with_entities=with_entities)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +15,7 @@ from groundswell.cli import output
 from groundswell.cli.options import RunName, StoreFlags, takes
 from groundswell.cli.stored import opened
 from groundswell.errors import SettingsError
+from groundswell.experiments.replacing import beside
 
 if TYPE_CHECKING:
     from groundswell.store.results import Results
@@ -46,7 +46,7 @@ def export(
         raise SettingsError(f"--output: give a file for {'--json' if flags.json else '--format parquet'}")
     with opened(flags.store) as store:
         record = store.runs.get(run)
-        with _target(file, binary=to is Format.PARQUET) as out:
+        with _target(file, to) as out:
             count = _write(store.results(record), out, to)
     if flags.json:
         output.print_json({"run_id": record.id, "format": to.value, "output": str(file), "rows": count})
@@ -63,17 +63,18 @@ def _write(results: Results, out: IO[Any], to: Format) -> int:
 
 
 @contextmanager
-def _target(file: Path | None, *, binary: bool) -> Iterator[IO[Any]]:
+def _target(file: Path | None, to: Format) -> Iterator[IO[Any]]:
     """Standard output, or a file that appears only once it is complete."""
     if file is None:
-        yield sys.stdout
+        yield output.Shown(json=to is not Format.CSV)
         return
-    part = file.with_name(f"{file.name}.part")
     try:
-        with part.open("wb") if binary else part.open("w", encoding="utf-8", newline="") as out:
-            yield out
-        os.replace(part, file)
+        with beside(file) as out:
+            if to is Format.PARQUET:
+                yield out
+            else:
+                text = TextIOWrapper(out, encoding="utf-8", newline="")
+                yield text
+                text.detach()
     except OSError as error:
         raise SettingsError(f"--output {file}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from enum import StrEnum
@@ -230,7 +229,7 @@ def _surveyed(given: Settings, out: Path | None) -> Settings:
 def _check_out(data: Path, out: Path, form: Format, found: Survey) -> None:
     from groundswell.experiments.prompting.tables import polars_for
 
-    parent = Path(os.path.realpath(out)).parent
+    parent = out.absolute().parent
     try:
         if out.absolute() == data.absolute() or (out.exists() and out.samefile(data)):
             raise SettingsError(f"--out {out}: this is the data itself; the rows go to a file of their own")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -151,11 +151,34 @@ def _rows(found: dict[str, Any]) -> Iterator[tuple[str, bool | str, str]]:
         yield one["model"], one["usable"], " && ".join(one["lacks"]) or one["about"]
     for one in sorted(found["accounts"], key=lambda one: not one["usable"]):
         yield one["model"], one["usable"] if one["trusted"] else NOT_TRUSTED, _reached(one)
+    named = {**found["short_names"], **found["aliases"]}
     for alias, target in found["aliases"].items():
-        yield alias, True, f"is {target}"
-    yield "a short name", True, ", ".join(found["short_names"])
+        lacks = _lacks(found, _resolved(alias, named))
+        yield alias, not lacks, f"is {target}" + (lacks and f": {lacks}")
+    short: dict[str, list[str]] = {}
+    for name in found["short_names"]:
+        short.setdefault(_lacks(found, _resolved(name, named)), []).append(name)
+    for lacks in sorted(short):
+        yield "a short name", not lacks, ", ".join(short[lacks]) + (lacks and f": {lacks}")
     yield "emulated/NAME", True, ", ".join(model.partition("/")[2] for model in found["emulated"])
     yield "scripted/NAME", True, found["scripted"]
+
+
+def _resolved(name: str, named: Mapping[str, str]) -> str:
+    """The model that a name stands for. A name may stand for another name."""
+    while name in named:
+        name = named[name]
+    return name
+
+
+def _lacks(found: dict[str, Any], model: str) -> str:
+    """What a model that a name stands for lacks; nothing if it can be asked."""
+    local = {one["model"]: one for one in found["local"]}
+    if model.startswith(prefix := "local/"):
+        return " && ".join(local.get(model, local[f"{prefix}PATH"])["lacks"])
+    provider = f"{model.partition('/')[0]}/MODEL"
+    account = next((one for one in found["accounts"] if one["model"] == provider), None)
+    return "" if account is None or account["usable"] else _reached(account)
 
 
 def _reached(account: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from groundswell.cli.mutate_options import EvaluateFlags, MutationFlags, Out, Ru
 from groundswell.cli.options import RunName, StoreFlags, takes
 from groundswell.cli.prompts import as_unicode
 from groundswell.errors import SettingsError
+from groundswell.experiments.needed import EPISODES, TRAINING, check_installed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,14 +46,13 @@ YOURS = "{} is beyond this machine. Is it yours, or are you allowed to test it?"
 @takes(TrainFlags)
 def train(flags: TrainFlags) -> None:
     """Train policies by PPO, and try them beside a bandit, chance and nothing at all. On the emulator, unless told."""
+    check_installed("training needs", EPISODES if flags.estimate else TRAINING, "rl")
     from groundswell.cli.mutate_report import curves_in
-    from groundswell.experiments.needed import TRAINING, check_installed
     from groundswell.experiments.query_mutation import training
 
     settings = training_of(flags)
     if flags.estimate:
         _run(flags, _planned(flags, TRAINED, training.train, settings, flags.seed))
-    check_installed("training needs", TRAINING, "rl")
     settings = _authorised(flags, settings)
     planned = _planned(flags, TRAINED, training.train, settings, flags.seed)
     if not flags.json:
@@ -65,6 +65,7 @@ def train(flags: TrainFlags) -> None:
 @takes(EvaluateFlags)
 def evaluate(flags: EvaluateFlags, run: RunName) -> None:
     """Try the policies of a run again, with the baselines: on more episodes, other guards, secrets, another target."""
+    check_installed("an evaluation needs", EPISODES, "rl")
     from groundswell.cli.stored import opened
     from groundswell.experiments.query_mutation import evaluating
 
@@ -132,7 +133,7 @@ def _authorised(flags: MutationFlags, settings: S) -> S:
         except SettingsError as error:
             if error.field != "confirmed" or not sys.stdin.isatty():
                 raise by_flag(error) from error
-            typer.confirm(YOURS.format(task.target), abort=True, err=True)
+            output.confirm(YOURS.format(task.target))
             return msgspec.structs.replace(settings, task=msgspec.structs.replace(task, confirmed=True))
     return settings
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from groundswell.cli import output
 from groundswell.engine.events import DriverReported, Event, RunEnded
+from groundswell.experiments.replacing import own_folder
 
 OLD = "events.out.tfevents.*"
 SOON = 5
@@ -58,6 +59,7 @@ class Board:
             self._writers[event.who].add_scalar(name.removeprefix(f"{event.who}/"), value, event.done)
 
     def _opened(self, folder: Path) -> Writer:
+        own_folder(folder)
         for old in folder.glob(OLD):
             old.unlink()
         return self._make(folder)

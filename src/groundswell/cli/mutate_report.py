@@ -14,6 +14,7 @@ from groundswell.cli import output
 from groundswell.cli.game_report import folder_of
 from groundswell.cli.mutate_board import Board
 from groundswell.cli.mutate_views import print_analysis
+from groundswell.experiments.replacing import own_folder
 
 if TYPE_CHECKING:
     from groundswell.cli.running import Report
@@ -54,7 +55,7 @@ def curves_in(folder: Path, given: Path | None = None) -> list[Board]:
         return []
     with output.working("loading torch"):
         import torch.utils.tensorboard  # noqa: F401  before a learner's thread does: two that begin at once fail
-    return [Board(given or folder / CURVES)]
+    return [Board(given or own_folder(folder / CURVES))]
 
 
 def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], store: str) -> None:

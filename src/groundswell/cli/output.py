@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 import shlex
+import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +20,8 @@ from groundswell.errors import GroundswellError, SettingsError
 from groundswell.shown import words
 
 if TYPE_CHECKING:
+    from rich.console import ConsoleOptions, RenderableType
+    from rich.segment import Segment
     from rich.table import Table
     from rich.text import Text
 
@@ -38,13 +43,43 @@ INTERRUPTED = 130
 LONGEST = 80
 """So many lines of an analysis are shown whole."""
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+
+class SafeConsole(Console):
+    """A console on which text does nothing but appear: control characters in it are shown, not obeyed.
+
+    Styles and cursor movements are not text, and stay: rich keeps these apart until it writes.
+    """
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Replace them before the text is measured, so that tables stay aligned."""
+        return super().render_str(words.visible(text), **how)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Replace those that came some other way."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=words.visible(segment.text))
+
+
+out = SafeConsole(highlight=False, emoji=False)
+err = SafeConsole(stderr=True, highlight=False, emoji=False)
 
 
 def say(text: str) -> None:
     """One message to the person at the terminal."""
     err.print(text, markup=False, soft_wrap=True)
+
+
+class Warnings(logging.Handler):
+    """Shows what is logged, with control characters shown and not obeyed."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a record."""
+        echo(self.format(record), err=True)
+
+
+def show_warnings() -> None:
+    """Have warnings that are logged shown by this module, not by Python's handler of last resort."""
+    logging.getLogger("groundswell").addHandler(Warnings(logging.WARNING))
 
 
 @contextmanager
@@ -55,15 +90,37 @@ def working(what: str) -> Iterator[None]:
 
 
 def line(text: str | Text = "", style: str | None = None) -> None:
-    """One line of a result, never broken. What others wrote does nothing to the terminal."""
-    out.print(words.visible(text) if isinstance(text, str) else text, style=style, markup=False, soft_wrap=True)
+    """One line of a result, never broken."""
+    out.print(text, style=style, markup=False, soft_wrap=True)
+
+
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Text as it is, without a width or styles; control characters are shown, not obeyed."""
+    typer.echo(words.visible(text), err=err, nl=nl)
+
+
+def confirm(question: str) -> None:
+    """Ask the person at the terminal, and end the command unless the answer is yes."""
+    typer.confirm(words.visible(question), abort=True, err=True)
 
 
 def print_json(data: Any) -> None:
     """The one object that `--json` prints."""
     import msgspec
 
-    typer.echo(msgspec.json.encode(data).decode())
+    typer.echo(words.visible_json(msgspec.json.encode(data).decode()))
+
+
+class Shown(io.TextIOBase):
+    """Standard output for data: as it is in files and pipes, with control characters shown on a terminal."""
+
+    def __init__(self, *, json: bool) -> None:
+        self._shown = words.visible_json if json else words.visible
+
+    def write(self, text: str, /) -> int:
+        """Write a piece of it."""
+        sys.stdout.write(self._shown(text) if sys.stdout.isatty() else text)
+        return len(text)
 
 
 def print_table(table: Table) -> None:
@@ -71,7 +128,7 @@ def print_table(table: Table) -> None:
     if out.is_terminal or "COLUMNS" in os.environ:
         out.print(table)
     else:
-        wide = Console(file=out.file, width=1000, highlight=False)
+        wide = SafeConsole(file=out.file, width=1000, highlight=False, emoji=False)
         wide.width = max(80, wide.measure(table).maximum)
         wide.print(table, soft_wrap=True)
 
@@ -80,11 +137,11 @@ def print_error(error: Exception, *, verbose: bool) -> None:
     """What went wrong. An error that is not ours comes from an experiment's code: its traceback is the message."""
     of_disk = is_of_disk(error)
     if verbose or not (of_disk or isinstance(error, GroundswellError)):
-        typer.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
+        echo("".join(traceback.format_exception(error)).rstrip(), err=True)
     if isinstance(error, GroundswellError):
-        typer.echo(f"error: {error}", err=True)
+        echo(f"error: {error}", err=True)
     elif of_disk:
-        typer.echo(f"error: {_of_disk(error)}", err=True)
+        echo(f"error: {_of_disk(error)}", err=True)
 
 
 def is_of_disk(error: BaseException) -> bool:

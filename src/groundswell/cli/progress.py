@@ -190,13 +190,17 @@ class Lines:
     def __init__(self, write: Callable[[str], None], now: float) -> None:
         self._write = write
         self._last = now
+        self._written: dict[int, Reading] = {}
 
     def show(self, readings: Sequence[Reading], now: float, *, final: bool = False) -> None:
-        """Write the readings, unless the last lines are recent."""
+        """Write the readings, unless the last lines are recent; one in which nothing moved since is not repeated."""
         if final or now - self._last >= LINE_EVERY:
             self._last = now
-            for reading in readings:
-                self._write(describe(reading))
+            for number, reading in enumerate(readings):
+                counted = reading._replace(rate=None, left=None)
+                if self._written.get(number) != counted:
+                    self._written[number] = counted
+                    self._write(describe(reading))
 
     def close(self) -> None:
         """Nothing is open."""

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -28,7 +28,8 @@ from groundswell.engine.records import EndpointFigures
 from groundswell.engine.run import RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import NotTrusted, ProgramError, RunError, SettingsError, StoreError
-from groundswell.loop import new_event_loop, tuned_collector
+from groundswell.experiments.needed import explained
+from groundswell.loop import new_event_loop, stop_signals, tuned_collector
 
 if TYPE_CHECKING:
     from groundswell.cli.options import RunFlags
@@ -91,7 +92,9 @@ def run_and_report(
                 verbose=flags.verbose,
                 listeners=listeners,
             )
-    raise typer.Exit(finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report))
+    with interruptible(ended, flags.store):
+        status = finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report)
+    raise typer.Exit(status)
 
 
 def _may_go_on(ended: Ended) -> bool:
@@ -137,7 +140,7 @@ async def _supervise(work: Work, make: Callable[[], Engine]) -> Ended:
                     if not interruption.count:
                         raise
                 except Exception as raised:  # noqa: BLE001  the edge of the experiment: told to the user by `finish`
-                    error = raised
+                    error = explained(raised)
         return Ended(_summary(engine, error), error, at_once=interruption.count > 1, figures=engine.figures)
 
 
@@ -154,27 +157,30 @@ def _summary(engine: Engine, error: Exception | None) -> Summary | None:
 
 
 class Interruption:
-    """Ctrl-C and SIGTERM: the first stops the open runs, the second ends at once. Both leave them resumable.
+    """Ctrl-C, SIGTERM and SIGHUP: the first stops the open runs, the second ends at once. Both leave them resumable.
 
-    A computation that holds up the event loop keeps it from taking signals. `_arrived` runs even then.
+    After the second, nothing is waited for: a third ends the process where it is. A computation that holds up the event
+    loop keeps it from taking signals. `_arrived` runs even then.
     """
 
     def __init__(self, engine: Engine, task: asyncio.Future[Any]) -> None:
         self._engine = engine
         self._task = task
         self._loop = asyncio.get_running_loop()
+        self._before = {number: signal.getsignal(number) for number in stop_signals()}
         self.count = 0
         self._waiting_since: float | None = None
 
     def __enter__(self) -> Interruption:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in self._before:
             self._loop.add_signal_handler(number, self._signalled)
             signal.signal(number, self._arrived)  # beside the loop's own way to hear of it
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number, handler in self._before.items():
             self._loop.remove_signal_handler(number)
+            signal.signal(number, _end if self.count > 1 else handler)
 
     def _arrived(self, number: int, frame: FrameType | None) -> None:
         """End at once if the loop has not taken an earlier signal for a while."""
@@ -190,6 +196,8 @@ class Interruption:
         self._waiting_since = None
         self.count += 1
         runs = self._engine.runs
+        if self.count > 2:
+            leave_at_once()
         if self.count == 1 and runs:
             output.say(_stopping(runs))
             for run in runs:
@@ -223,7 +231,7 @@ def finish(
     if error is not None:
         output.print_error(error, verbose=verbose)
     elif summary is not None and summary.status == "failed":  # the driver ended all the same, with what there was
-        typer.echo(f"error: {summary.error}", err=True)
+        output.echo(f"error: {summary.error}", err=True)
     mended_first = isinstance(error, RunError | SettingsError | ProgramError)
     if summary is not None and not mended_first and (advice := _advice(summary, store)) is not None:
         output.say(advice)
@@ -251,6 +259,31 @@ def _missing(summary: Summary, store: str) -> Sequence[FaultCount]:
         return ()
     with opened(store) as held:
         return held.results(held.runs.get(summary.run_id)).fault_counts()
+
+
+@contextlib.contextmanager
+def interruptible(ended: Ended, store: str) -> Iterator[None]:
+    """Say what is left to do if a signal comes while the results of a run are printed and its report is written."""
+    before = {} if ended.at_once else {number: signal.signal(number, _interrupt) for number in stop_signals()}
+    try:
+        yield
+    except KeyboardInterrupt:
+        output.say("interrupted; the run is in the store")
+        if ended.summary is not None:
+            output.say(f"to see its results: {output.command(f'runs resume {ended.summary.run_id}', store)}")
+        raise typer.Exit(output.INTERRUPTED) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _end(*_: object) -> NoReturn:
+    """End the process from a handler, which must not flush: it may have come in the middle of that."""
+    os._exit(output.INTERRUPTED)
 
 
 def leave_at_once() -> NoReturn:

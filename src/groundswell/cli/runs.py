@@ -221,7 +221,7 @@ def delete(
             settled, waiting = record.counters.settled, [wave.account for wave in store.waves.open(record)]
             going_on = f" {output.in_flight(waiting)}: they go on, and are paid for in vain." if waiting else ""
             asked = f"Delete run {record.title} with the outcomes of {settled} trials?{going_on}"
-            typer.confirm(asked, abort=True, err=True)
+            output.confirm(asked)
         store.runs.delete(record)
     if flags.json:
         output.print_json({"run_id": record.id, "deleted": True})

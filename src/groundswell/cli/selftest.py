@@ -151,14 +151,17 @@ def _ending(verdict: Verdict, summary: Summary) -> Iterator[str]:
 def _write(folder: Path, verdict: Verdict, summary: Summary) -> None:
     import msgspec
 
-    body = msgspec.json.format(msgspec.json.encode(summary), indent=2)
-    (folder / "selftest.json").write_bytes(body + b"\n")
+    from groundswell.experiments.replacing import replacing
+
+    with replacing(folder / "selftest.json") as out:
+        out.write(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
     rows = [f"| {' | '.join(COLUMNS)} |", "|---|---|---|---:|---|"]
     for check in verdict.checks:
         said = "ok" if check.passed else "**WRONG**"
         rows.append(f"| {check.about}: {check.name} | {check.expected} | {check.found} | {check.n:,} | {said} |")
     text = "\n".join(["# Self-test", "", *rows, "", *_ending(verdict, summary), ""])
-    (folder / "selftest.md").write_text(text, encoding="utf-8")
+    with replacing(folder / "selftest.md") as out:
+        out.write(text.encode())
 
 
 def _make(folder: Path) -> None:

@@ -6,15 +6,33 @@ from importlib.util import find_spec
 
 from groundswell.errors import SettingsError
 
+EXTRAS = {
+    "report": ("numpy", "scipy", "polars", "matplotlib"),
+    "local": ("xllamacpp",),
+    "embeddings": ("sentence_transformers",),
+    "web": ("fastapi", "uvicorn"),
+    "rl": ("numpy", "gymnasium", "stable_baselines3", "torch", "tensorboard"),
+}
+"""The packages that each extra of `pip install 'groundswell[EXTRA]'` installs."""
 FIGURES = ("numpy", "scipy")
 REPORT = (*FIGURES, "matplotlib", "polars")
-TRAINING = ("torch",)
+EPISODES = ("numpy",)
+TRAINING = (*EPISODES, "torch")
 CURVES = ("torch", "tensorboard")
 
 
 def lacking(packages: tuple[str, ...]) -> str | None:
     """The first of these packages that is not installed. None is imported: that takes its time."""
     return next((package for package in packages if find_spec(package) is None), None)
+
+
+def explained(error: Exception) -> Exception:
+    """An error as users are told of it: which extra to install where the package of one is not there."""
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
+    if extra is None:
+        return error
+    return SettingsError(f"this needs {package}, which is not installed: pip install 'groundswell[{extra}]'")
 
 
 def check_installed(

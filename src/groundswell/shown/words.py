@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-"""Characters that turn the direction of the text after them. Letters have a direction without these."""
+DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Characters that change the direction of text (Unicode's Bidi_Control). Letters have a direction without these."""
 CONTROLS = {*range(0x20), *range(0x7F, 0xA0), *DIRECTIONS} - {ord("\n"), ord("\t")}
 AS_ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in CONTROLS}
+IN_JSON = {code: f"\\u{code:04x}" for code in CONTROLS}
 
 
 def cost(usd: float | None, unknown: int) -> str:
@@ -52,6 +53,11 @@ def visible(text: str) -> str:
     """Text that does nothing to a terminal or a page: control characters are shown, not obeyed."""
     text = text.replace("\r\n", "\n").translate(AS_ESCAPES)
     return text.encode(errors="backslashreplace").decode()
+
+
+def visible_json(text: str) -> str:
+    """JSON that does nothing to a terminal: control characters, which are in strings only, as escapes of JSON."""
+    return text.translate(IN_JSON)
 
 
 def clipped(text: str, most: int) -> str:

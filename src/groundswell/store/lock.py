@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -9,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from groundswell.errors import RunBusy
+from groundswell.errors import RunBusy, StoreError
 from groundswell.store.file import OWNER_ONLY, store_error
 
 TRIES = 50
@@ -57,14 +58,19 @@ class RunLock:
             os.close(file)
 
     def _open(self) -> int:
-        """The lock file. As SQLite does for its own files, a new one gets the mode of the database."""
+        """The lock file. As SQLite does for its own files, a new one gets the mode of the database.
+
+        A link is not followed: it may come with somebody else's store, and the file that it names would be overwritten.
+        """
         try:
             mode = stat.S_IMODE(os.stat(self._database).st_mode) & 0o666 | OWNER_ONLY
         except OSError:
             mode = OWNER_ONLY
         try:
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise StoreError(f"{self._path} is a symbolic link, not a lock file: remove it") from error
             raise store_error(error, self._database) from error
         found = os.fstat(file)
         if stat.S_IMODE(found.st_mode) != mode and found.st_uid == os.geteuid():
@@ -106,10 +112,12 @@ def lock_path(database: Path, uid: str) -> Path:
 def is_held(database: Path, uid: str) -> bool:
     """Whether some process works on the run now."""
     try:
-        file = os.open(lock_path(database, uid), os.O_RDWR | os.O_CLOEXEC)
+        file = os.open(lock_path(database, uid), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         return False
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            return False
         raise store_error(error, database) from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from groundswell import compose
 from groundswell.errors import KeyMissing, SettingsError
-from groundswell.loop import new_event_loop, tuned_collector
+from groundswell.loop import new_event_loop, stop_signals, tuned_collector
 from groundswell.web.settings import ServerSettings, prepared
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ TURN = 0.0001
 
 
 def serve(settings: ServerSettings, *, ready: Callable[[str], None] | None = None) -> None:
-    """Serve until SIGINT or SIGTERM. `ready` is told the address once it can be called."""
+    """Serve until SIGINT, SIGTERM or SIGHUP. `ready` is told the address once it can be called."""
     said, settings = settings.model, _checked(settings)
     listening = _listen(settings.host, settings.port)
     with closing(listening), _services(settings, said) as services, tuned_collector(), _quick_turns():
@@ -155,7 +155,7 @@ def _server(services: Services, ready: Callable[[str], None] | None, address: st
             if threading.current_thread() is not threading.main_thread():
                 yield
                 return
-            before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+            before = {number: signal.signal(number, self.handle_exit) for number in stop_signals()}
             try:
                 yield
             finally:

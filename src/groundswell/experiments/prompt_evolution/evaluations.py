@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -68,7 +69,9 @@ class Evaluations:
     def _opened(self, path: Path) -> IO[bytes]:
         """The file, without a last line that is not whole, and what it has."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b", buffering=0)
+        if path.is_symlink():
+            path.unlink()  # it may be somebody else's, and lead anywhere
+        file = open(path, "a+b", buffering=0, opener=_not_following)
         file.seek(0)
         held = file.read()
         whole = held[: held.rfind(b"\n") + 1]
@@ -78,6 +81,10 @@ class Evaluations:
                 had = msgspec.json.decode(line, type=_Which)
                 self._had.add((had.run, had.search, had.birth))
         return file
+
+
+def _not_following(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 class _Which(msgspec.Struct):

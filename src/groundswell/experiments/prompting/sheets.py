@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -22,6 +22,7 @@ from groundswell.experiments.prompting.tables import (
     read_parquet,
 )
 from groundswell.experiments.prompting.templates import Row
+from groundswell.experiments.replacing import beside
 from groundswell.store.export import guarded, write_parquet_frame
 
 AMBIGUOUS = re.compile(r"[,;\t\r]")
@@ -44,20 +45,15 @@ class Sheet(Protocol):
 @contextmanager
 def sheet(path: Path, form: Format, source: Source, columns: Sequence[str], new: Sequence[str]) -> Iterator[Sheet]:
     """A sheet whose file appears, in one step, when its rows are all there."""
-    path = Path(os.path.realpath(path))  # a link stays one
-    part = path.with_name(f"{path.name}.part")
     try:
-        with part.open("wb") if form == "parquet" else part.open("w", encoding="utf-8", newline="") as out:
-            made = _made(out, form, source, columns, new)
+        with beside(path) as out:
+            text = TextIOWrapper(out, encoding="utf-8", newline="")
+            made = _made(out if form == "parquet" else text, form, source, columns, new)
             yield made
             made.close()
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(part, path)
+            text.detach()
     except OSError as error:
         raise SettingsError(f"--out {path}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _made(out: IO[Any], form: Format, source: Source, columns: Sequence[str], new: Sequence[str]) -> Sheet:

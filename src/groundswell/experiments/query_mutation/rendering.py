@@ -8,6 +8,7 @@ from typing import Any
 
 from groundswell.experiments.query_mutation.episode import End, Episode
 from groundswell.experiments.query_mutation.task import Task
+from groundswell.shown.words import visible
 
 WIDTH = 100
 ENDS: Mapping[End, str] = {
@@ -28,7 +29,7 @@ def shown(task: Task, episode: Episode, info: Mapping[str, Any]) -> str:
         lines.append(f"score {info['score']:.2f} (best {episode.best:.2f}), drift {info['drift']:.2f}")
     lines += [f"failed: {part}: {why}" for part, why in info.get("failed", {}).items()]
     lines += [said] if (said := ENDS[episode.end]) else []
-    return "\n".join(lines) + "\n"
+    return visible("\n".join(lines) + "\n")
 
 
 def _field(name: str, text: str) -> list[str]:

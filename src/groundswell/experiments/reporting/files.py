@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from groundswell.experiments.replacing import replacing
+from groundswell.experiments.replacing import own_folder, replacing
 from groundswell.experiments.reporting.drawing import Drawing, on_paper
 
 
@@ -18,6 +18,7 @@ def put(path: Path, data: bytes) -> Path:
 
 def put_figures(folder: Path, drawn: Sequence[Drawing], names: Iterable[str]) -> list[Path]:
     """Write drawings; of those names that were not drawn this time, none stays."""
+    own_folder(folder)
     written = [put(folder / f"{each.name}.svg", on_paper(each)) for each in drawn]
     for name in names:
         if (path := folder / f"{name}.svg") not in written:

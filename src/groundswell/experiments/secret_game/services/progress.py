@@ -18,6 +18,7 @@ from groundswell.experiments.secret_game.services.jobs import (
     TaskStatus,
     task_id,
 )
+from groundswell.shown.words import visible
 
 log = logging.getLogger("groundswell.secret_game")
 TENTHS = 10
@@ -96,6 +97,6 @@ def tell_end(job: BatchJob) -> None:
     for kind, tasks in kinds.items():
         first = tasks[0]
         why = first.error.message if first.error is not None else ""
-        log.warning("job %s: %d failed (%s), as %s: %s", job.id, len(tasks), kind, first.id, why)
+        log.warning("job %s: %d failed (%s), as %s: %s", job.id, len(tasks), kind, first.id, visible(why))
     counted = ", ".join(f"{count} {status}" for status, count in job.counts.items() if count)
     log.info("job %s: %s: %s; %s", job.id, job.status, counted, job.results_path)
