@@ -1,5 +1,8 @@
 """The API while it is busy: `python bench/api.py` (a minute or two), `--quick` (a tenth of the batch).
 
+`--in-process` measures something else, in half a minute: the calls that change runs, while four batches are carried out
+by a model within the server (`emulated/keeper`), which computes on the engine's loop.
+
 A server (`groundswell serve`) carries out a batch of 1,000 simulations against an emulator over HTTP; meanwhile 200
 clients, each on a connection of its own, call the API. Server, emulator and clients are three processes here.
 
@@ -246,12 +249,17 @@ def free_port() -> int:
         return int(trying.getsockname()[1])
 
 
+async def add_entities(client: Client, url: str) -> None:
+    """Those who take part."""
+    for number in range(ENTITIES):
+        entity = {"id": f"e{number}", "name": f"Person {number}", "description": "Has a view on bread."}
+        await send(client, Site(url, "", 0), "/api/entities", entity)
+
+
 async def measured(url: str, simulations: int) -> dict[str, Any]:
     """All parts, one after another."""
     async with connection() as client:
-        for number in range(ENTITIES):
-            entity = {"id": f"e{number}", "name": f"Person {number}", "description": "Has a view on bread."}
-            await send(client, Site(url, "", 0), "/api/entities", entity)
+        await add_entities(client, url)
     found = {"alone": await carried_out(url, simulations, "alone", [])}
     async with AsyncExitStack() as stack:  # made before anything is measured: to make a client takes longer than a call
         made = [await stack.enter_async_context(connection()) for _ in range(CLIENTS)]
@@ -260,11 +268,50 @@ async def measured(url: str, simulations: int) -> dict[str, Any]:
     return found
 
 
+async def timed(client: Client, site: Site, method: str, path: str, given: Any = None) -> tuple[float, bytes]:
+    """Milliseconds that a call takes, and what it answers."""
+    call = {"GET": client.get, "POST": client.post, "DELETE": client.delete}[method](site.url + path)
+    start = time.perf_counter()
+    response = await (call if given is None else call.body_json(given)).build().send()
+    read = bytes(await response.bytes())
+    if response.status >= 400:
+        raise RuntimeError(f"{method} {path}: {response.status} {read[:200]!r}")
+    return (time.perf_counter() - start) * 1000, read
+
+
+async def in_process(url: str, simulations: int) -> dict[str, Any]:
+    """The calls that change runs, one after another, while batches of an in-process model are carried out."""
+    site, took, batches = Site(url, "", 0), dict[str, list[float]](), "/api/batch-simulations"
+
+    async def call(route: str, method: str, path: str, given: Any = None) -> Any:
+        ms, read = await timed(client, site, method, path, given)
+        took.setdefault(route, []).append(ms)
+        return json.loads(read)["data"]
+
+    def wanted(name: str) -> dict[str, Any]:
+        return body(simulations, name) | {"model": "emulated/keeper", "interaction_size": 4}
+
+    async with connection() as client:
+        await add_entities(client, url)
+        ids = [(await call("POST", "POST", batches, wanted("running" + "!" * at)))["id"] for at in range(4)]
+        await asyncio.sleep(3)
+        for at in range(5):
+            ids.append((await call("POST, busy", "POST", batches, wanted("waiting" + "!" * at)))["id"])
+            await call("GET list, busy", "GET", f"{batches}?limit=20")
+        await call("cancel, running", "POST", f"{batches}/{ids[0]}/cancel", {})
+        for at in (1, 2, 3):
+            await call("DELETE, running", "DELETE", f"{batches}/{ids[at]}")
+        await call("DELETE, waiting", "DELETE", f"{batches}/{ids[-1]}")
+    return {"routes": {route: spread(times) for route, times in took.items()}, "all but exports": None, "failed": []}
+
+
 def main() -> None:
     """Measure, print, write down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the batch")
-    simulations = 100 if parser.parse_args().quick else 1000
+    parser.add_argument("--in-process", action="store_true", help="calls while an in-process model computes")
+    given = parser.parse_args()
+    simulations = 100 if given.quick else 1000
     asked, serving = free_port(), free_port()
     url, emulator = f"http://127.0.0.1:{serving}", f"http://127.0.0.1:{asked}"
     variables = os.environ | {
@@ -280,6 +327,9 @@ def main() -> None:
         )
         store = str(Path(folder) / "api.db")
         server = stack.enter_context(process(["serve", "--port", str(serving), "--store", store], variables, url))
+        if given.in_process:
+            show("four batches of emulated/keeper are running", asyncio.run(in_process(url, 5 * simulations)))
+            return
         found = asyncio.run(measured(url, simulations))
         found["memory_mb"] = memory_of(server.pid)
     alone, polling = found["alone"], found["polling"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from groundswell.cli.stored import opened
 from tests.cli.conftest import DRIVER, CommandLine
 
 
@@ -147,6 +148,15 @@ def test_retry_missing_gives_only_missing_trials_a_new_attempt(cli: CommandLine)
     again = cli.json("runs", "resume", "r", "--retry-missing", status=3)
     assert again["trials"] == {"planned": 3, "usable": 2, "missing": 1}
     assert (again["asks"]["sent"], again["asks"]["replayed"]) == (7, 1)
+
+
+def test_a_run_whose_deletion_was_cut_short_can_only_be_deleted(cli: CommandLine) -> None:
+    cli.run()
+    with opened(str(cli.store)) as store:
+        store.runs.request_delete(store.runs.get("r"))
+    assert "groundswell runs delete" in cli("runs", "resume", "r", "--accept-changes", status=1).stderr
+    assert cli.json("runs", "delete", "r", "--yes")["deleted"] is True
+    assert cli.json("runs", "list")["runs"] == []
 
 
 def test_cancel_without_a_process_says_so(cli: CommandLine) -> None:

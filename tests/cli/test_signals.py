@@ -184,6 +184,17 @@ def test_cancel_stops_another_process_and_delete_refuses_meanwhile(cli: CommandL
     assert "groundswell runs resume" in told
 
 
+def test_a_run_that_is_killed_after_it_was_asked_to_stop_has_stopped_and_a_user_can_resume_it(cli: CommandLine) -> None:
+    with started(cli) as process:
+        process.wait_for_asks(4)
+        assert cli.json("runs", "cancel", "r")["process"] is True
+        process.process.kill()
+        process.process.wait()
+    assert cli.json("runs", "show", "r")["status"] == "stopped"
+    (cli.folder / "gate").touch()
+    assert cli.json("runs", "resume", "r")["status"] == "completed"
+
+
 def test_a_killed_run_is_shown_as_interrupted_and_resumed(cli: CommandLine) -> None:
     with started(cli) as process:
         process.wait_for_asks(4)

@@ -136,9 +136,9 @@ def test_a_run_that_was_asked_to_stop_goes_on_only_if_a_user_resumes_it(store: P
         asked.append(said(request))
         return Reply("fine")
 
-    async def resume(**how: bool) -> Summary:
+    async def resume(*, unless_cancelled: bool = False) -> Summary:
         async with groundswell.open(store, script=script) as engine:
-            return await engine.resume("story", **how)
+            return await engine.resume("story", unless_cancelled=unless_cancelled)
 
     async def plan() -> None:
         async with groundswell.open(store) as engine:

@@ -176,7 +176,7 @@ def test_others_can_write_while_a_large_run_is_deleted(runs: Runs, monkeypatch: 
         runs.change(other, error=f"written {len(seen)} times")
 
     monkeypatch.setattr(module, "DELETED_AT_ONCE", 2)
-    monkeypatch.setattr(module.time, "sleep", beside)
+    monkeypatch.setattr("groundswell.store.runs.time.sleep", beside)
     runs.delete(record)
     assert seen[0] > seen[-1]
     assert runs.get("other").error == f"written {len(seen)} times"
