@@ -61,7 +61,17 @@ def test_the_table(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 GPT = "openai/gpt-4o-mini"
-SIMULATE = ["simulate", "--entities", "people.json", "--context", "A talk", "--num-simulations", "1", "--interaction-size", "2"]
+SIMULATE = [
+    "simulate",
+    "--entities",
+    "people.json",
+    "--context",
+    "A talk",
+    "--num-simulations",
+    "1",
+    "--interaction-size",
+    "2",
+]
 LONG = {
     "ask": ["ask", "Why?", "-m", GPT],
     "map": ["map", "t.csv", "-p", "Say {word}", "-m", GPT],
