@@ -44,7 +44,6 @@ LONGEST = 80
 """So many lines of an analysis are shown whole."""
 
 
-
 class SafeConsole(Console):
     """A console on which text does nothing but appear: control characters in it are shown, not obeyed.
 
