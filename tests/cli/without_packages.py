@@ -1,4 +1,6 @@
-"""Runs every command where packages are missing, and prints how each ended: `python without_packages.py FOLDER COMMAND NAME...`.
+"""Runs every command where packages are missing, and prints how each ended.
+
+`python -m tests.cli.without_packages FOLDER LEFT_OUT PACKAGE...`, where LEFT_OUT is a command that is not run.
 
 It is run as a process of its own: what this one has imported would be there all the same.
 """
@@ -11,11 +13,8 @@ import sys
 from pathlib import Path
 
 ECHO = "emulated/echo"
-ASKED = (
-    "simulate --context d --entities people.json --interaction-size 2 --num-simulations 1 --replicates 2 "
-    "-m emulated/keeper "
-    "--questions sheet.json"
-)
+SIMULATE = "simulate --entities people.json --interaction-size 2 --num-simulations 1 -m emulated/keeper"
+ASKED = f"{SIMULATE} --context d --replicates 2 --questions sheet.json"
 TRAIN = "mutate train --num-processes 2 --num-steps 4 --num-env-steps 8 --eval-episodes 1 --hidden 4"
 WORDS = {
     "ask": f"ask hello -m {ECHO}",
@@ -25,7 +24,7 @@ WORDS = {
     "ask, embeddings": "ask hello -m sentences/x",
     "play": "play -m emulated/leaker -n 2 --messages 2 --out game",
     "compare": "compare -m emulated/leaker,emulated/keeper -n 2 --messages 2 --out game --name c",
-    "simulate": "simulate --context c --entities people.json --interaction-size 2 --num-simulations 1 -m emulated/keeper",
+    "simulate": f"{SIMULATE} --context c",
     "simulate, asked": f"{ASKED} --name a",
     "simulate, asked again": f"{ASKED} --name b --seed 2",
     "contrast": "contrast a b",

@@ -71,7 +71,7 @@ class Evaluations:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink():
             path.unlink()  # it may be somebody else's, and lead anywhere
-        file = open(path, "a+b", buffering=0, opener=_not_following)
+        file = open(path, "a+b", buffering=0, opener=_not_following)  # noqa: SIM115  it stays open
         file.seek(0)
         held = file.read()
         whole = held[: held.rfind(b"\n") + 1]
