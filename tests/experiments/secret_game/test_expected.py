@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import groundswell
 from groundswell import Chat, Reply, Request, Usage
 from groundswell.emulator import tokens
+from groundswell.engine.driver import Driver
 from groundswell.estimate.declared import estimate_of
 from groundswell.experiments.secret_game.agents import Agent, AgentService
 from groundswell.experiments.secret_game.playing import Batch, Tournament, play, tournament
@@ -19,7 +21,7 @@ MODEL = "scripted/talker"
 MOST = 300
 AGENTS = tuple(Agent(str(number), f"Agent number {number}") for number in range(4))
 TABLE = Table(messages=4, service=AgentService(MODEL, max_tokens=MOST))
-GAMES = {
+GAMES: dict[str, tuple[Driver, Any]] = {
     "a batch": (play, Batch(AGENTS, 4, TABLE)),
     "rounds that are remembered": (tournament, Tournament(AGENTS, 8, TABLE)),
     "rounds that are forgotten": (tournament, Tournament(AGENTS, 8, TABLE, memory="short")),
@@ -40,7 +42,7 @@ def test_no_game_uses_more_than_the_upper_end(tmp_path: Path, game: str) -> None
     async def main() -> tuple[int, int]:
         async with groundswell.open(tmp_path / "runs.db", script=at_length) as engine:
             run = engine.run("r", seed=3)
-            await driver(run, settings)  # type: ignore[operator]
+            await driver(run, settings)
             return run.counters.input_tokens, run.counters.output_tokens
 
     used = asyncio.run(main())

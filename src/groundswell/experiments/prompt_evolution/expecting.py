@@ -219,7 +219,9 @@ def _times(sample: Sample, count: Range) -> Estimate:
     loads = tuple(
         Load(
             load.model,
-            *(_each(figure, of, count) for figure in (load.calls, load.input_tokens, load.output_tokens)),
+            _each(load.calls, of, count),
+            _each(load.input_tokens, of, count),
+            _each(load.output_tokens, of, count),
             longest_prompt=load.longest_prompt,
         )
         for load in found.loads
