@@ -360,7 +360,7 @@ def test_a_kill_between_the_file_and_the_note_of_it_leaves_a_file_that_is_known(
 def forget_the_end(store: Path) -> None:
     """What a kill leaves behind that came after the file was in its place, and before the run was ended."""
     with sqlite3.connect(store) as held:
-        held.execute("UPDATE runs SET status = 'running', analysis = NULL")
+        held.execute("UPDATE runs SET status = 'running', analysis = NULL, checksum = NULL")
     held.close()
 
 

@@ -12,7 +12,7 @@ from tests.golden.program import DEBATE, NAME, SEED, SPECS, model
 
 JOURNAL = Path(__file__).with_name("journal.sql")
 TIMES = (
-    "UPDATE runs SET created_at = 0, updated_at = 0, uid = 'golden', "
+    "UPDATE runs SET created_at = 0, updated_at = 0, uid = 'golden', checksum = NULL, "
     "counters = json_remove(counters, '$.seconds', '$.waves')"
 )
 
@@ -30,7 +30,7 @@ def dump(store: Path) -> str:
     connection.execute(TIMES)
     connection.execute("UPDATE runs SET sources = '{}'")
     connection.execute("DELETE FROM waves")
-    connection.execute("UPDATE asks SET wave = NULL")
+    connection.execute("UPDATE asks SET wave = NULL, checksum = NULL")
     connection.commit()
     text = "\n".join(connection.iterdump())
     connection.close()

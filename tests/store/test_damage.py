@@ -13,7 +13,7 @@ import pytest
 
 import groundswell
 from groundswell import Fault, FaultKind, Reply, Request, Trial, program
-from groundswell.errors import GroundswellError, StoreError
+from groundswell.errors import GroundswellError, StoreCorrupt, StoreError
 from groundswell.program.request import Chat
 from groundswell.store.cache import Cache
 from groundswell.store.check import check_store
@@ -21,7 +21,7 @@ from groundswell.store.export import write_csv, write_jsonl
 from groundswell.store.journal import Store
 from groundswell.store.schema import open_database
 
-QUICK, THOROUGH = 20, 4_000
+QUICK, THOROUGH = 40, 300
 NAME = "watched"
 
 
@@ -133,9 +133,44 @@ def check_flips(content: bytes, bits: Iterator[int], folder: Path) -> list[Groun
     return errors
 
 
+def bits(content: bytes, seed: int, count: int) -> Iterator[int]:
+    """Bits of bytes that are in use: most of a page is empty."""
+    used = [at for at, byte in enumerate(content) if byte]
+    chosen = random.Random(seed)
+    return (chosen.choice(used) * 8 + chosen.randrange(8) for _ in range(count))
+
+
 def test_a_flipped_bit_is_an_error_or_changes_nothing(intact: bytes, tmp_path: Path) -> None:
-    chosen = random.Random(7)
-    bits = (chosen.randrange(len(intact) * 8) for _ in range(QUICK))
-    errors = check_flips(intact, bits, tmp_path)
-    assert errors
+    errors = check_flips(intact, bits(intact, 7, QUICK), tmp_path)
+    assert len(errors) > QUICK // 4
     assert all(isinstance(error, StoreError) for error in errors)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_thousands_of_flipped_bits(intact: bytes, tmp_path: Path, seed: int) -> None:
+    check_flips(intact, bits(intact, 100 + seed, THOROUGH), tmp_path)
+
+
+def place(content: bytes, text: bytes) -> int:
+    """The first bit of a text that is in a store once or more."""
+    return content.rindex(text) * 8
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"SQLite format 3", "not a usable database"),
+        (b"CREATE TABLE asks", "is damaged"),
+        (b'"text":"a reply to first of 5', "is damaged (ask "),
+        (b'"number":5', "is damaged (the outcome of trial"),
+        (b'{"id": "ben"}', "is damaged (document 'ben'"),
+        (b'{"weights"', "is damaged (document"),
+    ],
+    ids=["header", "schema", "reply", "outcome", "document", "checkpoint"],
+)
+def test_the_error_says_what_is_damaged_and_what_to_do(intact: bytes, tmp_path: Path, text: bytes, said: str) -> None:
+    found = read_after(intact, place(intact, text) + 16, tmp_path)
+    assert isinstance(found, StoreCorrupt)
+    assert said in str(found)
+    assert f"`groundswell doctor --store {tmp_path}" in str(found)

@@ -51,7 +51,11 @@ def check_store(path: Path) -> StoreCheck:
             if _check_pages(connection, path, found) and found.revision == REVISION:
                 _check_rows(connection, found)
                 _check_runs(connection, path, found)
-    except (sqlite3.Error, OSError) as error:
+    except (
+        sqlite3.Error,
+        UnicodeDecodeError,
+        OSError,
+    ) as error:  # SQLite quotes a damaged schema, which may not decode
         found.problems.append(str(store_error(error, path)))
     except StoreError as error:  # it is not a store, or not one that this version knows: there is nothing to repair
         found.problems.append(str(error))
@@ -117,7 +121,7 @@ def _check_rows(connection: sqlite3.Connection, found: StoreCheck) -> None:
             for row in rows(connection, table):
                 if (problem := problem_of(check, row)) is not None:
                     bad.append(problem)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             bad.append(f"not all rows can be read: {error}")
         found.problems += [f"table {table}: {text}" for text in bad[:MOST_NAMED]]
         if len(bad) > MOST_NAMED:

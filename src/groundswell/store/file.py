@@ -46,7 +46,10 @@ class FileIdentity:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._beside = {Path(f"{path}-wal"): (0, 0), Path(f"{path}-shm"): (0, 0)}
-        stat = os.stat(path)
+        try:
+            stat = os.stat(path)
+        except OSError as error:
+            raise store_error(error, path) from error
         self._file = stat.st_dev, stat.st_ino
         self._size = stat.st_size
 
@@ -85,7 +88,7 @@ class FileIdentity:
         try:
             with closing(sqlite3.connect(f"{self._path.as_uri()}?mode=ro", uri=True)) as connection:
                 [(found,), *_] = connection.execute("PRAGMA quick_check(1)").fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             found = str(error)
         if found != "ok":
             raise StoreCorrupt(_damaged(self._path, "it was cut short, or overwritten, while it was in use"))

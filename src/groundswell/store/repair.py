@@ -45,7 +45,7 @@ def repair(store: Path, new: Path) -> dict[str, Copied]:
                     target.execute(f"DELETE {which}")
                 _mend_runs(target)
                 target.execute("COMMIT")
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
         raise store_error(error, store) from error
     return copied
 
@@ -91,7 +91,7 @@ def _behind_gap(source: sqlite3.Connection, table: str, after: int) -> int:
     def works(number: int) -> bool:
         try:
             source.execute(f"SELECT * FROM {table} WHERE rowid > ? ORDER BY rowid LIMIT 1", (number,)).fetchall()
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             return False
         return True
 
@@ -109,7 +109,7 @@ def _until_error(rows: Iterator[Any], columns: list[str], gaps: list[str]) -> It
     try:
         for values in rows:
             yield missing | dict(zip(columns, values, strict=True))
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         gaps.append(str(error))
 
 

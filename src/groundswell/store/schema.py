@@ -150,12 +150,10 @@ def open_database(store: str | Path) -> sa.Engine:
         max_overflow=-1,
     )
     try:
-        identity = FileIdentity(path)
-        sa.event.listen(engine, "checkout", lambda *_: identity.check())
-        _bring_up_to_date(engine, path)
-    except (sa.exc.DBAPIError, sqlite3.Error, OSError) as error:
-        engine.dispose()
-        raise store_error(error, path) from error
+        with damage_of(path):
+            identity = FileIdentity(path)
+            sa.event.listen(engine, "checkout", lambda *_: identity.check())
+            _bring_up_to_date(engine, path)
     except StoreError:
         engine.dispose()
         raise

@@ -10,8 +10,8 @@ import msgspec
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from groundswell.errors import RunNotFound
-from groundswell.web.envelope import ApiError
+from groundswell.errors import RunNotFound, StoreError
+from groundswell.web.envelope import NO_DISK, ApiError, log
 from groundswell.web.schema import Responses
 from groundswell.web.services import Services
 
@@ -83,6 +83,10 @@ async def _told(services: Services, look: Callable[[], Moment]) -> AsyncIterator
             data, over = look()
         except RunNotFound:
             yield _event("end", msgspec.json.encode({"status": "deleted"}))
+            return
+        except StoreError as error:  # the answer has begun: it is too late for another status
+            log.error("%s: %s", type(error).__name__, error)
+            yield _event("end", msgspec.json.encode({"status": "error", "message": NO_DISK}))
             return
         body = msgspec.json.encode(data)
         if body != last:
