@@ -183,7 +183,7 @@ class Plot:
     def name(self, driver: str) -> None:
         """Have the store name a driver."""
         connection = sqlite3.connect(self._cli.store)
-        connection.execute("UPDATE runs SET driver = ?", [driver])
+        connection.execute("UPDATE runs SET driver = ?, checksum = NULL", [driver])
         connection.commit()
         connection.close()
 
@@ -328,7 +328,9 @@ def test_a_metric_that_a_store_names_is_not_imported(cli: CommandLine, folder: P
     (folder / "evil_metric.py").write_text(METRIC.format(marker=str(marker)))
     cli(*EVOLVE, "--max-calls", "20", status=3)
     connection = sqlite3.connect(cli.store)
-    connection.execute("UPDATE runs SET settings = json_set(settings, '$.metric', 'evil_metric:marked')")
+    connection.execute(
+        "UPDATE runs SET settings = json_set(settings, '$.metric', 'evil_metric:marked'), checksum = NULL"
+    )
     connection.commit()
     connection.close()
     assert f"groundswell trust {folder / 'evil_metric.py'}" in cli("runs", "resume", "e", status=2).stderr
