@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,19 @@ def test_list_shows_every_run_newest_first(cli: CommandLine) -> None:
         ("young", "completed", 2),
         ("old", "partial", 3),
     ]
+
+
+def test_a_killed_run_says_that_requests_may_have_been_paid_for(cli: CommandLine) -> None:
+    cli.run(name="r")
+    assert "was killed" not in cli("runs", "show", "r").stderr
+    with sqlite3.connect(cli.store) as store:  # as a process leaves it that is killed while it sends
+        store.execute(
+            "UPDATE runs SET status = 'running', counters = json_set(counters, '$.at_risk', json(?))", ['{"a m":8}']
+        )
+    store.close()
+    told = cli("runs", "show", "r").stderr
+    assert "requests that were in flight may have been paid for" in told
+    assert "groundswell runs resume" in told
 
 
 def test_a_name_that_looks_like_markup_is_listed_as_it_is(cli: CommandLine) -> None:
