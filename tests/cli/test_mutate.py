@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from groundswell.experiments import needed
 from groundswell.experiments.query_mutation.saving import read_policy
 from groundswell.experiments.query_mutation.stepping import Stepped
 from groundswell.store.journal import Store
@@ -183,13 +185,13 @@ def test_help_says_where_targets_are_listed(cli: CommandLine, command: str) -> N
 
 
 def test_a_package_that_is_not_there_is_told_in_one_line(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundswell.experiments.needed.find_spec", lambda _: None)
+    monkeypatch.setattr(needed, "find_spec", lambda name: None if name == "torch" else find_spec(name))
     done = cli(*train(), status=2)
     assert done.stderr == "error: training needs torch, which is not installed: pip install 'groundswell[rl]'\n"
 
 
 def test_an_estimate_sends_nothing_and_needs_no_torch(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundswell.experiments.needed.find_spec", lambda _: None)
+    monkeypatch.setattr(needed, "find_spec", lambda name: None if name == "torch" else find_spec(name))
     found = cli.json(*train("--target", "openai/gpt-4o-mini", "--estimate"))
     assert found["trials"] == [1 + 128 + 40, 1 + 128 + 40 * 3]
     models = {each["model"]: each["calls"] for each in found["models"]}
