@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from functools import cache
 from uuid import uuid4
@@ -24,6 +25,8 @@ HOME = tempfile.mkdtemp(prefix="groundswell-tests-home-")
 os.environ["HOME"] = HOME
 for _name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
     os.environ.pop(_name, None)
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and so it would be in processes of tests
 
 
 def pytest_unconfigure() -> None:
