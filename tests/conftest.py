@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections import Counter
 from functools import cache
 from uuid import uuid4
 
@@ -31,6 +32,19 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and s
 
 def pytest_unconfigure() -> None:
     shutil.rmtree(HOME, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the cases of a test marked `sampled`, mark all but the first slow, or all but one of `every` so many."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark is not None:
+            function = item.nodeid.partition("[")[0]
+            if seen[function] % mark.kwargs.get("every", len(items)):
+                item.add_marker(pytest.mark.slow)
+            seen[function] += 1
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """Sessions that die while their asks are in batches, over real HTTP: what the provider's books say afterwards.
 
-There are a hundred crashes here, a third of them for every day, most of them by SIGKILL of a process of its own; each
+There are a hundred crashes here, most of them by SIGKILL of a process of its own; `make test` runs a seventh. Each
 test says that it had its own.
 """
 
@@ -14,7 +14,6 @@ import pytest
 from groundswell.testing.crash import CrashPoint, When
 from tests.crash.batch_experiment import Pair, Settings
 from tests.crash.batch_scene import Scene, Staged
-from tests.sampling import some
 
 PLACES = {
     "intent-noted": 1,
@@ -54,15 +53,17 @@ COMMITS: list[tuple[int, When]] = [(commit, when) for commit in range(1, 11) for
 SEEDS, KILLS_EACH = range(2), 12
 
 
-@pytest.mark.parametrize(("pair", "place", "nth"), some(POINTS, 3))
+@pytest.mark.sampled(every=7)
+@pytest.mark.parametrize(("pair", "place", "nth"), POINTS)
 def test_a_kill_anywhere_on_the_way_of_a_batch(staged: Staged, pair: Pair, place: str, nth: int) -> None:
     scene = staged(Settings(pair, turns=2))
     assert scene.killed_at(place, nth)
     scene.check(scene.finish())
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("pair", ["openai", "anthropic"])
-@pytest.mark.parametrize("settled", some([5, 1, 7], 3))
+@pytest.mark.parametrize("settled", [5, 1, 7])
 def test_a_wave_that_was_half_durable_goes_on_as_one(staged: Staged, pair: Pair, settled: int) -> None:
     scene = staged(Settings(pair))
     assert scene.killed_at("some-settled", settled)
@@ -70,21 +71,24 @@ def test_a_wave_that_was_half_durable_goes_on_as_one(staged: Staged, pair: Pair,
     assert scene.waves == [6, 6, 6]
 
 
-@pytest.mark.parametrize("request_", some(REQUESTS, 3))
+@pytest.mark.sampled(every=7)
+@pytest.mark.parametrize("request_", REQUESTS)
 def test_a_kill_at_any_request(staged: Staged, request_: int) -> None:
     scene = staged()
     assert scene.killed_after(request_)
     scene.check(scene.finish())
 
 
-@pytest.mark.parametrize(("commit", "when"), some(COMMITS, 3))
+@pytest.mark.sampled(every=7)
+@pytest.mark.parametrize(("commit", "when"), COMMITS)
 def test_a_crash_at_any_commit(staged: Staged, commit: int, when: When) -> None:
     scene = staged()
     assert scene.crashed_at(CrashPoint(commit, when))
     scene.check(scene.finish())
 
 
-@pytest.mark.parametrize("seed", some(SEEDS, 2))
+@pytest.mark.sampled
+@pytest.mark.parametrize("seed", SEEDS)
 def test_kill_after_kill_at_any_moment(staged: Staged, seed: int) -> None:
     scene, random = staged(Settings("mixed", 500, 4), batch_size=25), Random(seed)
     for _ in range(KILLS_EACH):

@@ -10,7 +10,6 @@ import pytest
 from groundswell import StoreError
 from groundswell.testing.crash import CrashPoint, When
 from tests.crash.scene import Scene, uninterrupted
-from tests.sampling import some
 
 WAYS = [("live", "stream"), ("live", "waves"), ("batch", "narrow"), ("batch", "waves")]
 SHARES = 4
@@ -19,7 +18,8 @@ CRASHES: list[tuple[When, int]] = [(when, share) for share in range(1, SHARES + 
 """Just after one commit is nearly just before the next."""
 
 
-@pytest.mark.parametrize(("when", "share"), some(CRASHES, 3))
+@pytest.mark.sampled(every=9)
+@pytest.mark.parametrize(("when", "share"), CRASHES)
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
 def test_run_survives_a_crash_at_any_commit(tmp_path: Path, kind: str, schedule: str, when: When, share: int) -> None:
     for commit in count(share, SHARES):

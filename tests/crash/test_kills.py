@@ -13,7 +13,6 @@ from groundswell.testing.crash import When
 from tests.crash import experiment
 from tests.crash.scene import Scene
 from tests.crash.test_every_commit import WAYS
-from tests.sampling import some
 
 
 def start(scene: Scene, commit: int = 0, when: When = "before") -> subprocess.Popen[bytes]:
@@ -40,7 +39,8 @@ def kill_after(scene: Scene, commits: int) -> None:
     scene.note_crash()
 
 
-@pytest.mark.parametrize("commit", some([11, 5, 17], 3))
+@pytest.mark.sampled(every=5)
+@pytest.mark.parametrize("commit", [11, 5, 17])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
 def test_run_survives_its_own_death(tmp_path: Path, kind: str, schedule: str, when: When, commit: int) -> None:
@@ -49,7 +49,8 @@ def test_run_survives_its_own_death(tmp_path: Path, kind: str, schedule: str, wh
     scene.check(scene.finish())
 
 
-@pytest.mark.parametrize(("kind", "schedule"), some(WAYS, 2), ids=["-".join(way) for way in WAYS])
+@pytest.mark.sampled
+@pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
 def test_run_survives_many_deaths(tmp_path: Path, kind: str, schedule: str) -> None:
     scene = Scene(tmp_path, kind, schedule)
     kill_at(scene, 7, "after")
@@ -62,7 +63,8 @@ def test_run_survives_many_deaths(tmp_path: Path, kind: str, schedule: str) -> N
     scene.check(scene.finish())
 
 
-@pytest.mark.parametrize("commits", some([6, 1, 13], 3))
+@pytest.mark.sampled(every=4)
+@pytest.mark.parametrize("commits", [6, 1, 13])
 @pytest.mark.parametrize("kind", ["live", "batch"])
 def test_run_survives_being_killed_by_another(tmp_path: Path, kind: str, commits: int) -> None:
     scene = Scene(tmp_path, kind, "stream")

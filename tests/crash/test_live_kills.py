@@ -21,7 +21,6 @@ from groundswell.emulator.settings import Settings
 from groundswell.engine.plan import unsure
 from tests.crash import live_experiment
 from tests.patience import PATIENCE
-from tests.sampling import some
 
 ROOT = Path(live_experiment.__file__).parents[2]
 MAIN = "from groundswell.cli.app import main; main()"
@@ -104,7 +103,8 @@ def lost(cap: int) -> int:
     return cap + unsure(cap)
 
 
-@pytest.mark.parametrize(("cap", "children", "kills"), some([(4, 6, (100, 300)), (16, 0, (30, 80, 150))], 2))
+@pytest.mark.sampled
+@pytest.mark.parametrize(("cap", "children", "kills"), [(4, 6, (100, 300)), (16, 0, (30, 80, 150))])
 def test_what_was_durable_is_not_paid_again(
     tmp_path: Path, emulator: Threaded, cap: int, children: int, kills: tuple[int, ...]
 ) -> None:

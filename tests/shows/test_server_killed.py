@@ -25,7 +25,6 @@ from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.store.journal import Store
 from tests.patience import PATIENCE
-from tests.sampling import some
 from tests.shows.desk import Desk
 
 RUNNING, WAITING, SIMULATIONS, TURNS = 5, 1, 16, 3
@@ -144,7 +143,8 @@ def test_batches_in_flight_all_finish(tmp_path: Path, slow: Threaded) -> None:
     assert books["paid_again"] <= resent <= RUNNING * MOST_AT_ONCE  # each run fears for what all may have lost
 
 
-@pytest.mark.parametrize("how", some([signal.SIGTERM, signal.SIGINT], 2), ids=lambda how: how.name)
+@pytest.mark.sampled
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name)
 def test_a_server_that_is_told_to_stop_leaves_batches_to_be_found_again(tmp_path: Path, how: signal.Signals) -> None:
     with running(Settings(latency=Latency(600.0))) as endless:
         site = Site(tmp_path / "site", endless)
