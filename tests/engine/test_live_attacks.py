@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 import groundswell
@@ -19,6 +18,7 @@ from groundswell.engine.clock import LoopClock
 from groundswell.engine.plan import unsure
 from groundswell.engine.ports import Answered, Route, Transport
 from groundswell.engine.ways import Via
+from groundswell.errors import StoreCorrupt
 from groundswell.program.request import Settlement
 from groundswell.store.journal import Store
 from groundswell.store.writer import Around, plainly
@@ -83,7 +83,7 @@ def test_a_cached_reply_that_cannot_be_read_ends_the_run(store: Path) -> None:
             await engine.run("other").submit(one, "a")
         spoil_the_cache(store)
         async with groundswell.open(store, transport=ByItself(echo)) as engine:
-            with pytest.raises(msgspec.DecodeError):
+            with pytest.raises(StoreCorrupt, match="a cached reply has changed"):
                 await asyncio.wait_for(engine.run("cut").submit(one, "a"), 5)
 
     run_async(main())

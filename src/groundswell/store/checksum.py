@@ -25,20 +25,32 @@ def checksum(*values: object) -> int:
 def verify(known: int | None, what: str, *values: object) -> None:
     """Raise `DecodeError` if values are not those that a checksum was made of."""
     if known is not None and known != checksum(*values):
-        raise msgspec.DecodeError(f"{what} has changed since it was written: its checksum is wrong")
+        raise _changed(what)
+
+
+def _changed(what: str) -> msgspec.DecodeError:
+    return msgspec.DecodeError(f"{what} has changed since it was written: its checksum is wrong")
 
 
 def trial_row(values: Sequence[Any]) -> TrialRow:
     """A trial from its columns, and at the end the checksums of the trial and of its outcome."""
     *columns, of_trial, of_outcome = values
     row = TrialRow(*columns)
-    verify(of_trial, f"trial {row.key!r}", *row[:4])
-    verify(of_outcome, f"the outcome of trial {row.key!r}", row.id, row.fault, row.outcome, row.ended_at)
-    if of_trial is None or (of_outcome is None and row.outcome is not None):
-        for text in (row.spec, row.outcome):
-            if text is not None:
-                msgspec.json.decode(msgspec.convert(text, str), type=msgspec.Raw)
-    return msgspec.convert((*row[:7], bool(row.abandoned), row.ended_at), TrialRow)
+    if of_trial is not None and of_trial != checksum(*row[:4]):
+        raise _changed(f"trial {row.key!r}")
+    if of_outcome is not None and of_outcome != checksum(row.id, row.fault, row.outcome, row.ended_at):
+        raise _changed(f"the outcome of trial {row.key!r}")
+    if of_trial is None or (of_outcome is None and row.outcome is not None) or type(row.attempt) is not int:
+        _check_form(row)
+    return row
+
+
+def _check_form(row: TrialRow) -> None:
+    """Types and JSON of a row without checksums."""
+    msgspec.convert((*row[:7], bool(row.abandoned), row.ended_at), TrialRow)
+    for text in (row.spec, row.outcome):
+        if text is not None:
+            msgspec.json.decode(text, type=msgspec.Raw)
 
 
 class AskRow(NamedTuple):
@@ -58,5 +70,6 @@ class AskRow(NamedTuple):
 
     def checked(self) -> AskRow:
         """The row itself; raises `DecodeError` if it has changed."""
-        verify(self.checksum, f"ask {self.path} of trial number {self.trial}", *self[:6])
+        if self.checksum is not None and self.checksum != checksum(*self[:6]):
+            raise _changed(f"ask {self.path} of trial number {self.trial}")
         return self

@@ -285,7 +285,7 @@ class StoreJournal:
 
     def _trials(self, reading: sqlite3.Connection, after: int, count: int) -> list[TrialRow]:
         sql = f"{TRIALS} WHERE trials.id > ? AND trials.id <= ? ORDER BY trials.id LIMIT ?"
-        return [trial_row(row) for row in reading.execute(sql, (after, self._record.span[1], count))]
+        return [_trial(row) for row in reading.execute(sql, (after, self._record.span[1], count))]
 
     def _look_up(self, reading: sqlite3.Connection, keys: Sequence[str]) -> dict[str, TrialRow]:
         """Look keys up in an index that lives only as long as this connection: the hot tables have none."""
@@ -300,7 +300,7 @@ class StoreJournal:
             some = keys[at : at + LOOK_UP]
             ids = f"SELECT id FROM {index} WHERE key IN ({_marks(len(some))})"
             for row in reading.execute(f"{TRIALS} WHERE trials.id IN ({ids})", some):
-                found[row[1]] = trial_row(row)
+                found[row[1]] = _trial(row)
         return found
 
     def _index_on(self, reading: sqlite3.Connection, index: str, after: int) -> None:
@@ -327,6 +327,11 @@ class StoreJournal:
             settled = _settled(reading, list({ask.trial for ask in prints}))
             found.append((intent, given, {ask: p for ask, p in prints.items() if (*ask, p) not in settled}))
         return found
+
+
+def _trial(columns: Sequence[Any]) -> TrialRow:
+    """A trial as the journal port has it, without the time that its checksum covers too."""
+    return trial_row(columns)._replace(ended_at=None)
 
 
 def _settled(reading: sqlite3.Connection, trials: Sequence[int]) -> set[tuple[int, str, bytes]]:
