@@ -17,6 +17,7 @@ import groundswell
 from groundswell import Chat, Embed, Embedding, Fault, Reply, Request, Run, SourceChanged, Summary, Usage
 from groundswell.engine.ports import Prices
 from groundswell.errors import SettingsError
+from groundswell.experiments.named import trust_named
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
@@ -68,7 +69,8 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixture
         (tmp_path / f"{module}.py").write_text((HEAD + body).replace("NAME", module))
         importlib.invalidate_caches()
         sys.modules.pop(module, None)
-        return f"{module}:{module}"
+        trust_named([name := f"{module}:{module}"])
+        return name
 
     return write
 
