@@ -145,9 +145,9 @@ def test_another_key_of_the_same_account_finds_the_same_replies(bench: Bench, em
 def test_accounts_at_one_provider_share_what_they_were_answered(tmp_path: Path) -> None:
     """By the provider's name for the model, at its own address; elsewhere each address is somebody else."""
     (tmp_path / "groundswell.toml").write_text(
-        '[accounts.work]\nprovider = "openai"\nkey_env = "WORK_KEY"\n\n[models]\nfast = "work/gpt-x"\n'
+        '[accounts.work]\nprovider = "openai"\nkey_env = "WORK_OPENAI_KEY"\n\n[models]\nfast = "work/gpt-x"\n'
     )
-    keys = {"OPENAI_API_KEY": "k" * 20, "WORK_KEY": "w" * 20}
+    keys = {"OPENAI_API_KEY": "k" * 20, "WORK_OPENAI_KEY": "w" * 20}
 
     async def names(variables: dict[str, str]) -> list[tuple[str | None, str]]:
         router = ByModel(Bench(tmp_path, variables).accounts, None, ())
