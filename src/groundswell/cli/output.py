@@ -101,7 +101,13 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
 
 def confirm(question: str) -> None:
     """Ask the person at the terminal, and end the command unless the answer is yes."""
-    typer.confirm(words.visible(question), abort=True, err=True)
+    if not is_confirmed(question):
+        raise typer.Abort
+
+
+def is_confirmed(question: str) -> bool:
+    """Whether the person at the terminal answers yes."""
+    return typer.confirm(words.visible(question), err=True)
 
 
 def print_json(data: Any) -> None:

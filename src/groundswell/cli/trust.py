@@ -136,8 +136,10 @@ def confirmed(error: NotTrusted, trust: Trust | None = None) -> bool:
     """Whether somebody at a terminal, asked just now, trusts what is missing; that is remembered."""
     if not at_terminal():
         return False
-    typer.echo(str(error), err=True)
-    if not typer.confirm(error.question, err=True):
+    from groundswell.cli import output
+
+    output.echo(str(error), err=True)
+    if not output.is_confirmed(error.question):
         return False
     trust = trust or users_trust()
     for host, variables in error.hosts.items():
