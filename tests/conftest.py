@@ -17,9 +17,10 @@ from typer.main import get_command
 
 typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # else they are made anew at each call
 
-settings.register_profile("groundswell", deadline=None, max_examples=50)
+settings.register_profile("quick", deadline=None, max_examples=15)
+settings.register_profile("full", deadline=None, max_examples=50)  # `make test-all`
 settings.register_profile("thorough", deadline=None, max_examples=500)  # pytest --hypothesis-profile=thorough
-settings.load_profile("groundswell")
+settings.load_profile("quick")
 
 HOME = tempfile.mkdtemp(prefix="groundswell-tests-home-")
 """Set before anything is imported that looks there, and inherited by processes that tests start."""

@@ -172,6 +172,7 @@ def test_the_server_repeats_what_it_is_sent_and_the_search_finds_it(server: Litt
     assert leaked([f"...{OPENAI[5:13]}..."]) == {OPENAI}
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("model", ACCOUNT_MODELS)
 def test_faults_that_repeat_the_key(model: str, said: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     seen = carried_out(model)
@@ -181,6 +182,7 @@ def test_faults_that_repeat_the_key(model: str, said: list[str], capfd: pytest.C
     )
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("account", ["openai", "anthropic", "box", "far"])
 @pytest.mark.parametrize("status", ["401", "403"])
 def test_a_key_that_is_not_accepted(account: str, status: str, said: list[str]) -> None:
@@ -233,6 +235,7 @@ WRONG: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("model", ["openai/m-400", "ollama/m-400", "far/m-400"])
 def test_settings_that_are_wrong(wrong: str, model: str, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,6 +275,7 @@ def command(*words: str, status: int | None = None) -> str:
     return printed
 
 
+@pytest.mark.slow
 def test_the_command_line(folder: Path) -> None:
     target = f"{EXPERIMENT}:driver"
     printed = [
@@ -292,6 +296,7 @@ def test_the_command_line(folder: Path) -> None:
     assert leaked([*printed, *files_below(folder)]) == set()
 
 
+@pytest.mark.slow
 def test_the_command_line_with_a_password_in_an_address(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://me:{URL}@127.0.0.1:1/v1")
     told_ = [

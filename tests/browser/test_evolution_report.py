@@ -13,6 +13,7 @@ from tests.experiments.prompt_evolution.report.evolutions import large, told
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_fits_and_nothing_fails(width: int, tmp_path: Path) -> None:
     seen = looked_at(write_report(tmp_path / "out", told(large(500))).page, tmp_path, width)

@@ -13,6 +13,7 @@ from tests.experiments.query_mutation.report.trainings import attempt, attempts,
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_fits_and_nothing_fails(width: int, tmp_path: Path) -> None:
     some = [*attempts({"noop": 0.0, "random": 0.25, "bandit": 0.5, "ppo": 0.75}, 2), attempt(number=500, end="fault")]

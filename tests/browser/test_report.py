@@ -104,6 +104,7 @@ def looked_at(report: Path, tmp_path: Path, width: int, *options: str, policy: s
     return seen
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_fits_and_nothing_fails(width: int, report: Path, tmp_path: Path) -> None:
     seen = looked_at(report, tmp_path, width)
@@ -118,6 +119,7 @@ def test_it_fits_and_nothing_fails(width: int, report: Path, tmp_path: Path) -> 
     assert {"lantern", "VELVET", "orchid"} <= set(seen["marks"])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("count", [1, 2, 12])
 def test_drawings_have_room_for_their_words(count: int, tmp_path: Path) -> None:
     models = [f"emulated/leaker:0.{at}" for at in range(count)]
@@ -136,6 +138,7 @@ def test_the_page_itself_says_nothing_to_the_console_and_can_be_seen(report: Pat
     assert shot.stat().st_size > 20_000
 
 
+@pytest.mark.slow
 def test_it_is_dark_where_one_likes_it_dark(report: Path, tmp_path: Path) -> None:
     light, dark = (
         looked_at(report, tmp_path, 800, f"--blink-settings=preferredColorScheme={scheme}") for scheme in (1, 0)

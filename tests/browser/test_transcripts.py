@@ -52,6 +52,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "transcripts.html"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_fits_and_nothing_fails(width: int, page: Path, tmp_path: Path) -> None:
     seen = looked_at(page, tmp_path, width, policy=POLICY)

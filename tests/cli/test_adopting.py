@@ -52,6 +52,7 @@ def test_a_wave_that_was_never_made(office: Office) -> None:
     assert "use the key that it was sent with, or give it up with --lost" in wave["note"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("account", ["openai", "anthropic"])
 @pytest.mark.parametrize("ended", [False, True], ids=["in flight", "ended"])
 def test_a_batch_that_somebody_names(office: Office, account: str, ended: bool) -> None:
@@ -84,6 +85,7 @@ def test_another_key_of_another_organisation(office: Office) -> None:
     assert "sent with another key" in office.batches()["openai"]["problem"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("account", "which", "why"),
     [

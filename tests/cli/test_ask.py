@@ -124,6 +124,7 @@ def test_what_is_piped_in_is_read_once_and_will_do(cli: CommandLine) -> None:
     assert SEEN[0].messages[0].content == "Why?"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("closed", ["<&-", "<&- 2>&-"])
 def test_a_stream_that_is_closed_is_as_good_as_an_empty_one(tmp_path: Path, closed: str) -> None:
     main = "from groundswell.cli.app import main; main()"

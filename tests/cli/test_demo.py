@@ -47,13 +47,14 @@ def checked(told: str, folder: Path, model: str) -> None:
     assert model in page
 
 
+@pytest.mark.slow
 def test_the_demo_with_another_model(tmp_path: Path) -> None:
     told = demo(tmp_path, "--models", "emulated/leaker:0.3")
     checked(told, tmp_path, "emulated/leaker:0.3")
     assert "one of the interactions in which a secret came out" in told
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(600)
 @needs_model
 def test_the_demo_plays_a_real_model(tmp_path: Path) -> None:

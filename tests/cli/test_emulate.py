@@ -48,6 +48,7 @@ def post(url: str, body: dict[str, Any]) -> Any:
 CHAT = {"model": "echo", "messages": [{"role": "user", "content": "Hi."}]}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_serves_until_it_is_told_to_end_and_prints_its_books(number: signal.Signals) -> None:
     with emulating("--key", "alice=k", "--speed", "3600") as (url, process):

@@ -54,6 +54,7 @@ def test_the_answer_is_what_stands_after_the_mark() -> None:
     assert read_jsonl(Path("mine.jsonl"))[0].answer == "7"
 
 
+@pytest.mark.slow
 def test_metrics_of_ones_own_and_the_files_that_are_listed(cli: CommandLine) -> None:
     for metric in ("mine:close", "mine:judged"):
         assert f"`--metric {metric}`" in GUIDE
@@ -69,7 +70,7 @@ def test_metrics_of_ones_own_and_the_files_that_are_listed(cli: CommandLine) -> 
     assert [line.split()[:2] for line in table.splitlines()] == [line.split()[:2] for line in shown.splitlines()]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(600)
 def test_the_first_command_prints_what_is_shown(cli: CommandLine) -> None:
     done = cli(*shlex.split(COMMANDS[0])[1:])

@@ -104,6 +104,7 @@ REFUSED = ("ask, local", "ask, embeddings", "serve")
 """Commands that would not work here with all packages either."""
 
 
+@pytest.mark.slow
 def test_without_any_extra_no_command_ends_in_a_traceback(tmp_path: Path) -> None:
     found = ended(tmp_path, "selftest", *PACKAGES)
     check(found)

@@ -85,6 +85,7 @@ def test_json_has_the_figures_and_the_report_is_written_too(cli: CommandLine) ->
     assert json.loads(Path("mine/analysis.json").read_bytes()) == found["analysis"]
 
 
+@pytest.mark.slow
 def test_the_same_command_again_asks_nothing_and_writes_the_same(cli: CommandLine) -> None:
     line = ["play", "-m", TWO, *SHORT, "--out", "mine"]
     first = cli.json(*line)
@@ -200,6 +201,7 @@ def test_interactions_that_fail_are_missing_and_not_counted(desk: Desk, emulator
     assert desk.json("runs", "resume", found["run_id"], "--retry-missing")["trials"]["usable"] == 20
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("service", "models", "batched", "note"),
     [

@@ -23,6 +23,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", ["../../up", "..", ".", "a/b", "/rooted", LONG, "a\nb\x1b[31m", "<i>x</i>", "CON."])
 def test_the_report_of_any_name_is_in_one_folder_of_results(cli: CommandLine, place: Path, name: str) -> None:
     said = cli(*GAME, "--name", name).stdout
@@ -33,6 +34,7 @@ def test_the_report_of_any_name_is_in_one_folder_of_results(cli: CommandLine, pl
     assert len(folder.name) <= 120
 
 
+@pytest.mark.slow
 def test_names_that_differ_have_folders_that_differ(cli: CommandLine, place: Path) -> None:
     for name in ("a b", "a/b", "a:b", "a_b"):
         cli(*GAME, "--name", name)

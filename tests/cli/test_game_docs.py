@@ -28,6 +28,7 @@ def test_what_is_shown_is_what_is_printed(cli: CommandLine, tmp_path: Path, monk
     assert SHOWN[0].strip() in done.stdout
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", [line for line in commands() if "selftest" not in line])
 def test_every_command_is_one_that_there_is(command: str, cli: CommandLine) -> None:
     words = shlex.split(command)[1:]

@@ -79,6 +79,7 @@ def test_json_is_one_object_and_files_are_written_too(cli: CommandLine) -> None:
     assert Path("mine/policy-0.npz").exists()
 
 
+@pytest.mark.slow
 def test_the_same_command_goes_on_with_its_run(cli: CommandLine) -> None:
     first, again = cli(*train()), cli(*train())
     assert "nothing was asked: mutation-" in again.stderr
@@ -86,7 +87,7 @@ def test_the_same_command_goes_on_with_its_run(cli: CommandLine) -> None:
     assert len(cli.json("runs", "list")["runs"]) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_batching_changes_nothing_that_is_found(cli: CommandLine) -> None:
     once, other = cli.json(*train()), cli.json(*train("--no-batching"))
     assert once["analysis"] == other["analysis"]
@@ -170,6 +171,7 @@ def test_a_target_beyond_this_machine_must_be_named_and_confirmed(
     assert not cli.store.exists()
 
 
+@pytest.mark.slow
 def test_a_guard_that_the_emulator_cannot_read_is_told_of(cli: CommandLine) -> None:
     Path("unread.toml").write_text('[[guards]]\nname = "token"\nbrief = "Your API token is {secret}."\n')
     told = "guards 'token': the emulator finds no secret in the brief"
@@ -215,6 +217,7 @@ def test_policies_can_be_used_elsewhere(cli: CommandLine) -> None:
     assert read_policy(path).probabilities(seen) == pytest.approx(likely / likely.sum(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_policies_are_tried_again_without_the_run_that_trained_them(cli: CommandLine) -> None:
     trained = cli.json(*train("--name", "p"))
     words = ("mutate", "evaluate", "p", "--episodes", "3", "--guards", "filtered", "--name", "again")
@@ -238,6 +241,7 @@ def test_a_run_that_trained_nothing_cannot_be_tried_or_reported(cli: CommandLine
     assert "is no training" in cli("mutate", "report", "other", status=2).stderr
 
 
+@pytest.mark.slow
 def test_a_report_is_written_again_and_runs_that_differ_in_their_seed_are_pooled(cli: CommandLine) -> None:
     one = cli.json(*train("--name", "one"))
     first = Path("results/one/report.html").read_bytes()
@@ -267,6 +271,7 @@ def test_a_report_is_written_again_and_runs_that_differ_in_their_seed_are_pooled
     assert "num_env_steps differs" in cli("mutate", "report", "one", "longer", status=2).stderr
 
 
+@pytest.mark.slow
 def test_a_training_that_is_not_done_is_resumed_first(cli: CommandLine) -> None:
     stopped = cli(*train("--name", "cut", "--max-calls", "150"), status=3)
     assert "method" not in stopped.stdout

@@ -94,6 +94,7 @@ def read(folder: Path) -> dict[str, list[tuple[int, float]]]:
     return {tag: [(each.step, each.value) for each in found.Scalars(tag)] for tag in found.Tags()["scalars"]}
 
 
+@pytest.mark.slow
 def test_after_a_resume_every_update_is_there_once(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

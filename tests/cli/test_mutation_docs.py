@@ -38,12 +38,14 @@ def test_commands_are_found() -> None:
     assert len(EVALUATE) >= 3
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", TRAIN)
 def test_every_training_is_one_that_there_is(command: str, cli: CommandLine) -> None:
     words = [word for word in shlex.split(command)[1:] if word != "--estimate"]
     assert cli(*words, "--estimate").exit_code == 0
 
 
+@pytest.mark.slow
 def test_policies_are_tried_as_shown(cli: CommandLine) -> None:
     cli("mutate", "train", *SHORT, "--name", "first")
     for command in EVALUATE:
@@ -71,7 +73,7 @@ def test_the_table_has_the_rows_that_are_shown(cli: CommandLine) -> None:
     assert listed == {path.name for path in Path("results/first").iterdir()}
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(600)
 def test_the_first_command_prints_what_is_shown(cli: CommandLine) -> None:
     done = cli(*shlex.split(COMMANDS[0])[1:])
@@ -105,6 +107,7 @@ def test_environments_are_used_as_shown(capsys: pytest.CaptureFixture[str]) -> N
     assert "(2, 64)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_stable_baselines_learns_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
     code = next(each for each in PYTHON if "stable_baselines3" in each)
     short = code.replace("n_steps=64", "n_steps=4").replace("learn(2048)", "learn(64)")

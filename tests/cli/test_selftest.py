@@ -32,6 +32,7 @@ def holding(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(games, "checks", lambda _: [Check("leaks", "a leaker", "100%", "9 of 9", 9, True)])
 
 
+@pytest.mark.slow
 def test_everything_holds_in_a_quick_one(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     result = cli("selftest", "--quick", "--seed", "3", "--out", str(tmp_path / "new" / "out"))

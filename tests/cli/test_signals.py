@@ -132,6 +132,7 @@ def test_more_signals_end_the_process_without_a_traceback(cli: CommandLine) -> N
     assert cli.json("runs", "show", "r")["status"] == "interrupted"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_a_signal_while_results_are_printed_says_how_to_see_them(cli: CommandLine, number: signal.Signals) -> None:
     with started(cli, "driver", "model=scripted/echo", f"word={'x' * 60_000}", "folder=") as process:
@@ -157,6 +158,7 @@ def test_a_second_signal_does_not_wait_for_a_function_in_a_thread(cli: CommandLi
     assert (status, found["status"]) == (130, "interrupted")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_signals_end_a_process_that_computes_without_end(cli: CommandLine, number: signal.Signals) -> None:
     """The event loop is held up, so that it can take no signal; the second one ends the process all the same."""

@@ -45,6 +45,7 @@ def gone_terminal() -> int:
     return slave
 
 
+@pytest.mark.slow
 def test_a_game_whose_reader_left_writes_its_report(cli: CommandLine) -> None:
     """As `groundswell play ... | head -1` does, once head has its line."""
     unread = closed_pipe()
@@ -73,6 +74,7 @@ def test_a_run_whose_terminal_went_away_goes_on(cli: CommandLine) -> None:
     assert (found["status"], found["trials"]["usable"]) == ("completed", 4)
 
 
+@pytest.mark.slow
 def test_an_exit_status_is_that_of_the_command_though_nobody_reads(cli: CommandLine) -> None:
     stream = closed_pipe()
     process = begin(("runs", "show", "nobody"), cli.folder, stream, stream)

@@ -13,6 +13,7 @@ from tests.crash.scene import Scene
 from tests.crash.test_every_commit import WAYS, crashes
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
 def test_run_survives_crash_after_crash(tmp_path: Path, kind: str, schedule: str, seed: int) -> None:
@@ -24,6 +25,7 @@ def test_run_survives_crash_after_crash(tmp_path: Path, kind: str, schedule: str
     scene.check(scene.finish())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("commit", [5, 6, 7, 8, 12, 16])
 def test_nothing_is_sent_while_a_wave_is_undecided(tmp_path: Path, commit: int) -> None:
     scene = Scene(tmp_path, "batch", "waves")

@@ -53,6 +53,7 @@ RATES = [
 PLACES = [("after-create", 1), ("line", 3), ("downloaded", 1)]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_kills_on_top_of_faults(staged: Staged, provider: Provider, fault: str) -> None:
     scene = staged(Settings(turns=2))
@@ -75,6 +76,7 @@ def test_three_404s_right_after_the_order_are_paid_once(
     assert provider.faults == {"404"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("look", [1, 2, 3])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_kills_while_a_lost_order_is_looked_for(staged: Staged, provider: Provider, when: str, look: int) -> None:

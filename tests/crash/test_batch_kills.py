@@ -96,7 +96,7 @@ def test_kill_after_kill_at_any_moment(staged: Staged, seed: int) -> None:
     scene.check(scene.finish())
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(2, 5))
 def test_a_hundred_kills_of_one_run(staged: Staged, seed: int) -> None:

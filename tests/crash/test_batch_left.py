@@ -38,6 +38,7 @@ PLACES = [
 REFUSED = r"a wave of 3 asks is in flight on \w+ by \w+_batch, but was sent with another key"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("place", "nth", "speed"), PLACES)
 def test_another_key_is_refused(staged: Staged, provider: Provider, place: str, nth: int, speed: float) -> None:
     provider.clock.run_at(speed)
@@ -93,6 +94,7 @@ class Laptop:
         assert (books["batch_requests"], books["paid_again"], books["requests"]) == (SETTINGS.asks, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_command_that_is_killed_again_and_again(tmp_path: Path, provider: Provider) -> None:
     opened = Laptop(tmp_path, provider)
     for requests in (2, 7):
@@ -117,6 +119,7 @@ def laptop(tmp_path: Path, provider: Provider) -> Laptop:
     return opened
 
 
+@pytest.mark.slow
 def test_a_laptop_that_is_opened_the_next_day(laptop: Laptop, provider: Provider) -> None:
     with laptop.start("runs", "resume", "left", OPENAI_API_KEY=ANOTHER, ANTHROPIC_API_KEY=ANOTHER) as refused:
         _, err = refused.communicate(timeout=PATIENCE)
@@ -126,6 +129,7 @@ def test_a_laptop_that_is_opened_the_next_day(laptop: Laptop, provider: Provider
     laptop.check(laptop.run("runs", "resume", "left"))
 
 
+@pytest.mark.slow
 def test_a_laptop_that_is_opened_when_the_results_are_gone(laptop: Laptop, provider: Provider) -> None:
     provider.emulator.advance(A_MONTH)
     provider.clock.run_at(SPEED)
@@ -137,6 +141,7 @@ def test_a_laptop_that_is_opened_when_the_results_are_gone(laptop: Laptop, provi
     assert summary["asks"]["resent"] == SETTINGS.trials
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("pair", ["openai", "anthropic"])
 @pytest.mark.parametrize("place", ["after-create", "receipt-durable"])
 def test_results_that_are_gone_are_asked_for_again(staged: Staged, provider: Provider, pair: Any, place: str) -> None:

@@ -114,12 +114,14 @@ def test_what_was_durable_is_not_paid_again(
     check(sessions, sessions.finish(), 60 * (3 + children), len(kills) * lost(cap))
 
 
+@pytest.mark.slow
 def test_a_resumption_with_fewer_slots_tells_what_more_of_them_had_sent(tmp_path: Path, emulator: Threaded) -> None:
     sessions = Sessions(tmp_path, emulator)
     sessions.kill_when_paid(100, "--max-concurrent", "48")
     check(sessions, sessions.finish("--max-concurrent", "2"), 180, lost(48))
 
 
+@pytest.mark.slow
 def test_a_session_that_cannot_begin_does_not_forget_the_kill_before_it(tmp_path: Path, emulator: Threaded) -> None:
     sessions = Sessions(tmp_path, emulator, "--max-concurrent", "16")
     sessions.kill_when_paid(60)

@@ -64,6 +64,7 @@ def check(answer: object) -> None:
         assert answer.retry_after is None or 0 <= answer.retry_after <= 86_400
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.__name__.rpartition(".")[2]))
 @settings(max_examples=150)
 @given(st.data())
@@ -101,6 +102,7 @@ def test_a_body_nested_too_deep_is_garbled(dialect: ModuleType) -> None:
     check(dialect.decode(CHAT, 200, {}, b"[" * 100_000, 0.0))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.__name__.rpartition(".")[2]))
 @settings(max_examples=60)
 @given(st.data())

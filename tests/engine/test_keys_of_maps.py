@@ -51,6 +51,7 @@ def read(store: Path, model: Sampled, window: int | None, *, rest: bool = False)
     return run_async(main())
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("rest", [False, True], ids=["at once", "after a rest"])
 @pytest.mark.parametrize("window", [4, 12, None])
 def test_keys_do_not_depend_on_how_far_an_earlier_map_had_read(store: Path, window: int | None, rest: bool) -> None:

@@ -120,6 +120,7 @@ def test_after_a_storm_tokens_go_out_at_the_limit(output: float | None, seconds:
     assert simulation.rate(30.0, 50.0) >= 0.9 * (limit / 6000 if output is None else output / 1800)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("latency", [QUICK, USUAL, SLOW], ids=["quick", "usual", "slow"])
 @pytest.mark.parametrize("tells", [True, False], ids=["headers", "no headers"])
 def test_one_request_in_twenty_that_fails_slows_nothing(latency: tuple[float, float], tells: bool) -> None:

@@ -121,6 +121,7 @@ class Books:
         return {ask for number, each in enumerate(lanes) for ask in of[number][-self._most(each) :]}
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.data(), st.integers(1, 30), st.integers(0, 5))
 def test_the_books_never_say_more_than_the_run(data: st.DataObject, asks: int, kills: int) -> None:

@@ -73,6 +73,7 @@ async def carry_on(task: asyncio.Task[groundswell.Summary], clock: FakeClock) ->
     return await task
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("slots", [1, 10, 40])
 def test_a_cancelled_run_sends_nothing_from_its_back_off_timers(store: Path, slots: int) -> None:
     clock, refused = FakeClock(), slots

@@ -54,7 +54,7 @@ def test_no_question_gives_its_answer_away() -> None:
 
 
 @needs_model
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(600)
 def test_it_evolves_on_the_embedded_model_and_again_asks_nothing(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")

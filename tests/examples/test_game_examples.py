@@ -98,6 +98,7 @@ def place(tmp_path: Path, _quick: Threaded) -> Place:
     return Place(tmp_path, _quick)
 
 
+@pytest.mark.slow
 def test_fifty_interactions_in_conversation_batches(place: Place) -> None:
     out, _ = place(FIFTY)
     assert re.search(rf"^Agent 1 \(gpt35\): 50 interactions, score \d+\n  revealed its secret +{SHARE}$", out, re.M)
@@ -124,7 +125,7 @@ def test_without_options_it_plays_a_hundred_interactions_on_the_local_model() ->
     }
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @needs_model
 def test_the_local_model_plays_without_a_key(place: Place) -> None:
     few = "--num-interactions 1 --messages-per-interaction 2"
@@ -135,6 +136,7 @@ def test_the_local_model_plays_without_a_key(place: Place) -> None:
     assert place.books["received"] == 0
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("words", "batched"),
     [
@@ -170,6 +172,7 @@ def test_every_service_agent_type_and_mode(
     assert len(players) == (2 if mode == "standard" else 8)
 
 
+@pytest.mark.slow
 def test_an_interrupted_job_goes_on(place: Place) -> None:
     line = "python examples/batch_statistical_analysis.py --agent-type emulated/leaker:0.2 --num-interactions 4"
     out, _ = place(line)
@@ -201,6 +204,7 @@ def test_a_comparison_of_the_models_of_a_provider(place: Place, provider: str, m
     assert place.books["requests"] == 180 - batched
 
 
+@pytest.mark.slow
 def test_models_of_ones_own_are_compared(place: Place) -> None:
     line = "./run_model_comparison.sh --models emulated/keeper,emulated/leaker --interactions 4 --messages 2"
     out, _ = place(line, keys=False)
@@ -227,6 +231,7 @@ def test_the_waves_are_told_and_checked(place: Place) -> None:
     assert (place.books["batch_requests"], place.books["requests"]) == (10, 0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("command", "key"),
     [

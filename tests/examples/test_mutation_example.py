@@ -59,7 +59,7 @@ def typed(command: str, folder: Path) -> tuple[str, str]:
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(line, id=name, marks=[pytest.mark.slow] * (name in LIKE_OTHERS))
+        pytest.param(line, id=name, marks=[pytest.mark.campaign] * (name in LIKE_OTHERS))
         for name, line in DOCUMENTED.items()
     ],
 )

@@ -38,7 +38,7 @@ async def benchmark_performance() -> dict[str, Any]:
     return results
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_documented_sample(capsys: pytest.CaptureFixture[str]) -> None:
     results = asyncio.run(benchmark_performance())
     assert results["same_answers"]
@@ -59,7 +59,7 @@ def typed(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_command_runs_at_once_on_the_emulator() -> None:
     done = typed("--genomes", "2", "--problems", "4")
     assert done.returncode == 0, done.stderr

@@ -93,6 +93,7 @@ def test_it_takes_every_documented_option() -> None:
     assert len(flags) == 8
 
 
+@pytest.mark.slow
 def test_ten_figures_and_twenty_of_their_pairs(place: Place) -> None:
     out, err = place("python examples/historical_figures.py --model emulated/keeper")
     assert "10 entities in pairs: 45 combinations, 20 of them drawn" in err
@@ -114,7 +115,7 @@ def test_speeches_are_short_on_the_model_of_this_machine() -> None:
     assert elsewhere[-2:] == ["--model", "openai/gpt-4o-mini"]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(1800)
 @needs_model
 def test_the_figures_talk_on_the_model_of_this_machine(place: Place) -> None:

@@ -132,7 +132,7 @@ def test_an_evolution_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, em
     assert killed.committed == asks
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(600)
 def test_one_in_batches_that_is_killed_pays_for_nothing_twice(tmp_path: Path) -> None:
     with running(Settings(speed=2000)) as emulator:

@@ -57,7 +57,7 @@ def kill_again_and_again(game: Game, asks: int, kills: int) -> int:
     return resent
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(300)
 def test_a_game_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emulator: Threaded) -> None:
     whole = Game(tmp_path / "whole", emulator, 400, *LIVE)
@@ -77,6 +77,7 @@ def test_a_game_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emulator
     assert killed.books == before
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_game_in_batches_that_is_killed_pays_for_nothing_twice(tmp_path: Path, emulator: Threaded) -> None:
     live = Game(tmp_path / "live", emulator, 100, *LIVE)
@@ -92,7 +93,7 @@ def test_a_game_in_batches_that_is_killed_pays_for_nothing_twice(tmp_path: Path,
     assert books["dollars"] == pytest.approx(dollars / 2, rel=0.001)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(1800)
 def test_ten_thousand_interactions_in_bounded_memory(tmp_path: Path, emulator: Threaded) -> None:
     small = Game(tmp_path / "small", emulator, 1_000, *LIVE, patience=300)

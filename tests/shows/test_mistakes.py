@@ -74,6 +74,7 @@ FLAWS = {
 }
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("flaw", FLAWS.values(), ids=FLAWS.keys())
 def test_a_malformed_file(flaw: Flaw, desk: Desk) -> None:
     good = (desk.folder / "t.csv").read_text()

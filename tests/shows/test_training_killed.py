@@ -79,7 +79,7 @@ class Site(Desk):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
+@pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.campaign)], ids=["few", "many"])
 def test_a_training_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emulator: Threaded, kills: Kills) -> None:
     whole = Site(tmp_path / "whole", emulator)
     assert whole.session() == 0

@@ -48,6 +48,7 @@ def run(desk: Desk, *words: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_thousand_conversations_in_waves_cost_half_and_say_the_same(tmp_path: Path, emulator: Threaded) -> None:
     by_batch = Desk(tmp_path / "batch", emulator)
     half = run(by_batch, "--via", "batch")

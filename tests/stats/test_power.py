@@ -133,6 +133,7 @@ def test_stricter_tests_need_more() -> None:
     assert n_for_two(0.1, 0.3, power=0.95).n > n_for_two(0.1, 0.3).n
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("rate", "n"), [(0.2, 120), (0.2, 2000), (0.0, 50), (1.0, 50)])
 def test_what_is_detectable_is_detected_and_what_is_nearer_is_not(rate: float, n: int) -> None:
     for found, power_of in ((detectable(rate, n), power_of_two), (detectable_paired(rate, n), power_of_paired)):

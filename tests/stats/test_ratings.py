@@ -43,6 +43,7 @@ def held(place: Standing, truth: float) -> bool:
     return place.low is not None and place.high is not None and place.low <= truth <= place.high
 
 
+@pytest.mark.slow
 def test_planted_strengths_lie_in_their_intervals_as_often_as_they_should() -> None:
     strong, seats, ranks = [], [], []
     order = sorted(ATTACK, key=lambda name: -ATTACK[name] - DEFENCE[name])
@@ -272,6 +273,7 @@ def games(strength: Sequence[float], seat: float, n: int, seed: int) -> list[Con
     ]
 
 
+@pytest.mark.slow
 def test_planted_winners_and_their_seat_are_found_as_often_as_they_should_be() -> None:
     truth, seat = [1.0, 0.3, -0.3, -1.0], 0.4
     strong, seats = [], []

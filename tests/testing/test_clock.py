@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -108,6 +109,7 @@ async def ask(trial: Trial, number: int) -> str:
     return (await trial.ask("m", f"{number}")).text
 
 
+@pytest.mark.slow
 def test_batches_of_hours_and_patient_retries_take_no_time(tmp_path: Path) -> None:
     clock, books = FakeClock(), ProviderBooks(tmp_path / "books.jsonl")
 

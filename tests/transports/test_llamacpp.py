@@ -18,7 +18,7 @@ from tests.transports.scene import Bench, Talk, talk
 
 SERVER = Path(__file__).with_name("llamacpp_server.py")
 MODEL = "llamacpp/smollm2"
-pytestmark = [pytest.mark.slow, needs_model]
+pytestmark = [pytest.mark.campaign, needs_model]
 
 
 @pytest.fixture(scope="module")

@@ -73,6 +73,7 @@ SAID = st.one_of(
 )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("model", ["keeper", "hinter", "bluffer", "trader", "leaker:0"])
 @given(secret=SECRETS, said=SAID, parrot=st.booleans())
 @settings(max_examples=60, deadline=None)

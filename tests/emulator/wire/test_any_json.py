@@ -104,6 +104,7 @@ def test_any_json(read: Read, data: Any) -> None:
     check(read, data)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("read", "good"), READERS, ids=NAMES)
 @settings(max_examples=200)
 @given(st.data())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groundswell.emulator.model import answer
 from groundswell.emulator.skills.lines import CODE_WORDS
 from groundswell.experiments.detectors.alarms import Alarms, count_alarms
@@ -53,6 +55,7 @@ def chat(count: int) -> list[str]:
     return [answer(Chat(names[at % 5], (system(rules.format(at)), user(talk[at % 6])))).text for at in range(count)]
 
 
+@pytest.mark.slow
 def test_players_with_other_secrets_give_none_away() -> None:
     got = count_alarms(chat(5000), SECRETS, each=2, seed=2)
     assert got.tiers == QUIET, got.found

@@ -38,6 +38,7 @@ async def measured(config: dict[str, Any]) -> tuple[PerformanceBenchmark, dict[s
     return benchmark, await benchmark.run_comprehensive_benchmark(), told
 
 
+@pytest.mark.slow
 def test_all_ways_on_an_emulator_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     benchmark, results, told = asyncio.run(measured(TINY))
     ways = results["ways"]

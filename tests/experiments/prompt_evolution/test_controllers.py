@@ -96,7 +96,7 @@ def test_the_samples_but_smaller(
     assert not printed or printed.startswith(f"Best fitness: {results['best_fitness']:.3f}\nTotal time: ")
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_samples_as_they_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They say the same in several ways, so that all of them are about one run."""
     monkeypatch.chdir(tmp_path)
@@ -163,6 +163,7 @@ def test_the_same_configuration_again_asks_nothing(tmp_path: Path) -> None:
     assert len(model.asked) > asked
 
 
+@pytest.mark.slow
 def test_with_and_without_async_it_is_the_same(tmp_path: Path) -> None:
     first = ran(tmp_path / "async.db", script=Emulated(1))
     sync = EvolutionController(SMALL, store=tmp_path / "sync.db", script=Emulated(2)).run_evolution()

@@ -316,6 +316,7 @@ def test_few_problems_that_fail_are_no_fitness_either(tmp_path: Path) -> None:
         asyncio.run(evolved(tmp_path / "runs.db", Deaf(missing), settings))
 
 
+@pytest.mark.slow
 def test_what_was_stopped_goes_on_to_the_same_end_and_asks_nothing_twice(tmp_path: Path) -> None:
     async def session(store: str, limit: int | None) -> tuple[Summary, list[bytes]]:
         model = Emulated(5)

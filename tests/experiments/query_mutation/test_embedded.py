@@ -34,7 +34,7 @@ SETTINGS = Training(
 
 
 @needs_model
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(900)
 def test_a_training_on_the_embedded_model(tmp_path: Path) -> None:
     async def main() -> tuple[Summary, list[str | None]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 import groundswell
 from groundswell import RunOptions
@@ -70,6 +71,7 @@ def masked(summary: Any) -> int:
     return msgspec.convert(summary.analysis, Analysis).masked
 
 
+@pytest.mark.slow
 def test_half_a_minute_is_waited_out_by_an_engine_that_is_patient(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     down = Down(scene.clock, 40, 25.0)

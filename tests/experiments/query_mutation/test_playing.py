@@ -42,6 +42,7 @@ def shown(found: Collected) -> Any:
     return [[seen.tolist() for seen in each.seen] for each in found.rollouts], found.seats, found.told
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("together", [True, False], ids=["at once", "one after the other"])
 @pytest.mark.parametrize("jitter", [None, 1, 2])
 def test_what_is_found_does_not_depend_on_who_is_faster(tmp_path: Path, together: bool, jitter: int | None) -> None:

@@ -47,6 +47,7 @@ def analysis(summary: Any) -> Analysis:
     return msgspec.convert(summary.analysis, Analysis)
 
 
+@pytest.mark.slow
 def test_both_learners_find_out_what_works(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(TRAINING, num_env_steps=12 * TRAINING.each)
     summary, kept = training(tmp_path, Models(), settings)
@@ -70,6 +71,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, str]
     return *training(tmp_path_factory.mktemp("plain"), models), models
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("change", "jitter", "how"),
     [
@@ -98,6 +100,7 @@ def test_another_seed_is_another_training(tmp_path: Path, plain: tuple[Any, dict
     assert asyncio.run(main())["ppo.0"] != plain[1]["ppo.0"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("after", [1, 20, 70, 150, STEPS + 1], ids=lambda after: f"after {after} steps")
 def test_a_training_that_is_stopped_goes_on_as_if_it_had_not_been(
     tmp_path: Path, plain: tuple[Any, dict[str, str], Models], after: int
@@ -130,6 +133,7 @@ async def _stop_after(engine: groundswell.Engine, trials: int) -> None:
     engine.runs[0].stop("interrupted", "interrupted")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("after", [40, 150, STEPS + 200], ids=["at first", "in the middle", "at the end"])
 def test_with_missing_steps_tried_again_it_learns_as_if_they_had_not_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
@@ -182,6 +186,7 @@ def test_a_mutator_or_reward_that_changed_is_refused_or_all_steps_are_scored_ane
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_its_progress_is_told_and_after_a_resume_told_from_the_beginning(tmp_path: Path) -> None:
     events: list[Event] = []
 

@@ -98,6 +98,7 @@ def close(layers: tuple[Layer, ...], linears: list[Any]) -> bool:
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "rules",
     [

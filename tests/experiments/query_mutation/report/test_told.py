@@ -131,6 +131,7 @@ async def strict(trial: Trial, spec: Judged) -> float:
     return 0.0 if _strict and spec.query.count("Please") < 2 else leaked(spec.response, spec.secret)
 
 
+@pytest.mark.slow
 def test_steps_of_a_way_that_was_given_up_are_left_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = msgspec.structs.replace(TASK, reward="strict")
     settings = msgspec.structs.replace(TRAINING, task=task, num_env_steps=8 * TRAINING.each)

@@ -104,6 +104,7 @@ class Tables(HTMLParser):
         return found[1:]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", CASES)
 def test_a_page_is_well_formed_whatever_there_is_to_show(name: str) -> None:
     text = shown(told(CASES[name]))

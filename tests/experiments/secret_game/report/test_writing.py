@@ -53,6 +53,7 @@ def test_a_library_that_is_not_there(package: str, tmp_path: Path, monkeypatch: 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_ten_thousand_interactions(tmp_path: Path) -> None:
     some = [game(number=number) for number in range(4)]
 

@@ -15,6 +15,7 @@ from groundswell.experiments.secret_game.selftest.ordinary import false_alarms
 from tests.experiments.secret_game.selftest.conftest import SMALL, drive
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_comes_to_the_same_verdict(
     tmp_path: Path, played: Games, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,6 +88,7 @@ def test_what_was_planted_is_found(played: Games) -> None:
     assert len(checks(played)) > 30
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("doctor", "wrong"),
     [

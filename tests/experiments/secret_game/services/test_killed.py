@@ -54,6 +54,7 @@ def kill_when(reached: Callable[[], bool], way: str) -> None:
     assert not left.results_path.exists()
 
 
+@pytest.mark.slow
 def test_a_live_job_that_is_killed_pays_hardly_anything_twice(room: Room) -> None:
     whole = night_job.run("live")
     alone, expected, figures = room.books, whole.results_path.read_bytes(), whole.analysis_path.read_bytes()
@@ -95,6 +96,7 @@ def waves_that_wait(count: int) -> bool:
     return len(rows) == count and rows[-1][0] is not None and rows[-1][1] is None
 
 
+@pytest.mark.slow
 def test_a_job_in_batches_that_is_killed_pays_nothing_twice(room: Room) -> None:
     whole = night_job.run("batch")
     alone, expected, figures = room.books, whole.results_path.read_bytes(), whole.analysis_path.read_bytes()
