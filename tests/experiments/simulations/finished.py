@@ -44,7 +44,8 @@ def _plant(
                 journal.add_outcome(at, fault, body, lambda: None)
         await journal.flush()
         journal.close()
-        store.runs.change(record, status="completed")
+        goes_on = what[0] == BATCH and None in came
+        store.runs.change(record, status="running" if goes_on else "completed")
         await store.close()
         return record.id
 
