@@ -233,7 +233,7 @@ def test_a_model_that_leads_nowhere_is_an_error_before_anything_is_sent(
 
 
 def test_a_proxy_that_cannot_be_used_is_an_error_before_anything_is_sent(tmp_path: Path, emulator: Threaded) -> None:
-    bench = Bench(tmp_path, environment(emulator.url), "openai.proxy=http://host:port:0")
+    bench = Bench(tmp_path, environment(emulator.url), "openai.proxy=http://256.256.256.256:1")
     with pytest.raises(SettingsError, match="account openai: its proxy or its headers cannot be used"):
         bench.run(talk, [Talk(MODELS["openai"], f"stone {n}") for n in range(5)], "none")
     assert emulator.ledger()["totals"]["received"] == 0
