@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from groundswell import Chat, Fault, FaultKind, Reply, Request
-from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.detectors.reading import LONGEST
+from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.duel import SILENCE, examine, line_of
 from groundswell.experiments.secret_game.played import Line, Played
 from groundswell.experiments.secret_game.playing import Batch
