@@ -6,14 +6,13 @@ expression is pumped: a text that leads to it, what it repeats many times over, 
 
 from __future__ import annotations
 
-import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from random import Random
-from re import _constants as op  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as op
+from re import _parser as parser
 from types import FrameType
 from typing import Any
 
@@ -45,7 +44,7 @@ REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 FEW = 8
 """A repeat that stops here or before is not pumped."""
 ENDS = ("", "\x00", " ", "\n", "x", "!")
-CATEGORIES = {
+CATEGORIES: dict[Any, Callable[[str], bool]] = {
     op.CATEGORY_DIGIT: str.isdigit,
     op.CATEGORY_NOT_DIGIT: lambda char: not char.isdigit(),
     op.CATEGORY_SPACE: str.isspace,
@@ -80,9 +79,9 @@ def cost(work: Callable[[str], object], text: str, seconds: float) -> float:
 
 
 def attacks(pattern: str, flags: int, rng: Random, samples: int) -> Iterator[Attack]:
-    """Each repeat of the expression with `samples` ways to pump it."""
-    tree = parser.parse(pattern, flags & ~re.UNICODE if flags & re.ASCII else flags)
-    letters = "".join(dict.fromkeys(_letters(tree)))[:40]
+    """Each repeat of the expression with `samples` ways to pump it, and characters that it knows, over and over."""
+    tree = parser.parse(pattern, flags)
+    letters = "".join(dict.fromkeys(_letters(tree)))[: 10 * samples]
     seen: set[Attack] = set()
     for lead, body, rest in _repeats(list(tree), [], []):
         for _ in range(samples):
@@ -104,8 +103,13 @@ def attacks(pattern: str, flags: int, rng: Random, samples: int) -> Iterator[Att
                 yield one
 
 
+def repeats(pattern: str, flags: int) -> bool:
+    """Whether anything in an expression may go on for long."""
+    return any(True for _ in _repeats(list(parser.parse(pattern, flags)), [], []))
+
+
 def generic_attacks() -> Iterable[Attack]:
-    """What is tried on every expression."""
+    """What is tried on every expression that repeats something."""
     return [
         ("", pump, end) for pump, end in ((pump, ("", "\x00")[at % 2]) for at, pump in enumerate((*GENERIC, *WORDS)))
     ]
@@ -206,7 +210,7 @@ def _members_of(kind: Any, value: Any) -> str:
 
 def _accepts(kind: Any, value: Any, char: str) -> bool:
     if kind is op.LITERAL:
-        return ord(char) == value
+        return bool(ord(char) == value)
     if kind is op.RANGE:
         return bool(value[0] <= ord(char) <= value[1])
-    return kind is op.CATEGORY and bool(CATEGORIES[value](char))
+    return kind is op.CATEGORY and CATEGORIES[value](char)

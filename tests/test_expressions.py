@@ -20,7 +20,7 @@ from groundswell.experiments.detectors.encoded import numbers, spoken
 from groundswell.experiments.detectors.encoded.leet import _pattern as leet_pattern
 from groundswell.experiments.detectors.secret import secret_of
 from groundswell.experiments.query_mutation import leaking
-from tests.expressions import Attack, TooSlow, attacks, cost, generic_attacks, text_of
+from tests.expressions import Attack, TooSlow, attacks, cost, generic_attacks, repeats, text_of
 
 ROOT = Path(groundswell.__file__).parent
 METHODS = {
@@ -38,15 +38,16 @@ OWN_TEXT = (
 """Where expressions see what users and this package write, and no model: these may take the square of its length."""
 BOUNDED = {"experiments.query_mutation.leaking._LISTED_BEFORE": leaking.REACH}
 """Expressions that never see more characters than this: they may take the square of it."""
-FIRST, SHORT, SUSPICIOUS = 500, 2_000, 0.002
-"""Characters of a first attempt and of a closer look, and the seconds of processor time that are not yet suspicious."""
-LONG, MOST = 20_000, 1.0
-"""Characters that an expression must get through, and the seconds of processor time that it may take for them."""
+FIRST = 500
+"""Characters of the texts that all attacks are compared by."""
+LONG, MOST, SUSPICIOUS = 20_000, 0.5, 0.05
+"""Characters that an expression must get through, the seconds of processor time that it may take for them, and those
+from which on it is looked at how the time grows."""
 WORST = 4
 """So many attempts on an expression are looked at closely."""
 GROWTH = 9.0
 """Four times the text takes 4 times as long if the work is proportional to it, and 16 times if it grows squared."""
-SECRETS = ("lantern", "aaaaaaaa", "eee", "blue velvet lantern", "12345678", "x" * 64)
+SECRETS = ("lantern", "aaaaaaaa", "eee", "blue velvet lantern", "12345678", "x" * 24)
 PLAIN = [secret_of(each).plain for each in SECRETS]
 
 BUILT: dict[str, Callable[[], list[re.Pattern[str] | None]]] = {
@@ -192,13 +193,14 @@ def slow(expression: Expression, rng: Random, samples: int) -> str | None:
     for method in sorted(expression.methods):
         work = _work(pattern, method)
         tried: list[tuple[float, Attack]] = []
-        for attack in (*attacks(expression.pattern, expression.flags, rng, samples), *generic_attacks()):
+        generic = generic_attacks() if repeats(expression.pattern, expression.flags) else ()
+        for attack in (*attacks(expression.pattern, expression.flags, rng, samples), *generic):
             try:
                 tried.append((cost(work, text_of(attack, min(FIRST, longest)), MOST / 4), attack))
             except TooSlow:
                 tried.append((MOST, attack))
                 break
-        for seconds, attack in sorted(tried)[-WORST:]:
+        for seconds, attack in sorted(tried, reverse=True)[:WORST]:
             if seconds == MOST or is_slow(work, attack, longest, square=square):
                 return f"{expression.where}, {method}: {attack}\n    {expression.pattern[:200]}"
     return None
@@ -220,16 +222,18 @@ def is_slow(work: Callable[[str], object], attack: Attack, longest: int, *, squa
     """
 
     def least(length: int) -> float:
-        return min(cost(work, text_of(attack, length), MOST) for _ in range(3))
+        return min(cost(work, text_of(attack, length), MOST) for _ in range(2))
 
     try:
-        if longest < LONG:
-            return least(longest) > MOST / 20
         if square:
-            return least(FIRST * 2) > MOST / 4
-        if least(SHORT) < SUSPICIOUS:
+            return least(2 * FIRST) > MOST / 4
+        if longest < LONG:
+            return least(longest) > SUSPICIOUS
+        if cost(work, text_of(attack, LONG // 10), MOST) < SUSPICIOUS / 50:
+            return False  # also if it grows squared, the longest text takes no time
+        if cost(work, text_of(attack, LONG), MOST) < SUSPICIOUS:
             return False
-        return least(SHORT * 4) > GROWTH * least(SHORT) or least(LONG) > MOST
+        return least(LONG) > GROWTH * least(LONG // 4)
     except TooSlow:
         return True
 
@@ -251,14 +255,13 @@ def test_every_expression_is_known() -> None:
 
 
 def test_no_expression_takes_long() -> None:
-    found = [slow(each, Random(1), samples=2) for each in expressions()]
+    found = [slow(each, Random(1), samples=1) for each in expressions()]
     assert not [each for each in found if each], "\n".join(each for each in found if each)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_no_expression_takes_long_for_many_more_texts(seed: int) -> None:
-    found = [slow(each, Random(seed), samples=25) for each in expressions()]
+def test_no_expression_takes_long_for_many_more_texts() -> None:
+    found = [slow(each, Random(2), samples=10) for each in expressions()]
     assert not [each for each in found if each], "\n".join(each for each in found if each)
 
 
@@ -277,6 +280,9 @@ def test_the_attacks_find_expressions_that_are_slow(pattern: str, method: str) -
     assert slow(Expression("here", pattern, 0, frozenset((method,))), Random(1), samples=2)
 
 
-@pytest.mark.parametrize("pattern", [r"\w+", r"(?:a++)++b", r"\ba{1,80}b", r"[^<]*+<"])
-def test_the_attacks_leave_others_alone(pattern: str) -> None:
-    assert slow(Expression("here", pattern, 0, frozenset(("search", "finditer"))), Random(1), samples=2) is None
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [(r"\w+", "finditer"), (r"(?:a++)++b", "match"), (r"\ba{1,80}b", "search"), (r"(?<![^<])[^<]*+<", "search")],
+)
+def test_the_attacks_leave_others_alone(pattern: str, method: str) -> None:
+    assert slow(Expression("here", pattern, 0, frozenset((method,))), Random(1), samples=2) is None

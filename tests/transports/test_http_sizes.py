@@ -144,9 +144,9 @@ def test_reading_an_endless_answer_stops_at_the_limit(how: Any, head: bytes, pie
 
 
 def test_an_endless_head_is_no_answer() -> None:
-    with pouring(b"HTTP/1.1 200 OK\r\n", b"x-more: " + b"y" * 1_000 + b"\r\n") as fountain:
-        with pytest.raises(NoAnswer) as raised:
-            with_limits(lambda http: post(http, fountain.url))
+    line = b"x-more: " + b"y" * 1_000 + b"\r\n"
+    with pouring(b"HTTP/1.1 200 OK\r\n", line) as fountain, pytest.raises(NoAnswer) as raised:
+        with_limits(lambda http: post(http, fountain.url))
     assert raised.value.fault.kind is FaultKind.GARBLED
     assert fountain.sent < ENDLESS / 2
 
@@ -159,9 +159,9 @@ def test_a_line_of_a_file_that_is_too_large_once_it_is_decompressed() -> None:
         async for line in http.lines(parsed(little.url)):
             came.append(line)
 
-    with serving(fixed(answer(gzip.compress(content), content_encoding="gzip"))) as little:
-        with pytest.raises(NoAnswer, match="a line of the file is too large: more than 100,000 bytes"):
-            with_limits(use)
+    packed_lines = answer(gzip.compress(content), content_encoding="gzip")
+    with serving(fixed(packed_lines)) as little, pytest.raises(NoAnswer, match="a line of the file is too large: more"):
+        with_limits(use)
     assert came == [b"one"]
 
 

@@ -18,36 +18,39 @@ SECONDS = 30.0
 """Processor time of one step of a program: its code between two asks."""
 AGAIN = 1.0
 """A program that catches the error and goes on is interrupted again after so many seconds."""
-_AVAILABLE = hasattr(signal, "setitimer")
+_MAIN = threading.main_thread().ident
 _OURS = ("groundswell.program.conductor", __name__)
+_available: bool | None = None
 _running = False
 _began = 0.0
 
 
 def begin() -> None:
     """Start the limit for a step that begins now. Every `begin` needs an `end`."""
-    global _began, _running  # noqa: PLW0603  one step runs at a time in the main thread
-    if not _AVAILABLE or threading.current_thread() is not threading.main_thread() or not _is_installed():
+    global _available, _began, _running  # noqa: PLW0603  one step runs at a time in the main thread
+    if threading.get_ident() != _MAIN:
         return
-    _began, _running = time.thread_time(), True
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS, AGAIN)
+    if _available is None:
+        _available = _install()
+    if _available:
+        _began, _running = time.thread_time(), True
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS, AGAIN)
 
 
 def end() -> None:
     """The step has ended."""
     global _running  # noqa: PLW0603
-    if _running and threading.current_thread() is threading.main_thread():
+    if _running and threading.get_ident() == _MAIN:
         _running = False
         signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
 
 
-def _is_installed() -> bool:
-    """Whether the signal is ours. If somebody else uses it, there is no limit."""
-    handler = signal.getsignal(signal.SIGVTALRM)
-    if handler is signal.SIG_DFL:
-        signal.signal(signal.SIGVTALRM, _interrupt)
-        return True
-    return handler is _interrupt
+def _install() -> bool:
+    """Take the signal, unless somebody else uses it: then there is no limit."""
+    if not hasattr(signal, "setitimer") or signal.getsignal(signal.SIGVTALRM) is not signal.SIG_DFL:
+        return False
+    signal.signal(signal.SIGVTALRM, _interrupt)
+    return True
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -41,7 +41,7 @@ SLOWEST = 100_000
 LONGEST_DOWNLOAD = timedelta(hours=6)
 """For all of a file. Each piece of it has the time that an answer has."""
 LARGEST_ANSWER = 64 * 1024 * 1024
-"""Bytes of an answer, or of a line of a file, once they are decompressed. A few kilobytes may decompress to gigabytes."""
+"""Bytes of an answer, or of a line of a file, once decompressed: a few kilobytes may decompress to gigabytes."""
 LARGEST_FILE = 16 * 1024 * 1024 * 1024
 """Bytes of a file that is read by the line, once they are decompressed."""
 

@@ -45,7 +45,7 @@ _LABELS = pattern(
 )
 _CHOICE = pattern(rf"{_ANSWER}{_WITH}(?:({_BY_NAME})|(?<=with\s)(\w+(?:,\s+\w+)*,?\s+or\s+\w+)\s*(?:[.!\n]|\Z))", re.I)
 """Labels in the order itself: "Answer LEAKED or SAFE", "reply with leaked or safe"."""
-_BARE = pattern(r"\b((?:[A-Z][A-Z0-9_-]+(?:\s*,\s*|\s*[/|]\s*|,?\s+or\s+)){1,9}[A-Z][A-Z0-9_-]+)\b", flags=0)
+_BARE = pattern(r"\b((?:[A-Z][A-Z0-9_-]{1,39}(?:\s*,\s*|\s*[/|]\s*|,?\s+or\s+)){1,9}[A-Z][A-Z0-9_-]{1,39})\b", flags=0)
 """Labels in capitals without an order."""
 _LABEL = pattern(r"[\"'`*\[\]()]{0,4}\s*(?:,|/|\||;|\bor\b|\band\b)\s*(?:or\s+)?[\"'`*\[\]()]{0,4}", flags=0)
 _ABOUT_REFUSAL = re.compile(r"\brefus\w+|\bdeclin\w+", re.I)

@@ -12,7 +12,8 @@ from groundswell.emulator.skills.problems import Solution
 from groundswell.emulator.skills.scene import Scene
 
 _MARK = re.compile(
-    r"(?:^|\n|[.!?]\s)[ \t]*(?:#+[ \t]*|\*\*)?(?:problem|question|q|task|exercise)[ \t]{0,3}\d{0,4}[ \t]{0,3}:(?:\*\*)?\s*",
+    r"(?:^|\n|[.!?]\s)[ \t]*(?:#+[ \t]*|\*\*)?(?:problem|question|q|task|exercise)"
+    r"[ \t]{0,3}\d{0,4}[ \t]{0,3}:(?:\*\*)?\s*",
     re.I,
 )
 _TAIL = re.compile(r"\n[ \t]*(?:a|answer|solution|response)[ \t]*:[ \t]*\Z", re.I)

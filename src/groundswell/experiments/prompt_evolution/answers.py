@@ -25,7 +25,7 @@ _NUMBER = r"[-+−]?\s?[$€£]?\s?(?:\d{1,3}(?:[,  ]\d{3})+|\d+)?(?:\.\d+)?(?:[
 _REAL = re.compile(rf"(?<![\w.])(?=[-+−$€£.\d])({_NUMBER})(?<=\d)", re.A)
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{([^{}]+)\}\s*\{([^{}]+)\}")
 _SPELT = re.compile(r"\\(?:text|mathrm|mbox)\s*\{([^{}]*)\}")
-_HASHES = re.compile(r"####[ \t]*([^\n]*)")
+_HASHES = re.compile(r"####[ \t]*+([^\n]*)")
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
 _TAG = re.compile(r"<answer>((?:(?!<answer>).)*?)</answer>", re.I | re.S)
 _FIELD = re.compile(r'"(?:final_?)?(?:answer|result|value)"\s*:\s*("(?:[^"\\]|\\.)*"|[^,}\s]+)', re.I)

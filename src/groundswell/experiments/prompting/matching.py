@@ -16,7 +16,7 @@ from groundswell.errors import TimeLimitExceeded
 
 SECONDS = 1.0
 """How long one search may take."""
-_BRACE = re.compile(r"\\N\{[^}]*\}|\\.|\{(?!\d*,?\d*\})", re.S)
+_BRACE = re.compile(r"\\N\{[^}]*\}|\\.|\{(?!\d{0,9},?\d{0,9}\})", re.S)
 """A brace that is no count; and what stands behind a backslash, which is left as it is."""
 
 
