@@ -106,7 +106,7 @@ def test_tables_stay_aligned_and_emoji_codes_are_text() -> None:
 def test_json_is_escaped_and_means_the_same(text: str) -> None:
     printed: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(output.typer, "echo", printed.append)
+        patch.setattr("typer.echo", printed.append)
         output.print_json({"said": text.encode(errors="replace").decode()})
     assert obeyed(printed[0]) == ""
     assert json.loads(printed[0]) == {"said": text.encode(errors="replace").decode()}

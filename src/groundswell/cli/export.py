@@ -63,7 +63,7 @@ def _write(results: Results, out: IO[Any], to: Format) -> int:
 
 
 @contextmanager
-def _target(file: Path | None, to: Format) -> Iterator[IO[Any]]:
+def _target(file: Path | None, to: Format) -> Iterator[Any]:
     """Standard output, or a file that appears only once it is complete."""
     if file is None:
         yield output.Shown(json=to is not Format.CSV)

@@ -52,12 +52,12 @@ class SafeConsole(Console):
 
     def render_str(self, text: str, **how: Any) -> Text:
         """Replace them before the text is measured, so that tables stay aligned."""
-        return super().render_str(words.visible(text), **how)
+        return super().render_str(words.on_terminal(text), **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Replace those that came some other way."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=words.visible(segment.text))
+            yield segment if segment.control else segment._replace(text=words.on_terminal(segment.text))
 
 
 out = SafeConsole(highlight=False, emoji=False)
@@ -96,7 +96,7 @@ def line(text: str | Text = "", style: str | None = None) -> None:
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Text as it is, without a width or styles; control characters are shown, not obeyed."""
-    typer.echo(words.visible(text), err=err, nl=nl)
+    typer.echo(words.on_terminal(text), err=err, nl=nl)
 
 
 def confirm(question: str) -> None:
@@ -107,7 +107,7 @@ def confirm(question: str) -> None:
 
 def is_confirmed(question: str) -> bool:
     """Whether the person at the terminal answers yes."""
-    return typer.confirm(words.visible(question), err=True)
+    return typer.confirm(words.on_terminal(question), err=True)
 
 
 def print_json(data: Any) -> None:
@@ -121,7 +121,7 @@ class Shown(io.TextIOBase):
     """Standard output for data: as it is in files and pipes, with control characters shown on a terminal."""
 
     def __init__(self, *, json: bool) -> None:
-        self._shown = words.visible_json if json else words.visible
+        self._shown = words.visible_json if json else words.on_terminal
 
     def write(self, text: str, /) -> int:
         """Write a piece of it."""

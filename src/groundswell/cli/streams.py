@@ -51,7 +51,7 @@ def _lasting(number: int, stream: TextIO | None) -> TextIO:
     stream.flush()
     unbuffered = isinstance(stream.buffer, io.RawIOBase)
     return io.TextIOWrapper(
-        raw if unbuffered else io.BufferedWriter(raw),  # type: ignore[arg-type]  # as Python itself does with -u
+        raw if unbuffered else io.BufferedWriter(raw),  # as Python itself does with -u
         encoding=stream.encoding,
         errors=stream.errors,
         line_buffering=stream.line_buffering,

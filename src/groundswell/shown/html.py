@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from groundswell.shown.talk import Line, Turn
-from groundswell.shown.words import ON_PAGES, clipped, plainly, visible
+from groundswell.shown.words import clipped, plainly, visible
 
 MOST_TEXT = 5_000
 MOST_IN_CELL = 1_000
@@ -33,7 +33,7 @@ FAINT = "opacity:.65"
 
 def escaped(text: str, most: int = MOST_TEXT) -> str:
     """Any text as HTML that shows it and does nothing else."""
-    return escape(visible(clipped(text, most), ON_PAGES))
+    return escape(visible(clipped(text, most)))
 
 
 def fragment(parts: Iterable[str]) -> str:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import floor, log10
 from typing import Any
 
 import msgspec
 
-MARKS = (0x061C, 0x200E, 0x200F)
-"""Invisible letters with a direction. On pages, which isolate each text, they stay: right-to-left text needs them."""
-DIRECTIONS = (*MARKS, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-"""Characters that change the direction of text (Unicode's Bidi_Control). Letters have a direction without these."""
+DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Characters that turn the direction of the text after them. Letters have a direction without these."""
+MARKS = {code: f"\\u{code:04x}" for code in (0x061C, 0x200E, 0x200F)}
+"""Characters that have a direction and nothing else. Pages order right-to-left text by them; terminals need none."""
 CONTROLS = {*range(0x20), *range(0x7F, 0xA0), *DIRECTIONS} - {ord("\n"), ord("\t")}
 AS_ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in CONTROLS}
-ON_PAGES = {code: escape for code, escape in AS_ESCAPES.items() if code not in MARKS}
-IN_JSON = {code: f"\\u{code:04x}" for code in CONTROLS}
+IN_JSON = {code: f"\\u{code:04x}" for code in CONTROLS} | MARKS
 
 
 def cost(usd: float | None, unknown: int) -> str:
@@ -53,10 +51,15 @@ def also(**counts: int) -> str:
     return "".join(f", {count} {what}" for what, count in counts.items() if count)
 
 
-def visible(text: str, escapes: Mapping[int, str] = AS_ESCAPES) -> str:
+def visible(text: str) -> str:
     """Text that does nothing to a terminal or a page: control characters are shown, not obeyed."""
-    text = text.replace("\r\n", "\n").translate(escapes)
+    text = text.replace("\r\n", "\n").translate(AS_ESCAPES)
     return text.encode(errors="backslashreplace").decode()
+
+
+def on_terminal(text: str) -> str:
+    """Text that does nothing to a terminal: as `visible`, with the marks of direction."""
+    return visible(text).translate(MARKS)
 
 
 def visible_json(text: str) -> str:
