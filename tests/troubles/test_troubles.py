@@ -21,7 +21,7 @@ def test_a_trouble(scene: Scene, trouble: Trouble, provider: str) -> None:
     specs = topics(provider, MANY)
     whole = scene.undisturbed(talk, specs)
     if trouble in UNSURE_ORDERS:
-        scene.flags.append(f"{provider}.timeout=1")
+        scene.flags.append(f"{provider}.batch_patience=1")
     scene.disturb(*trouble.rules)
     ran = scene.run(talk, specs)
     _check_outcomes(ran, whole, trouble)
