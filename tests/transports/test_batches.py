@@ -263,7 +263,7 @@ def test_a_batch_that_is_not_there_any_more(scene: Scene, emulator: Threaded) ->
         await gathered(transport, wave, receipt)
 
     before = scene.clock.now()
-    with pytest.raises(WaveLost, match=r"has not shown batch .* for 60 minutes") as raised:
+    with pytest.raises(WaveLost, match=r"has not shown batch .* for 6\d minutes") as raised:
         scene.run(use)
     assert raised.value.fault.kind is FaultKind.GARBLED
     assert 3600.0 <= scene.clock.now() - before < 3600.0 + 120
