@@ -108,6 +108,11 @@ RESULTS = [
     Trouble("results break off, again and again", read("results-cut", 5)),
     Trouble("results are short", read("results-short")),
     Trouble("results are short, again and again", read("results-short", 5)),
+    Trouble("a batch is not shown at first", look("404", 5)),
+    Trouble(
+        "results are not shown at first",
+        tuple(Rule(fault="404", path=path, times=5) for path in ("*/content", "*/results")),
+    ),
     Trouble("results fail", (Rule(fault="503", path="*/content", times=5), *look("500", 5))),
 ]
 
