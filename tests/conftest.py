@@ -28,7 +28,9 @@ os.environ["HOME"] = HOME
 for _name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
     os.environ.pop(_name, None)
 
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and so it would be in processes of tests
+# What is ignored here, as under nohup or in the background of a script, would be ignored by processes of tests too.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:
