@@ -41,6 +41,8 @@ WORDS = (
 Attack = tuple[str, str, str]
 """A beginning, what is repeated after it, and an end."""
 REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
+NESTED = 16
+"""So many times more texts are tried on a repeat of something that can be read in several ways."""
 FEW = 8
 """A repeat that stops here or before is not pumped."""
 ENDS = ("", "\x00", " ", "\n", "x", "!")
@@ -84,7 +86,7 @@ def attacks(pattern: str, flags: int, rng: Random, samples: int) -> Iterator[Att
     letters = "".join(dict.fromkeys(_letters(tree)))[: 10 * samples]
     seen: set[Attack] = set()
     for lead, body, rest in _repeats(list(tree), [], []):
-        for _ in range(samples):
+        for _ in range(samples * (NESTED if _varies(body) else 1)):
             start, inner = _sample(lead, rng), _sample(body, rng)
             again = rng.choice((inner, inner, inner + _sample(body, rng)))
             end = rng.choice((*ENDS, _sample(rest, rng)[:-1], rng.choice(letters or "x")))
@@ -139,6 +141,17 @@ def _repeats(items: list[Any], lead: list[Any], rest: list[Any]) -> Iterator[tup
                 yield from _repeats(list(branch), before, after)
         elif kind in (op.ASSERT, op.ASSERT_NOT):
             yield from _repeats(list(value[1]), before, after)
+
+
+def _varies(items: Iterable[Any]) -> bool:
+    """Whether what is repeated can itself be read in several ways."""
+    return any(
+        kind in REPEATS
+        or kind is op.BRANCH
+        or (kind is op.SUBPATTERN and _varies(value[3]))
+        or (kind is op.ATOMIC_GROUP and _varies(value))
+        for kind, value in items
+    )
 
 
 def _sample(items: list[Any], rng: Random) -> str:

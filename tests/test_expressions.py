@@ -38,7 +38,7 @@ OWN_TEXT = (
 """Where expressions see what users and this package write, and no model: these may take the square of its length."""
 BOUNDED = {"experiments.query_mutation.leaking._LISTED_BEFORE": leaking.REACH}
 """Expressions that never see more characters than this: they may take the square of it."""
-FIRST = 500
+FIRST = 300
 """Characters of the texts that all attacks are compared by."""
 LONG, MOST, SUSPICIOUS = 20_000, 0.5, 0.05
 """Characters that an expression must get through, the seconds of processor time that it may take for them, and those
@@ -190,11 +190,13 @@ def slow(expression: Expression, rng: Random, samples: int) -> str | None:
     pattern = re.compile(expression.pattern, expression.flags)
     square = expression.where.startswith(OWN_TEXT)
     longest = BOUNDED.get(expression.where, LONG)
+    every = list(attacks(expression.pattern, expression.flags, rng, samples))
+    if repeats(expression.pattern, expression.flags):
+        every += generic_attacks()
     for method in sorted(expression.methods):
         work = _work(pattern, method)
         tried: list[tuple[float, Attack]] = []
-        generic = generic_attacks() if repeats(expression.pattern, expression.flags) else ()
-        for attack in (*attacks(expression.pattern, expression.flags, rng, samples), *generic):
+        for attack in every:
             try:
                 tried.append((cost(work, text_of(attack, min(FIRST, longest)), MOST / 4), attack))
             except TooSlow:
