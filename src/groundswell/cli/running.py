@@ -268,9 +268,8 @@ def interruptible(ended: Ended, store: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        output.say("interrupted; the run is in the store")
-        if ended.summary is not None:
-            output.say(f"to see its results: {output.command(f'runs resume {ended.summary.run_id}', store)}")
+        resume = "" if ended.summary is None else output.command(f"runs resume {ended.summary.run_id}", store)
+        output.say("interrupted; the run is in the store" + (resume and f"; to see its results: {resume}"))
         raise typer.Exit(output.INTERRUPTED) from None
     finally:
         for number, handler in before.items():
