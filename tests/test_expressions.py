@@ -261,7 +261,7 @@ def test_no_expression_takes_long() -> None:
     assert not [each for each in found if each], "\n".join(each for each in found if each)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_no_expression_takes_long_for_many_more_texts() -> None:
     found = [slow(each, Random(2), samples=10) for each in expressions()]
     assert not [each for each in found if each], "\n".join(each for each in found if each)

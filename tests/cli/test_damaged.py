@@ -93,7 +93,7 @@ def flip(content: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(20))
 def test_a_flipped_bit_never_ends_a_command_in_a_traceback(tmp_path: Path, made: tuple[bytes, str], seed: int) -> None:
     chosen = random.Random(seed)

@@ -123,7 +123,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("package", sorted({*REPORT, *CURVES}))  # the others are asked for by one command each
 def test_without_one_package_no_command_ends_in_a_traceback(tmp_path: Path, whole: Path, package: str) -> None:
     check(ended(shutil.copytree(whole, tmp_path / "copy"), "selftest", package))

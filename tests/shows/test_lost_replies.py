@@ -22,7 +22,7 @@ def kill_often(desk: Desk, chance: Random, *flags: str) -> None:
         desk.kill_when_paid(paid, *WORDS, "--max-concurrent", str(chance.choice([4, 16, 32])), *flags)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_certain_and_what_is_possible_are_no_less_than_the_books(
     seed: int, tmp_path: Path, emulator: Threaded
@@ -38,7 +38,7 @@ def test_what_is_certain_and_what_is_possible_are_no_less_than_the_books(
     assert f"for {found['cost']['possible_asks']:,} requests whose replies were lost" in shown
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(3))
 def test_a_budget_is_kept_by_the_books_whatever_was_killed(seed: int, tmp_path: Path, emulator: Threaded) -> None:
     free = Desk(tmp_path / "free", emulator, ROWS)

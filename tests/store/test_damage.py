@@ -146,7 +146,7 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(intact: bytes, tmp_path: P
     assert all(isinstance(error, StoreError) for error in errors)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(8))
 def test_thousands_of_flipped_bits(intact: bytes, tmp_path: Path, seed: int) -> None:
     check_flips(intact, bits(intact, 100 + seed, THOROUGH), tmp_path)
