@@ -382,3 +382,17 @@ def test_a_program_is_a_part_of_another() -> None:
             conductor.settle(wait, Reply("x"))
         waits = conductor.advance()
     assert (paths, conductor.result) == (["0", "1"], "xx")
+
+
+def test_json_that_is_nested_too_deeply_is_a_malformed_reply() -> None:
+    @program("tests/nested")
+    async def nested(trial: Trial, spec: str) -> object:
+        return await trial.ask("m", "hi", into=list)
+
+    conductor = Conductor(nested, "", "key", 1)
+    waits = conductor.start()
+    for _ in range(2):
+        (wait,) = waits
+        conductor.settle(wait, Reply("[" * 100_000))
+        waits = conductor.advance()
+    assert isinstance(conductor.error, MalformedReply)
