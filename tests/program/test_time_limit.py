@@ -42,7 +42,7 @@ def ignore_the_limit() -> None:
 
 
 def computing(work: Callable[[], None]) -> Program[str, str]:
-    @program("tests/computing")
+    @program("tests/time_limit/computing")
     async def compute(trial: Trial, spec: str) -> str:
         reply = await trial.ask("m", [user("hi")])
         work()
