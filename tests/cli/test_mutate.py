@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,13 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def train(*more: str) -> list[str]:
     return ["mutate", "train", *SHORT, *more]
+
+
+def lack(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    """Have a package looked for and not found."""
+    monkeypatch.setattr(
+        "groundswell.experiments.needed.find_spec", lambda name: None if name == package else find_spec(name)
+    )
 
 
 def settings_of(cli: CommandLine, name: str) -> Any:
@@ -183,13 +191,13 @@ def test_help_says_where_targets_are_listed(cli: CommandLine, command: str) -> N
 
 
 def test_a_package_that_is_not_there_is_told_in_one_line(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundswell.experiments.needed.find_spec", lambda _: None)
+    lack(monkeypatch, "torch")
     done = cli(*train(), status=2)
     assert done.stderr == "error: training needs torch, which is not installed: pip install 'groundswell[rl]'\n"
 
 
 def test_an_estimate_sends_nothing_and_needs_no_torch(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundswell.experiments.needed.find_spec", lambda _: None)
+    lack(monkeypatch, "torch")
     found = cli.json(*train("--target", "openai/gpt-4o-mini", "--estimate"))
     assert found["trials"] == [1 + 128 + 40, 1 + 128 + 40 * 3]
     models = {each["model"]: each["calls"] for each in found["models"]}

@@ -231,7 +231,8 @@ def test_files_are_there_also_where_nobody_reads_what_is_printed(cli: CommandLin
         command = [sys.executable, "-m", "groundswell", *words, "--store", str(cli.store)]
         done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
         os.close(writer)
-        assert done.returncode == 1
+        assert done.returncode == 0
+        assert b"BrokenPipe" not in done.stderr
         assert len(list(Path(folder).iterdir())) > 2, done.stderr
 
 
