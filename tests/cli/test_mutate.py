@@ -45,13 +45,6 @@ def train(*more: str) -> list[str]:
     return ["mutate", "train", *SHORT, *more]
 
 
-def lack(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    """Have a package looked for and not found."""
-    monkeypatch.setattr(
-        "groundswell.experiments.needed.find_spec", lambda name: None if name == package else find_spec(name)
-    )
-
-
 def settings_of(cli: CommandLine, name: str) -> Any:
     return cli.json("runs", "show", name)["settings"]
 
