@@ -15,7 +15,7 @@ demo: $(MODEL)
 	$(BIN)/groundswell play --interactions 8 --messages 4 --reply-tokens 32 --temperature 0.6 --seed 5 \
 		--name demo --store demo.db --out results/demo
 
-# Every behaviour once: at most five minutes on two cores.
+# Every behaviour once.
 test: $(MODEL)
 	$(BIN)/pytest -n 2 -m "not slow and not campaign"
 
