@@ -21,6 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from groundswell.engine.bucket import GIVEN_BACK, Bucket, Demand, News, Sent, rate_of, share_of
+from groundswell.engine.retry import LONGEST_RETRY_AFTER
 from groundswell.program.request import FaultKind, Standing
 
 START = 32
@@ -32,9 +33,6 @@ CUT = 0.8
 NEWEST, TOO_MANY = 0.1, 0.25
 """A refusal moves the share of refusals by a tenth up, and a request that leaves by a tenth down (its reply may take
 long, and a refusal does not); from a quarter, after three or four in a row, there were too many."""
-
-LONGEST_RETRY_AFTER = 900.0
-"""Seconds that everyone waits, at the most, because of what one refusal said."""
 
 LOAD = frozenset({FaultKind.RATE_LIMITED, FaultKind.OVERLOADED})
 TROUBLE = frozenset({FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.CONNECTION})
