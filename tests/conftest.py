@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from uuid import uuid4
 
@@ -22,6 +23,11 @@ settings.register_profile("full", deadline=None, max_examples=50)  # `make test-
 settings.register_profile("thorough", deadline=None, max_examples=500)  # pytest --hypothesis-profile=thorough
 settings.load_profile("quick")
 
+MEMORY = "/dev/shm"
+"""Temporary files go to memory where that is possible: thousands of stores, each of which waits for the disk."""
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4e9:
+    os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
+
 HOME = tempfile.mkdtemp(prefix="groundswell-tests-home-")
 """Set before anything is imported that looks there, and inherited by processes that tests start."""
 os.environ["HOME"] = HOME
@@ -31,6 +37,9 @@ for _name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
 # What is ignored here, as under nohup or in the background of a script, would be ignored by processes of tests too.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+HANDLED = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
 def pytest_unconfigure() -> None:
@@ -48,6 +57,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if seen[function] % mark.kwargs.get("every", len(items)):
                 item.add_marker(pytest.mark.slow)
             seen[function] += 1
+
+
+@pytest.fixture(autouse=True)
+def _same_handlers_afterwards() -> Iterator[None]:
+    """A handler that a test leaves behind would take the Ctrl-C of a later test, which then waits for ever."""
+    before = {number: signal.getsignal(number) for number in HANDLED}
+    yield
+    after = {number: signal.getsignal(number) for number in HANDLED}
+    for number in HANDLED:
+        signal.signal(number, before[number])
+    assert after == before
 
 
 @pytest.fixture(autouse=True)

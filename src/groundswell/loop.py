@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import gc
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -22,6 +22,21 @@ def stop_signals() -> tuple[signal.Signals, ...]:
     """The signals that stop what runs in the foreground. SIGHUP stays ignored where it is, as `nohup` has it."""
     hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
     return (signal.SIGINT, signal.SIGTERM, *hangup)
+
+
+@contextlib.contextmanager
+def on_stop_signals(callback: Callable[[], object]) -> Iterator[None]:
+    """Let the running loop call this at every signal that stops. A uvloop that is closed leaves its handlers behind."""
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in stop_signals()}
+    for number in before:
+        loop.add_signal_handler(number, callback)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

@@ -34,7 +34,6 @@ NO_END = 4000.0
 """Fake seconds after which a run is taken to hang."""
 NEVER = CrashPoint(0, "before")
 RETRY = RetryPolicy(first_wait=1.0)
-MEMORY = Path("/dev/shm")
 
 
 class Talk(msgspec.Struct, frozen=True):
@@ -201,7 +200,7 @@ def end_in_time(clock: FakeClock, when: float = NO_END) -> Callable[[], None]:
 @contextmanager
 def fresh_stage(script: Callable[[Request, int], Answer] = echo, *, prices: Prices | None = None) -> Iterator[Stage]:
     """A stage in memory, where there is such a folder."""
-    with TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+    with TemporaryDirectory() as folder:
         yield Stage(Path(folder), script, prices=prices)
 
 

@@ -33,13 +33,12 @@ from tests.engine.scenario import (
 
 EXAMPLES = settings(max_examples=25, deadline=None)
 WINDOWS = st.sampled_from([1, 2, None])
-MEMORY = Path("/dev/shm")
 Story = tuple[dict[str, Any], list[Row]]
 
 
 @contextmanager
 def fresh_store() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         yield Path(folder, "runs.db")
 
 

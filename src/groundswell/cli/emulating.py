@@ -17,7 +17,7 @@ from groundswell.cli import output
 from groundswell.emulator.faults import KINDS
 from groundswell.emulator.server import Emulator
 from groundswell.emulator.settings import Settings
-from groundswell.loop import new_event_loop, stop_signals, tuned_collector
+from groundswell.loop import new_event_loop, on_stop_signals, tuned_collector
 
 EVERY = 0.25
 COLUMNS = ("live", "batch", "again", "in", "out", "dollars")
@@ -35,18 +35,16 @@ def serve(settings: Settings, *, host: str, port: int, seconds: float | None, js
 
 async def _serve(emulator: Emulator, seconds: float | None, *, json: bool) -> dict[str, Any]:
     ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in stop_signals():
-        loop.add_signal_handler(number, ended.set)
-    async with emulator:
-        _say_ready(emulator, json=json)
-        watching = asyncio.create_task(_watch(emulator)) if output.err.is_terminal else None
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(ended.wait(), seconds)
-        if watching is not None:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
-        return await emulator.ledger()
+    with on_stop_signals(ended.set):
+        async with emulator:
+            _say_ready(emulator, json=json)
+            watching = asyncio.create_task(_watch(emulator)) if output.err.is_terminal else None
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), seconds)
+            if watching is not None:
+                watching.cancel()
+                await asyncio.gather(watching, return_exceptions=True)
+            return await emulator.ledger()
 
 
 def _say_ready(emulator: Emulator, *, json: bool) -> None:
