@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -19,8 +20,8 @@ from typer.main import get_command
 typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # else they are made anew at each call
 
 settings.register_profile("quick", deadline=None, max_examples=15)
-settings.register_profile("full", deadline=None, max_examples=50)  # `make test-all`
-settings.register_profile("thorough", deadline=None, max_examples=500)  # pytest --hypothesis-profile=thorough
+settings.register_profile("full", deadline=None, max_examples=60)  # `make test-all`
+settings.register_profile("thorough", deadline=None, max_examples=600)  # pytest --hypothesis-profile=thorough
 settings.load_profile("quick")
 
 MEMORY = "/dev/shm"
@@ -40,6 +41,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 HANDLED = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
+
+gc.disable()  # until all tests are collected: there is nothing to free, and ever more to look at
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Keep the collector from looking at all modules and tests again and again, for a second each time."""
+    gc.freeze()
+    gc.freeze = gc.unfreeze = lambda: None  # commands that tests call would give it all back to the collector
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

@@ -256,6 +256,7 @@ def test_every_expression_is_known() -> None:
                 assert call.args[0].value in found, f"{source.module} {function}: {ast.unparse(call)}"
 
 
+@pytest.mark.slow
 def test_no_expression_takes_long() -> None:
     found = [slow(each, Random(1), samples=1) for each in expressions()]
     assert not [each for each in found if each], "\n".join(each for each in found if each)

@@ -17,6 +17,7 @@ from groundswell.accounts.config import load
 from groundswell.emulator.prices import PRICES, nano_dollars, price_of
 from groundswell.emulator.settings import LISTED
 from groundswell.prices import BATCH_APIS, NAMES, ModelPrices
+from tests.properties import examples
 
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC).timestamp()
 
@@ -78,13 +79,13 @@ def theirs(model: str, usage: Usage, *, batch: bool = False) -> float:
     return float(found.total_price)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.sampled_from(MODELS), usages())
 def test_a_reply_costs_what_genai_prices_says(prices: ModelPrices, model: str, usage: Usage) -> None:
     assert prices(model, usage, "live") == pytest.approx(theirs(model, usage), rel=1e-9, abs=1e-15)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.sampled_from(["openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-pro"]), usages())
 def test_a_batch_costs_what_its_variant_says(prices: ModelPrices, model: str, usage: Usage) -> None:
     assert prices(model, usage, "openai_batch") == pytest.approx(theirs(model, usage, batch=True), rel=1e-9, abs=1e-15)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.accounts.addresses import Unfit, endpoint, endpoints, is_loopback, ollama_host, same_place
+from tests.properties import examples
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_same_place(one: str, other: str, same: bool) -> None:
 HOSTS = st.text("abgpu1-.", max_size=8).map(lambda text: f"h{text}h")
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(HOSTS, st.integers(1, 65535), st.sampled_from(["", "/v1", "/a/b/v1"]), st.sampled_from(["http", "https"]))
 def test_an_address_that_was_read_reads_the_same_again(host: str, port: int, path: str, scheme: str) -> None:
     once = endpoint(f"{scheme}://{host}:{port}{path}/")

@@ -18,6 +18,7 @@ from groundswell.accounts.providers import PROVIDERS
 from groundswell.accounts.settings import SETTINGS, looks_like_key, shown
 from groundswell.errors import SettingsError
 from tests.accounts.desk import Desk
+from tests.properties import examples
 
 BODY = st.text("ABCXYZabcxyz0123456789", min_size=20, max_size=40).map(lambda text: f"{text}7q")
 KEYS = st.one_of(
@@ -73,7 +74,7 @@ BOX = (
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(KEYS, st.sampled_from(VARIABLES), st.booleans(), st.sampled_from(["", " ", "\n", "é", "@host/v1"]))
 def test_in_a_variable(key: str, variable: str, in_file: bool, after: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +83,7 @@ def test_in_a_variable(key: str, variable: str, in_file: bool, after: str) -> No
         check(desk, key, {} if in_file else {variable: key + after})
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(KEYS, st.sampled_from(["{k}", "{k}=1", "A {k}", "A='{k}", 'B="{k}" {k}', "export {k}", "A:{k}"]))
 def test_in_a_broken_line(key: str, line: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -118,7 +119,7 @@ PLACES = [
 ]
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(KEYS, st.sampled_from(PLACES))
 def test_in_a_file(key: str, place: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -127,7 +128,7 @@ def test_in_a_file(key: str, place: str) -> None:
         check(desk, key, {"OPENAI_API_KEY": key})
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     KEYS, st.sampled_from(["{k}", "{k}=1", "{k}.timeout=3", "openai.{k}=3", *(f"openai.{s}={{k}}" for s in SETTINGS)])
 )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from groundswell.accounts.account import Account, Key
 from groundswell.accounts.unsaid import IN_PLACE, PIECE, unsaid
+from tests.properties import examples
 
 KEY = "12345678abc"
 
@@ -45,7 +46,7 @@ def test_an_account_without_secrets_takes_nothing_out() -> None:
     assert unsaid("all of this", box()) == "all of this"
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(st.one_of(st.text("18ab ", max_size=5), st.sampled_from([KEY[at:] for at in range(6)])), max_size=8))
 def test_no_piece_of_the_key_is_left_and_the_rest_is(parts: list[str]) -> None:
     text = "".join(parts)

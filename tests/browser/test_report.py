@@ -119,7 +119,7 @@ def test_it_fits_and_nothing_fails(width: int, report: Path, tmp_path: Path) -> 
     assert {"lantern", "VELVET", "orchid"} <= set(seen["marks"])
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 12])
 def test_drawings_have_room_for_their_words(count: int, tmp_path: Path) -> None:
     models = [f"emulated/leaker:0.{at}" for at in range(count)]

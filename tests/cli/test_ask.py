@@ -124,7 +124,7 @@ def test_what_is_piped_in_is_read_once_and_will_do(cli: CommandLine) -> None:
     assert SEEN[0].messages[0].content == "Why?"
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", "<&- 2>&-"])
 def test_a_stream_that_is_closed_is_as_good_as_an_empty_one(tmp_path: Path, closed: str) -> None:
     main = "from groundswell.cli.app import main; main()"
@@ -219,6 +219,7 @@ def test_on_a_terminal_there_are_panels(cli: CommandLine, monkeypatch: pytest.Mo
     assert any("no reply: content_filter" in line for line in lines)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("width", [80, 86, 87, 88, 120])
 def test_titles_of_panels_are_not_cut(cli: CommandLine, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     console = Console(force_terminal=True, width=width, color_system=None, highlight=False, record=True)

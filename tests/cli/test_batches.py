@@ -224,6 +224,7 @@ def test_a_batch_of_somebody_else(office: Office, tmp_path: Path) -> None:
     assert f"groundswell batches cancel {batch} --account anthropic" in told.stderr
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", ["batch_none", "duels/7", "duels/x", "nobody/1", "duels/" + "9" * 5000])
 @pytest.mark.parametrize("command", ["show", "cancel"])
 def test_wrong_names_say_what_there_is(office: Office, command: str, name: str) -> None:

@@ -87,6 +87,7 @@ def test_the_settings_are_read(tmp_path: Path) -> None:
     assert anthropic.batches is None
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("words", "said", "true"),
     [

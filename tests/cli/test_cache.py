@@ -63,6 +63,7 @@ def test_clear_asks_first_and_says_what_would_go(cli: CommandLine) -> None:
     assert cli.json("cache", "stats")["replies"] == 1
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("age", "left"),
     [("30d", 2), ("2w", 2), ("48h", 1), ("2.5d", 1), ("1440min", 1), ("0s", 0), (" 4 d ", 2), ("9" * 400 + "d", 3)],
@@ -75,6 +76,7 @@ def test_clear_by_age(cli: CommandLine, age: str, left: int) -> None:
     assert (told["removed"], told["kept"]) == (3 - left, left)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("age", ["30", "d", "-3d", "30m", "3 months", "", "nan d"], ids=lambda age: age or "nothing")
 def test_an_age_that_is_none_is_named(cli: CommandLine, age: str) -> None:
     cli.run()

@@ -62,6 +62,7 @@ def check_told(result: Result, words: tuple[str, ...]) -> None:
         assert result.exit_code in (1, 2), result.stderr
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_a_reply_and_a_run_that_were_changed(tmp_path: Path, made: tuple[bytes, str], words: tuple[str, ...]) -> None:
     store = tmp_path / "s.db"
@@ -141,6 +142,7 @@ def test_a_full_disk(small_disk: Path, made: tuple[bytes, str], words: tuple[str
         assert f"error: no space is left for {store}" in result.stderr or words[0] == "doctor", result.output
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_a_disk_that_cannot_be_written(small_disk: Path, made: tuple[bytes, str], words: tuple[str, ...]) -> None:
     store = small_disk / "s.db"

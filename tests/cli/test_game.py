@@ -141,6 +141,7 @@ def test_prompts_and_secrets_come_from_files(cli: CommandLine) -> None:
     assert drawn <= {"wombat", "numbat", "quokka", "bilby"}
 
 
+@pytest.mark.slow
 def test_a_tournament(cli: CommandLine) -> None:
     found = cli.json("play", "-m", TWO, "--game-mode", "targeted", "--agents", "4", "-n", "6", "--messages", "2")
     assert (found["analysis"]["mode"], found["trials"]["usable"]) == ("targeted", 6)
@@ -153,6 +154,7 @@ def test_a_tournament(cli: CommandLine) -> None:
     assert standard["analysis"]["mode"] == "standard"
 
 
+@pytest.mark.slow
 def test_a_game_stops_when_enough_is_known(cli: CommandLine) -> None:
     line = ["play", "-m", "emulated/keeper,emulated/leaker", "-n", "400", "--messages", "2", "--stop-at-width", "0.3"]
     told = cli(*line).stdout
@@ -166,6 +168,7 @@ def test_a_game_stops_when_enough_is_known(cli: CommandLine) -> None:
     assert "not stopped: after 8 interactions not every rate is known to within 0.01" in short
 
 
+@pytest.mark.slow
 def test_judges_and_probes(cli: CommandLine) -> None:
     line = ["play", "-m", "emulated/keeper,emulated/leaker", *SHORT, "--judge", "emulated/judge", "--probe"]
     found = cli.json(*line, "--tier", "judged")
@@ -185,6 +188,7 @@ def test_thoughts_are_kept_apart_from_what_is_said(cli: CommandLine) -> None:
     assert all(line["thought"] and line["thought"] not in line["text"] for line in lines)
 
 
+@pytest.mark.slow
 def test_interactions_that_fail_are_missing_and_not_counted(desk: Desk, emulator: Threaded) -> None:
     emulator.set_faults(parse_fault("400=0.05"))
     line = ["play", "-m", "openai/leaker,anthropic/keeper", "-n", "20", "--messages", "4", "-o", "out"]
@@ -219,6 +223,7 @@ def test_a_batch_service_by_its_name(desk: Desk, service: str, models: str, batc
     assert note in told.stderr
 
 
+@pytest.mark.slow
 def test_an_interrupted_game_goes_on_and_resends_nothing(tmp_path: Path, emulator: Threaded) -> None:
     whole = Game(tmp_path / "whole", emulator, 60, "--max-concurrent", "4")
     alone, asks = whole.json(*whole.words), whole.paid
@@ -262,6 +267,7 @@ def test_without_a_key_nothing_is_left_but_what_to_do(cli: CommandLine) -> None:
     assert not Path("results").exists()
 
 
+@pytest.mark.slow
 def test_every_two_models_are_compared(cli: CommandLine) -> None:
     line = ["compare", "--models", "emulated/keeper,emulated/leaker:0.3", "-m", "emulated/bluffer", *SHORT]
     told = cli(*line, "--name", "all/of them").stdout
@@ -316,6 +322,7 @@ WRONG: list[tuple[str, str]] = [
 ]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(("line", "told"), WRONG, ids=[ascii(line) for line, _ in WRONG])
 def test_mistakes_are_told_before_anything_is_sent(cli: CommandLine, line: str, told: str) -> None:
     Path("one.txt").write_text("lonely\n")
@@ -367,6 +374,7 @@ def test_help_names_what_there_is(cli: CommandLine, monkeypatch: pytest.MonkeyPa
     assert [word for word in words.split() if word not in shown] == []
 
 
+@pytest.mark.slow
 def test_power_tells_how_many_interactions_it_takes(cli: CommandLine) -> None:
     told = cli("power", "--rate", "0.3", "--width", "0.1").stdout
     assert "after 320 interactions that were planned" in told

@@ -132,6 +132,7 @@ QUIET: list[tuple[Event, list[str]]] = [
 ]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("event", "lines"), QUIET, ids=lambda value: type(value).__name__)
 def test_what_is_told_with_v_alone(event: Event, lines: list[str]) -> None:
     assert told(event) == lines

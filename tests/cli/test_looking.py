@@ -129,6 +129,7 @@ async def working(batch: str) -> BatchInfo | None:
     return BatchInfo(batch, "in_progress", 2, 0, 0, 5.0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("transport", "problem"),
     [

@@ -96,6 +96,7 @@ def test_templates_come_from_files_and_the_system_prompt_is_one(cli: CommandLine
     assert trial["system"] == "As {the word}"
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("ending", ["jsonl", "ndjson", "json", "tsv", "parquet"])
 def test_every_form_of_table_comes_out_as_it_went_in(cli: CommandLine, tmp_path: Path, ending: str) -> None:
     path, out = tmp_path / f"t.{ending}", tmp_path / f"t.replies.{ending}"
@@ -267,6 +268,7 @@ def test_formulas_of_models_are_guarded_and_those_of_the_data_are_not(cli: Comma
     assert (row["note"], row["reply"][:2]) == ("=SUM(A1)", "'=")
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("flags", "told"),
     [

@@ -38,7 +38,7 @@ def test_commands_are_found() -> None:
     assert len(EVALUATE) >= 3
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("command", TRAIN)
 def test_every_training_is_one_that_there_is(command: str, cli: CommandLine) -> None:
     words = [word for word in shlex.split(command)[1:] if word != "--estimate"]

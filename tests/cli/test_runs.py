@@ -60,6 +60,7 @@ def test_a_store_that_is_not_there_is_not_created(cli: CommandLine, words: list[
     assert not cli.store.exists()
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("command", ["show", "resume", "cancel", "delete", "export", "fork"])
 def test_a_run_that_is_not_there_is_named(cli: CommandLine, command: str) -> None:
     cli.run()

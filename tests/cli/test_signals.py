@@ -79,6 +79,7 @@ def started(cli: CommandLine, driver: str = "driver", *sets: str, before: Sequen
         process.process.communicate()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["Ctrl-C", "SIGTERM", "SIGHUP"])
 def test_a_first_signal_waits_for_the_replies_in_flight(cli: CommandLine, number: signal.Signals) -> None:
     with started(cli) as process:
@@ -132,7 +133,7 @@ def test_more_signals_end_the_process_without_a_traceback(cli: CommandLine) -> N
     assert cli.json("runs", "show", "r")["status"] == "interrupted"
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_a_signal_while_results_are_printed_says_how_to_see_them(cli: CommandLine, number: signal.Signals) -> None:
     with started(cli, "driver", "model=scripted/echo", f"word={'x' * 60_000}", "folder=") as process:

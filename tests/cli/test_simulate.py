@@ -202,6 +202,7 @@ def test_the_show_of_a_batch_ends_as_its_run_did(cli: CommandLine) -> None:
     assert '"questions": [' not in shown
 
 
+@pytest.mark.slow
 def test_folders_have_plain_names_and_no_two_runs_the_same(cli: CommandLine) -> None:
     folders = [
         re.findall(r"to read: (.*)/transcripts.html", cli(*line("--name", name, count=1)).stdout)[0]
@@ -219,6 +220,7 @@ def test_a_folder_is_quoted_where_that_is_needed(cli: CommandLine) -> None:
     assert "to read: 'my files/transcripts.html'\n" in cli(*line("--out", "my files", count=1)).stdout
 
 
+@pytest.mark.slow
 def test_files_are_there_also_where_nobody_reads_what_is_printed(cli: CommandLine) -> None:
     batch = cli.json(*line("--name", "before", count=1))
     for words, folder in (
@@ -325,6 +327,7 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
     assert third["analysis"]["turns"] == 4
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -65,6 +65,7 @@ def test_a_run_with_closed_output_and_error_goes_on(cli: CommandLine) -> None:
     assert cli.json("runs", "show", "r")["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_a_run_whose_terminal_went_away_goes_on(cli: CommandLine) -> None:
     stream = gone_terminal()
     process = begin(RUN, cli.folder, stream, stream)

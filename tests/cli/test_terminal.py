@@ -72,6 +72,7 @@ WAYS: dict[str, Callable[[SafeConsole, str], object]] = {
 letters = st.text(st.characters() | st.sampled_from(sorted(set(EVIL))))
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "file"])
 @given(text=letters)
@@ -187,6 +188,7 @@ COMMANDS: dict[str, tuple[int, list[str]]] = {
 }
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("status", "words"), COMMANDS.values(), ids=COMMANDS)
 def test_no_command_lets_text_reach_the_terminal(evil: CommandLine, status: int, words: list[str]) -> None:
     result = evil(*(trial_of(evil) if word == "KEY" else word for word in words), status=status)

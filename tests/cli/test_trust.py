@@ -207,6 +207,7 @@ def first_key(cli: CommandLine) -> str:
 COMMANDS = (["resume", "r"], ["verify", "r"], ["fork", "r"])
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
 @pytest.mark.parametrize("by", ["file", "module"])
 def test_a_store_runs_no_code(cli: CommandLine, plot: Plot, words: list[str], by: str) -> None:
@@ -237,6 +238,7 @@ NOWHERE = ["os:system", ".x:y"]
 LIBRARY = ["os:system", "antigravity:geohash", "asyncio:sleep", "asyncio.tasks:sleep", "this:s", "typer.testing:x"]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     "name", [*LIBRARY, "groundswell.engine.travel:pause", "groundswell.__main__:main", ".x:y", ":x"]
 )

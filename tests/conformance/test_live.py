@@ -24,6 +24,7 @@ def emulator() -> Iterator[Threaded]:
         yield emulator
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("check", transport_checks, ids=check_name)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("endpoints", [1, 2], ids=["one endpoint", "two endpoints"])

@@ -13,7 +13,7 @@ from tests.crash.scene import Scene
 from tests.crash.test_every_commit import WAYS, crashes
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=10)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
 def test_run_survives_crash_after_crash(tmp_path: Path, kind: str, schedule: str, seed: int) -> None:

@@ -53,7 +53,7 @@ RATES = [
 PLACES = [("after-create", 1), ("line", 3), ("downloaded", 1)]
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled
 @pytest.mark.parametrize("fault", FAULTS)
 def test_kills_on_top_of_faults(staged: Staged, provider: Provider, fault: str) -> None:
     scene = staged(Settings(turns=2))
@@ -64,6 +64,7 @@ def test_kills_on_top_of_faults(staged: Staged, provider: Provider, fault: str) 
     assert provider.faults == {rule.fault for rule in FAULTS[fault]}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("paths", [POLLS, RESULTS], ids=["batch", "results"])
 @pytest.mark.parametrize("pair", ["openai", "anthropic"])
 def test_three_404s_right_after_the_order_are_paid_once(
@@ -89,6 +90,7 @@ def test_kills_while_a_lost_order_is_looked_for(staged: Staged, provider: Provid
     scene.check(scene.finish())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 30))])
 def test_any_kills_on_top_of_any_faults(staged: Staged, provider: Provider, seed: int) -> None:
     scene, random = staged(Settings(trials=60, turns=4), batch_size=10), Random(seed)

@@ -53,7 +53,7 @@ COMMITS: list[tuple[int, When]] = [(commit, when) for commit in range(1, 11) for
 SEEDS, KILLS_EACH = range(2), 12
 
 
-@pytest.mark.sampled(every=7)
+@pytest.mark.sampled(every=15)
 @pytest.mark.parametrize(("pair", "place", "nth"), POINTS)
 def test_a_kill_anywhere_on_the_way_of_a_batch(staged: Staged, pair: Pair, place: str, nth: int) -> None:
     scene = staged(Settings(pair, turns=2))
@@ -71,7 +71,7 @@ def test_a_wave_that_was_half_durable_goes_on_as_one(staged: Staged, pair: Pair,
     assert scene.waves == [6, 6, 6]
 
 
-@pytest.mark.sampled(every=7)
+@pytest.mark.sampled
 @pytest.mark.parametrize("request_", REQUESTS)
 def test_a_kill_at_any_request(staged: Staged, request_: int) -> None:
     scene = staged()
@@ -87,7 +87,7 @@ def test_a_crash_at_any_commit(staged: Staged, commit: int, when: When) -> None:
     scene.check(scene.finish())
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_kill_after_kill_at_any_moment(staged: Staged, seed: int) -> None:
     scene, random = staged(Settings("mixed", 500, 4), batch_size=25), Random(seed)

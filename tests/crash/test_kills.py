@@ -39,7 +39,7 @@ def kill_after(scene: Scene, commits: int) -> None:
     scene.note_crash()
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=15)
 @pytest.mark.parametrize("commit", [11, 5, 17])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
@@ -49,7 +49,7 @@ def test_run_survives_its_own_death(tmp_path: Path, kind: str, schedule: str, wh
     scene.check(scene.finish())
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
 def test_run_survives_many_deaths(tmp_path: Path, kind: str, schedule: str) -> None:
     scene = Scene(tmp_path, kind, schedule)
@@ -63,7 +63,7 @@ def test_run_survives_many_deaths(tmp_path: Path, kind: str, schedule: str) -> N
     scene.check(scene.finish())
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled
 @pytest.mark.parametrize("commits", [6, 1, 13])
 @pytest.mark.parametrize("kind", ["live", "batch"])
 def test_run_survives_being_killed_by_another(tmp_path: Path, kind: str, commits: int) -> None:

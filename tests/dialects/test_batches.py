@@ -26,6 +26,7 @@ from groundswell.program.request import (
     user,
 )
 from tests.dialects.strategies import changed, json_values, openai_chats
+from tests.properties import examples
 
 OPENAI_QUEUE = (
     "Enqueued token limit reached for gpt-4o-mini in organization org-1. Limit: 2,000,000 enqueued tokens. "
@@ -244,7 +245,7 @@ def check_batch(batch: Batch | None) -> None:
         verdict(batch)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(st.data())
 def test_any_batch_object(data: st.DataObject) -> None:
     for read, good in ((openai_batch.read_batch, GOOD_OPENAI), (anthropic_batch.read_batch, GOOD_ANTHROPIC)):
@@ -252,7 +253,7 @@ def test_any_batch_object(data: st.DataObject) -> None:
         check_batch(read(value))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_any_page(data: st.DataObject) -> None:
     for read, good in ((openai_batch.read_page, GOOD_OPENAI), (anthropic_batch.read_page, GOOD_ANTHROPIC)):
@@ -263,7 +264,7 @@ def test_any_page(data: st.DataObject) -> None:
             check_batch(batch)
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(st.data())
 def test_any_line(data: st.DataObject) -> None:
     for read, lines in ((openai_batch.read_line, OPENAI_LINES), (anthropic_batch.read_line, ANTHROPIC_LINES)):
@@ -277,7 +278,7 @@ def test_any_line(data: st.DataObject) -> None:
             assert decode_settlement(encode_settlement(settlement)) == settlement
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.integers(300, 599), st.binary(max_size=30) | json_values.map(msgspec.json.encode) | st.text().map(error))
 def test_any_refusal(status: int, body: bytes) -> None:
     found = refusal(status, {}, body, 0.0)
@@ -293,7 +294,7 @@ def test_a_line_nested_too_deep(read: object) -> None:
     assert isinstance(read(deep % (nested, nested), lambda _: None, "", 0.0), tuple | None)  # type: ignore[operator]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(openai_chats())
 def test_any_chat_is_one_line_that_can_be_read(chat: Chat) -> None:
     call = openai_batch.encode(chat, chat.model)

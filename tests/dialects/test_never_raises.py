@@ -30,6 +30,7 @@ from groundswell.program.request import (
     user,
 )
 from tests.dialects.strategies import anthropic_chats, changed, json_values, ollama_chats, openai_chats
+from tests.properties import examples
 
 ABOUT = About("id-1", 1_700_000_000.5, "the-model")
 CHAT = Chat("the-model", (user("go on"),), logprobs=2)
@@ -66,7 +67,7 @@ def check(answer: object) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.__name__.rpartition(".")[2]))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_any_bytes(dialect: ModuleType, data: st.DataObject) -> None:
     body = data.draw(st.binary(max_size=40) | json_values.map(msgspec.json.encode))
@@ -74,7 +75,7 @@ def test_any_bytes(dialect: ModuleType, data: st.DataObject) -> None:
     check(dialect.decode(asked, data.draw(statuses), data.draw(sent_headers), body, 1e9))
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.data())
 def test_good_answers_gone_wrong(data: st.DataObject) -> None:
     dialect, asked, good = data.draw(st.sampled_from(GOOD))
@@ -87,7 +88,7 @@ def test_good_answers_gone_wrong(data: st.DataObject) -> None:
     check(dialect.decode(asked, data.draw(statuses), {}, body, 1e9))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_streams_gone_wrong(data: st.DataObject) -> None:
     lines = list(ollama_wire.stream_chat(REPLY, ABOUT, False, 1.0))
@@ -104,7 +105,7 @@ def test_a_body_nested_too_deep_is_garbled(dialect: ModuleType) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.__name__.rpartition(".")[2]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_any_chat_is_sent_or_refused(dialect: ModuleType, data: st.DataObject) -> None:
     chat = data.draw(openai_chats() | anthropic_chats() | ollama_chats())

@@ -16,6 +16,7 @@ from groundswell.emulator.wire import ollama as ollama_wire
 from groundswell.emulator.wire import openai as openai_wire
 from groundswell.program.request import Chat, Embed, Embedding, Fault, Reply, Usage, fingerprint, user
 from tests.dialects.strategies import anthropic_chats, embeds, names, ollama_chats, openai_chats, replies, words
+from tests.properties import examples
 
 ABOUT = About("chatcmpl-1", 1_700_000_000.5, "the-model")
 ASKED = Chat("the-model", (user("go on"),), logprobs=1)
@@ -29,7 +30,7 @@ def sent(call: Call | Fault) -> Any:
     return msgspec.json.decode(call.body)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(openai_chats())
 def test_openai_reads_the_chat_that_was_sent(chat: Chat) -> None:
     """Schemas arrive made strict, where they can be."""
@@ -40,7 +41,7 @@ def test_openai_reads_the_chat_that_was_sent(chat: Chat) -> None:
     assert not read.stream
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(anthropic_chats(), st.sampled_from([None, "5m", "1h"]))
 def test_anthropic_reads_the_chat_that_was_sent(chat: Chat, cache: Any) -> None:
     """The seed is left out, a limit is there always, and schemas are closed."""
@@ -50,7 +51,7 @@ def test_anthropic_reads_the_chat_that_was_sent(chat: Chat, cache: Any) -> None:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(ollama_chats())
 def test_ollama_reads_the_chat_that_was_sent(chat: Chat) -> None:
     read = ollama_wire.read_chat(sent(ollama.encode(chat, chat.model)))
@@ -64,7 +65,7 @@ def test_embedding_requests_come_through(embed: Embed) -> None:
     assert ollama_wire.read_embed(sent(ollama.encode(embed, embed.model))).request == embed
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     replies(thinking=False), st.none() | st.just([{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}])
 )
@@ -74,7 +75,7 @@ def test_openai_replies_come_through(reply: Reply, logprobs: Any) -> None:
     assert openai.decode(ASKED, 200, {}, dump(openai_wire.write_chat([reply], ABOUT)), 0.0) == reply
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(replies())
 def test_anthropic_replies_come_through(reply: Reply) -> None:
     written = (reply.usage.input_tokens - reply.usage.cached_tokens) // 2
@@ -83,7 +84,7 @@ def test_anthropic_replies_come_through(reply: Reply) -> None:
     assert anthropic.decode(ASKED, 200, {}, dump(body), 0.0) == reply
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(replies(refusing=False, detailed=False), st.booleans())
 def test_ollama_replies_come_through_whole_and_streamed(reply: Reply, stream: bool) -> None:
     whole = dump(ollama_wire.write_chat(reply, ABOUT, False, 1.5))

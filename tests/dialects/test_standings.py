@@ -20,6 +20,7 @@ from groundswell.emulator.settings import Settings
 from groundswell.emulator.wire.pieces import timestamp
 from groundswell.program.request import Standing
 from tests.emulator.desk_scene import Scene, anthropic_request, openai_line
+from tests.properties import examples
 
 NOW = 1_785_000_000.0
 DIALECTS = [openai, anthropic, ollama]
@@ -182,7 +183,7 @@ anything: st.SearchStrategy[Any] = numbers | durations | dates | st.text(max_siz
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: str(dialect.__name__.rpartition(".")[2]))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(headers=st.dictionaries(header_names, anything, max_size=12), now=st.floats(0, 1e11))
 def test_whatever_came_gives_standings_that_can_be_paced_by(
     dialect: ModuleType, headers: dict[str, Any], now: float

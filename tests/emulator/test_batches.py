@@ -14,6 +14,7 @@ from groundswell.emulator.faults import Rule
 from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.settings import BatchTimes, Settings
 from tests.emulator.desk_scene import Scene, anthropic_request, openai_line
+from tests.properties import examples
 
 DAY = 86_400.0
 
@@ -234,7 +235,7 @@ def played(steps: list[float], faults: list[str], stall: str | None, cancel: flo
     return ended, codes, kinds, counts, paid, told, times
 
 
-@hypothesis_settings(max_examples=40)
+@hypothesis_settings(max_examples=examples(40))
 @given(FAULTS, STALLS, CANCEL)
 def test_every_line_ends_exactly_once_and_only_replies_are_paid(
     faults: list[str], stall: str | None, cancel: float | None
@@ -253,7 +254,7 @@ def test_every_line_ends_exactly_once_and_only_replies_are_paid(
     assert status in ({"cancelled", "completed"} if cancel is not None else {"completed", "expired"}) or stall
 
 
-@hypothesis_settings(max_examples=25)
+@hypothesis_settings(max_examples=examples(25))
 @given(st.lists(st.floats(1, 400), max_size=8), FAULTS, STALLS, CANCEL)
 def test_it_does_not_matter_in_which_steps_time_passes(
     steps: list[float], faults: list[str], stall: str | None, cancel: float | None

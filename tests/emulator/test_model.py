@@ -18,6 +18,7 @@ from groundswell.emulator.skills.lines import CODE_WORDS
 from groundswell.emulator.skills.reading import WINDOW, pattern, window
 from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Image, Message, Text, assistant, system, user
+from tests.properties import examples
 
 HELLO = Chat("gpt-4o", (user("What do you think about solar panels?"),))
 TEXTS = st.text(max_size=60)
@@ -37,7 +38,7 @@ OPENERS = [
 
 
 @given(MODELS, MESSAGES, st.sampled_from(OPENERS), st.integers(0, 3))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_chat_is_answered_and_always_in_the_same_way(
     model: str, messages: tuple[Message, ...], opener: str, seed: int
 ) -> None:

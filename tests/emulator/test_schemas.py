@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from groundswell.emulator.schemas import flaw_in
 from groundswell.emulator.wire import Rejected, anthropic, ollama, openai
 from tests.emulator.skills.schemas import SCHEMAS
+from tests.properties import examples
 
 DEEP: dict[str, Any] = {}
 for _ in range(120):
@@ -47,7 +48,7 @@ def test_what_makes_no_sense_is_found_where_it_stands(schema: Any, at: tuple[str
 
 
 @given(SCHEMAS)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_what_makes_sense_has_no_flaw(schema: dict[str, Any]) -> None:
     assert flaw_in(schema) is None
     assert flaw_in({"$ref": "#/$defs/a", "$defs": {"a": schema}, "items": [schema], "not": False}) is None

@@ -16,6 +16,7 @@ from groundswell.testing.crash import CrashPoint
 from groundswell.testing.provider import Mishap
 from tests.engine.batch_stage import Ended, Stage, Talk, fresh_stage, said, via
 from tests.engine.scenario import digest
+from tests.properties import examples
 
 CAP = 4
 PASSING = (FaultKind.SERVER, FaultKind.EXPIRED, FaultKind.GARBLED)
@@ -68,7 +69,7 @@ POINTS = st.builds(CrashPoint, st.integers(3, 14), st.sampled_from(["before", "a
 SESSIONS = st.lists(
     st.tuples(st.sampled_from(["batch", "batch", "auto", "live"]), KNOBS, POINTS), min_size=1, max_size=4
 )
-EXAMPLES = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @EXAMPLES

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from groundswell import Reply, RunStopped
 from groundswell.testing.provider import Mishap
 from tests.engine.batch_stage import Ended, Stage, fresh_stage, half_price, talks, via
+from tests.properties import examples
 
 MISHAPS = st.lists(
     st.sampled_from([None, "full", "full later", "unsent", "lost", "taken", "expires", "none"]), max_size=5
@@ -23,7 +24,7 @@ LIMITS = st.one_of(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(LIMITS, MISHAPS, st.sampled_from(["batch", "auto", "live"]), st.sampled_from([None, 2]))
 def test_a_budget_is_never_overspent(
     limits: dict[str, Any], mishaps: list[Mishap | None], way: str, batch_size: int | None

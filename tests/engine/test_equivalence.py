@@ -30,8 +30,9 @@ from tests.engine.scenario import (
     perform,
     run_async,
 )
+from tests.properties import examples
 
-EXAMPLES = settings(max_examples=25, deadline=None)
+EXAMPLES = settings(max_examples=examples(25), deadline=None)
 WINDOWS = st.sampled_from([1, 2, None])
 Story = tuple[dict[str, Any], list[Row]]
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.engine.hold import FIRST_PAUSE, LONGEST_PAUSE, Capacity, Hold, Load, Room
+from tests.properties import examples
 
-EXAMPLES = settings(max_examples=150, deadline=None)
+EXAMPLES = settings(max_examples=examples(150), deadline=None)
 LOADS = st.builds(Load, st.integers(1, 40), st.integers(0, 30))
 CAPACITIES = st.builds(
     Capacity,

@@ -19,6 +19,7 @@ from tests.engine.editions import in_time, turn
 from tests.engine.scenario import counters, journal, run_async
 from tests.engine.stage import said
 from tests.engine.test_equivalence import fresh_store
+from tests.properties import examples
 
 
 @program("tests/joined/same")
@@ -372,7 +373,7 @@ def test_a_run_that_stops_while_it_waits_for_anothers_ask_ends(store: Path) -> N
 MOVES = st.lists(st.tuples(st.sampled_from(["ask", "answer", "fault", "turn"]), st.integers(0, 2)), max_size=25)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(MOVES)
 def test_however_asks_and_answers_fall_everyone_gets_one(moves: list[tuple[str, int]]) -> None:
     tasks: list[tuple[str, asyncio.Task[Any]]] = []

@@ -13,6 +13,7 @@ from groundswell.engine.bucket import Demand
 from groundswell.engine.pace import PaceLimits
 from groundswell.program.request import Fault, FaultKind
 from tests.engine.provider import Job, Simulation, Terms, requests
+from tests.properties import examples
 
 QUICK, USUAL, SLOW = (0.05, 0.15), (0.5, 1.5), (2.0, 6.0)
 LATENCIES = st.sampled_from([QUICK, USUAL, SLOW])
@@ -36,7 +37,7 @@ def talk(number: int, seed: int) -> list[Job]:
     return jobs
 
 
-@settings(max_examples=8, deadline=None, phases=PHASES, derandomize=True)
+@settings(max_examples=examples(8), deadline=None, phases=PHASES, derandomize=True)
 @given(st.sampled_from([1200.0, 3000.0, 12_000.0]), BURSTS, LATENCIES, SEEDS)
 def test_requests_go_out_at_the_limit_and_are_not_refused(
     limit: float, burst: float, latency: tuple[float, float], seed: int
@@ -50,7 +51,8 @@ def test_requests_go_out_at_the_limit_and_are_not_refused(
     assert steady >= 0.9 * limit / 60
 
 
-@settings(max_examples=6, deadline=None, phases=PHASES, derandomize=True)
+@pytest.mark.slow
+@settings(max_examples=examples(6), deadline=None, phases=PHASES, derandomize=True)
 @given(st.booleans(), BURSTS, LATENCIES, SEEDS)
 def test_tokens_go_out_at_the_limit_and_are_not_refused(
     gives_back: bool, burst: float, latency: tuple[float, float], seed: int
@@ -65,7 +67,8 @@ def test_tokens_go_out_at_the_limit_and_are_not_refused(
     assert simulation.left[-1] <= ideal * 1.2 + 4 * latency[1]
 
 
-@settings(max_examples=6, deadline=None, phases=PHASES, derandomize=True)
+@pytest.mark.slow
+@settings(max_examples=examples(6), deadline=None, phases=PHASES, derandomize=True)
 @given(st.sampled_from([600.0, 3000.0]), LATENCIES, SEEDS)
 def test_a_burst_that_is_allowed_is_used(limit: float, latency: tuple[float, float], seed: int) -> None:
     number = int(limit * 1.5)
@@ -73,7 +76,8 @@ def test_a_burst_that_is_allowed_is_used(limit: float, latency: tuple[float, flo
     assert simulation.done[-1] <= 30.0 * 1.1 + 1.5 * latency[1] + 1.0
 
 
-@settings(max_examples=6, deadline=None, phases=PHASES, derandomize=True)
+@pytest.mark.slow
+@settings(max_examples=examples(6), deadline=None, phases=PHASES, derandomize=True)
 @given(BURSTS, LATENCIES, SEEDS)
 def test_another_client_takes_its_share(burst: float, latency: tuple[float, float], seed: int) -> None:
     terms = Terms(requests=3000.0, burst=burst, latency=latency, others=1 / 3)
@@ -84,7 +88,7 @@ def test_another_client_takes_its_share(burst: float, latency: tuple[float, floa
     assert steady >= 0.9 * 2000 / 60 or end < 10.0
 
 
-@settings(max_examples=6, deadline=None, phases=PHASES, derandomize=True)
+@settings(max_examples=examples(6), deadline=None, phases=PHASES, derandomize=True)
 @given(st.sampled_from([QUICK, USUAL]), SEEDS)
 def test_a_provider_that_counts_by_shorter_times_than_it_says(latency: tuple[float, float], seed: int) -> None:
     terms = Terms(requests=3000.0, burst=1.0, claims=60.0, latency=latency)
@@ -93,6 +97,7 @@ def test_a_provider_that_counts_by_shorter_times_than_it_says(latency: tuple[flo
     assert simulation.rate(10.0, 40.0) >= 0.9 * 50
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("latency", [QUICK, USUAL], ids=["quick", "usual"])
 @pytest.mark.parametrize("tells", [True, False], ids=["headers", "no headers"])
 def test_a_storm_of_refusals_is_over_when_it_is_over(latency: tuple[float, float], tells: bool) -> None:
@@ -105,6 +110,7 @@ def test_a_storm_of_refusals_is_over_when_it_is_over(latency: tuple[float, float
     assert simulation.rate(40.0, 60.0) >= 0.9 * 50
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("seconds", [1.5, 6.0], ids=["a short one", "a long one"])
 @pytest.mark.parametrize("output", [None, 120_000.0], ids=["tokens", "output tokens that are given back"])
 def test_after_a_storm_tokens_go_out_at_the_limit(output: float | None, seconds: float) -> None:
@@ -146,7 +152,7 @@ def test_three_requests_a_minute_are_three_requests_a_minute(burst: float, tells
     assert not (known and simulation.refused)
 
 
-@settings(max_examples=6, deadline=None, phases=PHASES, derandomize=True)
+@settings(max_examples=examples(6), deadline=None, phases=PHASES, derandomize=True)
 @given(st.sampled_from([3.0, 60.0, 500.0, 3000.0]), LATENCIES, SEEDS)
 def test_what_is_configured_is_kept_in_every_minute(limit: float, latency: tuple[float, float], seed: int) -> None:
     limits = PaceLimits(max_concurrent=4096, requests_per_minute=limit)

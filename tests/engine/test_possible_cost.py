@@ -28,6 +28,7 @@ from groundswell.transports.scripted import Scripted
 from tests.engine.batch_stage import Stage, echo, expected, half_price, talks
 from tests.engine.scenario import counters, run_async
 from tests.engine.stage import until
+from tests.properties import examples
 
 amounts = st.lists(st.tuples(st.integers(1, 500), st.integers(0, 99), st.booleans()), max_size=30)
 
@@ -122,7 +123,7 @@ class Books:
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.data(), st.integers(1, 30), st.integers(0, 5))
 def test_the_books_never_say_more_than_the_run(data: st.DataObject, asks: int, kills: int) -> None:
     books = Books(asks)

@@ -43,6 +43,7 @@ from tests.engine.scenario import (
 )
 from tests.engine.stage import said, trial_keys
 from tests.engine.test_equivalence import fresh_store
+from tests.properties import examples
 
 # The cache.
 
@@ -52,7 +53,7 @@ async def perform_named(store: Path, name: str, plans: list[Plan], transport: Ti
         return by_key([outcome async for outcome in engine.run(name, seed=seed).map(perform, plans)])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(EXPERIMENTS, st.integers(0, 100))
 def test_a_second_run_finds_every_reply_in_the_cache(plans: list[Plan], seed: int) -> None:
     with fresh_store() as store:

@@ -97,6 +97,7 @@ def test_a_cancelled_run_sends_nothing_from_its_back_off_timers(store: Path, slo
     run_async(main())
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("slots", [1, 10, 40])
 def test_a_run_that_was_cancelled_in_a_back_off_is_resumed_at_once(store: Path, slots: int) -> None:
     """Its old timers fire while the new session is at work."""

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.engine.ways import FEW, WORTH_IT, Case, few, last_call, why_batch, why_live
+from tests.properties import examples
 
 DAY = 86_400.0
 CASES = [
@@ -57,7 +58,7 @@ ANY = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(ANY, st.floats(0, DAY), st.floats(0, 10))
 def test_more_time_and_more_savings_never_speak_against_a_batch(case: Case, more: float, saved: float) -> None:
     if why_live(case) is None:

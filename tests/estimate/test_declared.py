@@ -27,6 +27,7 @@ def test_what_is_submitted_at_once_takes_the_turns_of_the_longest() -> None:
     assert found.loads[0].turns == Range(3, 30)
 
 
+@pytest.mark.slow
 def test_more_specs_than_are_rehearsed() -> None:
     found = estimate_of(stage.many, 3000)
     assert found.trials == Range(3000, 3000)

@@ -182,7 +182,7 @@ def test_an_interrupted_job_goes_on(place: Place) -> None:
     assert f"job {job}: 4 interactions; completed" in told
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("provider", "models", "batched"),
     [

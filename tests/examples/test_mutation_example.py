@@ -56,6 +56,7 @@ def typed(command: str, folder: Path) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -71,6 +71,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, strict=True))
 
 
+@pytest.mark.slow
 def test_the_documented_command(place: Place) -> None:
     ids = [f"entity-id-{number}" for number in range(1, 5)]
     store = Store(place.folder / "groundswell.db")

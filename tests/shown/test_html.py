@@ -15,6 +15,7 @@ from groundswell.engine.summary import Asks, RunCost, Trials
 from groundswell.shown import html, words
 from groundswell.shown.talk import Exchange
 from groundswell.shown.transcript import Transcript
+from tests.properties import examples
 from tests.shown.page import Page, Shown
 
 
@@ -64,7 +65,7 @@ def test_long_text_is_cut_and_says_so(make: Callable[[str], Shown]) -> None:
 
 
 @pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(text=st.text(alphabet=st.characters(exclude_categories=[]), max_size=60))
 def test_any_text_makes_a_page(make: Callable[[str], Shown], text: str) -> None:
     assert words.visible(text) in Page(make(text)).text

@@ -107,7 +107,7 @@ ALL = [
 ]
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled(every=12)
 @pytest.mark.parametrize(("case", "declared"), ALL)
 def test_the_range_holds_the_bill_and_says_something(
     case: Case, declared: bool, tmp_path: Path, emulator: Threaded

@@ -114,6 +114,7 @@ def kill_again_and_again(site: Site, kills: Kills) -> tuple[Any, list[int]]:
     return found, lost
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_an_evolution_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emulator: Threaded) -> None:
     whole = Site(tmp_path / "whole", emulator)

@@ -41,6 +41,7 @@ def moments(asks: int) -> list[int]:
     return [max(10, part * apart) + chance.randrange(apart * 2 // 3) for part in range(3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [

@@ -88,6 +88,7 @@ def test_a_malformed_file(flaw: Flaw, desk: Desk) -> None:
     check_works(desk, [*MAP, "-m", OPENAI], ROWS)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("wrong", "right", "words"),
     [

@@ -109,6 +109,7 @@ def follow(client: httpx.Client, batch: str) -> None:
         assert [line for line in response.iter_lines() if line.startswith("event: ")][-1] == "event: end"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_batches_in_flight_all_finish(tmp_path: Path, slow: Threaded) -> None:
     site = Site(tmp_path / "site", slow)
@@ -143,7 +144,7 @@ def test_batches_in_flight_all_finish(tmp_path: Path, slow: Threaded) -> None:
     assert books["paid_again"] <= resent <= RUNNING * MOST_AT_ONCE  # each run fears for what all may have lost
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=lambda how: how.name)
 def test_a_server_that_is_told_to_stop_leaves_batches_to_be_found_again(tmp_path: Path, how: signal.Signals) -> None:
     with running(Settings(latency=Latency(600.0))) as endless:
@@ -189,6 +190,7 @@ def test_a_batch_that_was_cancelled_does_not_come_back_after_a_kill(tmp_path: Pa
             assert statuses(client)[cancelled] == "completed"
 
 
+@pytest.mark.slow
 def test_a_batch_whose_deletion_was_cut_short_by_a_kill_is_deleted(tmp_path: Path) -> None:
     with running(Settings(latency=Latency(600.0))) as endless:
         site = Site(tmp_path / "site", endless)

@@ -71,7 +71,7 @@ def masked(summary: Summary) -> int:
     return msgspec.convert(summary.analysis, Analysis).masked
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["500", "drop", "malformed", "400"])
 def test_without_patience_the_steps_of_an_outage_are_counted_and_not_learnt_from(
     tmp_path: Path, emulator: Threaded, monkeypatch: pytest.MonkeyPatch, fault: str
@@ -99,7 +99,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory, _emulator: Threaded) -> tuple
     return trained(tmp_path_factory.mktemp("calm"), _emulator, RunOptions())
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "times"), [("500", 6), ("429", 20)])
 def test_with_patience_an_outage_is_waited_out(
     tmp_path: Path, calm: tuple[Summary, dict[str, Checkpoint]], emulator: Threaded, fault: str, times: int

@@ -78,6 +78,7 @@ class Site(Desk):
             return {name: results.kept(name) for name in ("ppo.0", "bandit.0")}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kills", [FEW, pytest.param(MANY, marks=pytest.mark.campaign)], ids=["few", "many"])
 def test_a_training_that_is_killed_ends_as_one_that_was_not(tmp_path: Path, emulator: Threaded, kills: Kills) -> None:

@@ -23,6 +23,7 @@ from groundswell.stats.crossed import (
     student,
 )
 from groundswell.stats.rates import exact, wilson
+from tests.properties import examples
 
 
 def grid(values: list[list[float]], clusters: list[int] | None = None) -> Cells:
@@ -119,7 +120,7 @@ TABLES = st.integers(1, 4).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(TABLES, TABLES)
 def test_intervals_hold_their_figure_and_agree_with_p_and_turn_with_the_sides(
     one: list[list[bool]], other: list[list[bool]]

@@ -17,6 +17,7 @@ SNIPPETS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 MODULES = sorted(path.stem for path in Path(groundswell.stats.__file__).parent.glob("[a-z]*.py"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=["company", "before", "during", "after"])
 def test_a_snippet_prints_what_stands_beside_it(snippet: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(snippet, "statistics.md", "exec"), {"__name__": "statistics"})

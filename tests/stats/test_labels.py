@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from groundswell.stats import labels
 from groundswell.stats.labels import bearing
+from tests.properties import examples
 
 
 def apart(values: list[int], counts: list[int], given: tuple[int, ...]) -> float:
@@ -24,7 +25,7 @@ def apart(values: list[int], counts: list[int], given: tuple[int, ...]) -> float
     return total
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4), st.integers(0, 2)), min_size=5, max_size=6).filter(
         lambda people: len({label for _, _, label in people}) > 1

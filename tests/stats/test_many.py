@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
 
 from groundswell.stats.many import benjamini_hochberg, holm
+from tests.properties import examples
 
 Adjust = Callable[[Sequence[float]], list[float]]
 PS = st.lists(st.floats(0, 1), min_size=1, max_size=30)
@@ -19,7 +20,7 @@ PS = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 @pytest.mark.sampled
 @pytest.mark.parametrize(("adjust", "method"), [(holm, "holm"), (benjamini_hochberg, "fdr_bh")], ids=["holm", "bh"])
 @given(ps=PS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_they_are_those_of_statsmodels(adjust: Adjust, method: str, ps: list[float]) -> None:
     assert adjust(ps) == pytest.approx(list(multipletests(ps, method=method)[1]), abs=1e-12)
 

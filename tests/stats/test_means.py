@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from groundswell.stats import means
 from groundswell.stats.means import Figure, Rows, difference, difference_of_shares, mean, rows, share, spread_of
 from groundswell.stats.rates import Interval, exact
+from tests.properties import examples
 
 Floats = NDArray[np.float64]
 
@@ -63,7 +64,7 @@ def robust(found: Rows, groups: NDArray[np.int64]) -> float:
     return float(fitted.cov_params()[0, 0])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(talks())
 def test_clusters_are_those_of_statsmodels(given: Talks) -> None:
     found = given.rows
@@ -81,7 +82,7 @@ def left_out(given: Talks, entity: int) -> float:
     return float(np.mean([value for value, _, company in given.values if entity not in given.members[company]]))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(talks())
 def test_the_jackknife_leaves_out_all_that_was_said_in_somebodys_presence(given: Talks) -> None:
     found, spoken = given.rows, {company for _, _, company in given.values}
@@ -163,7 +164,7 @@ def ends(figure: Figure) -> tuple[float, float]:
     return (figure.low, figure.high)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(talks(), st.randoms(use_true_random=False), st.floats(-50, 50))
 def test_neither_order_nor_names_matter_and_a_constant_moves_everything(
     given: Talks, random: Random, more: float
@@ -180,7 +181,7 @@ def test_neither_order_nor_names_matter_and_a_constant_moves_everything(
         assert ends(found) == pytest.approx(tuple(end + more for end in ends(expected)), abs=1e-7)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(talks(st.sampled_from([0.0, 1.0])))
 def test_saying_everything_twice_tells_no_more(given: Talks) -> None:
     twice = Talks(given.values * 2, given.members)
@@ -192,7 +193,7 @@ def test_saying_everything_twice_tells_no_more(given: Talks) -> None:
         assert 0 <= ends(single)[0] <= (single.value or 0) <= ends(single)[1] <= 1
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(talks(st.sampled_from([0.0, 1.0])))
 def test_a_difference_is_the_other_way_round_from_the_other_side(given: Talks) -> None:
     some = given.rows.who < 4

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from groundswell.stats.means import Rows, difference, mean, rows
 from groundswell.stats.paired import of_people, within_people
+from tests.properties import examples
 
 Bools = NDArray[np.bool_]
 
@@ -58,7 +59,7 @@ def test_nobody_in_both_conditions_makes_no_rows() -> None:
     assert mean(within_people(found, first)).reason == "there are no values"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 10_000))
 def test_what_people_always_say_is_in_no_difference(seed: int) -> None:
     """Levels of people added to all that they say change neither the figure nor its interval."""
@@ -122,6 +123,7 @@ def covered(design: Design, batches: int, seed: int = 7) -> tuple[float, float]:
     return held / batches, float(mine / others)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("influence", [0.0, 0.5])
 @pytest.mark.parametrize("sizes", [(1, 2), (2, 2), (2, 3)], ids=str)
 def test_intervals_hold_the_truth_as_often_as_they_say(sizes: tuple[int, int], influence: float) -> None:

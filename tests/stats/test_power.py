@@ -25,6 +25,7 @@ from groundswell.stats.power import (
 )
 from groundswell.stats.rates import Paired, Rate, wilson
 from groundswell.stats.tests import fisher, mcnemar
+from tests.properties import examples
 
 
 @pytest.mark.parametrize(("n", "n_other", "alpha"), [(9, 9, 0.05), (7, 12, 0.05), (12, 5, 0.2)])
@@ -85,7 +86,7 @@ def test_the_n_of_two_rates_is_near_that_of_statsmodels() -> None:
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 40))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_a_power_is_a_probability_and_the_same_whichever_is_named_first(one: float, other: float, n: int) -> None:
     found = power_of_two(one, other, n).power
     assert 0 <= found <= 1
@@ -133,7 +134,7 @@ def test_stricter_tests_need_more() -> None:
     assert n_for_two(0.1, 0.3, power=0.95).n > n_for_two(0.1, 0.3).n
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "n"), [(0.2, 120), (0.2, 2000), (0.0, 50), (1.0, 50)])
 def test_what_is_detectable_is_detected_and_what_is_nearer_is_not(rate: float, n: int) -> None:
     for found, power_of in ((detectable(rate, n), power_of_two), (detectable_paired(rate, n), power_of_paired)):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.stats.rates import FEW, Interval, Paired, Rate, Twice, exact, wilson
+from tests.properties import examples
 
 LEVELS = st.sampled_from([0.8, 0.9, 0.95, 0.99])
 COUNTS = st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -48,7 +49,7 @@ def test_an_interval_holds_its_rate_and_is_mirrored_by_that_of_the_failures(
 
 
 @given(st.integers(1, 300), LEVELS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_more_that_pass_move_the_interval_up(n: int, level: float) -> None:
     found = [Rate(passed, n).interval(level) for passed in range(0, n + 1, max(1, n // 12))]
     assert found == sorted(found)
@@ -56,7 +57,7 @@ def test_more_that_pass_move_the_interval_up(n: int, level: float) -> None:
 
 
 @given(st.integers(1, 40), st.floats(0.01, 0.99))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_the_exact_interval_covers_as_often_as_it_says(n: int, p: float) -> None:
     covered = sum(
         comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1) if exact(k, n).low <= p <= exact(k, n).high

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.stats.ratings import Contest, Meeting, Ratings, Standing, Strengths, bradley_terry, strengths
+from tests.properties import examples
 
 TABLES = st.lists(
     st.builds(Meeting, st.sampled_from("abc"), st.sampled_from("abc"), *[st.integers(0, 12)] * 4), max_size=8
@@ -112,7 +113,7 @@ def test_an_interval_is_about_as_wide_as_the_interactions_allow() -> None:
 
 
 @given(TABLES, st.integers())
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_the_order_of_meetings_and_how_they_are_split_do_not_matter(meetings: list[Meeting], seed: int) -> None:
     shuffled = Random(seed).sample(meetings, len(meetings))
     split = [Meeting(*each[:2], *(part(n) for n in each[2:])) for each in shuffled for part in (_half, _rest)]
@@ -128,7 +129,7 @@ def _rest(n: int) -> int:
 
 
 @given(TABLES)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_whatever_was_met_it_goes_into_json_and_adds_up(meetings: list[Meeting]) -> None:
     found = strengths(meetings, resamples=20)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Strengths) == found
@@ -141,7 +142,7 @@ def test_whatever_was_met_it_goes_into_json_and_adds_up(meetings: list[Meeting])
 
 
 @given(TABLES)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_exchanging_the_seats_of_all_turns_the_seat_around_and_nothing_else(meetings: list[Meeting]) -> None:
     turned = [Meeting(b, a, both, two, one, none) for a, b, both, one, two, none in meetings]
     one, other = strengths(meetings, resamples=1), strengths(turned, resamples=1)

@@ -55,6 +55,7 @@ def pair_means(p: float, together: float, seed: int = 2) -> Floats:
     return (first.astype(float) + second) / 2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("p", [0.02, 0.2, 0.5, 0.9])
 def test_whoever_stops_whenever_is_wrong_once_in_twenty_at_the_most(p: float) -> None:
     wrong = ever_wrong(anytime, coins(p), p)

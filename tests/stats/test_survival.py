@@ -15,6 +15,7 @@ from statsmodels.duration.survfunc import SurvfuncRight, survdiff  # type: ignor
 
 from groundswell.stats.rates import exact
 from groundswell.stats.survival import Counts, Lives, curve, logrank, restricted_mean
+from tests.properties import examples
 
 TREATED = Lives(Counter([6, 6, 6, 7, 10, 13, 16, 22, 23]), Counter([6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]))
 UNTREATED = Lives(Counter([1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23]), {})
@@ -45,7 +46,7 @@ def test_the_curve_is_that_of_the_leukaemia_data() -> None:
 
 
 @given(LIVES)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_curve_is_that_of_statsmodels(lives: Lives) -> None:
     times, ended = rows(lives)
     theirs = SurvfuncRight(times, ended)
@@ -85,7 +86,7 @@ def test_rounding_adds_no_degree_of_freedom() -> None:
 
 
 @given(st.lists(LIVES, min_size=2, max_size=4))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_the_test_is_that_of_statsmodels_and_knows_no_order(groups: list[Lives]) -> None:
     found = logrank(groups)
     assert 0 <= found <= 1

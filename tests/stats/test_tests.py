@@ -14,6 +14,7 @@ from statsmodels.stats import contingency_tables, proportion  # type: ignore[imp
 from groundswell.stats import tests
 from groundswell.stats.rates import Paired, Rate
 from groundswell.stats.tests import Association, association, difference, fisher, mcnemar
+from tests.properties import examples
 
 RATES = st.integers(1, 80).flatmap(lambda n: st.integers(0, n).map(lambda k: Rate(k, n)))
 TABLES = st.tuples(*[st.integers(0, 25)] * 4).map(lambda counts: Paired(*counts))
@@ -89,7 +90,7 @@ def test_fisher_and_the_lady_who_tastes_tea() -> None:
 
 
 @given(FULL, st.sampled_from([0.9, 0.95]))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_an_association_is_that_of_scipy(paired: Paired, level: float) -> None:
     table = [[paired.both, paired.first], [paired.second, paired.neither]]
     theirs = contingency.odds_ratio(table, kind="conditional")

@@ -19,6 +19,7 @@ from groundswell.program.request import Fault, FaultKind
 from groundswell.store.columns import cells, columns, pandas_frame, polars_frame
 from groundswell.store.export import guarded, write_csv, write_json, write_jsonl, write_parquet
 from groundswell.store.results import TrialResult
+from tests.properties import examples
 
 FAULT = Fault(FaultKind.TIMEOUT, 'too, "late"\nby far')
 
@@ -160,7 +161,7 @@ PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, a
 DATA = st.dictionaries(st.sampled_from("abc"), PLAIN | st.lists(PLAIN, max_size=2)) | PLAIN
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(DATA, DATA), max_size=6))
 def test_a_frame_has_what_the_csv_has(pairs: list[tuple[Any, Any]]) -> None:
     polars = pytest.importorskip("polars")

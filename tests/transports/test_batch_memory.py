@@ -97,7 +97,7 @@ def bulk(intent: Intent) -> Iterator[str]:
         server.server_close()
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_of_a_hundred_megabytes(kind: str) -> None:
     small, wave = (Scene(KINDS[kind], "http://127.0.0.1:1").wave(lines) for lines in (100, LINES))
@@ -122,7 +122,7 @@ def test_results_of_a_hundred_megabytes(kind: str) -> None:
     assert grown < 20 * MEGABYTE
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_wave_of_a_hundred_megabytes(kind: str) -> None:
     request = Chat("m", (user("x" * WIDE),))

@@ -309,6 +309,7 @@ def test_a_receipt_that_names_no_batch(scene: Scene) -> None:
 # Results.
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("fault", ["results-cut", "results-short", "500", "503", "drop", "truncated"])
 def test_results_that_come_in_pieces(scene: Scene, emulator: Threaded, fault: str) -> None:
     """They are read again, and nothing is settled twice."""

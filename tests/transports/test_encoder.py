@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from groundswell.transports import encoder
 from groundswell.transports.encoder import CannotLoad, Encoder, GivenUp, Refused, Wish, fitting, is_full
+from tests.properties import examples
 
 PLAIN = Wish()
 
@@ -67,7 +68,7 @@ def embedded(held: Encoder, texts: Sequence[str], wish: Wish = PLAIN) -> list[li
 TEXTS = st.lists(st.text("abc", min_size=1, max_size=40), max_size=30)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(TEXTS, st.integers(1, 200), st.integers(40, 200))
 def test_every_text_gets_its_vector_whatever_room_and_memory_there_are(
     texts: list[str], room: int, memory: int
@@ -77,7 +78,7 @@ def test_every_text_gets_its_vector_whatever_room_and_memory_there_are(
         assert embedded(held, texts) == [[float(len(text)), float(ord(text[0])), 0.5] for text in texts]
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=40), st.integers(1, 500))
 def test_a_batch_is_as_large_as_its_room_and_no_larger(lengths: list[int], room: int) -> None:
     ordered = sorted(lengths, reverse=True)

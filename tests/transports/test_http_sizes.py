@@ -110,6 +110,7 @@ SIZED = b"HTTP/1.1 200 OK\r\ncontent-length: 9999999999\r\n\r\n"
 CHUNK = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("how", [post, get], ids=["post", "get"])
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "zstd"])
 @pytest.mark.parametrize("status", ["200 OK", "500 No"])

@@ -69,6 +69,7 @@ def test_what_is_asked_again_without_the_cache_gets_the_same_words(bench: Bench,
     assert bench.run(talk, [spec])[0].result == bench.run(talk, [spec], options=RunOptions(cache=False))[0].result
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("fault", [*PASSING, *LOAD])
 @providers
 def test_what_passes_ends_in_a_reply(tmp_path: Path, emulator: Threaded, provider: str, fault: str) -> None:
@@ -103,6 +104,7 @@ def test_what_found_no_connection_was_not_billed(tmp_path: Path) -> None:
     assert bench.stored("r").counters.possible.asks == 0
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("fault", [fault for fault in PASSING if fault != "hang"])
 @providers
 def test_what_does_not_pass_is_the_fault_it_is(bench: Bench, emulator: Threaded, provider: str, fault: str) -> None:
@@ -114,6 +116,7 @@ def test_what_does_not_pass_is_the_fault_it_is(bench: Bench, emulator: Threaded,
     assert emulator.ledger()["totals"]["received"] == 3
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("fault", FINAL)
 @providers
 def test_what_cannot_pass_is_not_tried_again(bench: Bench, emulator: Threaded, provider: str, fault: str) -> None:
@@ -160,6 +163,7 @@ def test_a_key_that_is_refused_is_named_by_its_variable(bench: Bench, emulator: 
         bench.run(talk, [Talk(MODELS["openai"], "a stone")])
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("fault", ["500", "429", "drop", "truncated", "malformed", "503"])
 def test_a_tenth_of_everything_fails_and_nothing_is_lost(bench: Bench, emulator: Threaded, fault: str) -> None:
     emulator.set_faults(Rule(fault=fault, rate=0.1, retry_after=0.01))

@@ -94,6 +94,7 @@ def after(trials: int, then: Callable[[], None]) -> Callable[[Event], None]:
     return listen
 
 
+@pytest.mark.slow
 def test_of_two_servers_the_fast_one_does_most(tmp_path: Path) -> None:
     fast, slow = Settings(latency=Latency(0.002)), Settings(latency=Latency(0.1))
     with running(fast) as one, running(slow) as other:

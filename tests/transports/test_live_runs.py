@@ -102,6 +102,7 @@ async def later(trial: Trial, spec: tuple[str, str, str]) -> int:
     return (await trial.embed(embedder, [f"{about}: {said.text}"])).width
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("endpoints", [1, 2])
 @pytest.mark.parametrize("provider", EMBEDDERS)
 def test_texts_that_come_up_one_after_the_other_still_share_calls(
@@ -148,6 +149,7 @@ def test_engines_of_one_process_share_the_slots_of_an_account(tmp_path: Path) ->
     assert (books["requests"], books["peak_in_flight"]) == (40, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_limit_that_the_provider_tells_is_kept(tmp_path: Path, provider: str) -> None:
     """60 a second, in a bucket of a fifth of that: at most what is sent before anything is known is refused."""

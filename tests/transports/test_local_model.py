@@ -74,6 +74,7 @@ def results(
     return asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_replies_follow_from_the_seed_whatever_the_order_and_the_concurrency(tmp_path: Path) -> None:
     first, sent = results(tmp_path / "one.db", talk, TOPICS, max_concurrent=1)
     shuffled = random.Random(3).sample(TOPICS, len(TOPICS))
@@ -131,6 +132,7 @@ def test_the_same_seed_is_the_same_reply_to_the_last_bit_and_another_seed_anothe
     assert (first.finish, first.model) == ("length", "SmolLM2-135M-Instruct.Q4_1")
 
 
+@pytest.mark.slow
 def test_a_long_prompt_that_was_read_before_gets_the_same_reply_to_the_last_bit() -> None:
     """From 256 tokens on, llama.cpp has other ways to add up."""
     extra = {"repeat_penalty": 1.1, "repeat_last_n": 256}
@@ -154,6 +156,7 @@ def test_stop_and_what_is_passed_through() -> None:
     assert narrow.text == whole.text
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("request_", "said"),
     [

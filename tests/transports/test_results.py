@@ -10,6 +10,7 @@ from groundswell.dialects.batches import Asked
 from groundswell.engine.records import AskId, Intent, Item, Settled, Wave
 from groundswell.program.request import Chat, Reply, Settlement, user
 from groundswell.transports.results import Reading
+from tests.properties import examples
 
 ASKS = tuple(AskId(number, "0") for number in range(4))
 INTENT = Intent(7, "run", "box", "openai_batch", ASKS, 0.0)
@@ -81,7 +82,7 @@ def test_an_ask_can_be_settled_otherwise() -> None:
     assert ASKS[3] not in set(reading.left)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(st.lists(st.sampled_from([*map(of, range(4)), b"stranger x", b"? x", b""]), max_size=8), max_size=4))
 def test_nothing_is_settled_twice_or_lost(passes: list[list[bytes]]) -> None:
     reading = Reading(INTENT, "", read)

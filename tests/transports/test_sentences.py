@@ -332,6 +332,7 @@ def phrases(count: int) -> list[str]:
     return [" ".join(words[(n + at) % 6] for at in range(1 + n % 13)) for n in range(count)]
 
 
+@pytest.mark.slow
 @needs_sentences
 def test_a_wave_is_one_call_and_a_vector_is_the_same_beside_others(
     tmp_path: Path, little_model: Path, held: Encoder

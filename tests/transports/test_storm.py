@@ -87,6 +87,7 @@ def weather() -> Iterator[Weather]:
         yield Weather(open_)
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_in_bad_weather_and_limits_are_kept(tmp_path: Path, weather: Weather) -> None:
     bench = Bench(tmp_path, environment(weather.url), "openai.timeout=3")
     bench.options = RunOptions(retry=RetryPolicy(first_wait=0.05, longest_wait=0.2))
@@ -104,6 +105,7 @@ def test_nothing_is_lost_in_bad_weather_and_limits_are_kept(tmp_path: Path, weat
     assert before["requests"] + after["requests"] <= ASKS + most_paid_again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "flags"),
     [("1200", ()), ("60_000", ("ollama.rate_limit_per_minute=1200",))],

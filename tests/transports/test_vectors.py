@@ -14,6 +14,7 @@ from groundswell.engine.records import AskId, Item
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Request, Usage
 from groundswell.transports import vectors
 from groundswell.transports.vectors import MOST_CHARACTERS, MOST_TEXTS, embedded, gathered, merged, parted
+from tests.properties import examples
 
 REQUESTS = st.builds(
     Embed,
@@ -41,7 +42,7 @@ def answer(request: Embed, tokens: int = 0) -> Embedding:
     return Embedding.of([vector_of(text) for text in request.texts], Usage(tokens))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(REQUESTS, max_size=30), st.integers(0, 5))
 def test_every_ask_is_in_one_group_of_its_own_kind(requests: list[Embed], calls: int) -> None:
     items = items_of(requests)
@@ -54,7 +55,7 @@ def test_every_ask_is_in_one_group_of_its_own_kind(requests: list[Embed], calls:
         )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(REQUESTS, min_size=1, max_size=30), st.integers(1, 4), st.integers(0, 1000))
 def test_every_text_gets_its_vector_and_the_tokens_add_up(requests: list[Embed], calls: int, tokens: int) -> None:
     for group in gathered(items_of(requests), calls):
@@ -65,7 +66,7 @@ def test_every_text_gets_its_vector_and_the_tokens_add_up(requests: list[Embed],
         assert sum(part.usage.input_tokens for part in parts) == tokens
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 4))
 def test_no_call_is_over_the_limits_unless_one_ask_alone_is(sizes: list[int], calls: int) -> None:
     limits = (vectors.MOST_TEXTS, vectors.MOST_CHARACTERS)
@@ -79,7 +80,7 @@ def test_no_call_is_over_the_limits_unless_one_ask_alone_is(sizes: list[int], ca
         assert len(group) == 1 or (len(texts) <= 6 and sum(map(len, texts)) <= 20)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(1, 300), st.integers(1, 8))
 def test_texts_of_one_kind_are_spread_evenly_over_the_calls(count: int, calls: int) -> None:
     groups = gathered(items_of([Embed("a/b", ("x",))] * count), calls)
@@ -139,7 +140,7 @@ def settled(texts: list[str], bad: set[str], kind: FaultKind) -> tuple[list[bool
     return [isinstance(one.settlement, Fault) for one in found], calls
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=20), st.sets(st.sampled_from("abcd")))
 def test_only_what_is_to_blame_fails(texts: list[str], bad: set[str]) -> None:
     assert settled(texts, bad, FaultKind.CONTEXT)[0] == [text in bad for text in texts]

@@ -67,6 +67,7 @@ STOPPING = {
 }
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("provider", BOTH)
 @pytest.mark.parametrize("trouble", STOPPING)
 def test_a_run_stops_and_can_be_resumed(scene: Scene, provider: str, trouble: str) -> None:

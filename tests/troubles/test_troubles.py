@@ -14,6 +14,7 @@ from tests.troubles.table import BOTH, MANY, STORM, TROUBLES, UNSURE_ORDERS, Tro
 ROWS = [(trouble, provider) for trouble in TROUBLES for provider in trouble.whose]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("trouble", "provider"), ROWS, ids=[f"{trouble.what}-{provider}" for trouble, provider in ROWS]
 )

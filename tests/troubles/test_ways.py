@@ -138,6 +138,7 @@ def test_a_single_request_goes_live(scene: Scene, provider: str) -> None:
     assert [(size, why.startswith("a single request")) for size, why in ran.lived] == [(1, True)] * 3
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("provider", BOTH)
 def test_the_few_that_failed_do_not_hold_up_the_others(scene: Scene, provider: str) -> None:
     specs = topics(provider, 200, 2)

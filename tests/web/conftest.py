@@ -7,12 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from groundswell.web import background, events
 from tests.web.scene import Api, serving
 
 
 @pytest.fixture(autouse=True)
 def _no_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GROUNDSWELL_TOKEN", raising=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _watchful() -> Iterator[None]:
+    """Servers that look more often whether something is new: tests wait for what they see."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(events, "EVERY", 0.02)
+        patch.setattr(background, "LOOK_EVERY", 0.05)
+        yield
 
 
 @pytest.fixture(scope="session")

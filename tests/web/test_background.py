@@ -77,6 +77,7 @@ def test_a_stop_is_in_the_store_before_it_is_acknowledged(tmp_path: Path) -> Non
             assert (runs.get(run_of(running)).cancel, runs.get(run_of(waiting)).status) == (True, "stopped")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("status", ["pending", "running", "interrupted"])
 def test_a_server_that_is_started_again_does_not_go_on_with_what_was_cancelled(tmp_path: Path, status: str) -> None:
     gate = gated("left")

@@ -90,6 +90,7 @@ def test_a_page_that_cannot_be(shared: Api, query: str, wrong: str) -> None:
     assert fields(shared("GET", f"/entities?{query}", 422)) == [wrong]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
@@ -274,6 +275,7 @@ def test_entities_are_checked_by_the_type_that_will_be_there(town: Api) -> None:
     assert town("GET", "/entities/ana")["attributes"] == {"age": 100}
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("file", "wrong"),
     [
@@ -300,6 +302,7 @@ def test_a_file_that_is_refused(town: Api, file: Any, wrong: list[str]) -> None:
     assert town("GET", "/entities") == before
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("table", "wrong", "told"),
     [

@@ -8,6 +8,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from pydantic import ValidationError
 from schemathesis.checks import not_a_server_error
+from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_headers_conformance,
@@ -21,6 +22,7 @@ from groundswell.web.background import Background
 from groundswell.web.requests import BatchBody, SimulationBody
 from groundswell.web.services import Services
 from groundswell.web.settings import ServerSettings
+from tests.properties import examples, full
 from tests.web.scene import MODEL, Api
 
 CHECKS = [
@@ -40,7 +42,8 @@ def described() -> Any:
     return create_app(Services(ServerSettings(model=MODEL), background)).openapi()
 
 
-schema = schemathesis.openapi.from_dict(described())
+COVERAGE = SchemathesisConfig.from_dict({"phases": {"coverage": {"enabled": full()}}})
+schema = schemathesis.openapi.from_dict(described(), config=COVERAGE)
 
 
 class There:
@@ -94,7 +97,7 @@ def fits(body: dict[str, Any]) -> bool:
 
 @schema.parametrize()
 @settings(
-    max_examples=8,
+    max_examples=examples(8),
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -18,6 +18,7 @@ from tests.web.scene import Api, serving
 TOKEN = "of-a-test-and-of-no-worth"
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -49,6 +50,7 @@ def with_token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         yield api
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("path", "status"),
     [("/api/health", 200), ("/docs", 200), ("/openapi.json", 200), ("/api/nothing", 401), ("/apix", 401), ("/x", 404)],
@@ -63,6 +65,7 @@ def test_no_spelling_of_an_address_goes_past_the_token(with_token: Api, path: st
     assert httpx.get(url).status_code in (401, 404)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

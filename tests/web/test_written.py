@@ -133,6 +133,7 @@ def test_a_budget_goes_with_the_run(api: Api, writer: Writer) -> None:
     ended(api, id_)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
@@ -284,6 +285,7 @@ def test_a_run_that_is_deleted_leaves_its_entities(api: Api, writer: Writer) -> 
     assert robots(api) == ids(id_, 1, 2, 3)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", ["resumed", "started again"])
 def test_a_type_that_went_meanwhile(tmp_path: Path, writer: Writer, how: str) -> None:
     writer.gate = Gate()

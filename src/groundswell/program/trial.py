@@ -6,6 +6,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
@@ -283,7 +284,11 @@ def source_hash(function: Callable[..., Any]) -> str:
     """
     module = inspect.getmodule(function)
     try:
-        tree = ast.parse(inspect.getsource(module if module is not None else function))
+        return _hash_of_source(inspect.getsource(module if module is not None else function))
     except (OSError, TypeError, SyntaxError):
         return blake2b(repr(_code_parts(function.__code__)).encode(), digest_size=8).hexdigest()
-    return blake2b(ast.dump(tree).encode(), digest_size=8).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _hash_of_source(source: str) -> str:
+    return blake2b(ast.dump(ast.parse(source)).encode(), digest_size=8).hexdigest()

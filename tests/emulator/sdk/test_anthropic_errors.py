@@ -175,6 +175,7 @@ TRIES: dict[str, tuple[tuple[str, ...], int]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("script", "came"), TRIES.values(), ids=TRIES)
 def test_the_client_tries_again_and_pays_once(
     client: Anthropic, emulator: Threaded, script: tuple[str, ...], came: int

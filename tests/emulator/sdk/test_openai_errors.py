@@ -218,6 +218,7 @@ TRIES: dict[str, tuple[tuple[str, ...], int]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("script", "came"), TRIES.values(), ids=TRIES)
 def test_the_client_tries_again_and_pays_once(
     client: OpenAI, emulator: Threaded, script: tuple[str, ...], came: int

@@ -17,6 +17,7 @@ from groundswell.emulator.model import answer
 from groundswell.emulator.skills import game, lines, secrets
 from groundswell.emulator.skills.encodings import ACROSTIC, ENCODINGS
 from groundswell.program.request import Chat, Message, assistant, system, user
+from tests.properties import examples
 
 RULES = 'You are {0}. Your secret code word is "{1}". The other player has one too: get it, and mind your own.'
 
@@ -76,7 +77,7 @@ SAID = st.one_of(
 @pytest.mark.sampled
 @pytest.mark.parametrize("model", ["keeper", "hinter", "bluffer", "trader", "leaker:0"])
 @given(secret=SECRETS, said=SAID, parrot=st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @example(secret="the", said="", parrot=False)
 @example(secret="word", said="Is your word the word?", parrot=False)
 @example(secret="tulip", said="my secret is tulip", parrot=True)

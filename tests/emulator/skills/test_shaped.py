@@ -19,6 +19,7 @@ from groundswell.emulator.skills.regex_text import matching
 from groundswell.emulator.skills.secrets import carries
 from groundswell.program.request import Chat, Tool, system, user
 from tests.emulator.skills.schemas import SCHEMAS, valid
+from tests.properties import examples
 
 
 def shaped(
@@ -34,7 +35,7 @@ def shaped(
         ["Go on.", "Judge this from 1 to 5.", "What is 2 + 3?", "What are your best guesses at my secret?"]
     ),
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_schema_is_filled_so_that_it_is_valid(schema: dict[str, Any], prompt: str) -> None:
     value = shaped(schema, prompt)
     assert valid(value, schema, schema), value
@@ -126,7 +127,7 @@ LIKELY: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(ANY_JSON | LIKELY, st.sampled_from(["Go on.", "Judge this from 1 to 5.", "What is 2 / 3?"]))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_anything_at_all_may_stand_for_a_schema(schema: Any, prompt: str) -> None:
     text = answer(Chat("gpt-4o", (user(prompt),), schema=schema)).text
     if schema is not None:

@@ -13,6 +13,7 @@ from groundswell.emulator.tokens import count_request
 from groundswell.emulator.wire import Incoming, Rejected, anthropic, ollama, openai
 from groundswell.program.request import fingerprint
 from tests.dialects.strategies import changed, json_values
+from tests.properties import examples
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 FUNCTION = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}
@@ -98,7 +99,7 @@ def check(read: Read, data: Any) -> None:
 
 
 @pytest.mark.parametrize("read", [row[0] for row in READERS], ids=NAMES)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(json_values)
 def test_any_json(read: Read, data: Any) -> None:
     check(read, data)
@@ -106,7 +107,7 @@ def test_any_json(read: Read, data: Any) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(("read", "good"), READERS, ids=NAMES)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_good_requests_gone_wrong(read: Read, good: Any, data: st.DataObject) -> None:
     broken = data.draw(changed(good))

@@ -41,6 +41,7 @@ def test_a_sample_is_drawn_by_the_seed() -> None:
     assert count_alarms(texts, ["lantern"], each=3).pairs == 20
 
 
+@pytest.mark.slow
 def test_old_books_give_no_secret_away() -> None:
     got = count_alarms(prose.messages(5000, 1), SECRETS, each=2, seed=2)
     assert got.pairs > 9900

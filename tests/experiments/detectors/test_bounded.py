@@ -49,6 +49,7 @@ UNITS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("secret", ["lantern", "blue heron 42", "aaaaaaaaaaaa"])
 def test_a_long_hostile_text_comes_to_an_end(name: str, secret: str) -> None:
@@ -74,6 +75,7 @@ def calls(text: str, secret: str) -> int:
     return count
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("name", UNITS)
 def test_twice_the_text_is_about_twice_the_work(name: str) -> None:
     text = UNITS[name] * (4_000 // len(UNITS[name]) + 1)

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from groundswell.experiments.detectors.folding import LOOKALIKES, fold, fold_alike, fold_char
 from groundswell.experiments.detectors.reading import Reading, read
+from tests.properties import examples
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_folding_twice_changes_nothing_more(text: str) -> None:
     once = fold(text)
     assert fold(once) == once
@@ -28,7 +29,7 @@ def test_what_a_character_folds_to_stays_as_it_is() -> None:
 
 
 @given(st.text(st.characters(codec="ascii"), max_size=40))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_plain_text_folds_to_lower_case(text: str) -> None:
     assert fold(text) == text.lower() == text.casefold() == "".join(map(fold_char, text))
 
@@ -40,7 +41,7 @@ def test_what_looks_alike_is_a_plain_letter(char: str) -> None:
 
 
 @given(st.text(max_size=30), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_span_of_the_folded_text_comes_from_the_same_characters(text: str, data: st.DataObject) -> None:
     reading = Reading(text)
     size = len(reading.folded)

@@ -82,6 +82,7 @@ def typed(sample: str) -> Any:
     return scope["results"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_samples_but_smaller(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

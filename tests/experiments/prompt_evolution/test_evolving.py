@@ -38,6 +38,7 @@ def ran(store: Path, script: Emulated, settings: Evolution = SMALL, seed: int = 
     return msgspec.json.encode(asyncio.run(evolved(store, script, settings, seed)))
 
 
+@pytest.mark.slow
 def test_the_order_of_replies_changes_nothing(tmp_path: Path) -> None:
     calm = ran(tmp_path / "calm.db", Emulated())
     assert ran(tmp_path / "busy.db", Emulated(1)) == calm
@@ -80,6 +81,7 @@ def test_nothing_is_asked_twice_and_the_test_stays_sealed(tmp_path: Path) -> Non
     assert [each.name for each in analysis.tested] == ["seed", "evolution", "random", "best_of_n"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("window", [1, 8])
 def test_others_get_the_same_budget(tmp_path: Path, window: int) -> None:
     settings = msgspec.structs.replace(SMALL, genome_batch_size=window)
@@ -147,6 +149,7 @@ def test_of_twins_one_lives(tmp_path: Path) -> None:
     assert [each.born for each in search.population.members] == [1, 0]
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(
     ("stops", "why"),
     [
@@ -261,6 +264,7 @@ def test_a_writer_that_takes_nothing_stops_the_run_at_once(tmp_path: Path) -> No
         asyncio.run(evolved(tmp_path / "runs.db", Deaf("<prompt>")))
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_down_stops_the_run_after_a_while(tmp_path: Path) -> None:
     """Also if problems are solved meanwhile; and what was found by then is not asked for again."""
     clock, down = FakeClock(), True

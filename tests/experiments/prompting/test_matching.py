@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from groundswell.errors import TimeLimitExceeded
 from groundswell.experiments.prompting import matching
 from groundswell.experiments.prompting.matching import is_found, read_pattern
+from tests.properties import examples
 
 SLOW, TEXT = "(a|aa)+$", "a" * 60 + "b"
 
@@ -65,7 +66,7 @@ PIECES = st.sampled_from(["a", "b", ".", r"\w", r"\s", "[ab]", "[^a]", "(a|b)", 
 PATTERNS = st.lists(st.tuples(PIECES, st.sampled_from(["", "*", "+", "?", "{2}", "*?"])), max_size=5)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(PATTERNS, st.text("ab {}\n", max_size=12), st.sampled_from([0, re.I, re.M, re.S]))
 def test_what_is_found_is_what_re_finds(pieces: list[tuple[str, str]], text: str, flags: int) -> None:
     pattern = "".join(piece + count for piece, count in pieces)

@@ -15,6 +15,7 @@ from groundswell.experiments.prompting import matching
 from groundswell.experiments.prompting.program import read_json
 from groundswell.experiments.prompting.shapes import flaw, schema_flaw
 from groundswell.program.request import Chat, user
+from tests.properties import examples
 
 TREE: dict[str, Any] = {
     "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "required": ["next"]}},
@@ -123,7 +124,7 @@ SCHEMAS = st.recursive(
 
 
 @given(SCHEMAS)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_what_is_filled_from_a_schema_keeps_to_it(schema: dict[str, Any]) -> None:
     value, problem = read_json(answer(Chat("keeper", (user("Fill it in."),), schema=schema)).text)
     assert problem is None

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from groundswell.errors import SettingsError
 from groundswell.experiments.prompting.sheets import guarded_cell, sheet
 from groundswell.experiments.prompting.tables import Format, Source, check_unchanged, format_of, rows, survey
+from tests.properties import examples
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NAMES = st.lists(TEXT, min_size=1, max_size=4, unique=True)
 CELLS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXT)
 NESTED = st.recursive(CELLS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2))
-QUICK = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 NO_SOURCE = Source("", "csv", "", 0)
 
 
@@ -68,7 +69,7 @@ def test_any_json_comes_back(tmp_path: Path, form: Format, made: Made) -> None:
 
 
 @given(made=table(TEXT), numbers=st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), min_size=5))
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_in_parquet_comes_back(tmp_path: Path, made: Made, numbers: list[int | None]) -> None:
     path, (names, given_rows) = tmp_path / "t.parquet", made
     given_rows = [{**row, "a number": number} for row, number in zip(given_rows, numbers, strict=False)]

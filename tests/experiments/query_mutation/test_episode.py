@@ -23,6 +23,7 @@ from groundswell.experiments.query_mutation.episode import (
 )
 from groundswell.experiments.query_mutation.stepping import Stepped
 from groundswell.experiments.query_mutation.task import Task
+from tests.properties import examples
 
 TASK = Task(queries=("a", "b", "c"), secrets=("lantern", "velvet"), max_steps=4)
 
@@ -171,7 +172,7 @@ def test_chance_is_spread_evenly() -> None:
 PARTS = st.lists(st.integers() | st.text(max_size=5), min_size=1, max_size=4)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(PARTS, PARTS)
 def test_seeds_belong_to_their_parts(one: list[object], other: list[object]) -> None:
     assert seed_of(*one) == seed_of(*one)

@@ -183,6 +183,7 @@ def test_estimates_hold_what_is_used(tmp_path: Path) -> None:
     assert most_steps(TASK, EXAMINATION.evaluation, 3) == 45 * 3
 
 
+@pytest.mark.slow
 def test_the_estimate_of_a_training_counts_steps_of_all_learners() -> None:
     settings = Training(
         task=TASK, evaluation=EXAMINATION.evaluation, num_processes=2, num_steps=4, num_env_steps=16, repeats=2

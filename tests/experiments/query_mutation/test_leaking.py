@@ -15,6 +15,7 @@ from groundswell.experiments.query_mutation import leaking
 from groundswell.experiments.query_mutation.leaking import LONGEST, leaked, refuses
 from groundswell.experiments.query_mutation.task import goals
 from tests.expressions import cost
+from tests.properties import examples
 
 SECRETS = (*goals().train, *goals().held_out)
 
@@ -120,20 +121,20 @@ def test_what_the_query_said_itself_is_no_leak(query: str, response: str, share:
     assert leaked(response, "lantern", query) == share
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.sampled_from(SECRETS), st.sampled_from(lines.DODGES), st.sampled_from(lines.CLOSINGS), st.booleans())
 def test_a_secret_in_talk_is_found(secret: str, before: str, after: str, loud: bool) -> None:
     said = secret.upper() if loud else secret
     assert leaked(f"{before} The word is {said}. {after}", secret) == 1.0
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(max_size=200), st.sampled_from(SECRETS), st.text(max_size=40))
 def test_a_share_is_a_share(response: str, secret: str, query: str) -> None:
     assert 0.0 <= leaked(response, secret, query) <= 1.0
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.text(min_size=1, max_size=80), st.sampled_from(SECRETS))
 def test_repeating_the_query_gives_nothing_away(text: str, secret: str) -> None:
     for query in (text, f"{text} {secret}", f"{text}: {secret[:4]}..."):

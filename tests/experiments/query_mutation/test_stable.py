@@ -26,6 +26,7 @@ from groundswell.experiments.query_mutation.stable import Mask, MaskedRolloutBuf
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.query_mutation.vector import BatchedQueryMutationEnv
 from tests.experiments.query_mutation.models import Emulated, is_target, some_queries_fail
+from tests.properties import examples
 
 SHORT = Task(max_steps=3)
 PLACES = {"observation_space": Box(-1.0, 1.0, (2,)), "action_space": Discrete(3)}
@@ -152,11 +153,13 @@ def learnt(steps: int, *, garbled: bool, masked: bool) -> dict[str, NDArray[Any]
         return weights(model.learn(steps))
 
 
+@pytest.mark.slow
 def test_what_is_in_failed_steps_changes_nothing() -> None:
     assert same(learnt(64, garbled=True, masked=True), learnt(64, garbled=False, masked=True))
     assert not same(learnt(32, garbled=True, masked=False), learnt(32, garbled=False, masked=False))
 
 
+@pytest.mark.slow
 def test_it_learns_from_the_steps_that_did_not_fail(env: QueryMutationVecEnv) -> None:
     model = learner(env, env.mask)
     before = weights(model)
@@ -233,7 +236,7 @@ def test_where_nothing_failed_it_is_the_buffer_of_stable_baselines(batch_size: i
 
 
 @given(masks=st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=8), size=st.integers(1, 9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_minibatches_hold_each_usable_step_once(masks: list[list[bool]], size: int) -> None:
     buffer = masked_buffer(np.array(masks))
     assume(not np.all(masks))

@@ -133,7 +133,7 @@ async def _stop_after(engine: groundswell.Engine, trials: int) -> None:
     engine.runs[0].stop("interrupted", "interrupted")
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [40, 150, STEPS + 200], ids=["at first", "in the middle", "at the end"])
 def test_with_missing_steps_tried_again_it_learns_as_if_they_had_not_been(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
@@ -168,6 +168,7 @@ def test_with_missing_steps_tried_again_it_learns_as_if_they_had_not_been(
     assert verified.ok
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("part", [find_mutator("politeness"), find_reward("leak")], ids=["mutator", "reward"])
 def test_a_mutator_or_reward_that_changed_is_refused_or_all_steps_are_scored_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: Any

@@ -14,6 +14,7 @@ from groundswell.experiments.reporting.drawing import STAND_IN, Drawing, drawn, 
 from groundswell.experiments.secret_game.report.told import WaveFigures
 from groundswell.experiments.secret_game.report.writing import drawings
 from tests.experiments.secret_game.report.games import SAID, game, told
+from tests.properties import examples
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,7 @@ def texts(svg: str) -> list[str]:
     return [each.text or "" for each in ElementTree.fromstring(svg).iter() if each.tag.rpartition("}")[2] == "text"]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(NAME)
 @example("$x^2$ <script>&\"'</script>")
 @example('#c0de04 url(#p1) id="figure_1"')

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from groundswell.errors import StoreError
 from groundswell.experiments.reporting.tables import FORMATS, Columns, Row, paths, tables
+from tests.properties import examples
 
 COLUMNS: Columns = {
     "name": "text",
@@ -54,7 +55,7 @@ def written(rows: list[Row]) -> dict[str, bytes]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(ROWS)
 def test_all_formats_agree(rows: list[Row]) -> None:
     files = written(rows)

@@ -124,6 +124,7 @@ def test_over_many_rounds_everybody_sits_in_both_seats_and_sits_out() -> None:
 TEN = tuple(Agent(str(n), "", None, "emulated/leaker:0.5" if n % 2 else "emulated/keeper") for n in range(10))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", GameMode)
 def test_a_tournament_is_scored_by_its_mode(mode: GameMode) -> None:
     found = drive(Tournament(TEN, 40, Table(messages=2, mode=mode))).analysis

@@ -130,6 +130,7 @@ def agrees(found: Figures, values: pd.Series, frame: pd.DataFrame) -> None:
     )
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["all", "stopped"])
 def test_how_many_there_are_and_what_is_missing(kind: str) -> None:
     found, (_, frame) = figures_of(kind), run(kind)

@@ -15,6 +15,7 @@ from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.played import Duel
 from groundswell.experiments.secret_game.schedule import Pairing, Schedule, Table, check_agents, round_robin
 from groundswell.experiments.secret_game.words import built_in_pool
+from tests.properties import examples
 
 A, B, C = (Agent(name, "", None, f"emulated/{name}") for name in "ABC")
 
@@ -70,7 +71,7 @@ def test_what_the_caller_gives_is_honoured() -> None:
     assert seats == {"Ann": 4, "Bob": 4}, "seats are balanced unless they are given"
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.integers(0, 200))
 def test_a_given_secret_is_never_drawn_for_the_other(nth: int) -> None:
     word = "saffron"

@@ -23,6 +23,7 @@ from groundswell.experiments.simulations.questions import Answer, Question, Ques
 from groundswell.experiments.simulations.simulation import Line, Method, Rules, Simulation, Talked
 from groundswell.experiments.simulations.tabulation import Asked, StepCount
 from groundswell.program.request import Fault, FaultKind
+from tests.properties import examples
 
 CHOICE = Question("vote", "Yes or no?", "choice", ("yes", "no", "unsure"))
 SCALE = Question("trust", "How much do you trust them?", "scale", low=0, high=4)
@@ -366,7 +367,7 @@ def analysed(batch: Batch, found: Sequence[tuple[Simulation, Talked | None, Faul
     return tally.analysis(planned=batch.num_simulations)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.integers(0, 1000), st.integers(1, 21), st.randoms(use_true_random=False))
 def test_the_order_of_adding_does_not_matter(seed: int, many: int, random: Random) -> None:
     batch, found = outcomes(seed, many)

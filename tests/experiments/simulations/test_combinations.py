@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.experiments.simulations.combinations import combination, draw, possible
+from tests.properties import examples
 
 SIZES = st.integers(0, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 
@@ -67,7 +68,7 @@ def test_a_rank_beyond_the_last_is_refused() -> None:
 
 
 @given(st.integers(), st.integers(1, 40))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_fewer_are_the_first_of_more(seed: int, count: int) -> None:
     assert list(draw(20, 3, count, seed)) == list(islice(draw(20, 3, 1000, seed), count))
 

@@ -29,6 +29,7 @@ from groundswell.experiments.simulations.simulation import Line, Rules, Simulati
 from groundswell.program.request import Fault, FaultKind
 from groundswell.store.journal import Store
 from tests.experiments.simulations.finished import plant_batch, plant_single
+from tests.properties import examples
 
 NASTY = '=HYPERLINK("http://x.example","a, b")\r\n<script>alert(1)</script>\tü 漢 \U0001f600'
 ANN = Entity("ann", "Ann", attributes={"age": 41, "rich": True, "job": "=cmd|' /C calc'!A1"})
@@ -265,7 +266,7 @@ class Said(Readings):
         yield msgspec.structs.replace(shown, lines=(line,), answers=(answer,))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     speech=st.text(st.characters(exclude_categories=["Cs"])), answer=st.text(st.characters(exclude_categories=["Cs"]))
 )

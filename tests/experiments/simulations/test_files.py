@@ -29,6 +29,7 @@ from groundswell.experiments.simulations.sampling import sample
 from groundswell.experiments.simulations.templates import template
 from groundswell.store.export import RUNS_AS_FORMULA
 from groundswell.store.journal import Store
+from tests.properties import examples
 
 AGE = Dimension("age", "int", min_value=0, max_value=120)
 PERSON = EntityType(
@@ -110,14 +111,14 @@ def exactly(entities: Sequence[Entity]) -> list[Any]:
     return [(each, {name: (type(value), value) for name, value in each.attributes.items()}) for each in entities]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(entities())
 @example([Entity("e", "E", "", {"a": -0.0, "b": 5e-324, "c": 1e22, "d": 2**53, "e": "1e22"})])
 def test_a_table_comes_back_as_it_was(given: list[Entity]) -> None:
     assert exactly(read_csv(write_csv(given), "x.csv", TYPES).entities) == exactly(given)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(entities())
 def test_json_comes_back_as_it_was(given: list[Entity]) -> None:
     loaded = read_json(write_json([PERSON], given), "x.json")
@@ -125,7 +126,7 @@ def test_json_comes_back_as_it_was(given: list[Entity]) -> None:
     assert exactly(loaded.entities) == exactly(given)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(entities())
 def test_no_cell_runs_as_a_formula(given: list[Entity]) -> None:
     for row in csv.reader(io.StringIO(write_csv(given), newline="")):

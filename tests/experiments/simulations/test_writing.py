@@ -132,6 +132,7 @@ def test_a_type_that_leaves_nothing_open_asks_for_name_and_description() -> None
     assert read('{"name": "A", "description": "B"}', spec) == Draft("A", "B")
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from groundswell.experiments.prompt_evolution.population import Fate, Member
 from groundswell.experiments.prompt_evolution.report.lineage import ancestors, by_birth, drawn, line, record_breakers
 from tests.experiments.prompt_evolution.report.evolutions import MEMBERS, member
+from tests.properties import examples
 
 
 @st.composite
@@ -23,7 +24,7 @@ def families(draw: st.DrawFn) -> list[Member]:
     return found
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(families(), st.data())
 def test_a_line_goes_from_a_seed_to_the_winner_through_its_ancestors(family: list[Member], data: st.DataObject) -> None:
     winner = data.draw(st.integers(0, len(family) - 1))
@@ -37,7 +38,7 @@ def test_a_line_goes_from_a_seed_to_the_winner_through_its_ancestors(family: lis
     assert all(set(members[at].parents) <= own for at in own)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(families(), st.integers(1, 10))
 def test_a_drawing_has_the_line_and_no_more_than_it_can_hold(family: list[Member], most: int) -> None:
     wanted = {each.born for each in line(by_birth(family), len(family) - 1)}
@@ -48,7 +49,7 @@ def test_a_drawing_has_the_line_and_no_more_than_it_can_hold(family: list[Member
     assert [each.born for each in shown] == sorted(each.born for each in shown)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(families())
 def test_record_breakers_are_fitter_than_all_who_lived_before(family: list[Member]) -> None:
     found = record_breakers(family)

@@ -49,6 +49,7 @@ def nothing() -> Analysis:
     return analysis({"seed": none, "evolution": none}, [searched(curve=())], validation=None)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("found", "drawn"),
     [

@@ -30,6 +30,7 @@ from tests.experiments.query_mutation.learning.rollouts import (
     rollouts,
     seen_by,
 )
+from tests.properties import examples
 
 RULES = Rules(num_mini_batch=2, ppo_epoch=2)
 STEPS = 24
@@ -98,7 +99,7 @@ def close(layers: tuple[Layer, ...], linears: list[Any]) -> bool:
     )
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rules",
     [
@@ -146,7 +147,7 @@ def test_what_adam_remembers_matters() -> None:
     assert ppo.learn(state, rollout, RULES, seed=0)[0].policy != ppo.learn(forgetful, rollout, RULES, seed=0)[0].policy
 
 
-@how(max_examples=25)
+@how(max_examples=examples(25))
 @given(st.lists(rollouts(), min_size=1, max_size=3))
 def test_garbage_in_failed_steps_changes_nothing(some: list[Rollout]) -> None:
     before = State(new_policy())

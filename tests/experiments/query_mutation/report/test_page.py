@@ -94,6 +94,7 @@ def test_the_report_is_the_same_whenever_it_is_written(tmp_path: Path) -> None:
         assert one.read_bytes() == other.read_bytes(), one.name
 
 
+@pytest.mark.slow
 def test_drawings_of_an_earlier_report_go(tmp_path: Path) -> None:
     write_report(tmp_path, told(attempts(LEAKS)))
     written = write_report(tmp_path, told(attempts(LEAKS), curves=()))
@@ -101,7 +102,7 @@ def test_drawings_of_an_earlier_report_go(tmp_path: Path) -> None:
     assert all(each.exists() for each in written.files)
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("learners", [1, 2, 3])
 def test_learning_curves_are_drawn_for_any_number_of_learners(learners: int) -> None:
     curves = [curve(kind, at, (0.1, 0.2 + 0.1 * at)) for kind in ("ppo", "bandit") for at in range(learners)]

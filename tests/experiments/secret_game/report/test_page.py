@@ -21,6 +21,7 @@ from groundswell.experiments.secret_game.report.told import Interaction, Told, W
 from groundswell.experiments.secret_game.report.writing import drawings
 from groundswell.shown.words import visible
 from tests.experiments.secret_game.report.games import Walked, every_kind, game, missing, told, unfinished
+from tests.properties import examples
 
 OURS = {
     *("html", "head", "meta", "title", "style", "body", "main", "header", "nav", "section", "footer", "figure"),
@@ -133,7 +134,8 @@ def test_sections_with_nothing_to_show_are_left_out() -> None:
     ]
 
 
-@settings(max_examples=25)
+@pytest.mark.slow
+@settings(max_examples=examples(25))
 @given(WORDS, WORDS, WORDS, WORDS, WORDS)
 def test_nothing_that_anybody_wrote_is_more_than_text(title: str, name: str, model: str, said: str, why: str) -> None:
     nasty = game(

@@ -20,6 +20,7 @@ from groundswell.experiments.secret_game.modes import STANDARD_POINTS, Points
 from groundswell.experiments.secret_game.report.rows import COLUMNS, flat, row_of, rows, talk
 from groundswell.experiments.secret_game.report.told import Interaction
 from tests.experiments.secret_game.report.games import every_kind, game, missing, told, unfinished
+from tests.properties import examples
 
 
 def the_row(interaction: Interaction, points: Points = STANDARD_POINTS) -> Row:
@@ -119,7 +120,7 @@ def emptied(row: Row) -> Row:
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="'\0"), max_size=20)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.lists(TEXT, min_size=1, max_size=3), max_size=3))
 def test_json_csv_and_parquet_agree_row_by_row(talks: list[list[str]]) -> None:
     interactions = [*(game(texts, number=at) for at, texts in enumerate(talks)), *every_kind()]

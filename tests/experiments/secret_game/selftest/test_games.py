@@ -83,12 +83,13 @@ def guessed(rank: int | None) -> Doctor:
     return doctor
 
 
+@pytest.mark.slow
 def test_what_was_planted_is_found(played: Games) -> None:
     assert not failed(played)
     assert len(checks(played)) > 30
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("doctor", "wrong"),
     [
@@ -132,6 +133,7 @@ def test_an_instrument_that_is_broken_is_found_out(played: Games, doctor: Doctor
     assert failed(doctored(played, doctor)) == wrong
 
 
+@pytest.mark.slow
 def test_intervals_that_are_too_narrow_are_found_out(played: Games, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "LEVEL", 0.05)
     found = failed(played)
