@@ -29,8 +29,7 @@ def test_a_store_without_batches(office: Office) -> None:
 
 def test_what_is_in_flight_how_far_it_is_and_what_it_will_cost(office: Office) -> None:
     run = office.leave("duels", talks=20)
-    office.emulator.advance(300)
-    rows = office.batches()
+    rows = office.partly_done()
     openai, anthropic = rows["openai"], rows["anthropic"]
     assert (openai["run_id"], openai["run"], openai["known"], openai["requests"]) == (run, "duels", True, 10)
     assert {openai["wave"], anthropic["wave"]} == {1, 2}
@@ -182,11 +181,13 @@ def test_one_batch_in_full(office: Office) -> None:
     batch = office.batches()["openai"]["batch"]
     by_id, by_wave = office.json("batches", "show", batch), office.json("batches", "show", "duels/1")
     assert by_id | {"age_seconds": 0} == by_wave | {"age_seconds": 0}
-    assert (by_id["state"], by_id["status"], by_id["waiting"], by_id["settled"]) == ("validating", "interrupted", 2, {})
+    assert by_id["state"] in ("validating", "in_progress")
+    assert (by_id["status"], by_id["waiting"], by_id["settled"]) == ("interrupted", 2, {})
     assert len(by_id["trials"]) == 2
     assert by_id["trials"] == [office.json("runs", "show", run, "--trial", key)["key"] for key in by_id["trials"]]
     told = office("batches", "show", f"{run}/1")
-    assert told.stdout.startswith(f"batch {batch}: validating\n  run       duels, wave 1; the run is interrupted\n")
+    assert told.stdout.startswith(f"batch {batch}: ")
+    assert "\n  run       duels, wave 1; the run is interrupted\n" in told.stdout
     assert f"to collect it: groundswell runs resume {run}" in told.stderr
 
 
@@ -247,13 +248,12 @@ def test_cancel_asks_first_and_says_what_becomes_of_it(office: Office) -> None:
     office.leave("duels")
     told = office("batches", "cancel", "duels/1", status=1).stderr
     assert "What was done until then is kept and paid for. Resuming duels sends the rest again." in told
-    assert office.batches()["openai"]["state"] == "validating"
+    assert office.batches()["openai"]["state"] in ("validating", "in_progress")
 
 
 def test_a_cancelled_batch_is_collected_and_its_rest_is_sent_again(office: Office) -> None:
     run = office.leave("duels", talks=20)
-    office.emulator.advance(300)
-    done = office.batches()["openai"]["done"]
+    done = office.partly_done()["openai"]["done"]
     assert office.json("batches", "cancel", "duels/1", "--yes")["state"] == "cancelling"
     assert "is being cancelled already" in office("batches", "cancel", "duels/1", "--yes").stdout
     office.emulator.advance(A_DAY)

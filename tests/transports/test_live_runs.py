@@ -15,6 +15,7 @@ from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
 from groundswell.engine.events import EndpointChanged, Event, TrialEnded
+from tests.patience import PATIENCE
 from tests.transports.little import closed_port
 from tests.transports.scene import EMBEDDERS, MODELS, Bench, Talk, Texts, environment, talk, vectors
 
@@ -40,7 +41,7 @@ def test_a_run_can_be_stopped_while_its_server_is_down(tmp_path: Path) -> None:
     with closed_port() as port:
         bench = Bench(tmp_path, {"OLLAMA_HOST": f"http://127.0.0.1:{port}"})
         runs: list[Run] = []
-        asyncio.run(asyncio.wait_for(main(), 8))
+        asyncio.run(asyncio.wait_for(main(), PATIENCE))
 
 
 def test_what_is_cancelled_in_flight_is_asked_again_and_the_rest_is_not(tmp_path: Path) -> None:
