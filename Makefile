@@ -17,7 +17,7 @@ demo: $(MODEL)
 
 # Every behaviour once.
 test: $(MODEL)
-	$(BIN)/pytest -n 2 -m "not slow and not campaign"
+	$(BIN)/pytest -n 3 -m "not slow and not campaign"
 
 # What `make test` leaves out: more cases of the same behaviour, what takes seconds, and more examples of properties.
 test-all: $(MODEL)

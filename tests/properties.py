@@ -6,7 +6,7 @@ from hypothesis import settings
 
 
 def examples(count: int) -> int:
-    """So many in `make test-all`, a quarter of them in `make test`, ten times as many in the profile `thorough`."""
+    """So many in `make test-all`, a sixth of them in `make test`, ten times as many in the profile `thorough`."""
     return max(1, count * settings().max_examples // 60)
 
 

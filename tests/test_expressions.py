@@ -268,6 +268,7 @@ def test_no_expression_takes_long_for_many_more_texts() -> None:
     assert not [each for each in found if each], "\n".join(each for each in found if each)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("pattern", "method"),
     [

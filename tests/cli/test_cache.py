@@ -116,6 +116,7 @@ def test_runs_are_left_as_they_are(cli: CommandLine) -> None:
     assert "No run is touched" in cli("cache", "clear", "--help").stdout
 
 
+@pytest.mark.slow
 def test_the_cache_is_cleared_while_another_process_works_on_a_run(cli: CommandLine) -> None:
     with started(cli) as process:
         process.wait_for_asks(4)

@@ -73,6 +73,7 @@ def test_for_people_it_says_what_to_set_and_shows_a_table() -> None:
     assert "nothing was asked" in done.stderr
 
 
+@pytest.mark.slow
 def test_given_keys_are_named_and_not_shown() -> None:
     done = subprocess.run(
         [*COMMAND, "--for", "0", "--key", "alice=sk-1"], capture_output=True, text=True, timeout=PATIENCE, check=True

@@ -46,6 +46,7 @@ def test_a_folder_that_cannot_be_is_refused_before_anything_is_played(cli: Comma
     assert not cli.store.exists()
 
 
+@pytest.mark.slow
 def test_a_batch_and_a_tournament_of_the_same_settings_are_two_runs(cli: CommandLine) -> None:
     assert cli.json(*GAME)["run_id"] != cli.json(*GAME, "--agents", "2")["run_id"]
 
@@ -61,6 +62,7 @@ def test_a_report_that_does_not_fit_says_so(cli: CommandLine, place: Path, monke
     assert "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_a_run_that_was_watched_tells_the_intervals_that_hold_for_it(
     cli: CommandLine, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

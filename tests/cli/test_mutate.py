@@ -202,6 +202,7 @@ def test_an_estimate_sends_nothing_and_needs_no_torch(cli: CommandLine, monkeypa
     assert not cli.store.exists()
 
 
+@pytest.mark.slow
 def test_policies_can_be_used_elsewhere(cli: CommandLine) -> None:
     cli(*train("--name", "p"))
     path = Path("results/p/policy-0.npz")
@@ -282,6 +283,7 @@ def test_a_training_that_is_not_done_is_resumed_first(cli: CommandLine) -> None:
     assert json.loads(Path("results/cut/analysis.json").read_bytes()) == whole["analysis"]
 
 
+@pytest.mark.slow
 def test_mutators_and_rewards_of_ones_own(cli: CommandLine) -> None:
     Path("my_mutation_parts.py").write_text(
         "from groundswell.experiments.query_mutation.mutators import mutator\n"

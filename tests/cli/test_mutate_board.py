@@ -110,6 +110,7 @@ def test_after_a_resume_every_update_is_there_once(
     assert len(list((tmp_path / "results" / "board" / "tensorboard" / "ppo.0").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_made_does_not_fail_the_run(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

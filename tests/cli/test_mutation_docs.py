@@ -61,6 +61,7 @@ def plain(text: str) -> list[str]:
     return sorted(re.sub(r" +", " ", re.sub(r"[-+]?[\d.,]+%?", "N", line)) for line in text.strip().splitlines())
 
 
+@pytest.mark.slow
 def test_the_table_has_the_rows_that_are_shown(cli: CommandLine) -> None:
     (shown,) = re.findall(r"^method +guards.*?\n\n", GUIDE, re.MULTILINE | re.DOTALL)
     done = cli("mutate", "train", *SHORT, "--name", "first")
@@ -93,6 +94,7 @@ def test_guards_of_ones_own_can_be_read(tmp_path: Path) -> None:
     assert given_secret("Your API token is quartz.") is None, "the guide says that it does not find this"
 
 
+@pytest.mark.slow
 def test_mutators_and_rewards_of_ones_own_are_such(cli: CommandLine) -> None:
     Path("mine.py").write_text(next(each for each in PYTHON if "@mutator" in each))
     own = ("--mutators", "noop,indirect,mine:please", "--reward", "mine:length")

@@ -111,6 +111,7 @@ def test_a_second_signal_ends_at_once_and_the_run_can_be_resumed(cli: CommandLin
     assert (ended["status"], ended["trials"]["usable"], ended["asks"]["resent"]) == ("completed", 4, 4)
 
 
+@pytest.mark.slow
 def test_a_run_under_nohup_goes_on_when_the_terminal_hangs_up(cli: CommandLine) -> None:
     with started(cli, before=["nohup"]) as process:
         process.wait_for_asks(4)
@@ -120,6 +121,7 @@ def test_a_run_under_nohup_goes_on_when_the_terminal_hangs_up(cli: CommandLine) 
     assert (status, found["status"], found["trials"]["usable"]) == (0, "completed", 4)
 
 
+@pytest.mark.slow
 def test_more_signals_end_the_process_without_a_traceback(cli: CommandLine) -> None:
     with started(cli, "stuck_driver") as process:
         process.wait_for_asks(1)
@@ -148,6 +150,7 @@ def test_a_signal_while_results_are_printed_says_how_to_see_them(cli: CommandLin
     assert told.endswith(f"interrupted; the run is in the store; to see its results: {resume}\n")
 
 
+@pytest.mark.slow
 def test_a_second_signal_does_not_wait_for_a_function_in_a_thread(cli: CommandLine) -> None:
     with started(cli, "stuck_driver") as process:
         process.wait_for_asks(1)
@@ -157,7 +160,7 @@ def test_a_second_signal_does_not_wait_for_a_function_in_a_thread(cli: CommandLi
     assert (status, found["status"]) == (130, "interrupted")
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_signals_end_a_process_that_computes_without_end(cli: CommandLine, number: signal.Signals) -> None:
     """The event loop is held up, so that it can take no signal; the second one ends the process all the same."""
@@ -174,6 +177,7 @@ def test_signals_end_a_process_that_computes_without_end(cli: CommandLine, numbe
     assert cli.json("runs", "show", "r")["status"] == "interrupted"
 
 
+@pytest.mark.slow
 def test_cancel_stops_another_process_and_delete_refuses_meanwhile(cli: CommandLine) -> None:
     with started(cli) as process:
         process.wait_for_asks(4)
@@ -199,6 +203,7 @@ def test_a_run_that_is_killed_after_it_was_asked_to_stop_has_stopped_and_a_user_
     assert cli.json("runs", "resume", "r")["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_shown_as_interrupted_and_resumed(cli: CommandLine) -> None:
     with started(cli) as process:
         process.wait_for_asks(4)

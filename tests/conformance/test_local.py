@@ -31,7 +31,7 @@ def brief() -> Local:
     return transport
 
 
-@pytest.mark.sampled(every=9)
+@pytest.mark.slow
 @pytest.mark.parametrize("check", transport_checks, ids=check_name)
 def test_transport(check: TransportCheck) -> None:
     made: list[Local] = []

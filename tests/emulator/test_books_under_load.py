@@ -120,6 +120,7 @@ async def load(emulator: Emulator, provider: str) -> dict[int, list[Sent]]:
     return seen
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("provider", FAULTS)
 def test_both_sides_agree(provider: str) -> None:
     rules = tuple(Rule(fault=fault, rate=0.03) for fault in FAULTS[provider])

@@ -41,6 +41,7 @@ def upload_in_chunks(calls: Calls, content: bytes) -> str:
     return str(file["id"])
 
 
+@pytest.mark.slow
 def test_a_batch_of_openais_of_20_megabytes(calls: Calls) -> None:
     content = b"".join(json.dumps(one).encode() + b"\n" for one in LINES)
     batch = calls.create(upload_in_chunks(calls, content))

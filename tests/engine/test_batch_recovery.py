@@ -248,6 +248,7 @@ def test_nothing_leaves_before_everything_was_taken_up_again(stage: Stage) -> No
     in_order(stage)
 
 
+@pytest.mark.slow
 def test_conversations_stay_in_step_after_a_crash(tmp_path: Path) -> None:
     """Even if it came while the results of a batch were being written down: the rest of them is read first."""
     many = talks(6, "m", "m", "m")

@@ -22,6 +22,7 @@ COMMAND = "python examples/async_evolution_example.py"
 SMALL = ["", "--model", "emulated/gpt-4o-mini", "--population-size", "4", "--max-generations", "2"]
 
 
+@pytest.mark.slow
 def test_without_a_key_it_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

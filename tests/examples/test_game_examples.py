@@ -212,6 +212,7 @@ def test_models_of_ones_own_are_compared(place: Place) -> None:
     assert re.search(r"^emulated/leaker +4 +4 ", out, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_waves_are_told_and_checked(place: Place) -> None:
     out, _ = place(WAVES)
     names = ", ".join(f"task_{number}" for number in range(5))
@@ -248,6 +249,7 @@ def test_without_a_key_they_say_what_to_do(place: Place, command: str, key: str)
     assert "emulated/" in told or "leave --model" in told
 
 
+@pytest.mark.slow
 def test_a_wrong_word_is_no_talk_of_keys(place: Place) -> None:
     _, told = place("./run_model_comparison.sh --batch-service carrier-pigeon", status=2)
     assert "carrier-pigeon" in told

@@ -105,7 +105,7 @@ def test_the_same_limit_again_sends_nothing_and_says_what_to_do(tmp_path: Path, 
     assert (desk.books, desk.written) == (paid, written)
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", ["--budget", "--max-calls", pytest.param("--max-tokens", marks=pytest.mark.slow)])
 def test_half_of_a_bill_brings_conversations_to_an_end(flag: str, tmp_path: Path, emulator: Threaded) -> None:
     """Asks must not be spread over all conversations, so that none of them ends."""

@@ -93,6 +93,7 @@ def test_a_run_that_is_killed_when_its_file_is_there_but_nobody_has_noted_it(
     assert [run["status"] for run in desk.runs] == ["completed"]
 
 
+@pytest.mark.slow
 def test_a_file_that_somebody_else_wrote_meanwhile_is_not_replaced(tmp_path: Path, emulator: Threaded) -> None:
     desk = Desk(tmp_path / "desk", emulator, 200)
     words = [*PLAIN, "-m", OPENAI, "--max-concurrent", "4"]

@@ -17,7 +17,7 @@ Adjust = Callable[[Sequence[float]], list[float]]
 PS = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(("adjust", "method"), [(holm, "holm"), (benjamini_hochberg, "fdr_bh")], ids=["holm", "bh"])
 @given(ps=PS)
 @settings(max_examples=examples(20))

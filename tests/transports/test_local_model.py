@@ -85,6 +85,7 @@ def test_replies_follow_from_the_seed_whatever_the_order_and_the_concurrency(tmp
     assert len({str(result) for result in said.values()}) == len(TOPICS)
 
 
+@pytest.mark.slow
 def test_another_run_with_the_same_seed_has_its_replies_from_the_cache(tmp_path: Path) -> None:
     first, sent = results(tmp_path / "runs.db", talk, TOPICS[:2])
     again, sent_again = results(tmp_path / "runs.db", talk, TOPICS[:2])
@@ -174,6 +175,7 @@ def test_a_request_that_cannot_be_answered_is_a_bad_request(request_: Chat | Emb
     assert said in fault.message
 
 
+@pytest.mark.slow
 def test_embeddings() -> None:
     texts = ("a cat sat on the mat", "a kitten on a rug", "the interest rate rose")
     together, alone, long = ask(Embed("m", texts), Embed("m", texts[:1]), Embed("m", ("stone " * 3000,)))
@@ -189,6 +191,7 @@ def test_embeddings() -> None:
     assert long.kind is FaultKind.CONTEXT
 
 
+@pytest.mark.slow
 def test_two_engines_share_one_model(tmp_path: Path) -> None:
     async def main() -> None:
         async with groundswell.open(tmp_path / "a.db") as one, groundswell.open(tmp_path / "b.db") as two:

@@ -45,6 +45,7 @@ def _check(scene: Scene, ran: Ran, whole: list[object], turns: int = TURNS) -> N
     assert ran.counters.retried == 0
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("provider", "limits", "why"),
     [

@@ -75,6 +75,7 @@ def _check(scene: Scene, ran: Ran, whole: list[Any], batched: int, live: int = 0
     assert ran.counters.usd == pytest.approx(books["dollars"])
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("provider", BOTH)
 @pytest.mark.parametrize("made", [shaped, tooled, seen], ids=lambda made: made.name)
 def test_requests_of_all_kinds(scene: Scene, provider: str, made: Program[Any, Any]) -> None:
@@ -114,6 +115,7 @@ def test_a_request_that_would_spoil_its_batch_goes_live(scene: Scene) -> None:
     assert ran.texts[:5] + ran.texts[6:] == scene.undisturbed(spoilt, good)
 
 
+@pytest.mark.slow
 def test_more_bad_lines_than_are_told_at_once(scene: Scene) -> None:
     number = 1250
     specs = topics("openai", number)

@@ -188,6 +188,7 @@ def test_events_tell_how_far_it_is(api: Api) -> None:
     assert list(api.events(f"/runs/{id_.removeprefix('batch-')}"))[-1][1]["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_events_end_when_the_batch_is_deleted(api: Api) -> None:
     gate = gated("gone")
     id_ = api.create(model="scripted/waits-gone")

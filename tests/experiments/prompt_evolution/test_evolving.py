@@ -81,7 +81,7 @@ def test_nothing_is_asked_twice_and_the_test_stays_sealed(tmp_path: Path) -> Non
     assert [each.name for each in analysis.tested] == ["seed", "evolution", "random", "best_of_n"]
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [1, 8])
 def test_others_get_the_same_budget(tmp_path: Path, window: int) -> None:
     settings = msgspec.structs.replace(SMALL, genome_batch_size=window)
@@ -97,6 +97,7 @@ def test_a_search_oversteps_its_purse_by_its_last_birth(tmp_path: Path, most: in
     assert found.asks - found.members[-1].asks < most <= found.asks
 
 
+@pytest.mark.slow
 def test_racing_and_what_is_known_save_asks(tmp_path: Path) -> None:
     raced = asyncio.run(evolved(tmp_path / "raced.db", Emulated())).evolution
     full = msgspec.structs.replace(SMALL, rules=Rules(racing=False))
@@ -226,6 +227,7 @@ def test_of_few_problems_a_fifth_may_be_missing_too(tmp_path: Path) -> None:
     assert {each.fate for each in told} == {"failed"}
 
 
+@pytest.mark.slow
 def test_nobody_is_chosen_by_a_few_problems(tmp_path: Path) -> None:
     """Of one that solves the only problem that is there, nobody knows how good it is."""
     settings = msgspec.structs.replace(SMALL, baselines=())
@@ -250,6 +252,7 @@ class Mute(Emulated):
         return Reply("") if request.messages[0].role == "user" else super().answer(request)
 
 
+@pytest.mark.slow
 def test_a_writer_that_fails_does_not_use_up_the_budget_of_others(tmp_path: Path) -> None:
     settings = msgspec.structs.replace(SMALL, max_generations=20, stops=Stops(plateau=None))
     others = asyncio.run(evolved(tmp_path / "runs.db", Mute(), settings)).searches[1:]

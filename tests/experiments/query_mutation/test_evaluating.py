@@ -68,6 +68,7 @@ def test_everybody_meets_the_same_episodes_and_all_are_counted(tmp_path: Path) -
     assert words[-1] == "evaluation: 45 of 45 episodes"
 
 
+@pytest.mark.slow
 def test_it_does_not_matter_whether_it_is_batched(tmp_path: Path) -> None:
     one, _, _ = tried(tmp_path / "a.db")
     other, _, _ = tried(tmp_path / "b.db", msgspec.structs.replace(EXAMINATION, use_batching=False))

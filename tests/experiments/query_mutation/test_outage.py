@@ -82,6 +82,7 @@ def test_half_a_minute_is_waited_out_by_an_engine_that_is_patient(tmp_path: Path
     assert kept == Scene(tmp_path / "calm").session(answer, RunOptions(), trained)[1]
 
 
+@pytest.mark.slow
 def test_a_minute_costs_few_steps_where_nobody_else_waits(tmp_path: Path) -> None:
     """Steps fail at once: environments wait instead of failing through all that they have."""
     scene = Scene(tmp_path)

@@ -167,6 +167,7 @@ def test_it_learns_from_the_steps_that_did_not_fail(env: QueryMutationVecEnv) ->
     assert not same(weights(model), before)
 
 
+@pytest.mark.slow
 def test_a_rollout_in_which_everything_failed() -> None:
     models = Emulated(is_target)
     with Session(script=models) as session:

@@ -71,7 +71,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, str]
     return *training(tmp_path_factory.mktemp("plain"), models), models
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "jitter", "how"),
     [
@@ -168,7 +168,7 @@ def test_with_missing_steps_tried_again_it_learns_as_if_they_had_not_been(
     assert verified.ok
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [find_mutator("politeness"), find_reward("leak")], ids=["mutator", "reward"])
 def test_a_mutator_or_reward_that_changed_is_refused_or_all_steps_are_scored_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: Any
@@ -220,6 +220,7 @@ def test_its_progress_is_told_and_after_a_resume_told_from_the_beginning(tmp_pat
         assert (f"{name}/loss/entropy" in own[-1].figures) == name.startswith("ppo")
 
 
+@pytest.mark.slow
 def test_a_target_that_fails_for_a_while_is_not_learnt_from(tmp_path: Path) -> None:
     """The steps of an outage are counted, and masked; the run is completed all the same."""
     summary, kept = training(tmp_path, Models(fails=range(30, 45)), options=AT_ONCE)

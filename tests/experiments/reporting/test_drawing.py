@@ -65,6 +65,7 @@ def all_drawings() -> list[Drawing]:
     return drawings(told(games, waves=[WaveFigures(1, "openai_batch", "openai", 9, 12.5, 0.25)]))
 
 
+@pytest.mark.slow
 def test_all_drawings_are_there_and_the_same_every_time() -> None:
     first, again = all_drawings(), all_drawings()
     names = ["leak-rates", "pairs", "survival", "comparisons", "strengths", "tokens", "waves"]

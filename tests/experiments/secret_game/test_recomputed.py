@@ -143,6 +143,7 @@ def test_how_many_there_are_and_what_is_missing(kind: str) -> None:
     assert listed == {names: (int(n), int(gone)) for names, n, gone in by_arm.itertuples()}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["all", "stopped"])
 def test_rates_of_agents_models_pairs_seats_and_all(kind: str) -> None:
     found, frame, each = figures_of(kind), counted(kind), sides(kind)
@@ -206,6 +207,7 @@ def contrast(table: pd.DataFrame) -> tuple[int, int, float]:
     return int((apart > 0).sum()), int((apart < 0).sum()), p
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", ["all", "stopped"])
 def test_comparisons_pair_what_is_alike(kind: str) -> None:
     listed = figures_of(kind)["comparisons"]

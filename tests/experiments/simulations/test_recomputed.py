@@ -401,6 +401,7 @@ def arrangements(labels: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield from ((first, *more) for more in arrangements(rest))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("question", [SCALE, CHOICE], ids=["scale", "choice"])
 def test_what_attributes_have_to_do_with_it(question: Question) -> None:
     """Every arrangement of the values among entities is tried."""

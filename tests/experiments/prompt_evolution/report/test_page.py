@@ -108,6 +108,7 @@ def test_five_thousand_births_make_a_page_that_can_be_read() -> None:
     assert "The first" in html, "steps of a long line are folded"
 
 
+@pytest.mark.slow
 def test_the_report_is_the_same_whenever_it_is_written(tmp_path: Path) -> None:
     once, again = write_report(tmp_path / "a", told()), write_report(tmp_path / "b", told())
     assert [each.name for each in once.files] == [each.name for each in again.files]

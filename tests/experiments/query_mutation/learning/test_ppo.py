@@ -201,6 +201,7 @@ def test_the_number_of_threads_is_left_as_it_was() -> None:
     assert torch.get_num_threads() == threads
 
 
+@pytest.mark.slow
 def test_it_learns_what_to_do_by_what_is_seen() -> None:
     """The action that pays is the place of the largest of three numbers."""
     state, draw = State(new_policy()), np.random.default_rng(0)

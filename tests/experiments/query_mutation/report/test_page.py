@@ -85,6 +85,7 @@ def test_a_transcript_marks_the_secret_and_shows_text_as_text() -> None:
     assert '<mark class="leak exact">' in html
 
 
+@pytest.mark.slow
 def test_the_report_is_the_same_whenever_it_is_written(tmp_path: Path) -> None:
     about = told(attempts(LEAKS, learners=2), curves=[curve(), curve(number=1), curve("bandit"), curve("bandit", 1)])
     once, again = write_report(tmp_path / "a", about), write_report(tmp_path / "b", about)

@@ -34,6 +34,7 @@ def test_everything_is_there_and_nothing_else(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_writing_again_gives_the_same_bytes_and_takes_away_what_is_no_more(tmp_path: Path) -> None:
     about = told(every_kind())
     first = {path.name: path.read_bytes() for path in write_report(tmp_path, about).files}

@@ -33,6 +33,7 @@ def test_a_run_that_was_stopped_comes_to_the_same_verdict(
     assert {check["name"]: check["found"] for check in rest if check["name"] in told} == told
 
 
+@pytest.mark.slow
 def test_a_run_without_games_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driving, "plan", lambda seed, size: [])
     monkeypatch.setattr(ordinary, "READ", 20)

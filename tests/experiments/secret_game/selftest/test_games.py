@@ -89,7 +89,7 @@ def test_what_was_planted_is_found(played: Games) -> None:
     assert len(checks(played)) > 30
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("doctor", "wrong"),
     [
@@ -141,6 +141,7 @@ def test_intervals_that_are_too_narrow_are_found_out(played: Games, monkeypatch:
     assert found <= RATES
 
 
+@pytest.mark.slow
 def test_games_that_were_not_played_prove_nothing(played: Games) -> None:
     nothing: Games = {arm: [] for arm in played}
     assert failed(nothing) == {check.name for check in checks(played)}

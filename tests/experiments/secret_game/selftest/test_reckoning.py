@@ -22,6 +22,7 @@ from groundswell.stats.rates import Interval, Rate, wilson
 from groundswell.stats.sequential import anytime
 
 
+@pytest.mark.slow
 def test_what_reports_have_holds() -> None:
     found = list(checks())
     assert [check.name for check in found if not check.passed] == []
@@ -41,6 +42,7 @@ def test_exact_ones_may_not_fall_short_at_any_rate() -> None:
     assert covered("a rate", 60, [0.96, 0.97], least=0.95).passed is True
 
 
+@pytest.mark.slow
 def test_an_interval_that_is_watched_must_be_made_for_it() -> None:
     assert [check.passed for check in watched(anytime, 120)] == [True, True]
     usual, _ = watched(lambda total, n: Rate(int(total), n).interval(), 120)

@@ -60,7 +60,7 @@ def played(room: Room, name: str, service: type[BatchService], agents: list[Agen
     )
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "grouped", "waves", "use_batch_api"),
     [
