@@ -120,7 +120,7 @@ def test_of_three_servers_one_dies_and_nothing_is_lost(tmp_path: Path) -> None:
         bench = Bench(tmp_path, {"OLLAMA_HOST": f"{one.url},{mortal.url},{slow.url}"}, FEW)
         figures = talked(bench, specs(150, turns=2), after(30, mortal.end))
         assert figures[mortal.url].failed >= 1
-        assert figures[mortal.url].failed < 3 or changes(bench)[0] == (mortal.url, "down")
+        assert {url for url, _ in changes(bench)} <= {mortal.url}
         assert figures[one.url].sent > figures[slow.url].sent
 
 

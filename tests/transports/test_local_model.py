@@ -93,6 +93,7 @@ def test_another_run_with_the_same_seed_has_its_replies_from_the_cache(tmp_path:
     assert [one.result for one in again.values()] == [one.result for one in first.values()]
 
 
+@pytest.mark.slow
 def test_a_reply_of_a_given_form(tmp_path: Path) -> None:
     found, _ = results(tmp_path / "runs.db", verdict, ["grass"])
     assert isinstance(found["grass"].result, Verdict)
