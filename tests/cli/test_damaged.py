@@ -176,12 +176,13 @@ def test_a_disk_that_is_full_for_a_file(
     assert not file.exists()
 
 
-def test_a_store_that_is_deleted_while_a_run_goes_on(cli: CommandLine) -> None:
+@pytest.mark.parametrize("at", [100, 400], ids=["in the middle", "at the end"])
+def test_a_store_that_is_deleted_while_a_run_goes_on(cli: CommandLine, at: int) -> None:
     source = f"""
 import os
 from groundswell import Run, Trial, program
 
-@program("deleting")
+@program("deleting/{at}")
 async def deleting(trial: Trial, number: int) -> str:
     return (await trial.ask("emulated/echo", f"What is {{number}}?")).text
 
@@ -189,7 +190,7 @@ async def driver(run: Run, settings: dict[str, int]) -> int:
     count = 0
     async for outcome in run.map(deleting, range(400)):
         count += 1
-        if count == 100:
+        if count == {at}:
             os.unlink({str(cli.store)!r})
     return count
 """

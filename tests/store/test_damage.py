@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import groundswell
@@ -17,6 +18,7 @@ from groundswell.errors import GroundswellError, StoreCorrupt, StoreError
 from groundswell.program.request import Chat
 from groundswell.store.cache import Cache
 from groundswell.store.check import check_store
+from groundswell.store.checksum import AskRow
 from groundswell.store.export import write_csv, write_jsonl
 from groundswell.store.journal import Store
 from groundswell.store.schema import open_database
@@ -174,3 +176,11 @@ def test_the_error_says_what_is_damaged_and_what_to_do(intact: bytes, tmp_path: 
     assert isinstance(found, StoreCorrupt)
     assert said in str(found)
     assert f"`groundswell doctor --store {tmp_path}" in str(found)
+
+
+@pytest.mark.parametrize("lost", [{"settlement": None}, {"path": None}, {"trial": None}], ids=str)
+def test_an_ask_that_lost_columns_with_its_checksum_is_damaged(lost: dict[str, Any]) -> None:
+    row = AskRow(1, "0", b"fingerprint", None, None, '{"reply":{}}', None)
+    assert row.checked() is row
+    with pytest.raises(msgspec.DecodeError):
+        row._replace(**lost).decoded()

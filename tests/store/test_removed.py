@@ -95,6 +95,16 @@ def test_a_file_that_is_gone_ends_the_run_and_what_it_held_is_saved(store: Path,
     assert not list(store.parent.glob("*.lock"))
 
 
+def test_a_file_that_goes_when_all_is_written_is_saved_too(store: Path) -> None:
+    async def main() -> None:
+        async with groundswell.open(store, script=Model(0)) as engine:
+            assert (await engine.run("r").submit(single, 1)).unwrap() == "a reply"
+            store.unlink()
+
+    with pytest.raises(StoreRemoved, match=r"All 1 replies .* were saved in"):
+        asyncio.run(main())
+
+
 def test_a_folder_that_is_renamed_ends_the_run(store: Path) -> None:
     _, error = interrupted(store, lambda: store.parent.rename(store.parent.with_name("elsewhere")))
     assert isinstance(error, StoreRemoved)

@@ -6,12 +6,13 @@ import errno
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 
+from groundswell.errors import StoreRemoved
 from groundswell.web import runs as run_routes
 from tests.patience import PATIENCE
 from tests.web.scene import REQUEST, Api, gated, serving
@@ -59,7 +60,8 @@ def overwrite(store: Path) -> None:
 @pytest.mark.parametrize("harm", [delete, overwrite], ids=["deleted", "damaged"])
 def test_every_route_says_that_the_store_cannot_be_used(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     store = tmp_path / "runs.db"
-    with serving(tmp_path) as api:
+    at_the_end = pytest.raises(StoreRemoved, match="were saved in") if harm is delete else nullcontext()
+    with at_the_end, serving(tmp_path) as api:
         run = api.create().removeprefix("batch-")
         api.ended(f"batch-{run}")
         harm(store)

@@ -69,7 +69,12 @@ class AskRow(NamedTuple):
         return decode_settlement(self.checked().settlement)
 
     def checked(self) -> AskRow:
-        """The row itself; raises `DecodeError` if it has changed."""
-        if self.checksum is not None and self.checksum != checksum(*self[:6]):
+        """The row itself; raises `DecodeError` if it has changed.
+
+        A damaged row may have lost its last columns, its checksum among them: SQLite reads NULL for what is not there.
+        """
+        if self.checksum is None:
+            msgspec.convert(tuple(self), AskRow)
+        elif self.checksum != checksum(*self[:6]):
             raise _changed(f"ask {self.path} of trial number {self.trial}")
         return self

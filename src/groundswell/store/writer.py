@@ -145,14 +145,20 @@ class Writer:
         return any(batch is not None and of in batch.late for batch in (self._batch, self._writing))
 
     async def close(self) -> None:
-        """Write what is left and end the thread."""
+        """Write what is left and end the thread; raises if the file has gone since the last commit."""
         try:
             if self._error is None:
                 await self.flush()
         finally:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join)
-            self._connection.close()
+            try:
+                if self._error is None:
+                    self._identity.check()
+            except StoreError as error:
+                raise self._failure(error) from None
+            finally:
+                self._connection.close()
 
     def _schedule(self) -> None:
         if self._error is not None:

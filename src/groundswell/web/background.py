@@ -296,7 +296,9 @@ class Background:
                 run.stop("cancelled", "it was cancelled")
 
     async def _resume(self, record: RunRecord, retry_missing: bool, accept_changes: bool) -> None:
-        runs = self.store.runs
+        runs, task = self.store.runs, self._task_of(record.id)
+        if task is not None and _still_there(runs.find(record.id), record).status not in UNFINISHED:
+            await asyncio.wait([task])  # the run has ended, as everybody can see; what follows it ends soon
         if self._line_of(record.id) is not None:
             raise RunBusy(f"run {record.title!r} is in line")
         lock = runs.lock(record)
@@ -315,6 +317,9 @@ class Background:
             lock.release()
         await self._enter(record, accept_changes=accept_changes)
 
+    def _task_of(self, id_: str) -> asyncio.Task[None] | None:
+        return next((line.working[id_] for line in self._lines if id_ in line.working), None)
+
     async def _delete(self, record: RunRecord) -> None:
         task = self._deleting.get(record.id)
         if task is None:
@@ -325,7 +330,7 @@ class Background:
     async def _remove(self, record: RunRecord) -> None:
         """Remove a run; one that is worked on here is stopped first, once it is written down that it is to go."""
         runs = self.store.runs
-        task = next((line.working[record.id] for line in self._lines if record.id in line.working), None)
+        task = self._task_of(record.id)
         if task is not None:
             await asyncio.to_thread(runs.request_delete, record)
             await self._stop(record.id, waits=False)

@@ -170,9 +170,10 @@ async def follow(here: Here, batch_id: str) -> Response:
     readings = here.readings
 
     def look() -> events.Moment:
-        shown = readings.batch(readings.find(batch_id))
+        record = readings.find(batch_id)
+        shown = readings.batch(record)
         moment = BatchMoment(shown.id, shown.status, shown.progress, shown.error)
-        return events.Moment(moment, shown.status not in GOING_ON)
+        return events.Moment(moment, shown.status not in GOING_ON and not record.deleting)
 
     return events.stream(here, look)
 

@@ -184,7 +184,7 @@ async def follow(here: Here, run_id: str) -> Response:
         record = here.run(run_id)
         status, summary = _state(here, record), summarise(record)
         moment = RunMoment(record.id, status, summary.trials, summary.asks, summary.cost)
-        return events.Moment(moment, _over(record, status))
+        return events.Moment(moment, _over(record, status) and not record.deleting)
 
     return events.stream(here, look)
 
