@@ -44,12 +44,13 @@ def test_percentages_are_over_secrets_and_add_up() -> None:
 
 
 def test_the_rule_stops_a_run_that_knows_enough() -> None:
-    summary = drive(Batch((LEAKER, KEEPER), 5000, Table(messages=2), stop_at_width=0.3))
+    waves = RunOptions(schedule="waves", window=50)
+    summary = drive(Batch((LEAKER, KEEPER), 5000, Table(messages=2), stop_at_width=0.3), options=waves)
     stopping = summary.analysis["stopping"]
     assert stopping["reached"] is True
     assert summary.status == "completed"
     assert summary.exit_code == 0
-    assert summary.trials.planned < 1000
+    assert summary.trials.planned < stopping["interactions"] + 2 * 50
     assert summary.analysis["interactions"]["usable"] == stopping["interactions"] < 500
     for arm in stopping["arms"].values():
         assert arm["high"] - arm["low"] <= 0.3
