@@ -17,19 +17,19 @@ demo: $(MODEL)
 
 # Every behaviour once.
 test: $(MODEL)
-	$(BIN)/pytest -n 3 -m "not slow and not campaign"
+	$(BIN)/pytest -n 3 --dist worksteal -m "not slow and not campaign"
 
 # What `make test` leaves out: more cases of the same behaviour, what takes seconds, and more examples of properties.
 test-all: $(MODEL)
-	$(BIN)/pytest -n 3 -m "(slow or hypothesis) and not campaign" --hypothesis-profile full
+	$(BIN)/pytest -n 3 --dist worksteal -m "(slow or hypothesis) and not campaign" --hypothesis-profile full
 
 # Long campaigns of kills and faults, and whole examples.
 campaign: $(MODEL)
-	$(BIN)/pytest -n 3 -m campaign --hypothesis-profile full --timeout 1800
+	$(BIN)/pytest -n 3 --dist worksteal -m campaign --hypothesis-profile full --timeout 1800
 
 # Branch coverage of `make test` and `make test-all` together.
 coverage: $(MODEL)
-	$(BIN)/pytest -n 3 -m "not campaign" --hypothesis-profile full --timeout 900 --cov --cov-report=term --cov-report=json:coverage.json
+	$(BIN)/pytest -n 3 --dist worksteal -m "not campaign" --hypothesis-profile full --timeout 900 --cov --cov-report=term --cov-report=json:coverage.json
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -95,7 +95,7 @@ def running(node: ast.AST) -> Iterator[ast.AST]:
     left = [node]
     while left:
         node = left.pop()
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+        if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
             yield node
             left.extend(ast.iter_child_nodes(node))
 

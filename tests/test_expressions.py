@@ -240,6 +240,7 @@ def is_slow(work: Callable[[str], object], attack: Attack, longest: int, *, squa
         return True
 
 
+@pytest.mark.slow
 def test_every_expression_is_known() -> None:
     """Those that functions put together are listed above, with examples; all others are found."""
     made = {

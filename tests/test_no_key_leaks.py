@@ -172,7 +172,7 @@ def test_the_server_repeats_what_it_is_sent_and_the_search_finds_it(server: Litt
     assert leaked([f"...{OPENAI[5:13]}..."]) == {OPENAI}
 
 
-@pytest.mark.sampled(every=8)
+@pytest.mark.sampled(every=14)
 @pytest.mark.parametrize("model", ACCOUNT_MODELS)
 def test_faults_that_repeat_the_key(model: str, said: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     seen = carried_out(model)
@@ -235,7 +235,7 @@ WRONG: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("model", ["openai/m-400", "ollama/m-400", "far/m-400"])
 def test_settings_that_are_wrong(wrong: str, model: str, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,6 +213,7 @@ TOKENS = {
 }
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("via", ["live", "batch"])
 @pytest.mark.parametrize("name", CHARGED)
 def test_the_emulator_charges_what_is_charged(prices: ModelPrices, name: str, via: str) -> None:
@@ -223,6 +224,7 @@ def test_the_emulator_charges_what_is_charged(prices: ModelPrices, name: str, vi
     assert ours == pytest.approx(exact, abs=0.51), "half a nano-dollar is what rounding takes"
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("name", [name for name in CHARGED if name.startswith("claude")])
 @pytest.mark.parametrize("via", ["live", "batch"])
 def test_the_emulator_charges_for_an_hour_what_is_charged(tmp_path: Path, name: str, via: str) -> None:
@@ -231,6 +233,7 @@ def test_the_emulator_charges_for_an_hour_what_is_charged(tmp_path: Path, name: 
     assert prices_in(tmp_path, OWN)(f"gateway/{name}", usage, via) == pytest.approx(exact / 1e9, abs=0.51e-9)
 
 
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("name", CHARGED)
 def test_a_batch_costs_half_of_the_same_replies_live(prices: ModelPrices, name: str) -> None:
     """By both books. What the cache gave is left out: OpenAI's older models have no discount for it in batches."""

@@ -119,6 +119,7 @@ WRONG: list[tuple[str, str]] = [
 ]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("user", [False, True], ids=["folder", "user"])
 @pytest.mark.parametrize(("toml", "message"), WRONG)
 def test_what_is_wrong_in_a_file(toml: str, message: str, user: bool, desk: Desk) -> None:

@@ -156,6 +156,7 @@ def test_the_shapes_of_keys_are_known(key: str) -> None:
     assert key not in shown(key)
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize(
     "text",
     [

@@ -10,7 +10,7 @@ from groundswell.experiments.prompt_evolution.report.writing import write_report
 from tests.browser.test_report import BROWSER, looked_at
 from tests.experiments.prompt_evolution.report.evolutions import large, told
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")]
 
 
 @pytest.mark.sampled

@@ -10,7 +10,7 @@ from groundswell.experiments.query_mutation.report.writing import write_report
 from tests.browser.test_report import BROWSER, looked_at
 from tests.experiments.query_mutation.report.trainings import attempt, attempts, curve, told
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")]
 
 
 @pytest.mark.sampled

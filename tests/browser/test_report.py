@@ -20,7 +20,7 @@ from groundswell.experiments.secret_game.report.writing import write_report
 from tests.experiments.secret_game.report.games import every_kind, game, told
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")]
 
 LOOK = """
 <script>

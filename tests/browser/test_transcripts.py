@@ -17,7 +17,7 @@ from groundswell.store.journal import Store
 from tests.browser.test_report import BROWSER, browse, console, looked_at
 from tests.experiments.simulations.finished import plant_batch
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")]
 
 PEOPLE = tuple(
     Entity(f"e{at}", name, attributes={"motto": "m" * 300, "age": at})

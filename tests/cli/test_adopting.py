@@ -85,7 +85,7 @@ def test_another_key_of_another_organisation(office: Office) -> None:
     assert "sent with another key" in office.batches()["openai"]["problem"]
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("account", "which", "why"),
     [
@@ -132,6 +132,7 @@ def test_a_wave_that_is_given_up_is_sent_again(office: Office) -> None:
     assert office.books["paid_again"] == 2
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [

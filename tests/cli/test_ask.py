@@ -156,6 +156,7 @@ def test_a_schema_makes_json_of_the_reply(cli: CommandLine, tmp_path: Path) -> N
     assert bad["fault"].endswith("the model wrote: fine, thank you")
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

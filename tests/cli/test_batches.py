@@ -225,7 +225,7 @@ def test_a_batch_of_somebody_else(office: Office, tmp_path: Path) -> None:
     assert f"groundswell batches cancel {batch} --account anthropic" in told.stderr
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", ["batch_none", "duels/7", "duels/x", "nobody/1", "duels/" + "9" * 5000])
 @pytest.mark.parametrize("command", ["show", "cancel"])
 def test_wrong_names_say_what_there_is(office: Office, command: str, name: str) -> None:
@@ -251,6 +251,7 @@ def test_cancel_asks_first_and_says_what_becomes_of_it(office: Office) -> None:
     assert office.batches()["openai"]["state"] in ("validating", "in_progress")
 
 
+@pytest.mark.slow
 def test_a_cancelled_batch_is_collected_and_its_rest_is_sent_again(office: Office) -> None:
     run = office.leave("duels", talks=20)
     done = office.partly_done()["openai"]["done"]
@@ -309,6 +310,7 @@ def wait_for_receipts(office: Office, count: int) -> None:
     pytest.fail("the batches were never sent")
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_batches_where_they_are_and_says_how_to_collect_them(office: Office) -> None:
     words = ["run", DRIVER, "--name", "duels", "--set", "talks=4", "--set", "messages=1", "--set", "balanced=true"]
     with office.start(*words, "--via", "batch") as process:

@@ -30,6 +30,7 @@ def commands() -> list[list[str]]:
     return [shlex.split(line)[1:] for block in blocks for line in block.splitlines()]
 
 
+@pytest.mark.slow
 def test_every_command_works(tmp_path: Path) -> None:
     """Those who look at batches do so while they are in flight; those who wait for them find that a day has passed."""
     with running() as emulator, running(Settings(speed=20_000)) as quick:

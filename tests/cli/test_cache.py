@@ -76,7 +76,7 @@ def test_clear_by_age(cli: CommandLine, age: str, left: int) -> None:
     assert (told["removed"], told["kept"]) == (3 - left, left)
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("age", ["30", "d", "-3d", "30m", "3 months", "", "nan d"], ids=lambda age: age or "nothing")
 def test_an_age_that_is_none_is_named(cli: CommandLine, age: str) -> None:
     cli.run()

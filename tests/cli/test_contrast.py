@@ -37,6 +37,7 @@ def simulated(cli: CommandLine, name: str, size: int, *more: str) -> str:
     return str(cli.json(*words, *more)["run_id"])
 
 
+@pytest.mark.slow
 def test_methods_are_compared_in_the_same_combinations(cli: CommandLine) -> None:
     first = simulated(cli, "spoken", 2)
     simulated(cli, "narrated", 2, "--method", "narrator")
@@ -53,6 +54,7 @@ def test_methods_are_compared_in_the_same_combinations(cli: CommandLine) -> None
         assert cli("contrast", name, "narrated").stdout == told
 
 
+@pytest.mark.slow
 def test_alone_and_in_pairs_by_what_was_named(cli: CommandLine) -> None:
     alone, pairs = simulated(cli, "alone", 1), simulated(cli, "pairs", 2, "--by", "parent")
     told = cli("contrast", "alone", "pairs", "--by", "motto").stdout

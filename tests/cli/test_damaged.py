@@ -78,6 +78,7 @@ def test_a_reply_and_a_run_that_were_changed(tmp_path: Path, made: tuple[bytes, 
         assert f"`groundswell doctor --store {store}` checks it" in result.stderr
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_a_file_that_is_no_database(tmp_path: Path, made: tuple[bytes, str], words: tuple[str, ...]) -> None:
     store = tmp_path / "s.db"
@@ -131,6 +132,7 @@ def fill(folder: Path) -> None:
     assert shutil.disk_usage(folder).free == 0
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_a_full_disk(small_disk: Path, made: tuple[bytes, str], words: tuple[str, ...]) -> None:
     store = small_disk / "s.db"

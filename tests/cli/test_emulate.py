@@ -61,6 +61,7 @@ def test_it_serves_until_it_is_told_to_end_and_prints_its_books(number: signal.S
     assert json.loads(out)["accounts"]["alice"]["echo"]["requests"] == 1
 
 
+@pytest.mark.slow
 def test_for_people_it_says_what_to_set_and_shows_a_table() -> None:
     done = subprocess.run([*COMMAND, "--for", "0"], capture_output=True, text=True, timeout=PATIENCE, check=True)
     assert [line.partition("=")[0] for line in done.stdout.splitlines()] == [
@@ -88,6 +89,7 @@ def test_the_faults_there_are(cli: CommandLine) -> None:
     assert all(name in listed for name in KINDS)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("flags", "named"),
     [

@@ -78,7 +78,7 @@ def test_an_entity_by_hand(cli: CommandLine) -> None:
     assert made["attributes"] == {"x": 0.5}
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [

@@ -44,6 +44,7 @@ def test_commands_are_found() -> None:
     assert len(COMMANDS) >= 5
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_evolution_is_one_that_there_is(command: str, cli: CommandLine) -> None:
     words = [word for word in shlex.split(command)[1:] if word != "--estimate"]
@@ -80,7 +81,7 @@ def test_the_first_command_prints_what_is_shown(cli: CommandLine) -> None:
     assert shown[1].strip() in told
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [each for each in PYTHON if "asyncio.run" in each], ids=["evolve", "try"])
 def test_code_works_as_shown(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     quick = "population_size=3, max_generations=1, finalists=1, baselines=()"

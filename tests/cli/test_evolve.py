@@ -81,6 +81,7 @@ def test_every_evaluation_has_a_record(evolved: Evolved) -> None:
     assert {name: sum(each["search"] == name for each in found) for name in births} == births
 
 
+@pytest.mark.slow
 def test_the_same_command_asks_nothing_again(evolved: Evolved) -> None:
     records = (evolved.folder / "results/first/evaluations.jsonl").read_bytes()
     found = analysis_in(evolved.folder / "results/first")
@@ -99,6 +100,7 @@ def test_a_report_is_written_again(evolved: Evolved) -> None:
     assert all((evolved.folder / path).exists() for path in found["files"])
 
 
+@pytest.mark.slow
 def test_an_evolution_that_was_stopped_is_resumed_to_the_same_end(evolved: Evolved, tmp_path: Path) -> None:
     other = CommandLine(tmp_path)
     stopped = other(*EVOLVE, *SIZES, "--name", "cut", "--max-calls", "100", status=3)
@@ -109,6 +111,7 @@ def test_an_evolution_that_was_stopped_is_resumed_to_the_same_end(evolved: Evolv
     assert analysis_in(evolved.folder / "results/cut") == analysis_in(evolved.folder / "results/first")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("at_home")
 def test_problems_of_a_file_and_a_metric_of_ones_own(cli: CommandLine) -> None:
     rows = [{"problem": f"What is {n} + {n}?", "solution": f"{n} + {n} = {2 * n}\n#### {2 * n}"} for n in range(16)]
@@ -139,6 +142,7 @@ def test_a_small_file_and_a_model_that_nobody_named_are_told_of(cli: CommandLine
     assert "mine.jsonl has 18 problems: 4 to train on, 4 to validate, and 10 for the sealed test" in told
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("at_home")
 def test_a_search_that_can_find_nothing_new_ends(cli: CommandLine) -> None:
     words = ("--operators", "duplicate", "--seed-prompt", "Solve", "--genome-batch-size", "1", "--baselines", "random")

@@ -141,7 +141,7 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
     assert "\nline 4: the same question as in line 1\n" in told
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -47,6 +47,7 @@ def named_in(tree: ast.AST) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_extra_is_known_and_used() -> None:
     modules = {extra: {name_of(each).replace("-", "_") for each in needs} for extra, needs in DECLARED.items()}
     assert modules == {extra: set(packages) for extra, packages in EXTRAS.items()}

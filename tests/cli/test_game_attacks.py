@@ -23,7 +23,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["../../up", "..", ".", "a/b", "/rooted", LONG, "a\nb\x1b[31m", "<i>x</i>", "CON."])
 def test_the_report_of_any_name_is_in_one_folder_of_results(cli: CommandLine, place: Path, name: str) -> None:
     said = cli(*GAME, "--name", name).stdout

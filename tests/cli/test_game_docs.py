@@ -21,6 +21,7 @@ def commands() -> list[str]:
     return [line for line in lines if line.startswith("groundswell ")]
 
 
+@pytest.mark.slow
 def test_what_is_shown_is_what_is_printed(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     [command] = [line for line in commands() if "emulated/leaker" in line]

@@ -69,6 +69,7 @@ def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     }
 
 
+@pytest.mark.slow
 def test_json_is_one_object_and_files_are_written_too(cli: CommandLine) -> None:
     done = cli.json(*train("--out", "mine"))
     assert done["status"] == "completed"
@@ -94,6 +95,7 @@ def test_batching_changes_nothing_that_is_found(cli: CommandLine) -> None:
     assert once["run_id"] != other["run_id"]
 
 
+@pytest.mark.slow
 def test_every_setting_reaches_the_training(cli: CommandLine) -> None:
     Path("secrets.txt").write_text("quartz\n\nzephyr\n quartz \n")
     Path("kept.txt").write_text("basalt\n")
@@ -126,6 +128,7 @@ def test_every_setting_reaches_the_training(cli: CommandLine) -> None:
     assert {path.name for path in Path("results/all").glob("policy-*")} == {"policy-0.npz", "policy-1.npz"}
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -192,6 +195,7 @@ def test_a_package_that_is_not_there_is_told_in_one_line(cli: CommandLine, monke
     assert done.stderr == "error: training needs torch, which is not installed: pip install 'groundswell[rl]'\n"
 
 
+@pytest.mark.slow
 def test_an_estimate_sends_nothing_and_needs_no_torch(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(needed, "find_spec", lambda name: None if name == "torch" else find_spec(name))
     found = cli.json(*train("--target", "openai/gpt-4o-mini", "--estimate"))

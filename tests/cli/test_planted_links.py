@@ -61,7 +61,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
 def test_no_command_writes_through_a_link(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch, words: Callable[[str], list[str]]

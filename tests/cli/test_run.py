@@ -69,6 +69,7 @@ def test_settings_come_from_a_file_and_flags_change_them(cli: CommandLine, tmp_p
     assert (settings["trials"], settings["word"], settings["inner"]) == (1, "flag", {"depth": 3})
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [

@@ -205,6 +205,7 @@ def test_a_fork_reuses_what_its_parent_has(cli: CommandLine) -> None:
     assert "exists already" in cli("runs", "fork", "r", "--name", "f", status=1).stderr
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("at", "cached", "sent"), [("0", 0, 6), ("1", 3, 3), ("2", 6, 0)])
 def test_a_fork_at_a_position_asks_anew_from_there(cli: CommandLine, at: str, cached: int, sent: int) -> None:
     cli.run("trials=3")

@@ -74,6 +74,7 @@ def test_it_says_where_it_listens_answers_and_stops(tmp_path: Path, servers: lis
     assert (tmp_path / "groundswell.db").exists()
 
 
+@pytest.mark.slow
 def test_what_had_not_ended_is_told_and_a_token_is_asked_for(tmp_path: Path, servers: list[Server]) -> None:
     token = "a-token-of-24-characters"
     _plan(tmp_path)

@@ -271,6 +271,7 @@ def test_settings_reach_the_batch(cli: CommandLine) -> None:
     assert (settings["order"], settings["description"]) == ("given", "why not")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("entities", "written"),
     [
@@ -363,6 +364,7 @@ def test_what_is_wrong_is_told_by_its_flag(cli: CommandLine, words: list[str], s
     assert not cli.store.exists()
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("written", "said"),
     [

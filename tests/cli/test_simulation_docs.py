@@ -59,6 +59,7 @@ def test_every_command_is_one_that_there_is(command: str, cli: CommandLine) -> N
     assert cli(*words, "--estimate").exit_code == 0
 
 
+@pytest.mark.slow
 def test_two_batches_differ_as_shown(cli: CommandLine) -> None:
     for name in ("ethics", "alone"):
         cli(*named(name))

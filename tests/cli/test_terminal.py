@@ -188,7 +188,7 @@ COMMANDS: dict[str, tuple[int, list[str]]] = {
 }
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize(("status", "words"), COMMANDS.values(), ids=COMMANDS)
 def test_no_command_lets_text_reach_the_terminal(evil: CommandLine, status: int, words: list[str]) -> None:
     result = evil(*(trial_of(evil) if word == "KEY" else word for word in words), status=status)

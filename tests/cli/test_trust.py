@@ -238,7 +238,7 @@ NOWHERE = ["os:system", ".x:y"]
 LIBRARY = ["os:system", "antigravity:geohash", "asyncio:sleep", "asyncio.tasks:sleep", "this:s", "typer.testing:x"]
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "name", [*LIBRARY, "groundswell.engine.travel:pause", "groundswell.__main__:main", ".x:y", ":x"]
 )

@@ -13,7 +13,7 @@ from tests.crash.scene import Scene
 from tests.crash.test_every_commit import WAYS, crashes
 
 
-@pytest.mark.sampled(every=10)
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
 def test_run_survives_crash_after_crash(tmp_path: Path, kind: str, schedule: str, seed: int) -> None:
@@ -33,6 +33,7 @@ def test_nothing_is_sent_while_a_wave_is_undecided(tmp_path: Path, commit: int) 
     scene.check(scene.finish(undecided=3))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("at", [0.5, 1.5, 2.5, 3.5])
 def test_a_run_may_be_closed_while_a_batch_is_in_flight(tmp_path: Path, at: float) -> None:
     scene = Scene(tmp_path, "batch", "waves")

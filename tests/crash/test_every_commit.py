@@ -18,7 +18,7 @@ CRASHES: list[tuple[When, int]] = [(when, share) for share in range(1, SHARES + 
 """Just after one commit is nearly just before the next."""
 
 
-@pytest.mark.sampled(every=18)
+@pytest.mark.sampled
 @pytest.mark.parametrize(("when", "share"), CRASHES)
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])
 def test_run_survives_a_crash_at_any_commit(tmp_path: Path, kind: str, schedule: str, when: When, share: int) -> None:

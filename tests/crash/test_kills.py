@@ -39,7 +39,7 @@ def kill_after(scene: Scene, commits: int) -> None:
     scene.note_crash()
 
 
-@pytest.mark.sampled(every=15)
+@pytest.mark.sampled
 @pytest.mark.parametrize("commit", [11, 5, 17])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(("kind", "schedule"), WAYS, ids=["-".join(way) for way in WAYS])

@@ -152,6 +152,7 @@ def test_every_lane_has_its_own_bound(store: Path, answers: int) -> None:
     assert counters(store, "r").resent <= 3 * (lost(12) + lost(2))
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("commit", range(1, 9))
 def test_a_session_that_is_killed_while_it_recovers(store: Path, commit: int) -> None:
     """At any of the commits of its beginning."""

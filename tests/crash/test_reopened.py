@@ -128,6 +128,7 @@ async def chosen(run: Run, specs: list[int]) -> int:
     return len([outcome async for outcome in run.map(twice, specs)])
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("commit", range(1, 9))
 def test_counters_are_those_of_the_journal_when_a_commit_failed(tmp_path: Path, commit: int) -> None:
     path = tmp_path / "s.db"

@@ -98,6 +98,7 @@ def name(row: tuple[ModuleType, int, Any, FaultKind]) -> str:
     return f"{row[0].__name__.rpartition('.')[2]}-{row[1]}-{row[3]}"
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(("dialect", "status", "body", "kind"), ERRORS, ids=map(name, ERRORS))
 def test_an_error_is_classified(dialect: ModuleType, status: int, body: Any, kind: FaultKind) -> None:
     written = body.encode() if isinstance(body, str) else msgspec.json.encode(body)

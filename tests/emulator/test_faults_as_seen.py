@@ -94,6 +94,7 @@ def test_the_tables_here_hold_every_live_fault() -> None:
     assert {*SEEN, *SILENT, *READABLE["all"]} == set(LIVE)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("provider", DIALECTS)
 @pytest.mark.parametrize("fault", LIVE)
 def test_every_live_fault_is_seen_for_what_it_is(scenes: list[Scene], provider: str, fault: str) -> None:

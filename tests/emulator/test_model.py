@@ -212,7 +212,7 @@ RUNS = [
 ]
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled
 @pytest.mark.parametrize("run", RUNS)
 def test_long_runs_of_anything_are_got_through(run: str) -> None:
     text = run * (30_000 // len(run))

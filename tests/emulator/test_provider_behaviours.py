@@ -18,7 +18,7 @@ TABLES = (
 ROWS = [row for table in TABLES for row in table.rows]
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=8)
 @pytest.mark.parametrize("row", ROWS, ids=[row.claim for row in ROWS])
 def test_the_emulator_behaves_like_the_provider(row: Row) -> None:
     clock = Stopped()

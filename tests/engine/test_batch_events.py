@@ -43,6 +43,7 @@ def fails(request: Request, nth: int) -> Answer:
 MISHAPS = ["full", "full later", "none", "unsent", "lost", "taken", "expires"]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("mishap", [None, *MISHAPS])
 def test_waves_that_left_have_come_back(tmp_path: Path, mishap: str | None) -> None:
     stage = Stage(tmp_path, fails)
@@ -160,6 +161,7 @@ def live_waves(tmp_path: Path, kind: str, drive: Any, cap: int) -> Ended:
     return Ended(clock.run(main()), events, None, clock.now())
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("cap", [1, 3, 100])
 @pytest.mark.parametrize("kind", ["singly", "in pieces"])
 def test_a_barrier_wave_that_leaves_live_is_one_wave(tmp_path: Path, kind: str, cap: int) -> None:

@@ -101,6 +101,7 @@ SPLITS = [
 ]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("reading", [0.0, 1.0])
 @pytest.mark.parametrize(("knobs", "options", "sizes"), SPLITS)
 def test_waves_are_split_by_what_fits(

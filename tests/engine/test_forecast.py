@@ -29,7 +29,7 @@ def tallied(costs: list[float], reused: int = 0) -> Tally:
     return tally
 
 
-@pytest.mark.sampled(every=5)
+@pytest.mark.sampled
 @pytest.mark.parametrize("total", [60, 400, 3000])
 @pytest.mark.parametrize("draw", COSTS.values(), ids=COSTS.keys())
 def test_the_range_holds_the_truth_nineteen_times_of_twenty(draw: Callable[[Random], float], total: int) -> None:

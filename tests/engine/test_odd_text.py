@@ -40,6 +40,7 @@ def quoted(request: Request) -> str:
     return '"\\ud83d"' if said(request) == ODD else '"yes"'
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("cached", [False, True], ids=["fresh", "cached"])
 @pytest.mark.parametrize(
     ("made", "script", "words"),

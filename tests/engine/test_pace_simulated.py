@@ -126,7 +126,7 @@ def test_after_a_storm_tokens_go_out_at_the_limit(output: float | None, seconds:
     assert simulation.rate(30.0, 50.0) >= 0.9 * (limit / 6000 if output is None else output / 1800)
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("latency", [QUICK, USUAL, SLOW], ids=["quick", "usual", "slow"])
 @pytest.mark.parametrize("tells", [True, False], ids=["headers", "no headers"])
 def test_one_request_in_twenty_that_fails_slows_nothing(latency: tuple[float, float], tells: bool) -> None:
@@ -196,6 +196,7 @@ class TwoQueues(Simulation):
         self.large, self.queue = list(self.queue), small
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("burst", [1.0, 60.0])
 def test_small_asks_do_not_starve_large_ones(burst: float) -> None:
     large = [Job(Demand(6000, 100), Demand(6000, 50)) for _ in range(40)]

@@ -235,6 +235,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(("fault", "lost"), FAULTS)
 @pytest.mark.parametrize("times", [2, 9], ids=["then a reply", "given up"])
 def test_an_attempt_without_an_answer_may_have_been_paid(store: Path, fault: Fault, lost: int, times: int) -> None:

@@ -160,6 +160,7 @@ def test_the_forecast_of_a_run_that_goes_on(store: Path) -> None:
 TURNS, TALKS = 8, 200
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("limits", "share"),
     [
@@ -182,6 +183,7 @@ def test_half_a_budget_brings_nearly_half_of_the_trials_to_an_end(store: Path, l
     assert share * TALKS <= counters(store).usable <= TALKS / 2
 
 
+@pytest.mark.slow
 def test_without_a_budget_as_many_trials_are_open_as_can_be(store: Path) -> None:
     most = 0
 

@@ -196,6 +196,7 @@ CUTS = [
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("cut", "each"), CUTS)
 def test_a_fork_asks_only_what_comes_after_its_cut(store: Path, cut: str, each: int) -> None:
     hold(store, Model())

@@ -139,6 +139,7 @@ def test_figures_are_those_of_the_outcomes_when_scoring_is_stopped_half_way(
     assert (whole.trials.planned, whole.status, model.asked) == (COUNT, "partial", [])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("window", [1, 40])
 @pytest.mark.parametrize(
     "recorded",

@@ -34,6 +34,7 @@ def test_the_declared_estimate_is_the_one_of_the_example() -> None:
     assert blocks("python")[0].strip() in (ROOT / "examples" / "duel.py").read_text()
 
 
+@pytest.mark.slow
 def test_the_estimate_that_is_shown_is_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for prices, which change."""
     monkeypatch.chdir(tmp_path)

@@ -59,6 +59,7 @@ TYPES: list[Any] = [
 ]
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("mood", MOODS, ids=str)
 @pytest.mark.parametrize("kind", TYPES, ids=str)
 def test_a_value_fits_its_type(kind: Any, mood: Mood) -> None:

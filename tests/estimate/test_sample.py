@@ -29,7 +29,7 @@ def test_few_specs_are_all_rehearsed() -> None:
     assert not any("were rehearsed" in sentence for sentence in found.assumptions)
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_the_range_of_a_sample_holds_the_whole(seed: int) -> None:
     count = 30_000

@@ -232,7 +232,7 @@ def test_the_waves_are_told_and_checked(place: Place) -> None:
     assert (place.books["batch_requests"], place.books["requests"]) == (10, 0)
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "key"),
     [

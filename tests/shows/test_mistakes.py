@@ -74,7 +74,7 @@ FLAWS = {
 }
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("flaw", FLAWS.values(), ids=FLAWS.keys())
 def test_a_malformed_file(flaw: Flaw, desk: Desk) -> None:
     good = (desk.folder / "t.csv").read_text()
@@ -171,6 +171,7 @@ def test_a_misspelt_model_stops_a_long_run_at_once(desk: Desk) -> None:
     assert {row["status"] for row in desk.rows} == {"pending"}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("command", [MAP, ASK], ids=["map", "ask"])
 def test_a_schema_that_a_model_will_not_follow(command: list[str], desk: Desk) -> None:
     """Nothing is lost: what it wrote is in the run's record, and another model's rows are usable."""

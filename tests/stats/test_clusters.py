@@ -89,6 +89,7 @@ def test_twice_the_rows_at_an_effect_of_two_say_what_half_of_them_say() -> None:
     assert mcnemar(whole, 2) == pytest.approx(mcnemar(half))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("p", "spread"), [(0.3, 0.0), (0.3, 1.0), (0.3, 2.0), (0.1, 1.0)])
 def test_rates_cover_although_words_differ_and_plain_intervals_do_not(p: float, spread: float) -> None:
     """25 blocks of 12 sides, as of a model with three opponents: two words in each, six sides to a word."""

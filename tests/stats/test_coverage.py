@@ -34,6 +34,7 @@ def rate(k: int, n: int) -> Interval:
     return Rate(k, n).interval()
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("make", [wilson, exact, rate])
 @pytest.mark.parametrize(("n", "p"), [(n, p) for n in (10, 60, 250) for p in RATES])
 def test_a_simulation_covers_as_often_as_the_sum_says(make: Callable[[int, int], Interval], n: int, p: float) -> None:
@@ -77,6 +78,7 @@ def pairs(n: int, p: float, rho: float) -> tuple[list[Twice], Floats]:
     return found, likely
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("n", [8, 40])
 def test_few_pairs_cover_at_least_as_often_as_they_say_however_they_hang_together(n: int) -> None:
     made = {twice: twice.interval() for twice in pairs(n, 0.5, 0)[0]}
@@ -87,6 +89,7 @@ def test_few_pairs_cover_at_least_as_often_as_they_say_however_they_hang_togethe
             assert float(likely[covered].sum()) >= 0.95, (p, rho)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.7, 1.0])
 @pytest.mark.parametrize("p", [0.05, 0.3])
 def test_many_pairs_cover_as_often_as_they_say_and_wilsons_of_single_ones_does_not(p: float, rho: float) -> None:

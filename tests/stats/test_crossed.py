@@ -144,6 +144,7 @@ def drawn(rng: np.random.Generator, learners: int, spread: float, secrets: np.nd
     return Cells(leaks.astype(float).ravel(), who, np.tile(secrets, learners))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("learners", "spread"), [(3, 0.0), (3, 0.7), (5, 0.7)])
 def test_intervals_hold_about_as_often_as_they_say(learners: int, spread: float) -> None:
     rng, runs = np.random.default_rng(learners), 200

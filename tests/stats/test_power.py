@@ -54,6 +54,7 @@ def test_the_power_of_paired_rates_is_that_of_mcnemars_test(first: float, second
     assert power.method == "exact"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("one", "other", "n"), [(0.1, 0.2, 300), (0.5, 0.58, 500), (0.02, 0.035, 2000), (0.9, 0.8, 300)]
 )
@@ -130,6 +131,7 @@ def test_rows_that_hang_together_need_fewer() -> None:
     assert n_for_paired(0.3, 0.4, discordance=0.3 * 0.6 + 0.4 * 0.7) == apart
 
 
+@pytest.mark.slow
 def test_stricter_tests_need_more() -> None:
     assert n_for_two(0.1, 0.3, alpha=0.01).n > n_for_two(0.1, 0.3).n
     assert n_for_two(0.1, 0.3, power=0.95).n > n_for_two(0.1, 0.3).n
@@ -175,6 +177,7 @@ def test_the_width_is_that_of_the_interval() -> None:
     assert width(0.1, 300) == high - low
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [

@@ -78,6 +78,7 @@ def test_replies_bytes_moments_and_tokens_are_added_up(cache: Cache, path: Path)
     assert cache.kept(before=10.0).replies == 0
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize(("before", "left"), [(None, 0), (3.0, 4), (0.0, 7), (99.0, 0)], ids=str)
 def test_what_is_older_is_removed_whatever_the_chunk(

@@ -125,6 +125,7 @@ def forget_what_was_said(store: Path) -> None:
     execute(store, "UPDATE asks SET settlement = '{}' WHERE id IN (5, 6)")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "harm",
     [

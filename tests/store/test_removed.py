@@ -78,6 +78,7 @@ def empty(store: Path) -> None:
     os.truncate(store, 0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "harm", [Path.unlink, delete_all, replace, empty], ids=["deleted", "all deleted", "replaced", "emptied"]
 )
@@ -168,6 +169,7 @@ READS: dict[str, Callable[[Store, RunRecord], object]] = {
 }
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("harm", [Path.unlink, replace], ids=["deleted", "replaced"])
 def test_whatever_reads_notices_it_and_makes_no_new_file(

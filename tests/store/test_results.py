@@ -66,6 +66,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close_reading()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 100])
 def test_trials_come_in_their_order_whatever_the_chunk(
     store: Store, monkeypatch: pytest.MonkeyPatch, chunk: int
@@ -152,6 +153,7 @@ def called(id: str, arguments: str) -> Reply:
     return Reply("", tool_calls=(ToolCall(id, "look", arguments),))
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(
     ("journals", "expected"),
     [

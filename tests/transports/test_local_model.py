@@ -99,6 +99,7 @@ def test_a_reply_of_a_given_form(tmp_path: Path) -> None:
     assert isinstance(found["grass"].result, Verdict)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_the_context_is_told_so(tmp_path: Path) -> None:
     found, sent = results(tmp_path / "runs.db", too_long, [6000], options=RunOptions(cache=False))
     fault = found[6000].fault
@@ -145,6 +146,7 @@ def test_a_long_prompt_that_was_read_before_gets_the_same_reply_to_the_last_bit(
     assert first == again
 
 
+@pytest.mark.slow
 def test_stop_and_what_is_passed_through() -> None:
     whole, cut, narrow = ask(
         chat("Count: one two three", temperature=0.0, max_tokens=8),
@@ -226,6 +228,7 @@ def test_an_ask_that_is_cancelled_stops_the_model() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_ctrl_c_still_belongs_to_python() -> None:
     heard: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
@@ -300,6 +303,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_is_interrupted_ends(tmp_path: Path) -> None:
     source = str(Path(groundswell.__file__).parents[1])
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "runs.db")]

@@ -349,6 +349,7 @@ def test_a_wave_is_one_call_and_a_vector_is_the_same_beside_others(
     assert together[0].result != together[1].result
 
 
+@pytest.mark.slow
 @needs_sentences
 def test_vectors_are_kept_for_other_runs(tmp_path: Path, little_model: Path, held: Encoder) -> None:
     specs: list[tuple[str, list[str], int | None]] = [(f"sentences/{little_model}", ["stone", "water"], 4)]
@@ -358,6 +359,7 @@ def test_vectors_are_kept_for_other_runs(tmp_path: Path, little_model: Path, hel
     assert [len(vector) for vector in first[0].result] == [4, 4]
 
 
+@pytest.mark.slow
 @needs_sentences
 def test_what_a_real_model_cannot_do(tmp_path: Path, little_model: Path, held: Encoder) -> None:
     model = f"sentences/{little_model}"

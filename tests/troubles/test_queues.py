@@ -45,7 +45,7 @@ def _check(scene: Scene, ran: Ran, whole: list[object], turns: int = TURNS) -> N
     assert ran.counters.retried == 0
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("provider", "limits", "why"),
     [
@@ -64,6 +64,7 @@ def test_a_queue_that_is_found_to_be_small(tmp_path: Path, provider: str, limits
         assert ran.sent[0] == (TALKS if provider == "openai" else 13), "the first turn fits where tokens are counted"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("provider", "limits", "turns"),
     [

@@ -67,7 +67,7 @@ STOPPING = {
 }
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize("provider", BOTH)
 @pytest.mark.parametrize("trouble", STOPPING)
 def test_a_run_stops_and_can_be_resumed(scene: Scene, provider: str, trouble: str) -> None:
@@ -108,6 +108,7 @@ def test_somebody_cancels_a_batch(still: Scene, provider: str) -> None:
     assert _check_resumed(still, provider).sent == ([left] if left > 1 else []), "one alone goes live"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("provider", BOTH)
 @pytest.mark.parametrize(("fault", "left"), [("batch-stalls", MANY // 2), ("batch-stuck", MANY)])
 def test_a_batch_expires(still: Scene, provider: str, fault: str, left: int) -> None:
@@ -159,6 +160,7 @@ BUDGETS = {"openai": 0.00035, "anthropic": 0.0028}
 """Dollars; most of three turns."""
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("provider", BOTH)
 @pytest.mark.parametrize("limited", ["calls", "usd"])
 def test_a_budget_ends_in_the_middle_of_waves(scene: Scene, provider: str, limited: str) -> None:

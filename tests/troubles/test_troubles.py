@@ -14,7 +14,7 @@ from tests.troubles.table import BOTH, MANY, STORM, TROUBLES, UNSURE_ORDERS, Tro
 ROWS = [(trouble, provider) for trouble in TROUBLES for provider in trouble.whose]
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=12)
 @pytest.mark.parametrize(
     ("trouble", "provider"), ROWS, ids=[f"{trouble.what}-{provider}" for trouble, provider in ROWS]
 )
@@ -84,6 +84,7 @@ def test_results_that_stay_short(scene: Scene, provider: str) -> None:
     assert ran.counters.resent == ran.counters.possible.asks == scene.books["paid_again"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("provider", BOTH)
 def test_everything_at_once(scene: Scene, provider: str) -> None:
     specs = topics(provider, 30, 4)

@@ -140,7 +140,7 @@ def test_a_single_request_goes_live(scene: Scene, provider: str) -> None:
     assert [(size, why.startswith("a single request")) for size, why in ran.lived] == [(1, True)] * 3
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", BOTH)
 def test_the_few_that_failed_do_not_hold_up_the_others(scene: Scene, provider: str) -> None:
     specs = topics(provider, 200, 2)
@@ -185,6 +185,7 @@ AUTO = {
 }
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("provider", BOTH)
 @pytest.mark.parametrize("case", AUTO)
 def test_the_way_that_is_better(scene: Scene, provider: str, case: str) -> None:

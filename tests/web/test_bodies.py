@@ -34,6 +34,7 @@ BAD: dict[str, bytes] = {
 }
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("body", BAD.values(), ids=BAD)
 def test_what_is_no_plain_json_is_refused(shared: Api, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}

@@ -90,7 +90,7 @@ def test_a_page_that_cannot_be(shared: Api, query: str, wrong: str) -> None:
     assert fields(shared("GET", f"/entities?{query}", 422)) == [wrong]
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
@@ -174,6 +174,7 @@ def test_without_a_seed_others_are_drawn(api: Api) -> None:
     assert [each["id"] for each in api("GET", "/entity-types")] == ["human"]
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("route", ["sample", "generate"])
 @pytest.mark.parametrize(
     ("body", "wrong"),
@@ -275,7 +276,7 @@ def test_entities_are_checked_by_the_type_that_will_be_there(town: Api) -> None:
     assert town("GET", "/entities/ana")["attributes"] == {"age": 100}
 
 
-@pytest.mark.sampled(every=3)
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("file", "wrong"),
     [

@@ -46,6 +46,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(("changes", "field"), WRONG.values(), ids=WRONG)
 def test_a_field_that_is_wrong_is_named(shared: Api, changes: dict[str, Any], field: str) -> None:
     total = shared.http.get("/api/batch-simulations").headers["X-Total-Count"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from pydantic import ValidationError
@@ -95,6 +96,7 @@ def fits(body: dict[str, Any]) -> bool:
     return True
 
 
+@pytest.mark.sampled(every=4)
 @schema.parametrize()
 @settings(
     max_examples=examples(8),

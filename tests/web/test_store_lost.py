@@ -57,6 +57,7 @@ def overwrite(store: Path) -> None:
         connection.commit()
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("harm", [delete, overwrite], ids=["deleted", "damaged"])
 def test_every_route_says_that_the_store_cannot_be_used(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     store = tmp_path / "runs.db"

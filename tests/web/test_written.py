@@ -187,6 +187,7 @@ def test_what_ended_and_was_not_kept_is_kept_at_the_next_start(tmp_path: Path, w
     assert len(writer.asked) == 3
 
 
+@pytest.mark.slow
 def test_what_another_server_ended_and_did_not_keep_is_kept(tmp_path: Path, writer: Writer) -> None:
     with serving(tmp_path) as api:
         id_ = start(api)

@@ -173,7 +173,8 @@ async def follow(here: Here, batch_id: str) -> Response:
         record = readings.find(batch_id)
         shown = readings.batch(record)
         moment = BatchMoment(shown.id, shown.status, shown.progress, shown.error)
-        return events.Moment(moment, shown.status not in GOING_ON and not record.deleting)
+        works = record.deleting or here.background.works_on(record.id)  # the end comes when nothing follows
+        return events.Moment(moment, shown.status not in GOING_ON and not works)
 
     return events.stream(here, look)
 

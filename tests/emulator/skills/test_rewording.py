@@ -27,6 +27,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("kind", REWORDERS)
 @pytest.mark.parametrize("query", QUERIES)
 def test_what_a_query_is_after_survives(kind: str, query: str) -> None:

@@ -126,6 +126,7 @@ LIKELY: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(ANY_JSON | LIKELY, st.sampled_from(["Go on.", "Judge this from 1 to 5.", "What is 2 / 3?"]))
 @settings(max_examples=examples(300))
 def test_anything_at_all_may_stand_for_a_schema(schema: Any, prompt: str) -> None:
@@ -189,7 +190,7 @@ GREEDY: dict[str, Any] = {
 }
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", GREEDY.values(), ids=list(GREEDY))
 def test_no_schema_takes_the_model_far(schema: dict[str, Any]) -> None:
     assert _steps(schema) < 1_500_000

@@ -49,7 +49,7 @@ UNITS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.sampled(every=10)
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("secret", ["lantern", "blue heron 42", "aaaaaaaaaaaa"])
 def test_a_long_hostile_text_comes_to_an_end(name: str, secret: str) -> None:

@@ -41,6 +41,7 @@ def encoding_used(form: str, secret: str) -> str:
     return encode(secret, form, Chance(b""))[0]
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("form", ENCODINGS)
 def test_an_encoder_is_always_found_in_its_form(form: str) -> None:
     for text, secret in turns(f"encoder:{form}", 4):
@@ -64,6 +65,7 @@ def test_a_trader_claims_its_secret_after_a_trade() -> None:
             assert [claim.word for claim in claims(text)] == [secret], text
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("model", ["keeper", "hinter", "bluffer", "leaker:0", "refuser"])
 def test_who_does_not_leak_trips_nothing(model: str) -> None:
     for text, secret in turns(model, 12):

@@ -155,6 +155,7 @@ MISSES = [
 ]
 
 
+@pytest.mark.sampled(every=4)
 @pytest.mark.parametrize(
     ("text", "secret", "form", "stretch"), [row[1:] for row in HITS], ids=[f"{row[3]}: {row[0]}" for row in HITS]
 )
@@ -171,6 +172,7 @@ OTHERS = [row for row in HITS if row[3] != "base64"]
 """Base64 of another case is another text."""
 
 
+@pytest.mark.sampled(every=6)
 @pytest.mark.parametrize(
     ("text", "secret", "form"), [row[1:4] for row in OTHERS], ids=[f"{row[3]}: {row[0]}" for row in OTHERS]
 )

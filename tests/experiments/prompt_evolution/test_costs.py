@@ -87,6 +87,7 @@ def test_an_evolution_counts_what_its_births_and_races_cost(tmp_path: Path) -> N
     assert summary.cost.usd == pytest.approx(paid[False] + paid[True])
 
 
+@pytest.mark.slow
 def test_a_price_that_changes_later_changes_no_decision(tmp_path: Path) -> None:
     whole = evolution(tmp_path / "whole.db", at(1.0))
     stopped = evolution(tmp_path / "changed.db", at(1.0), calls=60)
@@ -131,6 +132,7 @@ def test_without_a_limit_nobody_needs_a_price(tmp_path: Path) -> None:
     assert {each.usd for each in found.front} == {None}
 
 
+@pytest.mark.slow
 def test_prices_of_groundswell_toml(tmp_path: Path) -> None:
     """Over real HTTP: nothing is asked before the file has the price, and what the run paid is what the books say."""
     name, toml = "openai/fine-tuned", tmp_path / "groundswell.toml"

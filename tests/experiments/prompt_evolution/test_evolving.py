@@ -46,6 +46,7 @@ def test_the_order_of_replies_changes_nothing(tmp_path: Path) -> None:
     assert ran(tmp_path / "other.db", Emulated(2), alone) != ran(tmp_path / "seed.db", Emulated(2), alone, seed=2)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("purse", [UNLIMITED, Purse(asks=230)], ids=["unlimited", "small"])
 def test_a_birth_knows_those_that_are_old_enough(tmp_path: Path, purse: Purse) -> None:
     window, seen = SMALL.genome_batch_size, dict[int, list[int]]()
@@ -90,6 +91,7 @@ def test_others_get_the_same_budget(tmp_path: Path, window: int) -> None:
         assert main.asks <= each.asks <= main.asks + 2 * len(SMALL.problems.train), "however many are on their way"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("most", [1, 30, 100, 200])
 def test_a_search_oversteps_its_purse_by_its_last_birth(tmp_path: Path, most: int) -> None:
     settings = msgspec.structs.replace(SMALL, stops=Stops(asks=most), baselines=())
@@ -150,7 +152,7 @@ def test_of_twins_one_lives(tmp_path: Path) -> None:
     assert [each.born for each in search.population.members] == [1, 0]
 
 
-@pytest.mark.sampled(every=2)
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("stops", "why"),
     [
@@ -167,6 +169,7 @@ def test_why_it_ends(tmp_path: Path, stops: Stops, why: str) -> None:
     assert found.why == why
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("weights", [COMPOSITE, Weights(accuracy=0, length=1)], ids=["composite", "no accuracy"])
 def test_other_things_may_be_wanted_of_a_prompt(tmp_path: Path, weights: Weights) -> None:
     settings = msgspec.structs.replace(SMALL, fitness=weights, baselines=())

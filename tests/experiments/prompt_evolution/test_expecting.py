@@ -33,6 +33,7 @@ TINY = changed(problems=generated(sizes=Sizes(8, 4, 6), seed=7), population_size
 WHOLE = {"rules": Rules(racing=False), "baselines": ()}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "settings",
     [

@@ -227,6 +227,7 @@ def test_a_limit_in_dollars_holds_for_what_a_metric_asks(tmp_path: Path, own: Ow
         found("unknown.db", lambda model, usage, transport: None if model == "judge" else 0.0)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("worth", "why"),
     [

@@ -240,6 +240,7 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize(("call", "message"), WRONG.values(), ids=WRONG)
 def test_what_cannot_be_meant_is_named(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(SettingsError) as raised:

@@ -92,6 +92,7 @@ def test_asking_again_changes_nothing_even_where_no_mutator_does_that(tmp_path: 
     assert again == told.analysis
 
 
+@pytest.mark.slow
 def test_another_seed_draws_other_episodes(tmp_path: Path) -> None:
     assert tried(tmp_path / "a.db")[0].analysis != tried(tmp_path / "b.db", seed=1)[0].analysis
 
@@ -175,6 +176,7 @@ def test_a_target_beyond_this_machine_is_refused_before_anything_is_asked(
         tried(tmp_path / "r.db", away)
 
 
+@pytest.mark.slow
 def test_estimates_hold_what_is_used(tmp_path: Path) -> None:
     summary, _, _ = tried(tmp_path / "r.db")
     found = estimate_of(evaluate, EXAMINATION)

@@ -90,6 +90,7 @@ def test_learners_that_differ_make_intervals_wide() -> None:
     assert "Nobody is shown" in analysis_of(apart).verdict, "two good ones of three say little"
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("leaks", "said"),
     [

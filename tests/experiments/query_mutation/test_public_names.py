@@ -83,6 +83,7 @@ def imports(path: Path) -> Iterator[str]:
             yield (node.module or "").partition(".")[0]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("package", KNOWN_BY)
 def test_who_knows_an_optional_package(package: str) -> None:
     folder = Path(inspect.getfile(query_mutation)).parent

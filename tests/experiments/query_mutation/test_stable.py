@@ -182,6 +182,7 @@ def test_a_rollout_in_which_everything_failed() -> None:
         assert not same(weights(model), before)
 
 
+@pytest.mark.slow
 def test_a_saved_model_must_be_given_its_mask_again(env: QueryMutationVecEnv, tmp_path: Path) -> None:
     model = learner(env, env.mask).learn(32)
     model.save(tmp_path / "model")

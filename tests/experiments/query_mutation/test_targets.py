@@ -87,6 +87,7 @@ def test_what_stays_on_this_machine_may_be_tested(target: str) -> None:
     within(lambda run: authorised(run, target))
 
 
+@pytest.mark.sampled
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("target", [REMOTE, "mine", "half/guarded", "proxied/guarded"])
 def test_others_must_be_named_and_confirmed(target: str) -> None:
@@ -113,6 +114,7 @@ def test_whoever_lacks_a_key_is_told_of_the_rest_too(monkeypatch: pytest.MonkeyP
     assert "--allow-target" not in done
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("listed", "fits"),
@@ -138,6 +140,7 @@ def test_what_an_entry_of_the_list_means(listed: str, fits: bool) -> None:
         assert "--allow-target" in refusal(lambda run: authorised(run, REMOTE, allowed=[listed], confirmed=True))
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("target", [REMOTE, "mine"])
 @pytest.mark.parametrize("listed", ["lab/guarded", "mine", "lab/*"])
 def test_the_list_may_be_in_groundswell_toml(folder: Path, target: str, listed: str) -> None:

@@ -91,6 +91,7 @@ def test_how_it_is_carried_out_changes_nothing(
     assert summary.trials == plain[0].trials
 
 
+@pytest.mark.slow
 def test_another_seed_is_another_training(tmp_path: Path, plain: tuple[Any, dict[str, str], Models]) -> None:
     async def main() -> dict[str, str]:
         async with groundswell.open(tmp_path / "runs.db", script=Models()) as engine:

@@ -46,6 +46,7 @@ def played_both(one: Any, other: Any, steps: int) -> None:
             assert data_equivalence(begun, other.reset(options={"reset_mask": ended}), exact=True)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_it_does_what_gymnasium_does_with_single_environments(mode: AutoresetMode) -> None:
     with Session(script=Emulated(some_queries_fail)) as one, Session(script=Emulated(some_queries_fail)) as other:

@@ -73,6 +73,7 @@ def test_all_drawings_are_there_and_the_same_every_time() -> None:
     assert [(on_page(each), on_paper(each)) for each in first] == [(on_page(each), on_paper(each)) for each in again]
 
 
+@pytest.mark.slow
 def test_colours_ids_and_what_they_say() -> None:
     seen: set[str] = set()
     for each in all_drawings():

@@ -35,6 +35,7 @@ def at_length(request: Request) -> Reply:
     return Reply("word" * MOST, Usage(tokens.count_request(request), MOST))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("game", GAMES)
 def test_no_game_uses_more_than_the_upper_end(tmp_path: Path, game: str) -> None:
     driver, settings = GAMES[game]

@@ -56,6 +56,7 @@ def test_the_rule_stops_a_run_that_knows_enough() -> None:
         assert arm["high"] - arm["low"] <= 0.3
 
 
+@pytest.mark.slow
 def test_the_rule_reads_in_trial_order_whatever_comes_first() -> None:
     settings = Batch((LEAKER, KEEPER), 400, Table(messages=2), stop_at_width=0.3)
     ways = [RunOptions(), RunOptions(window=7), RunOptions(schedule="waves", window=50)]

@@ -272,6 +272,7 @@ def test_how_long_secrets_are_kept() -> None:
     assert found["survival_p"] == pytest.approx(survdiff(groups["time"], groups["event"], groups["model"])[1], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_strengths_are_those_of_a_logistic_model() -> None:
     """Attack and defence as dummies with a sum of 0, and half a seat up or down; the ridge hardly shows."""
     found, each = figures_of("stopped")["strengths"], sides("stopped")
@@ -318,6 +319,7 @@ def refuted(total: float, n: float, aim: float) -> float:
     return float(means[won >= np.log(40)].max(initial=0.0))
 
 
+@pytest.mark.slow
 def test_the_run_stops_where_the_rule_says_in_the_order_of_trials() -> None:
     found, each, aim = figures_of("stopped")["stopping"], sides("stopped"), 0.3
     assert found["reached"]

@@ -287,6 +287,7 @@ class Watched(io.BytesIO):
         return self.getvalue().count(b"\n")
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(("format", "table"), [("json", "simulations"), ("csv", "simulations"), ("csv", "lines")])
 def test_what_is_read_is_written_before_more_is_read(place: Place, format: Format, table: Table) -> None:
     out, seen = Watched(), list[int]()

@@ -375,6 +375,7 @@ def test_a_scale_by_dimension() -> None:
             agrees(group["difference"], apart, student(apart, [one, other], -6, 6), one, other)
 
 
+@pytest.mark.slow
 def test_a_choice_by_dimension() -> None:
     rows = sheet(CHOICE)
     for dimension in found().figures["questions"][1]["dimensions"]:

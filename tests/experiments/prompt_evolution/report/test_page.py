@@ -99,6 +99,7 @@ def test_failures_that_others_solve_come_first() -> None:
     assert chosen(seed, []) == [0, 1]
 
 
+@pytest.mark.slow
 def test_five_thousand_births_make_a_page_that_can_be_read() -> None:
     about = told(large())
     drawn = genealogy(about.analysis.evolution, about.settings)

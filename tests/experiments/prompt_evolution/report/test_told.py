@@ -49,7 +49,7 @@ def told(request: pytest.FixtureRequest, runs: dict[str, Stored]) -> Told:
     return told_of(*runs[request.param], [("begun", "today")])
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_settings_and_scores_are_those_of_the_run(told: Told) -> None:
     assert told.settings == SETTINGS[told.title]
     assert told.about == [("begun", "today")]
@@ -72,7 +72,7 @@ def test_what_is_missing_is_counted_with_its_reason(told: Told) -> None:
     assert told.examples == {Fault("sealed test", "bad_request"): "it does not hear this"}
 
 
-@pytest.mark.sampled
+@pytest.mark.slow
 def test_the_report_of_a_real_evolution(told: Told, tmp_path: Path) -> None:
     written = write_report(tmp_path, told)
     assert written.page == tmp_path / "report.html"

@@ -41,6 +41,7 @@ def test_every_section_is_there_with_its_drawing() -> None:
     assert "One learner of each kind was trained" in html
 
 
+@pytest.mark.slow
 def test_what_was_masked_is_told_with_its_reason() -> None:
     html = shown()
     assert "ppo, learning" in html

@@ -61,6 +61,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Stored]
         yield {name: (record, list(store.results(record))) for name, record in found.items()}
 
 
+@pytest.mark.slow
 def test_episodes_played_again_from_the_store_give_the_same_figures(runs: dict[str, Stored]) -> None:
     told = told_of([runs["one"]])
     again = analysed([], [each.ended for each in told.attempts], uses_of(told.attempts), told.settings.task)

@@ -122,6 +122,7 @@ def test_a_page_is_well_formed_whatever_there_is_to_show(name: str) -> None:
     assert "nan" not in re.split(r"\W+", walked.text)
 
 
+@pytest.mark.slow
 def test_sections_with_nothing_to_show_are_left_out() -> None:
     def sections(name: str) -> list[str | None]:
         return [of.get("id") for tag, of in Walked(shown(told(CASES[name]))).elements if tag == "section"]
@@ -267,6 +268,7 @@ def test_with_several_models_the_headline_sends_one_to_the_intervals_that_hold()
         assert [NOT_VALID in caption for caption in captions if words in caption] == [True], words
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("messages", "wanted"),
     [

@@ -71,6 +71,7 @@ def test_sheets_add_up() -> None:
     assert len(found.found) == 2
 
 
+@pytest.mark.slow
 def test_ordinary_messages_are_half_of_games_and_half_of_books(played: Games) -> None:
     found = list(sheets(played, 1, 0.05))
     said = {line.text for model in IMPROVISERS for game in played[model] for line in game.played.lines}
@@ -83,6 +84,7 @@ def test_ordinary_messages_are_half_of_games_and_half_of_books(played: Games) ->
     assert len({sheet.seed for sheet in found}) == len(found)
 
 
+@pytest.mark.slow
 def test_the_secrets_of_a_game_are_not_looked_for_in_its_talk(played: Games) -> None:
     games = [game for model in IMPROVISERS for game in played[model]]
     for game, sheet in zip(games, sheets(played, 1, 0.05), strict=False):

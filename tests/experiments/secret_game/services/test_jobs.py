@@ -54,6 +54,7 @@ def agents(count: int = 2) -> list[Agent]:
     return [Agent(str(number), f"Agent {number}") for number in range(1, count + 1)]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("service", "rule", "kind"),
     [
@@ -130,6 +131,7 @@ def test_the_statuses_of_tasks_move_while_a_job_runs(tmp_path: Path) -> None:
     assert len(set(done)) == 7
 
 
+@pytest.mark.slow
 def test_two_jobs_run_side_by_side_on_one_service(room: Room) -> None:
     service = BatchService(everything(), seed=5)
     others = [Agent("cat", "Cat", model=CLAUDE), Agent("dan", "Dan")]
@@ -151,6 +153,7 @@ def test_two_jobs_run_side_by_side_on_one_service(room: Room) -> None:
     assert said(room.play(alone, pair(GPT, GPT), num_interactions=12, messages_per_interaction=3)) == spoken
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("services", [1, 2], ids=["one service", "two services"])
 def test_the_same_job_twice_at_once_is_refused(tmp_path: Path, services: int) -> None:
     first = emulated(tmp_path)
@@ -221,6 +224,7 @@ def test_a_budget_ends_a_job_early_and_what_there_is_is_written(room: Room) -> N
     assert all(agent["secret"] for task in written["tasks"] for agent in task["agents"])
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("mode", [GameMode.RETAINED, GameMode.DIVERSITY, GameMode.TARGETED], ids=str)
 def test_the_other_modes_play_a_tournament(tmp_path: Path, mode: GameMode) -> None:
     service = emulated(tmp_path)

@@ -104,6 +104,7 @@ def test_conversations_with_anthropic_go_live_unless_batches_are_asked_for(room:
     assert waves.peak <= 4
 
 
+@pytest.mark.slow
 def test_mixed_pairs_are_for_auto(room: Room, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     agents = pair(GPT, CLAUDE)
@@ -121,6 +122,7 @@ def test_mixed_pairs_are_for_auto(room: Room, caplog: pytest.LogCaptureFixture) 
     assert models == {"ann": GPT, "bob": CLAUDE}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("model", "chosen", "batched"),
     [(GPT, "openai-conversation", ASKS), (CLAUDE, "anthropic-conversation", 0)],
