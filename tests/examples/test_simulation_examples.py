@@ -33,8 +33,8 @@ python3 examples/run_batch_simulation.py \
     --n-turns 2 \
     --simulation-rounds 1
 """
-PATIENCE = 900.0
-"""Seconds: a few minutes on a laptop that has nothing else to do, and several times that on a busy machine."""
+PATIENCE = 3000.0
+"""Seconds: a few minutes on a laptop that has nothing else to do, and many times that on a busy machine."""
 
 
 class Place:
@@ -117,7 +117,7 @@ def test_speeches_are_short_on_the_model_of_this_machine() -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @needs_model
 def test_the_figures_talk_on_the_model_of_this_machine(place: Place) -> None:
     out, _ = place("python examples/historical_figures.py")

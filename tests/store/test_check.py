@@ -72,6 +72,17 @@ def test_a_store_that_is_in_order(store: Path, content: bytes) -> None:
     assert list(store.parent.iterdir()) == [store], "looking leaves nothing behind"
 
 
+@pytest.mark.parametrize("revision", ["NULL", "4", "x'30'"])
+def test_a_revision_that_is_none(store: Path, revision: str) -> None:
+    execute(
+        store,
+        "DROP TABLE alembic_version",
+        "CREATE TABLE alembic_version (version_num)",
+        f"INSERT INTO alembic_version VALUES ({revision})",
+    )
+    assert check_store(store).problems[0] == "it does not say which schema it has"
+
+
 def test_a_store_with_a_log_is_not_changed_by_looking(store: Path) -> None:
     """As a process that was killed leaves it."""
     held = Store(store)

@@ -101,12 +101,12 @@ def _check_pages(connection: sqlite3.Connection, path: Path, found: StoreCheck) 
             found.problems += [f"SQLite finds damage: {' '.join(text.split())}" for text in said]
             break
     row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    found.revision = None if row is None else str(row[0])
-    if row is not None and row[0] > REVISION:
-        raise StoreTooNew(f"{path} has schema {found.revision}, this version knows {REVISION}: upgrade")
+    found.revision = row[0] if row is not None and isinstance(row[0], str) else None
     if found.revision is None:
         found.problems.append("it does not say which schema it has")
         return False
+    if found.revision > REVISION:
+        raise StoreTooNew(f"{path} has schema {found.revision}, this version knows {REVISION}: upgrade")
     if found.revision < REVISION:
         found.notes.append(f"it has schema {found.revision}: the next command that uses it brings it to {REVISION}")
     found.runs = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
