@@ -192,7 +192,6 @@ def test_cancel_stops_another_process_and_delete_refuses_meanwhile(cli: CommandL
     assert "groundswell runs resume" in told
 
 
-@pytest.mark.slow
 def test_a_run_that_is_killed_after_it_was_asked_to_stop_has_stopped_and_a_user_can_resume_it(cli: CommandLine) -> None:
     with started(cli) as process:
         process.wait_for_asks(4)

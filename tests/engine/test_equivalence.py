@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,7 +63,6 @@ def whole_story(store: Path, plans: list[Plan], transport: Transport, how: RunOp
     return results, journal(store, name)
 
 
-@pytest.mark.slow
 @EXAMPLES
 @given(EXPERIMENTS, st.integers(0, 1000))
 def test_how_asks_travel_changes_nothing(plans: list[Plan], seed: int) -> None:
@@ -101,7 +99,6 @@ async def perform_until(store: Path, plans: list[Plan], transport: Ticking, afte
             pass
 
 
-@pytest.mark.slow
 @EXAMPLES
 @given(
     EXPERIMENTS,
@@ -140,7 +137,6 @@ async def break_after(store: Path, plans: list[Plan], transport: Ticking, outcom
                 raise DriverBroke
 
 
-@pytest.mark.slow
 @EXAMPLES
 @given(EXPERIMENTS, st.integers(0, 1000), st.lists(st.integers(1, 5), min_size=1, max_size=3))
 def test_a_driver_that_breaks_can_be_run_again(plans: list[Plan], seed: int, breaks: list[int]) -> None:

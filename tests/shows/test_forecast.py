@@ -16,7 +16,6 @@ ROUNDED = 0.00005
 """Costs are shown to four decimals."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -12,7 +12,7 @@ import pytest
 
 import groundswell
 from groundswell import Reply, Request, Trial, program
-from groundswell.errors import SettingsError
+from groundswell.errors import SettingsError, StoreCorrupt
 from groundswell.program.request import Chat
 from groundswell.store.check import check_store
 from groundswell.store.journal import Store
@@ -73,7 +73,7 @@ def test_a_store_that_is_in_order(store: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("revision", ["NULL", "4", "x'30'"])
-def test_a_revision_that_is_none(store: Path, revision: str) -> None:
+def test_a_schema_number_that_is_damaged(store: Path, revision: str) -> None:
     execute(
         store,
         "DROP TABLE alembic_version",
@@ -81,6 +81,10 @@ def test_a_revision_that_is_none(store: Path, revision: str) -> None:
         f"INSERT INTO alembic_version VALUES ({revision})",
     )
     assert check_store(store).problems[0] == "it does not say which schema it has"
+    before = store.read_bytes()
+    with pytest.raises(StoreCorrupt, match=r"damaged \(it does not say which schema it has\)"):
+        Store(store)
+    assert store.read_bytes() == before
 
 
 def test_a_store_with_a_log_is_not_changed_by_looking(store: Path) -> None:

@@ -142,7 +142,6 @@ def bits(content: bytes, seed: int, count: int) -> Iterator[int]:
     return (chosen.choice(used) * 8 + chosen.randrange(8) for _ in range(count))
 
 
-@pytest.mark.slow
 def test_a_flipped_bit_is_an_error_or_changes_nothing(intact: bytes, tmp_path: Path) -> None:
     errors = check_flips(intact, bits(intact, 7, QUICK), tmp_path)
     assert len(errors) > QUICK // 4

@@ -396,7 +396,7 @@ def test_replies_that_are_not_there_yet(scene: Scene) -> None:
 
 def test_files_that_never_come(scene: Scene) -> None:
     """The replies were paid for: they are waited for as long as a batch that is not shown."""
-    with pytest.raises(WaveLost, match=r"the results of batch batch_1 for 6\d minutes"):
+    with pytest.raises(WaveLost, match=r"the results of batch batch_1 for 6[01] minutes"):
         collected({"GET /v1/batches/batch_1": said(ended())}, scene.wave(2))
 
 

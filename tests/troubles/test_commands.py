@@ -37,7 +37,6 @@ def test_an_account_without_batches(tmp_path: Path, emulator: Threaded, whole: d
     assert (desk.books["requests"], desk.books["batch_requests"], desk.books["paid_again"]) == (ROWS, 0, 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", [OPENAI, ANTHROPIC])
 def test_no_credit_while_a_batch_is_worked_on(
     tmp_path: Path, emulator: Threaded, whole: dict[str, bytes], model: str

@@ -159,7 +159,6 @@ def test_clients_that_delete_the_same_batch_wait_together(tmp_path: Path) -> Non
         assert api("GET", "/batch-simulations") == []
 
 
-@pytest.mark.slow
 def test_a_run_whose_code_has_changed_says_so_and_can_be_accepted(tmp_path: Path) -> None:
     gate = gated("changed")
     with serving(tmp_path, stop_patience=0.01) as api:

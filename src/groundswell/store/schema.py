@@ -237,7 +237,10 @@ def _revision(connection: sa.Connection, path: Path) -> str | None:
         return None
     if known < 3:
         raise StoreCorrupt(f"{path} is a database of something else: give another --store")
-    return str(connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one_or_none() or "0000")
+    found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    if not isinstance(found, str):
+        raise store_error(ValueError("it does not say which schema it has"), path)
+    return found
 
 
 def _create(connection: sa.Connection) -> None:

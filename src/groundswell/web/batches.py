@@ -173,8 +173,8 @@ async def follow(here: Here, batch_id: str) -> Response:
         record = readings.find(batch_id)
         shown = readings.batch(record)
         moment = BatchMoment(shown.id, shown.status, shown.progress, shown.error)
-        works = record.deleting or here.background.works_on(record.id)  # the end comes when nothing follows
-        return events.Moment(moment, shown.status not in GOING_ON and not works)
+        busy = record.deleting or here.background.works_on(record.id)  # its entities are being written, for instance
+        return events.Moment(moment, shown.status not in GOING_ON and not busy)
 
     return events.stream(here, look)
 

@@ -94,7 +94,6 @@ def test_a_minute_costs_few_steps_where_nobody_else_waits(tmp_path: Path) -> Non
     assert any("every step fails" in said and "out of order" in said for said in scene.words)
 
 
-@pytest.mark.slow
 def test_what_is_down_for_good_stops_the_run_which_can_be_resumed(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     down = Down(scene.clock, 40, 1e9)
