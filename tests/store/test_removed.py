@@ -106,6 +106,22 @@ def test_a_file_that_goes_when_all_is_written_is_saved_too(store: Path) -> None:
         asyncio.run(main())
 
 
+def test_a_file_that_goes_after_its_log_is_saved_too(store: Path) -> None:
+    """As when a folder is deleted, and something is written before the last of its files is gone."""
+
+    async def main() -> None:
+        async with groundswell.open(store, script=Model(0)) as engine:
+            run = engine.run("r")
+            assert (await run.submit(single, 1)).unwrap() == "a reply"
+            Path(f"{store}-wal").unlink()
+            with pytest.raises(StoreCorrupt):
+                await run.submit(single, 2)
+            store.unlink()
+
+    with pytest.raises(StoreRemoved, match=r"All 1 replies .* were saved in"):
+        asyncio.run(main())
+
+
 def test_a_folder_that_is_renamed_ends_the_run(store: Path) -> None:
     _, error = interrupted(store, lambda: store.parent.rename(store.parent.with_name("elsewhere")))
     assert isinstance(error, StoreRemoved)

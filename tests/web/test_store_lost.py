@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import sqlite3
 import time
 from collections.abc import Callable
@@ -59,7 +60,9 @@ def overwrite(store: Path) -> None:
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("harm", [delete, overwrite], ids=["deleted", "damaged"])
-def test_every_route_says_that_the_store_cannot_be_used(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+def test_every_route_says_that_the_store_cannot_be_used(
+    tmp_path: Path, harm: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
     store = tmp_path / "runs.db"
     at_the_end = pytest.raises(StoreRemoved, match="were saved in") if harm is delete else nullcontext()
     with at_the_end, serving(tmp_path) as api:
@@ -73,6 +76,9 @@ def test_every_route_says_that_the_store_cannot_be_used(tmp_path: Path, harm: Ca
                 check_refused(api, method, path.replace("RUN", run), store)
         assert api("GET", "/health")["status"] == "ok"
         assert store.exists() == (harm is overwrite)
+    del at_the_end, api  # the error would keep the tasks
+    gc.collect()
+    assert "Task was destroyed" not in caplog.text, "all tasks of the server have ended"
 
 
 def test_a_run_and_its_events_end_when_the_store_is_deleted(tmp_path: Path) -> None:

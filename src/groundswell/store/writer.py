@@ -153,10 +153,13 @@ class Writer:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join)
             try:
-                if self._error is None:
-                    self._identity.check()
+                self._identity.check()
+            except StoreRemoved as error:
+                if not isinstance(self._error, StoreRemoved):  # else it was saved when that was noticed
+                    raise self._failure(error) from None
             except StoreError as error:
-                raise self._failure(error) from None
+                if self._error is None:
+                    raise error from None
             finally:
                 self._connection.close()
 

@@ -364,11 +364,13 @@ class Background:
             for task in late:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        await self.engine.__aexit__(None, None, None)
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        try:
+            await self.engine.__aexit__(None, None, None)
+        finally:
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
 
 
 def _still_there(found: RunRecord | None, record: RunRecord) -> RunRecord:
