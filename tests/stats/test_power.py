@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 from statsmodels.stats import proportion  # type: ignore[import-untyped]
@@ -86,6 +86,7 @@ def test_the_n_of_two_rates_is_near_that_of_statsmodels() -> None:
     assert found.n == pytest.approx(float(theirs), rel=0.03)
 
 
+@example(0.5, 0.9999999999999999, 1)
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 40))
 @settings(max_examples=examples(40))
 def test_a_power_is_a_probability_and_the_same_whichever_is_named_first(one: float, other: float, n: int) -> None:

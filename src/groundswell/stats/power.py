@@ -262,11 +262,15 @@ def _discordant(one: float, other: float, discordance: float | None, correlation
 
 
 def _correlations(one: float, other: float) -> tuple[float, float]:
-    """The least and the greatest correlation that two rates can have."""
+    """The least and the greatest correlation that two rates can have. None at all is always possible.
+
+    For rates next to 0 or 1 both are so small that rounding may put them on the same side of 0.
+    """
     scale = _scale(one, other)
     if not scale:
         return 0.0, 0.0
-    return (max(0.0, one + other - 1) - one * other) / scale, (min(one, other) - one * other) / scale
+    lowest, highest = max(0.0, one + other - 1) - one * other, min(one, other) - one * other
+    return min(0.0, lowest / scale), max(0.0, highest / scale)
 
 
 def _scale(one: float, other: float) -> float:
