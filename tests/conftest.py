@@ -19,8 +19,8 @@ from typer.main import get_command
 
 typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # else they are made anew at each call
 
-settings.register_profile("quick", deadline=None, max_examples=10)
-settings.register_profile("full", deadline=None, max_examples=60)  # `make test-all`
+settings.register_profile("quick", deadline=None, max_examples=10, derandomize=True)
+settings.register_profile("full", deadline=None, max_examples=60, derandomize=True)  # `make test-all`
 settings.register_profile("thorough", deadline=None, max_examples=600)  # pytest --hypothesis-profile=thorough
 settings.load_profile("quick")
 
