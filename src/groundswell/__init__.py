@@ -28,6 +28,7 @@ What is named here is the public surface, and a test pins it.
 
 from groundswell.compose import open
 from groundswell.engine.budget import Limits
+from groundswell.engine.driver import driver
 from groundswell.engine.engine import Engine
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.retry import RetryPolicy
@@ -75,6 +76,7 @@ from groundswell.program.request import (
 from groundswell.program.traps import together
 from groundswell.program.trial import Program, Trial, function, program
 from groundswell.transports.scripted import scripted_model
+from groundswell.version import __version__
 
 __all__ = [
     "AskFailed",
@@ -114,7 +116,9 @@ __all__ = [
     "Trial",
     "TrialMissing",
     "Usage",
+    "__version__",
     "assistant",
+    "driver",
     "estimates",
     "fingerprint",
     "function",

@@ -13,8 +13,10 @@ import pytest
 
 import groundswell
 from groundswell import Run, RunError, SettingsError
+from groundswell.cli.targets import find_stored_driver
+from groundswell.engine import driver as driver_module
 from groundswell.engine.driver import (
-    OWN,
+    BUILT_IN,
     decode_settings,
     driver_name,
     installed_experiments,
@@ -26,6 +28,7 @@ from groundswell.engine.driver import (
 )
 from groundswell.errors import NotTrusted
 from groundswell.trust import users_trust
+from tests.engine.scenario import run_async
 
 
 class Knobs(msgspec.Struct):
@@ -135,10 +138,10 @@ def test_the_drivers_of_our_own_are_found_and_no_other_is_missing_in_the_list() 
             r"^async def ([a-z]\w*)\(run: Run, \w+: \w+\) -> (?!Scores|Games|tuple)", path.read_text(), re.M
         )
     }
-    assert found == OWN
+    assert found == {f"groundswell.experiments.{place}" for place in BUILT_IN.values()}
 
 
-@pytest.mark.parametrize("name", sorted(OWN - {"groundswell.experiments.query_mutation.training:train"}))
+@pytest.mark.parametrize("name", sorted(BUILT_IN.keys() - {"query-mutation/train"}))
 def test_a_driver_of_our_own_may_be_named_by_a_store(name: str) -> None:
     pytest.importorskip("scipy")
     assert driver_name(load_stored_driver(name)) == name
@@ -218,3 +221,95 @@ def test_what_has_no_file_of_its_own(name: str) -> None:
 def test_a_folder_that_cannot_be_written_does_not_stop_a_run(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", "/dev/null/nowhere")
     trust_driver(load_driver(f"{script}:drive"))
+
+
+# Registered names.
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    """Forgets the drivers that a test registers."""
+    before = dict(driver_module._REGISTERED)
+    yield
+    driver_module._REGISTERED.clear()
+    driver_module._REGISTERED.update(before)
+
+
+NAMED = """
+import groundswell
+
+@groundswell.driver("a-lab/study")
+async def drive(run, settings: dict) -> str:
+    return "here"
+"""
+
+
+def test_a_registered_driver_is_found_wherever_it_is(tmp_path: Path, registered: None) -> None:
+    first, second = tmp_path / "one" / "here.py", tmp_path / "two" / "there.py"
+    for path in (first, second):
+        path.parent.mkdir()
+        path.write_text(NAMED)
+    store = tmp_path / "runs.db"
+
+    async def begin() -> None:
+        async with groundswell.open(store) as engine:
+            engine.plan(load_driver(f"{first}:drive"), {}, name="r")
+
+    async def resume() -> groundswell.Summary:
+        async with groundswell.open(store) as engine:
+            return await engine.resume("r")
+
+    run_async(begin())
+    forget("a-lab/study", "here")
+    first.unlink()
+    with pytest.raises(RunError, match=r"here\.py"):
+        run_async(resume())
+    load_driver(f"{second}:drive")
+    assert run_async(resume()).analysis == "here"
+    forget("a-lab/study", "there")
+
+
+def forget(name: str, script: str) -> None:
+    """As if a new process had begun."""
+    driver_module._REGISTERED.pop(name, None)
+    sys.modules.pop(f"groundswell_script_{script}", None)
+
+
+def test_a_file_must_still_have_the_driver(tmp_path: Path, registered: None) -> None:
+    path = tmp_path / "here.py"
+    path.write_text(NAMED.replace("a-lab/study", "a-lab/other"))
+    users_trust().add_files([path])
+    with pytest.raises(RunError, match=r"a-lab/study is not at .*here\.py"):
+        load_stored_driver("a-lab/study", f"{path}:drive")
+    forget("a-lab/other", "here")
+
+
+def test_a_store_cannot_put_a_file_in_the_place_of_a_driver_of_our_own(tmp_path: Path) -> None:
+    path = tmp_path / "evil.py"
+    path.write_text("raise SystemExit('it was run')")
+    users_trust().add_files([path])
+    assert driver_name(load_stored_driver("prompting/ask", f"{path}:drive")) == "prompting/ask"
+    assert find_stored_driver("prompting/ask", f"{path}:drive").__module__.startswith("groundswell.")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("", "no colon"), ("module:name", "no colon"), ("a\x1b", "no colon"), ("secret-game/play", "choose another")],
+)
+def test_a_name_that_cannot_be_registered(name: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        groundswell.driver(name)
+
+
+def test_two_drivers_cannot_have_one_name(registered: None) -> None:
+    groundswell.driver("a-lab/twice")(drive)
+    try:
+        assert driver_name(drive) == "a-lab/twice"
+        groundswell.driver("a-lab/twice")(drive)
+        with pytest.raises(SettingsError, match="registered twice"):
+            groundswell.driver("a-lab/twice")(another)
+    finally:
+        del drive.__groundswell_name__  # type: ignore[attr-defined]
+
+
+async def another(run: Run, settings: Knobs) -> None: ...

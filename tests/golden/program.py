@@ -1,12 +1,25 @@
-"""The program and the model of the golden journal. Do not change what it asks: that is what the journal pins."""
+"""The programs, drivers and models of the golden stores. Do not change this code: the stores hold hashes of it."""
 
 from __future__ import annotations
 
 import msgspec
 
-from groundswell import AskFailed, Fault, FaultKind, Program, Reply, Request, Trial, Usage, program, together
+from groundswell import (
+    AskFailed,
+    Fault,
+    FaultKind,
+    Program,
+    Reply,
+    Request,
+    Run,
+    Trial,
+    Usage,
+    driver,
+    function,
+    program,
+    together,
+)
 from groundswell.program.request import Chat, Embed, Embedding
-from groundswell.program.trial import function
 
 SEED = 11
 NAME = "golden"
@@ -69,3 +82,47 @@ def model(request: Request) -> Reply | Embedding | Fault:
     if words.startswith("Go on") and sum(map(ord, words)) % 2:
         return Fault(FaultKind.BAD_REQUEST, "odd")
     return Reply(f"{len(words)} {words[:12]}", Usage(len(words), 4), model="m-1")
+
+
+class Debates(msgspec.Struct, frozen=True):
+    """Debates about several questions."""
+
+    debates: tuple[Debate, ...] = tuple(SPECS)
+
+
+@driver("tests/golden/debates")
+async def debates(run: Run, settings: Debates) -> list[str | None]:
+    """Who wins each debate."""
+    outcomes = [outcome async for outcome in run.map(DEBATE, settings.debates)]
+    return [None if outcome.result is None else outcome.result.winner for outcome in outcomes]
+
+
+class Rounds(msgspec.Struct, frozen=True):
+    """How often a learner asks."""
+
+    rounds: int = 5
+
+
+class Learnt(msgspec.Struct, frozen=True):
+    """A checkpoint: what a learner knows after some rounds."""
+
+    rounds: int = 0
+    total: int = 0
+
+
+@program("tests/golden/guess")
+async def guess(trial: Trial, spec: Learnt) -> int:
+    reply = await trial.ask("m", f"Round {spec.rounds}: guess a number above {spec.total}.")
+    return len(reply.text)
+
+
+@driver("tests/golden/learn")
+async def learn(run: Run, settings: Rounds) -> Learnt:
+    """Ask round after round, each time with the sum of what came before; keep a checkpoint after each round."""
+    kept = run.kept("checkpoint")
+    learnt = Learnt() if kept is None else msgspec.json.decode(kept, type=Learnt)
+    while learnt.rounds < settings.rounds:
+        outcome = await run.submit(guess, learnt, key=f"round {learnt.rounds}")
+        learnt = Learnt(learnt.rounds + 1, learnt.total + (outcome.result or 0))
+        await run.keep("checkpoint", msgspec.json.encode(learnt).decode())
+    return learnt

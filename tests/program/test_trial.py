@@ -15,8 +15,9 @@ import pytest
 from groundswell import AskFailed, Fault, FaultKind, MalformedReply, Program, Reply, SettingsError, Trial, user
 from groundswell.program.conductor import Conductor, Wait
 from groundswell.program.request import Chat, Invoke, Returned
+from groundswell.program.source import source_hash
 from groundswell.program.traps import Ask
-from groundswell.program.trial import find_function, find_program, function, program, source_hash
+from groundswell.program.trial import find_function, find_program, function, program
 
 
 class Point(msgspec.Struct):
@@ -330,7 +331,8 @@ def test_a_module_may_be_loaded_again(module: Path) -> None:
 
 CHANGED = [
     pytest.param(MODULE.replace("spec + 1", "spec + 2"), False, id="another number"),
-    pytest.param(MODULE + "\nLIMIT = 3\n", False, id="another line elsewhere"),
+    pytest.param(MODULE + "\nLIMIT = 3\n", True, id="another line that it does not need"),
+    pytest.param(MODULE.replace("spec + 1", "spec + LIMIT") + "\nLIMIT = 3\n", False, id="a constant that it needs"),
     pytest.param(MODULE.replace("return spec + 1", "return  (spec + 1)  # why"), True, id="layout and comment"),
     pytest.param("# a word\n\n\n" + MODULE, True, id="comment above"),
 ]

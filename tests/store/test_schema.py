@@ -23,6 +23,7 @@ from groundswell.errors import (
 )
 from groundswell.store.file import store_error
 from groundswell.store.migrations import upgrade
+from groundswell.store.runs import Runs
 from groundswell.store.schema import REVISION, database_path, open_database
 
 NOBODY = 65534
@@ -57,7 +58,7 @@ def test_a_new_store_is_what_the_migrations_make(tmp_path: Path) -> None:
     assert revision_of(tmp_path / "new.db") == revision_of(tmp_path / "migrated.db") == REVISION
 
 
-@pytest.mark.parametrize("earlier", ["0001", "0002", "0003"])
+@pytest.mark.parametrize("earlier", ["0001", "0002", "0003", "0004"])
 def test_an_older_store_is_brought_up_to_date_with_what_it_holds(tmp_path: Path, earlier: str) -> None:
     path = tmp_path / "old.db"
     engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.NullPool)
@@ -72,6 +73,33 @@ def test_an_older_store_is_brought_up_to_date_with_what_it_holds(tmp_path: Path,
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT * FROM outcomes").fetchall() == [(7, None, "{}", None, None)]
         assert connection.execute("SELECT * FROM documents").fetchall() == []
+
+
+def test_runs_of_early_development_versions_get_the_names_of_their_drivers(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.NullPool)
+    columns = "uid, status, seed, driver, options, sources, counters, cancel, created_at, updated_at, checksum"
+    with engine.begin() as connection:
+        upgrade(connection, "0004")
+        for name in ("groundswell.experiments.secret_game.playing:play", "a_lab.study:drive"):
+            row = f"'{name[:3]}', 'completed', 1, '{name}', '{{}}', '{{}}', '{{}}', 0, 1.0, 2.0, 3"
+            connection.exec_driver_sql(f"INSERT INTO runs ({columns}) VALUES ({row})")
+    opened = open_database(path)
+    records = Runs(opened, path).list()
+    opened.dispose()
+    assert [(record.driver, record.release) for record in records] == [
+        ("a_lab.study:drive", None),
+        ("secret-game/play", None),
+    ]
+
+
+@pytest.mark.parametrize("number", ["0000", "000%", "00005", ""])
+def test_a_schema_number_that_cannot_be_is_damage(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "s.db"
+    open_database(path).dispose()
+    make(path, f"UPDATE alembic_version SET version_num = '{number}'")
+    with pytest.raises(StoreCorrupt, match="which schema it has"):
+        open_database(path)
 
 
 def test_a_store_opens_again_unchanged(tmp_path: Path) -> None:

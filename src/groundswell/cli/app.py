@@ -34,6 +34,7 @@ from groundswell.cli.output import INTERRUPTED, echo, exit_code, is_of_disk, pri
 from groundswell.cli.streams import keep_standard_streams
 from groundswell.errors import GroundswellError
 from groundswell.experiments.needed import explained
+from groundswell.version import __version__
 
 
 class Commands(TyperGroup):
@@ -80,9 +81,7 @@ app.command("doctor")(doctor.doctor)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        echo(f"groundswell {version('groundswell')}")
+        echo(f"groundswell {__version__}")
         raise typer.Exit
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount
 
-DRIVER = "groundswell.experiments.prompt_evolution.evolving:evolve"
+DRIVER = "prompt-evolution/evolve"
 EVALUATIONS = "evaluations.jsonl"
 
 

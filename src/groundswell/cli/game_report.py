@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from groundswell.store.results import FaultCount
 
 
-DRIVERS = "groundswell.experiments.secret_game.playing:"
+DRIVERS = ("secret-game/play", "secret-game/tournament")
 RESULTS = Path("results")
 MOST_LETTERS = 100
 _STRANGE = re.compile(r"[^\w .,=+@…-]")
@@ -121,7 +121,7 @@ def report_to(folder: Path, summary: Summary, faults: Sequence[FaultCount], stor
 
 def report_of(record: RunRecord, store: str) -> Report | None:
     """How a game says what it came to when it is resumed; None for a run of something else."""
-    if not (record.driver or "").startswith(DRIVERS):
+    if record.driver not in DRIVERS:
         return None
     folder = folder_of(record.title)
 
@@ -150,7 +150,7 @@ def _told(summary: Summary, held: Store, times: WaveTimes) -> Told:
     from groundswell.experiments.secret_game.report.told import Told, interactions_of, waves_of
 
     record = held.runs.get(summary.run_id)
-    of_rounds = (record.driver or "").endswith(":tournament")
+    of_rounds = record.driver == "secret-game/tournament"
     kind: type[Batch | Tournament] = Tournament if of_rounds else Batch
     settings = msgspec.json.decode(record.settings or "", type=kind)
     return Told(

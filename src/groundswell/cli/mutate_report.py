@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount
 
-DRIVERS = (
-    "groundswell.experiments.query_mutation.training:train",
-    "groundswell.experiments.query_mutation.evaluating:evaluate",
-)
+DRIVERS = ("query-mutation/train", "query-mutation/evaluate")
 CURVES = "tensorboard"
 OURS = re.compile(r"policy-\d+\.npz")
 """What the files of policies are called here; what is called otherwise is not ours to remove."""

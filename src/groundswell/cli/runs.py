@@ -357,7 +357,7 @@ def _load_driver_of(record: RunRecord) -> Driver | None:
     from groundswell.cli.trust import with_trust
 
     name = record.driver
-    return None if name is None else with_trust(lambda: find_stored_driver(name))
+    return None if name is None else with_trust(lambda: find_stored_driver(name, record.location))
 
 
 def _show_trial(store: Store, record: RunRecord, key: str, flags: StoreFlags, *, prompts: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from groundswell.engine.driver import (
+    BUILT_IN,
     Driver,
     check_stored_module,
     decode_settings,
@@ -28,13 +29,13 @@ def find_driver(name: str) -> Driver:
     return load_driver(name)
 
 
-def find_stored_driver(name: str) -> Driver:
+def find_stored_driver(name: str, location: str | None) -> Driver:
     """The driver that a store names; only one that is trusted is loaded, and may import what lies beside it."""
-    module = name.rpartition(":")[0]
+    module = "" if name in BUILT_IN else (location or name).rpartition(":")[0]
     if module.endswith(".py"):
-        check_stored_module(module, f"driver {visible(name)}")
+        check_stored_module(module, f"driver {visible(location or name)}")
         _see(_folder_of(module))
-    return load_stored_driver(name)
+    return load_stored_driver(name, location)
 
 
 def _folder_of(file: str) -> str:

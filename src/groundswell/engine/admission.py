@@ -19,6 +19,7 @@ from groundswell.engine.ports import Journal
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.errors import DuplicateKey, ReplayMismatch, SettingsError, SourceChanged
 from groundswell.program.request import Fault
+from groundswell.program.source import same_code
 from groundswell.program.trial import Program
 
 if TYPE_CHECKING:
@@ -320,7 +321,8 @@ class Admission:
 
     def unchanged(self, program: Program[Any, Any]) -> bool:
         """Whether a program's source is the one that the run was started with."""
-        return self._run.record.sources.get(program.id) in (None, program.source)
+        stored = self._run.record.sources.get(program.id)
+        return stored is None or same_code(stored, program.source)
 
     def _check(self, program: Program[Any, Any]) -> None:
         """Refuse a changed program, unless changes were accepted: then its trials are scored anew."""
@@ -338,7 +340,7 @@ class Admission:
                     "or resume with --accept-changes to score the recorded replies anew"
                 )
             self._rescore(program)
-        elif program.id not in record.sources:
+        elif record.sources.get(program.id) != program.source:
             record.sources[program.id] = program.source
             self._save_sources(record)
         self._checked.add(program.id)

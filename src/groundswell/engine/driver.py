@@ -1,7 +1,9 @@
 """Drivers: how they are named in the store, and found again to resume a run.
 
-A store may come from somebody else, so a name in it does not suffice to import anything. `load_driver` takes a name
-that the user gave. `load_stored_driver` takes one that a store gave: a driver of Groundswell's own, of an
+A run stores the name of its driver, which does not depend on where the code is, and a location to load it from.
+
+A store may come from somebody else, so what it says does not suffice to import anything. `load_driver` takes a
+location that the user gave. `load_stored_driver` takes what a store gave: a driver of Groundswell's own, of an
 installed experiment, in a file that the user has trusted, or one that the user's own script has imported.
 """
 
@@ -15,14 +17,14 @@ import shlex
 import site
 import sys
 import sysconfig
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec
 from importlib.metadata import distributions
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 import msgspec
 
@@ -36,29 +38,63 @@ if TYPE_CHECKING:
 Driver = Callable[["Run", Any], Coroutine[Any, Any, Any]]
 """An `async def driver(run, settings)`: submits trials, may choose from outcomes, returns the analysis."""
 
-OWN = frozenset(
-    f"groundswell.experiments.{name}"
-    for name in (
-        "prompt_evolution.evolving:evolve",
-        "prompting.asking:ask_models",
-        "prompting.mapping:map_rows",
-        "query_mutation.evaluating:evaluate",
-        "query_mutation.training:train",
-        "secret_game.playing:play",
-        "secret_game.playing:tournament",
-        "secret_game.selftest.driving:selftest",
-        "simulations.driving:converse",
-        "simulations.driving:simulate",
-        "simulations.writing:write",
-    )
-)
-"""The drivers of Groundswell's own experiments. A store can name no other function of Groundswell."""
+BUILT_IN = {
+    "prompt-evolution/evolve": "prompt_evolution.evolving:evolve",
+    "prompting/ask": "prompting.asking:ask_models",
+    "prompting/map": "prompting.mapping:map_rows",
+    "query-mutation/evaluate": "query_mutation.evaluating:evaluate",
+    "query-mutation/train": "query_mutation.training:train",
+    "secret-game/play": "secret_game.playing:play",
+    "secret-game/selftest": "secret_game.selftest.driving:selftest",
+    "secret-game/tournament": "secret_game.playing:tournament",
+    "simulations/converse": "simulations.driving:converse",
+    "simulations/simulate": "simulations.driving:simulate",
+    "simulations/write": "simulations.writing:write",
+}
+"""Groundswell's own drivers: the name that a run stores, and where the function is in `groundswell.experiments`."""
+_NAMES = {f"groundswell.experiments.{place}": name for name, place in BUILT_IN.items()}
 GROUP = "groundswell.experiments"
 """The entry points by which an installed package declares its drivers, as `name = "module:driver"`."""
+D = TypeVar("D", bound=Driver)
+_REGISTERED: dict[str, Driver] = {}
+
+
+def driver(name: str) -> Callable[[D], D]:
+    """Register an `async def f(run, settings)` under a name, which its runs store.
+
+    A driver without a name of its own is stored as `module:function`, and its runs cannot be resumed after it moves.
+    """
+    if not name or ":" in name or visible(name) != name:
+        raise SettingsError(f"driver {name!r}: a name has no colon and no control characters, as in 'my-study/play'")
+    if name in BUILT_IN:
+        raise SettingsError(f"driver {name!r}: Groundswell has a driver of this name; choose another")
+
+    def register(function: D) -> D:
+        known = _REGISTERED.get(name)
+        if known is not None and driver_location(known) != driver_location(function):
+            raise SettingsError(f"driver {name!r} is registered twice: as {driver_location(known)} and as {function!r}")
+        _REGISTERED[name] = function
+        function.__groundswell_name__ = name  # type: ignore[attr-defined]
+        return function
+
+    return register
 
 
 def driver_name(driver: Driver) -> str:
-    """`module:name`, or `/path/file.py:name` for a driver in a script."""
+    """The name that a run stores of its driver: the registered one, or else its location."""
+    registered = getattr(driver, "__groundswell_name__", None)
+    location = driver_location(driver)
+    return registered or _NAMES.get(location, location)
+
+
+def stored_location(driver: Driver) -> str | None:
+    """What a run must store to find a driver again, besides its name: nothing, unless it is a user's registered one."""
+    name, location = driver_name(driver), driver_location(driver)
+    return None if name in BUILT_IN or name == location else location
+
+
+def driver_location(driver: Driver) -> str:
+    """Where a driver can be loaded from: `module:name`, or `/path/file.py:name` for one in a script."""
     if "<" in driver.__qualname__:
         raise SettingsError(
             f"driver {driver.__qualname__}: must be a function at the top of a module, to be found again"
@@ -76,16 +112,27 @@ def load_driver(name: str) -> Driver:
     return _driver_in(_load_module(name), name)
 
 
-def load_stored_driver(name: str) -> Driver:
-    """The driver of a name in a store. Raises `NotTrusted` before anything is imported that nobody has trusted."""
-    where, _, attribute = name.rpartition(":")
-    if where and name not in OWN:
-        check_stored_module(where, f"driver {visible(name)}", entry_point=name)
-    module = _load_module(name)
+def load_stored_driver(name: str, location: str | None = None) -> Driver:
+    """The driver that a store names, loaded from the location that it gives if need be.
+
+    Raises `NotTrusted` before anything is imported that nobody has trusted.
+    """
+    if name in BUILT_IN:
+        return load_driver(f"groundswell.experiments.{BUILT_IN[name]}")
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    location = installed_experiments().get(name) or location or name
+    where, _, attribute = location.rpartition(":")
+    if where:
+        check_stored_module(where, f"driver {visible(location)}", entry_point=location)
+    module = _load_module(location)
     found = getattr(module, attribute, None)
     if found is not None and getattr(found, "__module__", None) != module.__name__:
-        raise SettingsError(f"driver {visible(name)}: is not defined in {visible(where)}, so it is no driver of it")
-    return _driver_in(module, name)
+        raise SettingsError(f"driver {visible(location)}: is not defined in {visible(where)}, so it is no driver of it")
+    driver = _driver_in(module, location)
+    if name not in (driver_name(driver), location):
+        raise RunError(f"driver {visible(name)} is not at {visible(location)} any more: import the module that has it")
+    return driver
 
 
 def check_stored_module(where: str, what: str, *, entry_point: str | None = None) -> None:
@@ -108,7 +155,7 @@ def check_stored_module(where: str, what: str, *, entry_point: str | None = None
             del sys.path[0]
     if _all_trusted(files):
         return
-    declared = installed_experiments()
+    declared = installed_experiments().values()
     if entry_point in declared or (entry_point is None and where in {each.partition(":")[0] for each in declared}):
         return
     if not files:
@@ -128,7 +175,7 @@ def trust_driver(driver: Driver) -> None:
 
     It does not matter to the run if they cannot be remembered: whoever resumes it is asked.
     """
-    where = driver_name(driver).rpartition(":")[0]
+    where = driver_location(driver).rpartition(":")[0]
     if where.partition(".")[0] != "groundswell" or where.endswith(".py"):
         trust_module(where)
 
@@ -165,11 +212,11 @@ def module_files(name: str) -> dict[str, Path]:
 
 
 @cache
-def installed_experiments() -> frozenset[str]:
-    """The drivers that installed packages declare. Only folders of installed packages are looked at."""
+def installed_experiments() -> Mapping[str, str]:
+    """The drivers that installed packages declare, by name. Only folders of installed packages are looked at."""
     folders = [*site.getsitepackages(), site.getusersitepackages(), *_library_folders()]
     points = (point for one in distributions(path=list(dict.fromkeys(folders))) for point in one.entry_points)
-    return frozenset(point.value for point in points if point.group == GROUP)
+    return {point.name: point.value for point in points if point.group == GROUP}
 
 
 def settings_type(driver: Driver) -> Any:

@@ -15,6 +15,7 @@ from groundswell.engine.driver import (
     driver_name,
     load_stored_driver,
     settings_type,
+    stored_location,
     trust_driver,
 )
 from groundswell.engine.events import Listener, RunEnded, RunOpened, tell
@@ -37,7 +38,8 @@ from groundswell.errors import (
     StoreError,
 )
 from groundswell.program.request import Chat, Usage, canonical
-from groundswell.program.trial import find_program, source_hash
+from groundswell.program.source import identity, same_code
+from groundswell.program.trial import find_program
 
 NO_STORE = "the store could not be used: see to its disk and its permissions, and resume"
 """Without the path that such an error names: what is written down here is told to clients of a server."""
@@ -142,7 +144,7 @@ class Engine:
         record = self.store.runs.find(name) if name is not None else None
         fresh = record is None
         if record is None:
-            record = self._create(name, seed, driver_name(driver), body, options)
+            record = self._create(name, seed, driver, body, options)
         elif (record.driver, record.settings, record.seed) != (driver_name(driver), body, seed):
             raise RunError(
                 f"run {name!r} exists with another driver, settings or seed: give another name, "
@@ -167,7 +169,7 @@ class Engine:
     ) -> RunRecord:
         """Write down a run that `resume` carries out later. May be called in any thread."""
         trust_driver(driver)
-        return self._create(name, seed, driver_name(driver), canonical(settings).decode(), options)
+        return self._create(name, seed, driver, canonical(settings).decode(), options)
 
     def reach(self, model: str) -> None:
         """Find out whether there is a way to a model; raises `SettingsError` if there is none. Sends nothing."""
@@ -194,7 +196,8 @@ class Engine:
             raise RunError(
                 f"run {record.title!r} was started by a script: run the script again, it continues where it was left"
             )
-        driver = load_stored_driver(record.driver)
+        _refuse_earlier(record)
+        driver = load_stored_driver(record.driver, record.location)
         retry = retry_missing and record.counters.missing > 0
         if record.status in ("completed", "partial") and not (retry or accept_changes) and _all_settled(record):
             _refuse_changed(record, driver)
@@ -211,8 +214,9 @@ class Engine:
     async def verify(self, name_or_id: str) -> Verification:
         """Replay every trial of a run over its journal: do its programs still ask and find the same?"""
         record = self.store.runs.get(name_or_id)
+        _refuse_earlier(record)
         if record.driver is not None:
-            load_stored_driver(record.driver)
+            load_stored_driver(record.driver, record.location)
         journal = self.store.journal(record, _ignore)
         try:
             return await verify(record, journal)
@@ -276,12 +280,13 @@ class Engine:
         self,
         name: str | None,
         seed: int,
-        driver: str | None,
+        driver: Driver | None,
         settings: str | None,
         options: RunOptions | None,
     ) -> RunRecord:
         stored = msgspec.to_builtins(options or self._options or RunOptions())
-        return self.store.runs.create(name, seed, driver=driver, settings=settings, options=stored)
+        named, location = (None, None) if driver is None else (driver_name(driver), stored_location(driver))
+        return self.store.runs.create(name, seed, settings=settings, options=stored, driver=named, location=location)
 
     def _open(
         self,
@@ -307,6 +312,7 @@ class Engine:
         try:
             record = runs.get(record.id)
             _refuse_deleted(record)
+            _refuse_earlier(record)
             if unless_cancelled and (record.cancel or record.status == "stopped"):
                 if record.status != "stopped":
                     runs.change(record, status="stopped", error="it was cancelled")
@@ -414,7 +420,7 @@ class Engine:
         tell(self._listeners, RunEnded(run=run.record.id, at=self._clock.wall(), status=status))
 
     def _check_driver(self, record: RunRecord, driver: Driver, accept_changes: bool) -> None:
-        name, now = driver_name(driver), source_hash(driver)
+        name, now = driver_name(driver), identity(driver)
         if not accept_changes:
             _refuse_changed(record, driver)
         record.sources[name] = now
@@ -433,6 +439,15 @@ def _refuse_deleted(record: RunRecord) -> None:
         )
 
 
+def _refuse_earlier(record: RunRecord) -> None:
+    if record.release is None:
+        raise RunError(
+            f"run {record.title!r} was made by an early development version of Groundswell, which named programs and "
+            "drivers differently: it can be shown and exported, but not resumed or verified. Start a new run: the "
+            "cache still has the replies"
+        )
+
+
 def _all_settled(record: RunRecord) -> bool:
     """Whether a run is over: its driver had everything, not only what it could get before a stop."""
     done = record.counters.settled >= record.counters.planned
@@ -442,8 +457,8 @@ def _all_settled(record: RunRecord) -> bool:
 def _refuse_changed(record: RunRecord, driver: Driver) -> None:
     """Refuse to go on with, or to repeat the figures of, a run whose code is not what it was."""
     programs = {name: found.source for name in record.sources if (found := find_program(name)) is not None}
-    now = {driver_name(driver): source_hash(driver)} | programs
-    changed = [name for name, source in record.sources.items() if now.get(name, source) != source]
+    now = {driver_name(driver): identity(driver)} | programs
+    changed = [name for name, source in record.sources.items() if not same_code(source, now.get(name, source))]
     if changed:
         raise SourceChanged(
             f"the code of {' and '.join(changed)} has changed since run {record.title!r} was started: restore it, "

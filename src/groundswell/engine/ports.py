@@ -314,9 +314,10 @@ class RunTable(Protocol):
         name: str | None,
         seed: int,
         *,
-        driver: str | None,
         settings: str | None,
         options: dict[str, Any],
+        driver: str | None = None,
+        location: str | None = None,
     ) -> RunRecord:
         """A new run, pending."""
         ...

@@ -226,7 +226,12 @@ Status = Literal["pending", "running", "completed", "partial", "stopped", "inter
 
 
 class RunRecord(msgspec.Struct):
-    """A run as the store holds it. `number` is internal; `id` is what people and providers see."""
+    """A run as the store holds it. `number` is internal; `id` is what people and providers see.
+
+    driver    the name of its driver, and `location` where that can be loaded from if the name does not say it
+    sources   what was stored of the code of driver and programs, by name: see `groundswell.program.source`
+    release   the version of Groundswell that made the run; None: an early development version
+    """
 
     number: int
     id: str
@@ -245,6 +250,8 @@ class RunRecord(msgspec.Struct):
     cancel: bool
     created_at: float
     updated_at: float
+    location: str | None = None
+    release: str | None = None
 
     @property
     def title(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groundswell.engine.driver import OWN, load_driver
+from groundswell.engine.driver import BUILT_IN, load_stored_driver
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.ports import Results
 from groundswell.engine.records import RunRecord
@@ -54,9 +54,9 @@ class StoredRun:
 
     def _program(self, name: str) -> Program[Any, Any] | None:
         """A program that is loaded, or one of Groundswell's own, which comes with its driver."""
-        if find_program(name) is None and self.record.driver in OWN:
+        if find_program(name) is None and self.record.driver in BUILT_IN:
             try:
-                load_driver(self.record.driver)
+                load_stored_driver(self.record.driver)
             except GroundswellError:
                 return None
         return find_program(name)

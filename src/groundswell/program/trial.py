@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
-from types import CodeType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, get_type_hints, overload
 
 import msgspec
@@ -28,6 +25,7 @@ from groundswell.program.request import (
     assistant,
     user,
 )
+from groundswell.program.source import identity, is_own
 from groundswell.program.traps import Ask, Call
 
 if TYPE_CHECKING:
@@ -184,7 +182,7 @@ ProgramFunction = Callable[[Trial, S], Coroutine[Any, Any, R]]
 class Program(Generic[S, R]):
     """A registered program: its name and version, its function, and the types of its spec and result."""
 
-    __slots__ = ("function", "id", "name", "result_type", "source", "spec_type", "version")
+    __slots__ = ("_source", "function", "id", "name", "result_type", "spec_type", "version")
 
     def __init__(self, name: str, version: int, function: ProgramFunction[S, R]) -> None:
         hints = _type_hints(function)
@@ -197,7 +195,18 @@ class Program(Generic[S, R]):
         self.function = function
         self.spec_type: Any = hints.get(parameters[1], Any)
         self.result_type: Any = hints.get("return", Any)
-        self.source = source_hash(function)
+        self._source = None if is_own(function) else identity(function)  # its file may be edited while it runs
+
+    @property
+    def source(self) -> str:
+        """What a run stores of the program's code: see `groundswell.program.source`."""
+        if self._source is None:
+            self._source = identity(self.function)
+        return self._source
+
+    @source.setter
+    def source(self, source: str) -> None:
+        self._source = source
 
     def __call__(self, trial: Trial, spec: S) -> Coroutine[Any, Any, R]:
         """Use a program as a part of another: `await duel(trial, spec)`, alone or in `together`."""
@@ -269,26 +278,3 @@ def _type_hints(function: Callable[..., Any]) -> dict[str, Any]:
         closure = inspect.getclosurevars(function).nonlocals
         caller = sys._getframe(3).f_locals
         return get_type_hints(function, localns={**caller, **closure})
-
-
-def _code_parts(code: CodeType) -> tuple[Any, ...]:
-    """What a compiled function does: its instructions, the names it uses, and its constants with their own code."""
-    constants = [_code_parts(each) if isinstance(each, CodeType) else each for each in code.co_consts]
-    return code.co_code, code.co_names, constants
-
-
-def source_hash(function: Callable[..., Any]) -> str:
-    """A hash of the code of the module that defines a function; comments and layout do not count.
-
-    Where there is no source (an interactive prompt), the compiled code of the function itself counts.
-    """
-    module = inspect.getmodule(function)
-    try:
-        return _hash_of_source(inspect.getsource(module if module is not None else function))
-    except (OSError, TypeError, SyntaxError):
-        return blake2b(repr(_code_parts(function.__code__)).encode(), digest_size=8).hexdigest()
-
-
-@lru_cache(maxsize=64)
-def _hash_of_source(source: str) -> str:
-    return blake2b(ast.dump(ast.parse(source)).encode(), digest_size=8).hexdigest()

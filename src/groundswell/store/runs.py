@@ -16,8 +16,10 @@ from groundswell.engine.records import RunRecord, Status
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError
 from groundswell.store.checksum import checksum, verify
 from groundswell.store.documents import KEPT
+from groundswell.store.file import store_error
 from groundswell.store.lock import RunLock, is_held
 from groundswell.store.schema import asks, documents, outcomes, reading, runs, trials, waves, writing
+from groundswell.version import __version__
 
 LARGEST = 2**63
 UNFINISHED: tuple[Status, ...] = ("pending", "running", "interrupted")
@@ -26,7 +28,7 @@ DELETED_AT_ONCE = 200
 """Trials that are deleted in one transaction."""
 CHECKED = (
     *("id", "uid", "name", "seed", "driver", "settings", "options", "sources", "parent", "cut", "analysis"),
-    "created_at",
+    *("created_at", "location", "release"),
 )
 """The columns that the checksum of a run covers: all but those that change with every commit, and its state."""
 
@@ -36,6 +38,8 @@ _SOME = runs.c.driver.in_(sa.bindparam("drivers", expanding=True))
 FIND = (
     sa.select(runs).where((runs.c.name == _WANTED) | (runs.c.uid == _WANTED)).order_by((runs.c.uid == _WANTED).desc())
 )
+SCAN = sa.select(runs.c.uid).where((runs.c.name.concat("") == _WANTED) | (runs.c.uid.concat("") == _WANTED))
+"""The same without the indexes."""
 LIST = sa.select(runs).order_by(runs.c.id.desc()).limit(sa.bindparam("limit")).offset(sa.bindparam("offset"))
 LIST_OF = LIST.where(_SOME)
 BY_NUMBER = sa.select(runs).where(runs.c.id == sa.bindparam("number"))
@@ -68,6 +72,7 @@ class Runs:
         seed: int,
         *,
         driver: str | None = None,
+        location: str | None = None,
         settings: str | None = None,
         options: dict[str, Any] | None = None,
         parent: str | None = None,
@@ -85,6 +90,8 @@ class Runs:
                     status="pending",
                     seed=seed,
                     driver=driver,
+                    location=location,
+                    release=__version__,
                     settings=settings,
                     options=_json(options or {}),
                     sources="{}",
@@ -103,6 +110,8 @@ class Runs:
         """The run with this name or id."""
         with self._read() as connection:
             row = connection.execute(FIND, {"wanted": name_or_id}).first()
+            if row is None and connection.execute(SCAN, {"wanted": name_or_id}).first() is not None:
+                raise store_error(ValueError("an index of its runs is damaged"), self.path)  # else it began anew
             return None if row is None else _record(row)
 
     def get(self, name_or_id: str) -> RunRecord:
@@ -273,6 +282,7 @@ class Runs:
             name,
             parent.seed,
             driver=parent.driver,
+            location=parent.location,
             settings=settings,
             options=parent.options,
             parent=parent.id,

@@ -4,7 +4,7 @@ A trial's id is `run << 32 | n`, so that the rows of a run lie side by side, nee
 appended at the end of their tables. Journals are found by trial; there is no index on hashes in the hot path.
 
 Every table with content has a `checksum` column: `checksum.py` says what it covers. It is NULL in rows that were
-written before schema 0004.
+written before schema 0004, and in runs that were made before schema 0005.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreTooNew
 from groundswell.store.file import OWNER_ONLY, FileIdentity, store_error
 
-REVISION = "0004"
+FIRST, REVISION = "0001", "0005"
 KEPT = 8
 """Connections that are kept for the next to use; there may be any number at once."""
 
@@ -51,6 +51,8 @@ runs = sa.Table(
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("updated_at", sa.Float, nullable=False),
     sa.Column("checksum", sa.BigInteger),
+    sa.Column("location", sa.Text),
+    sa.Column("release", sa.Text),
 )
 
 trials = sa.Table(
@@ -238,7 +240,7 @@ def _revision(connection: sa.Connection, path: Path) -> str | None:
     if known < 3:
         raise StoreCorrupt(f"{path} is a database of something else: give another --store")
     found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-    if not isinstance(found, str):
+    if not isinstance(found, str) or not found.isdecimal() or len(found) != len(REVISION) or found < FIRST:
         raise store_error(ValueError("it does not say which schema it has"), path)
     return found
 

@@ -97,9 +97,18 @@ class _CrashingRuns:
         self._point = point
 
     def create(
-        self, name: str | None, seed: int, *, driver: str | None, settings: str | None, options: dict[str, Any]
+        self,
+        name: str | None,
+        seed: int,
+        *,
+        settings: str | None,
+        options: dict[str, Any],
+        driver: str | None = None,
+        location: str | None = None,
     ) -> RunRecord:
-        return self._write(lambda: self._runs.create(name, seed, driver=driver, settings=settings, options=options))
+        return self._write(
+            lambda: self._runs.create(name, seed, settings=settings, options=options, driver=driver, location=location)
+        )
 
     def find(self, name_or_id: str) -> RunRecord | None:
         return self._runs.find(name_or_id)

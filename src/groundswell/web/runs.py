@@ -210,7 +210,7 @@ def _fields(here: Services, record: RunRecord, summary: Summary) -> dict[str, An
         "run_id": record.id,
         "name": record.name,
         "status": _state(here, record),
-        "driver": None if record.driver is None else record.driver.rpartition("/")[2],
+        "driver": _driver_shown(record),
         "seed": record.seed,
         "created_at": timestamp(record.created_at),
         "updated_at": timestamp(record.updated_at),
@@ -220,6 +220,12 @@ def _fields(here: Services, record: RunRecord, summary: Summary) -> dict[str, An
         "seconds": summary.seconds,
         "error": summary.error,
     }
+
+
+def _driver_shown(record: RunRecord) -> str | None:
+    """The name of a run's driver; where that is a location, without the folders of this machine."""
+    name = record.driver
+    return name.rpartition("/")[2] if name is not None and ":" in name else name
 
 
 def _trial(result: TrialResult) -> dict[str, Any]:

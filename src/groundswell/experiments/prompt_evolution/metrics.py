@@ -15,8 +15,9 @@ import msgspec
 from groundswell.experiments.named import Named
 from groundswell.experiments.prompt_evolution.answers import extracted, same_number, same_text
 from groundswell.experiments.prompt_evolution.problems import Problem
+from groundswell.program.source import identity
 from groundswell.program.tally import Tally, tallied
-from groundswell.program.trial import Program, Trial, program, source_hash
+from groundswell.program.trial import Program, Trial, program
 
 
 class Scored(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -60,7 +61,7 @@ def metric(name: str) -> Callable[[F], F]:
 
         worth.__qualname__ = f"{function.__module__}.{function.__qualname__}"
         _METRICS[name] = made = program(f"prompt_evolution/metrics/{name}")(worth)
-        made.source = source_hash(function)
+        made.source = identity(function)
         return function
 
     return register

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from groundswell.store.journal import Store
     from groundswell.store.results import TrialResult
 
-BATCH = "groundswell.experiments.simulations.driving:simulate"
-SINGLE = "groundswell.experiments.simulations.driving:converse"
+BATCH = "simulations/simulate"
+SINGLE = "simulations/converse"
 CHUNK = 200
 
 BatchStatus = Literal["pending", "in_progress", "completed", "partial", "failed"]
