@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -10,7 +12,7 @@ from groundswell.cli import app as command_line
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
 
-__all__ = ["COMMAND", "EXPERIMENTS", "Settings", "Threaded", "openapi", "running"]
+__all__ = ["COMMAND", "EXPERIMENTS", "Settings", "Threaded", "openapi", "running", "serving"]
 
 COMMAND: typer.Typer = command_line.app
 """The command `groundswell`."""
@@ -33,3 +35,13 @@ def openapi() -> dict[str, Any]:
 
     background = Background(lambda: compose.open("never.db"), running=1, waiting=0)
     return create_app(Services(ServerSettings(model="emulated/keeper"), background)).openapi()
+
+
+@contextmanager
+def serving(store: str, model: str) -> Iterator[str]:
+    """A server on a port of its own: its address."""
+    from groundswell.web.serving import running as running_server
+    from groundswell.web.settings import ServerSettings
+
+    with running_server(ServerSettings(store=store, port=0, model=model)) as server:
+        yield server.url

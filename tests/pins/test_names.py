@@ -16,13 +16,33 @@ from tests.pins.product import EXPERIMENTS
 from tests.pins.signatures import describe, lost
 
 ROOT = Path(__file__).parents[2]
+MACHINERY = {
+    "Engine": {"parameters", "reach", "figures"},
+    "Run": {
+        *("parameters", "abort", "emit", "follow", "halt_when_still", "land", "lane_of", "opened", "over", "quiet"),
+        *("recovering", "spawn", "start", "unfollow", "words", "write", "close"),
+    },
+    "Program": {"parameters", "function", "source", "spec_type", "result_type"},
+    "Trial": {"parameters"},
+    "Session": {"encoded", "occurrence", "world", "submit_all"},
+    "QueryMutationEnv": {"join", "prepare", "settle"},
+}
+"""What the machinery uses of public classes and no page mentions. `parameters` are those of the constructor."""
 BLOCK = re.compile(r"^```(?:python|py)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def public_names(module: str) -> dict[str, Any]:
     """Everything in `__all__` of a package, described."""
     package = import_module(module)
-    return {name: describe(getattr(package, name)) for name in package.__all__}
+    return {name: _for_users(name, describe(getattr(package, name))) for name in package.__all__}
+
+
+def _for_users(name: str, described: dict[str, Any]) -> dict[str, Any]:
+    hidden = MACHINERY.get(name, set())
+    shown = {key: value for key, value in described.items() if key not in hidden}
+    if "attributes" in shown:
+        shown["attributes"] = {key: value for key, value in shown["attributes"].items() if key not in hidden}
+    return shown
 
 
 @pytest.mark.parametrize("module", ["groundswell", *EXPERIMENTS])

@@ -1,4 +1,4 @@
-"""`models`, `trust`, `doctor` and `emulate`: the objects that they print. And the names of all settings."""
+"""`models`, `trust`, `doctor` and `emulate`: the objects that they print."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from tests.pins.shapes import shape
 
 def test_models(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    weights = cli.folder / ".local/share/groundswell/models/smollm2/tiny.gguf"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(b"GGUF")
     Path("groundswell.toml").write_text('[models]\nfast = "openai/gpt-4o-mini"\n')
     check({"json/models-list.txt": shape(cli.json("models", "list"), ("aliases",))})
 
