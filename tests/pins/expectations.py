@@ -47,8 +47,8 @@ def _difference(name: str, text: str) -> str:
     path = FOLDER / name
     if not path.exists():
         return f"{path} is missing"
-    lines = difflib.unified_diff(path.read_text("utf-8").splitlines(), text.splitlines(), name, "found", n=1, lineterm="")
-    return "\n".join(lines)
+    expected = path.read_text("utf-8").splitlines()
+    return "\n".join(difflib.unified_diff(expected, text.splitlines(), name, "found", n=1, lineterm=""))
 
 
 def _read(name: str) -> str:

@@ -40,7 +40,9 @@ def lost(expected: Mapping[str, Any], found: Mapping[str, Any], where: str) -> l
 
 
 def _class(thing: type) -> Described:
-    described: Described = {"bases": [base.__name__ for base in thing.__mro__[1:-1] if not base.__name__.startswith("_")]}
+    described: Described = {
+        "bases": [base.__name__ for base in thing.__mro__[1:-1] if not base.__name__.startswith("_")]
+    }
     if issubclass(thing, enum.Enum):
         return {**described, "members": {member.name: repr(member.value) for member in thing}}
     own = [base for base in thing.__mro__ if base.__module__.partition(".")[0] == "groundswell"]

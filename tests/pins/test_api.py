@@ -23,7 +23,7 @@ BATCH = {
     "entity_ids": ["ann", "bob", "cy"],
     "interaction_size": 2,
     "num_simulations": 2,
-    "questions": [{"id": "warm", "text": "How warm was it?", "type": "scale"}],
+    "questionnaire": {"questions": [{"id": "warm", "text": "How warm was it?", "type": "scale"}]},
 }
 
 
@@ -56,10 +56,11 @@ def test_answers_about_a_batch(http: httpx.Client) -> None:
         "error": http.get("/batch-simulations/batch-nobody").json(),
         **{f"event-{name}": each[-1] for name, each in events.items()},
     }
-    shapes = {f"api/{name}.txt": shape(value, ("models", "event.models")) for name, value in found.items()}
-    tables = [(about, f"{table}-", to) for table in ("simulations", "lines", "answers") for to in ("json", "csv", "parquet")]
-    tables += [(run, "", to) for to in ("jsonl", "json", "csv", "parquet")]
-    check({**shapes, **{f"api/export-{table or 'run-'}{to}.txt": exported(http, *of) for of in tables for _, table, to in [of]}})
+    shapes = {f"api/{name}.txt": shape(value, ("models", "data.models")) for name, value in found.items()}
+    tables = [(table, to) for table in ("simulations", "lines", "answers") for to in ("json", "csv", "parquet")]
+    files = {f"api/export-{table}-{to}.txt": exported(http, about, to, table) for table, to in tables}
+    files |= {f"api/export-run-{to}.txt": exported(http, run, to) for to in ("jsonl", "json", "csv", "parquet")}
+    check({**shapes, **files})
 
 
 def data(http: httpx.Client, path: str) -> Any:
@@ -74,9 +75,9 @@ def events_of(http: httpx.Client, path: str) -> list[Any]:
     return [{"event": name, "data": json.loads(value)} for name, value in zip(lines[::2], lines[1::2], strict=True)]
 
 
-def exported(http: httpx.Client, path: str, table: str, to: str) -> list[str]:
+def exported(http: httpx.Client, path: str, to: str, table: str = "") -> list[str]:
     """What is in an exported file."""
-    which = {"table": table.removesuffix("-")} if table else {}
+    parameters = {"format": to, "table": table} if table else {"format": to}
     file = Path(f"exported.{to}")
-    file.write_bytes(http.get(f"{path}/export", params={"format": to, **which}).raise_for_status().content)
+    file.write_bytes(http.get(f"{path}/export", params=parameters).raise_for_status().content)
     return content(file)

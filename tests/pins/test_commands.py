@@ -65,7 +65,7 @@ def _described(parameter: Any) -> dict[str, Any]:
         "variable": parameter.envvar,
         "choices": list(_choices(parameter.type_descriptor.annotation)),
     }
-    left_out = (None, [])
+    left_out: tuple[object, ...] = (None, [])
     return {name: value for name, value in described.items() if value not in left_out or name == "choices"}
 
 

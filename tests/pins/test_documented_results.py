@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from groundswell.experiments import prompt_evolution, query_mutation, secret_game
-from tests.pins.conftest import CommandLine
 from tests.pins.expectations import check
 from tests.pins.folders import contents
 from tests.pins.shapes import shape
@@ -25,11 +26,22 @@ def test_the_files_of_a_batch_job() -> None:
     )
     ended = asyncio.run(service.run_batch_job(job.id))
     assert str(ended.results_path) == f"results/batch_jobs/{job.id}/results.json"
-    mappings = ("models", "analysis.forms", "agent_statistics", "analysis.prompts", "analysis.missing[].kinds")
+    mappings = (
+        "forms",
+        "prompts",
+        "missing[].kinds",
+        "tiers",
+        "models[].tiers",
+        "agent_statistics",
+        "analysis.prompts",
+    )
     folder = Path("results/batch_jobs") / job.id
     figures = service.analyze_batch_results(job.id)
+    statistics = json.loads((folder / "analysis.json").read_bytes())
+    del statistics["analysis"]
     check(
         {
+            "python/batch_job_statistics.txt": shape(statistics, mappings),
             "folders/batch-job.txt": contents(folder, mappings),
             "python/analyze_batch_results.txt": shape(plain(figures), mappings),
         }
@@ -43,7 +55,8 @@ def test_the_results_of_an_evolution() -> None:
         model="emulated/gpt-4o-mini", problems=problems, population_size=2, max_generations=1, baselines=()
     )
     results = asyncio.run(prompt_evolution.AsyncEvolutionController(config=config).run_evolution_async())
-    check({"python/run_evolution_async.txt": sorted(f"{name}: {type(value).__name__}" for name, value in results.items())})
+    lines = sorted(f"{name}: {type(value).__name__}" for name, value in results.items())
+    check({"python/run_evolution_async.txt": lines})
 
 
 @pytest.mark.usefixtures("cli")
@@ -59,8 +72,4 @@ def test_the_infos_of_an_environment() -> None:
 
 def plain(value: Any) -> Any:
     """A value as JSON has it."""
-    import json
-
-    import msgspec
-
     return json.loads(msgspec.json.encode(value))

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import groundswell
-from tests.pins.conftest import CommandLine
 from tests.pins.expectations import read_json
 from tests.pins.experiment import Settings, Spec, counting, driver
 from tests.pins.signatures import describe, lost

@@ -73,7 +73,9 @@ def test_settings_as_variables(cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_as_flags(cli: CommandLine, setting: str) -> None:
-    told = cli(*ASK, "openai/gpt-4o-mini", "--account", f"openai.{setting}=sk-0123456789abcdef0123456789abcdef", status=2).stderr
+    told = cli(
+        *ASK, "openai/gpt-4o-mini", "--account", f"openai.{setting}=sk-0123456789abcdef0123456789abcdef", status=2
+    ).stderr
     assert f"openai.{setting}" in told
     assert REFUSED not in told
 
