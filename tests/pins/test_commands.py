@@ -19,7 +19,8 @@ COMPLETION = ("--install-completion", "--show-completion")
 def test_commands_and_flags_may_only_grow() -> None:
     found = {" ".join(["groundswell", *path]): parameters(command) for path, command in tree(get_command(COMMAND), ())}
     expected = read_json("commands.json", found)
-    assert [problem for name in expected for problem in lost(name, expected[name], found.get(name))] == []
+    problems = [problem for name in expected for problem in lost(name, expected[name], found.get(name))]
+    assert not problems, "\n".join(problems)
 
 
 def lost(command: str, expected: dict[str, Any], found: dict[str, Any] | None) -> list[str]:

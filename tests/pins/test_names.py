@@ -49,12 +49,13 @@ def _for_users(name: str, described: dict[str, Any]) -> dict[str, Any]:
 def test_public_names_may_only_grow(module: str) -> None:
     found = public_names(module)
     expected = read_json(f"names/{module}.json", found)
-    assert lost(expected, found, module) == []
+    problems = lost(expected, found, module)
+    assert not problems, "\n".join(problems)
 
 
 def test_what_docs_and_examples_import_can_be_imported() -> None:
     missing = [line for line in read_lines("names/imports.txt", sorted(set(shown_imports()))) if not importable(line)]
-    assert missing == []
+    assert not missing, "\n".join(missing)
 
 
 def shown_imports() -> Iterator[str]:

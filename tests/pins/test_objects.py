@@ -36,7 +36,8 @@ def test_objects_of_a_session_without_async() -> None:
     found: dict[str, Any] = {name: attributes(each) for name, each in held.items()}
     found["open_sync.stored.frame"] = columns
     expected = read_json("names/objects.json", found)
-    assert lost(expected, found, "") == []
+    problems = lost(expected, found, "groundswell")
+    assert not problems, "\n".join(problems)
 
 
 def attributes(held: object) -> Any:
