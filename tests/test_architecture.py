@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -40,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
             "engine",
             "stats",
             "store.results",
-            "store.export",
+            "store.tables",
             "store.documents",
             "compose",
             "portal",
@@ -142,6 +142,62 @@ def test_a_stray_import_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     wrong = tmp_path / "store" / "wrong.py"
     wrong.write_text("from groundswell.engine import ports, run\nimport groundswell.cli.app\nimport groundswell\n")
     assert sorted(strays(wrong)) == ["", "cli.app", "engine.run"]
+
+
+def all_imports(path: Path) -> Iterator[str]:
+    """The modules of ours that a module imports anywhere, for type checkers alone too."""
+    names = {module_name(each) for each in MODULES}
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "groundswell":
+            module = (node.module or "").removeprefix("groundswell").removeprefix(".")
+            for alias in node.names:
+                inner = f"{module}.{alias.name}".strip(".")
+                yield inner if inner in names else module
+        elif isinstance(node, ast.Import):
+            yield from (
+                alias.name.removeprefix("groundswell.") for alias in node.names if alias.name.startswith("groundswell.")
+            )
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """The groups of modules that import each other, directly or not (Tarjan's strongly connected components)."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        order[name] = lowest[name] = len(order)
+        path.append(name)
+        for other in sorted(graph.get(name, ())):
+            if other not in order:
+                visit(other)
+                lowest[name] = min(lowest[name], lowest[other])
+            elif other in path:
+                lowest[name] = min(lowest[name], order[other])
+        if lowest[name] == order[name]:
+            at = path.index(name)
+            if len(path) - at > 1:
+                found.append(sorted(path[at:]))
+            del path[at:]
+
+    for name in sorted(graph):
+        if name not in order:
+            visit(name)
+    return found
+
+
+def test_no_modules_import_each_other() -> None:
+    """Types count: two modules that need each other's types are one module, or lack a third."""
+    graph = {module_name(path): {name for name in all_imports(path) if name} for path in MODULES}
+    del graph["__init__"]
+    assert circles(graph) == []
+
+
+def test_a_circle_is_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert circles(graph) == [["d", "e"], ["a", "b", "c"]]
+    assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
 def local_imports(tree: ast.AST) -> Iterator[str]:

@@ -30,9 +30,10 @@ from groundswell.compose import open
 from groundswell.engine.budget import Limits
 from groundswell.engine.driver import driver
 from groundswell.engine.engine import Engine
+from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.retry import RetryPolicy
-from groundswell.engine.run import Run, RunOptions
+from groundswell.engine.run import Run
 from groundswell.engine.summary import Summary
 from groundswell.errors import (
     AskFailed,

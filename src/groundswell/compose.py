@@ -15,11 +15,11 @@ from groundswell.accounts.config import Accounts, load_here
 from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import BatchChanged, EndpointChanged, Listener, tell
+from groundswell.engine.options import RunOptions
 from groundswell.engine.pace import PaceLimits, Paces
 from groundswell.engine.ports import Clock, Prices, Route, Router, Transport
 from groundswell.engine.records import BatchInfo, EndpointFigures
 from groundswell.engine.retry import RetryPolicy
-from groundswell.engine.run import RunOptions
 from groundswell.engine.ways import Via
 from groundswell.errors import SettingsError
 from groundswell.prices import ModelPrices

@@ -160,7 +160,7 @@ class SyncEngine:
         """End a run that is open here, unless some thread waits for this engine."""
         for run in self._engine.runs:
             if run.record.id == run_id and not self._waiting:
-                self._wait(run.end(INTERRUPTED if run.open or run.admission.maps else None))
+                self._wait(run.end(INTERRUPTED if run.busy else None))
 
     def _wait(self, work: Awaitable[T]) -> T:
         """Do work on the loop. Ctrl-C cancels it and, when it has let go of what it held, is raised here."""

@@ -15,7 +15,7 @@ from groundswell.emulator.server import running
 from groundswell.emulator.settings import Settings
 from groundswell.engine import ways
 from groundswell.engine.hold import FIRST_PAUSE, LONGEST_PAUSE
-from groundswell.engine.run import RunOptions
+from groundswell.engine.options import RunOptions
 from groundswell.transports.patience import ORDER, SILENCE
 from tests.cli.batch_office import A_DAY, OFTEN, Office
 

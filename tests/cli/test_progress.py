@@ -15,44 +15,42 @@ from rich.console import Console
 import groundswell
 from groundswell import Request, Trial, program
 from groundswell.cli.progress import LINE_EVERY, Lines, Meter, Progress, Reading, describe, in_batches
-from groundswell.engine.forecast import Tally
-from groundswell.engine.records import BatchInfo, BatchState, Counters, Receipt
+from groundswell.engine.forecast import Tally, forecast
+from groundswell.engine.records import BatchInfo, BatchState, Counters
+from groundswell.engine.run import BatchInFlight
 
 
 def fake_run(**counters: Any) -> Any:
+    counted, tally = Counters(**counters), Tally()
     return SimpleNamespace(
         words="",
-        counters=Counters(**counters),
-        open={1: SimpleNamespace(usd=0.01), 2: SimpleNamespace(usd=0.0)},
+        counters=counted,
+        open={1: None, 2: None},
         expected=100,
         record=SimpleNamespace(title="duels"),
         stopping=None,
         clock=SimpleNamespace(now=lambda: 1000.0),
-        dispatch=SimpleNamespace(
-            purse=SimpleNamespace(tally=Tally()), landing=0, flying=0, batches=SimpleNamespace(orders={})
-        ),
-        lanes=SimpleNamespace(waits=lambda: [("openai", 0.4), ("gpu", None), ("work", 75.0)]),
+        tally=tally,
+        forecast=lambda trials: forecast(counted.usd, 0.01, trials - counted.settled, tally),
+        in_flight=0,
+        live_in_flight=0,
+        batches_in_flight=[],
+        waits=[("openai", 0.4), ("gpu", None), ("work", 75.0)],
     )
 
 
-def order(account: str, size: int, seconds: float, state: BatchState | None = None, done: int = 0) -> Any:
+def order(account: str, size: int, seconds: float, state: BatchState | None = None, done: int = 0) -> BatchInFlight:
     """A batch that left some seconds ago; with a state, it was looked at since."""
     info = None if state is None else BatchInfo("b", state, size, done, 0, 0.0)
-    lane = SimpleNamespace(account=account, batching=SimpleNamespace(seen=lambda receipt: info))
-    return SimpleNamespace(
-        lane=lane,
-        since=1000.0 - seconds,
-        receipt=None if state is None else Receipt({"batch": "b"}),
-        intent=SimpleNamespace(asks=(None,) * size),
-    )
+    return BatchInFlight(account, size, state is not None, 1000.0 - seconds, info)
 
 
-def with_batches(*orders: Any, landing: int = 0, **counters: Any) -> Any:
+def with_batches(*orders: BatchInFlight, live: int = 0, **counters: Any) -> Any:
     """A run with batches in flight, and so many asks that travel live."""
     run = fake_run(**counters)
-    run.dispatch.batches.orders = dict(enumerate(orders))
-    run.dispatch.landing = landing
-    run.dispatch.flying = landing + sum(len(each.intent.asks) for each in orders)
+    run.batches_in_flight = list(orders)
+    run.live_in_flight = live
+    run.in_flight = live + sum(each.size for each in orders)
     return run
 
 
@@ -96,15 +94,15 @@ def test_a_reading_as_one_line(changes: dict[str, Any], text: str) -> None:
 def test_what_it_will_have_cost_is_said_once_enough_is_known() -> None:
     run = fake_run(planned=100, usable=19, usd=0.39)
     for _ in range(19):
-        run.dispatch.purse.tally.add(0.02, reused=False)
+        run.tally.add(0.02, reused=False)
     meter = Meter(run, now=0.0)
     assert meter.read(1.0).in_the_end == ""
-    run.dispatch.purse.tally.add(0.02, reused=False)
+    run.tally.add(0.02, reused=False)
     run.counters.usable, run.counters.usd = 20, 0.41
     reading = meter.read(2.0)
     assert reading.in_the_end == ", about $2.00 in the end"
     assert "cost $0.4100, about $2.00 in the end" in describe(reading)
-    run.dispatch.purse.tally.add(0.08, reused=False)
+    run.tally.add(0.08, reused=False)
     assert re.fullmatch(r", about \$\d\.\d\d to \$\d\.\d\d in the end", meter.read(3.0).in_the_end)
 
 
@@ -114,7 +112,7 @@ def test_what_it_will_have_cost_is_said_once_enough_is_known() -> None:
 def test_nothing_is_said_of_costs_that_cannot_be_told(changes: dict[str, Any]) -> None:
     run = fake_run(**{"planned": 100, "usable": 50, "usd": 1.0, **changes})
     for _ in range(50):
-        run.dispatch.purse.tally.add(0.02, reused=False)
+        run.tally.add(0.02, reused=False)
     assert Meter(run, 0.0).read(1.0).in_the_end == ""
 
 
@@ -185,9 +183,14 @@ def test_batches_are_told_by_account(orders: list[Any], text: str) -> None:
 
 
 def test_a_batch_that_nobody_has_looked_at_yet_was_sent() -> None:
-    sent = order("openai", 5, 90)
-    sent.receipt = Receipt({"batch": "b"})
+    sent = order("openai", 5, 90)._replace(sent=True)
     assert in_batches(with_batches(sent)) == "1 batch: openai sent 2 min ago"
+
+
+def travel_as(run: Any, other: Any) -> None:
+    """Have a run's asks travel as those of another."""
+    for field in ("in_flight", "live_in_flight", "batches_in_flight"):
+        setattr(run, field, getattr(other, field))
 
 
 def test_no_speed_and_no_time_left_are_told_while_everything_sits_in_batches() -> None:
@@ -197,19 +200,20 @@ def test_no_speed_and_no_time_left_are_told_while_everything_sits_in_batches() -
     reading = meter.read(1.0)
     assert (reading.rate, reading.left is None, reading.batches) == (40.0, False, "")
     left = with_batches(order("openai", 1000, 5, "in_progress"), sent=1040, usable=10)
-    run.dispatch, run.counters = left.dispatch, left.counters
+    run.counters = left.counters
+    travel_as(run, left)
     reading = meter.read(20.0)
     assert (reading.rate, reading.left) == (None, None)
     assert reading.batches == "1 batch: openai in progress since 5 s"
 
 
 def test_asks_that_leave_in_a_batch_are_no_speed_and_what_comes_back_is() -> None:
-    run = with_batches(landing=3, sent=10)
+    run = with_batches(live=3, sent=10)
     meter = Meter(run, 0.0)
-    run.dispatch = with_batches(order("openai", 1000, 1, "in_progress"), landing=3).dispatch
+    travel_as(run, with_batches(order("openai", 1000, 1, "in_progress"), live=3))
     run.counters.sent = 1015
     assert meter.read(1.0).rate == pytest.approx(5.0)
-    run.dispatch.flying -= 200
+    run.in_flight -= 200
     assert meter.read(2.0).rate == pytest.approx(102.5)
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from groundswell import Outcome, Run, RunStopped
 from groundswell.engine.events import RunEnded, RunOpened
-from groundswell.engine.travel import pause
 from groundswell.errors import WaveOutOfReach
 from groundswell.program.request import Fault, FaultKind
 from groundswell.testing.provider import ProviderBatches
@@ -34,7 +33,7 @@ async def four(run: Run, some: list[Talk]) -> list[Outcome[Any]]:
 async def four_at_leisure(run: Run, some: list[Talk]) -> list[Outcome[Any]]:
     """The same, and think about them for a while."""
     found = await four(run, some)
-    await pause(run, 100.0)
+    await run.pause(100.0)
     return found
 
 

@@ -82,9 +82,8 @@ def staged(store: Path, body: Body) -> None:
         held = Held()
         async with groundswell.open(store, transport=held, max_concurrent=8, options=ONCE) as engine:
             await body(engine, held)
-            lanes = engine._lanes
             await in_time(lambda: all(pace.in_flight == 0 for pace in paces(engine)))
-        assert lanes.asked == {}
+        assert engine._asked == {}
 
     run_async(main())
 
@@ -116,7 +115,7 @@ async def answer_all(held: Held, tasks: list[asyncio.Task[Any]]) -> None:
 
 
 def joined(engine: Engine, number: int) -> bool:
-    return sum(len(asked.waiting) for asked in engine._lanes.asked.values()) == number
+    return sum(len(asked.waiting) for asked in engine._asked.values()) == number
 
 
 def test_equal_asks_of_several_trials_are_sent_once(store: Path) -> None:
@@ -154,7 +153,7 @@ def test_an_equal_ask_between_a_reply_and_its_commit_is_not_sent(store: Path) ->
         first = asking(run, "a/1")
         await in_time(lambda: held.waiting)
         held.answer()
-        while not any(asked.settlement for asked in engine._lanes.asked.values()):
+        while not any(asked.settlement for asked in engine._asked.values()):
             await asyncio.sleep(0)
         second = asking(run, "a/2")
         assert await results(first + second) == ["a!", "a!"]
@@ -249,7 +248,7 @@ def test_a_trial_that_is_left_before_its_ask_leaves_lets_the_others_ask(store: P
         leaving = asyncio.create_task(leave())
         await in_time(lambda: held.waiting)
         held.answer()
-        await in_time(lambda: any(asked.leader.wait.path for asked in engine._lanes.asked.values()) and not held.ready)
+        await in_time(lambda: any(asked.leader.wait.path for asked in engine._asked.values()) and not held.ready)
         tasks += asking(engine.run("other"), "a/2")
         await leaving
         held.ready = True

@@ -105,7 +105,7 @@ def test_nobody_waits_for_the_asks_of_a_run_that_was_cut(store: Path, when: int)
             await cut_off(engine, cut, *asking)
             outcome = await asyncio.wait_for(engine.run("other").submit(one, "a"), 5)
             assert outcome.result == "a!"
-            assert engine._lanes.asked == {}
+            assert engine._asked == {}
 
     run_async(main())
 

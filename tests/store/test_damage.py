@@ -19,9 +19,9 @@ from groundswell.program.request import Chat
 from groundswell.store.cache import Cache
 from groundswell.store.check import check_store
 from groundswell.store.checksum import AskRow
-from groundswell.store.export import write_csv, write_jsonl
 from groundswell.store.journal import Store
 from groundswell.store.schema import open_database
+from groundswell.store.tables import write_csv, write_jsonl
 
 QUICK, THOROUGH = 40, 300
 NAME = "watched"

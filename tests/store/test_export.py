@@ -16,9 +16,18 @@ from hypothesis import strategies as st
 from groundswell.engine.records import TrialRow
 from groundswell.errors import SettingsError
 from groundswell.program.request import Fault, FaultKind
-from groundswell.store.columns import cells, columns, pandas_frame, polars_frame
-from groundswell.store.export import guarded, write_csv, write_json, write_jsonl, write_parquet
-from groundswell.store.results import TrialResult
+from groundswell.store.tables import (
+    TrialResult,
+    cells,
+    columns,
+    guarded,
+    pandas_frame,
+    polars_frame,
+    write_csv,
+    write_json,
+    write_jsonl,
+    write_parquet,
+)
 from tests.properties import examples
 
 FAULT = Fault(FaultKind.TIMEOUT, 'too, "late"\nby far')

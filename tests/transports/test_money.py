@@ -6,7 +6,7 @@ import pytest
 
 from groundswell import Limits, RunStopped
 from groundswell.emulator.server import Threaded
-from groundswell.engine.run import RunOptions
+from groundswell.engine.options import RunOptions
 from tests.transports.scene import Bench, Talk, talk
 
 OPENAI, ANTHROPIC = "openai/gpt-4o-mini", "anthropic/claude-3-5-haiku-latest"

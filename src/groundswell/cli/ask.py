@@ -67,7 +67,7 @@ def ask(
 ) -> None:
     """Ask one or more models the same thing, and see their replies side by side."""
     from groundswell.cli.running import run_and_report
-    from groundswell.engine.run import RunOptions
+    from groundswell.engine.options import RunOptions
     from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.prompting.asking import Settings, ask_models
 

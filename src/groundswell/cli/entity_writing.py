@@ -59,7 +59,7 @@ def write(
     The same command again goes on where it was left, and adds nothing twice.
     """
     from groundswell.cli.running import run_and_report
-    from groundswell.engine.run import RunOptions
+    from groundswell.engine.options import RunOptions
     from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.simulations import writing
 

@@ -162,7 +162,7 @@ def _run(flags: EvolveFlags, planned: Planned) -> NoReturn:
     from groundswell.cli.evolve_report import log_in, report_to, write_to
     from groundswell.cli.game_report import check_folder
     from groundswell.cli.running import run_and_report
-    from groundswell.engine.run import RunOptions
+    from groundswell.engine.options import RunOptions
     from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.prompt_evolution import evolving
 

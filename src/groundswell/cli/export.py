@@ -55,7 +55,7 @@ def export(
 
 
 def _write(results: Results, out: IO[Any], to: Format) -> int:
-    from groundswell.store.export import write_csv, write_json, write_jsonl, write_parquet
+    from groundswell.store.tables import write_csv, write_json, write_jsonl, write_parquet
 
     if to is Format.PARQUET:
         return write_parquet(results, out)

@@ -18,7 +18,7 @@ from groundswell.errors import SettingsError
 
 if TYPE_CHECKING:
     from groundswell.engine.engine import Engine
-    from groundswell.engine.run import RunOptions
+    from groundswell.engine.options import RunOptions
     from groundswell.engine.summary import Summary
     from groundswell.experiments.secret_game.agents import Agent
     from groundswell.experiments.secret_game.playing import Batch, Tournament
@@ -216,7 +216,7 @@ def _run(flags: GameFlags, settings: Batch | Tournament) -> None:
 def _way(flags: GameFlags, settings: Batch | Tournament) -> tuple[RunOptions, int | None]:
     """How the run is carried out, and how many asks may be in flight."""
     from groundswell.compose import provider_of
-    from groundswell.engine.run import RunOptions
+    from groundswell.engine.options import RunOptions
     from groundswell.experiments.secret_game.services.ways import way_of
 
     if flags.batch_service is None:

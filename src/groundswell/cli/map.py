@@ -125,7 +125,7 @@ def map_table(
 ) -> None:
     """Ask the same about every row of a table. Given again, it goes on where it was left and pays nothing twice."""
     from groundswell.cli.running import run_and_report
-    from groundswell.engine.run import RunOptions
+    from groundswell.engine.options import RunOptions
     from groundswell.engine.summary import summarise
     from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.prompting.mapping import Settings, check_writable, map_rows, may_replace, noted

@@ -200,7 +200,7 @@ def _run(flags: MutationFlags, planned: Planned, listeners: Sequence[Listener] =
     from groundswell.cli.game_report import check_folder
     from groundswell.cli.mutate_report import report_to, write_to
     from groundswell.cli.running import run_and_report
-    from groundswell.engine.run import RunOptions
+    from groundswell.engine.options import RunOptions
     from groundswell.estimate.declared import estimate_of
 
     driver, settings, seed, title, folder = planned

@@ -16,7 +16,7 @@ from groundswell.errors import SettingsError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from groundswell.engine.run import RunOptions
+    from groundswell.engine.options import RunOptions
 
 P = ParamSpec("P")
 F = TypeVar("F", bound="DataclassInstance")

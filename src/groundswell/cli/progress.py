@@ -19,13 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from groundswell.cli.output import age, cost, duration
-from groundswell.engine.forecast import forecast
 
 if TYPE_CHECKING:
-    from groundswell.engine.batches import Order
     from groundswell.engine.engine import Engine
-    from groundswell.engine.records import BatchInfo
-    from groundswell.engine.run import Run
+    from groundswell.engine.run import BatchInFlight, Run
 
 EVERY = 1 / 8
 LINE_EVERY = 5.0
@@ -70,7 +67,7 @@ class Meter:
         run, counters = self.run, self.run.counters
         total = None if run.expected is None else max(run.expected, counters.planned)
         priced = counters.usd > 0 or not counters.unknown_cost
-        waits, rate = bool(run.dispatch.batches.orders), self._rate(now)
+        waits, rate = bool(run.batches_in_flight), self._rate(now)
         return Reading(
             title=run.record.title,
             done=counters.settled,
@@ -78,23 +75,22 @@ class Meter:
             running=len(run.open),
             total=total,
             sent=counters.sent,
-            rate=None if waits and not run.dispatch.landing and not rate else rate,
+            rate=None if waits and not run.live_in_flight and not rate else rate,
             waves=counters.waves,
             cached=counters.cached,
             cost=cost(counters.usd if priced else None, counters.unknown_cost),
             left=None if waits else self._left(now, counters.settled, total),
-            stopping=run.stopping is not None and run.dispatch.landing > 0,
+            stopping=run.stopping is not None and run.live_in_flight > 0,
             retried=counters.retried,
             in_the_end=_in_the_end(run, total),
             batches=in_batches(run),
             words=run.words,
-            waits=tuple(_wait(*each) for each in run.lanes.waits() if each[1] is None or each[1] >= 1),
+            waits=tuple(_wait(*each) for each in run.waits if each[1] is None or each[1] >= 1),
         )
 
     def _moved(self) -> int:
         """How many asks were sent, less those that sit in batches: these leave at once, and count as they return."""
-        dispatch = self.run.dispatch
-        return self.run.counters.sent - (dispatch.flying - dispatch.landing)
+        return self.run.counters.sent - (self.run.in_flight - self.run.live_in_flight)
 
     def _rate(self, now: float) -> float:
         """Asks per second over the last few seconds."""
@@ -118,8 +114,7 @@ def _in_the_end(run: Run, total: int | None) -> str:
     counters = run.counters
     if total is None or not counters.usd or counters.unknown_cost or counters.settled >= total:
         return ""
-    begun = sum(trial.usd for trial in run.open.values())
-    found = forecast(counters.usd, begun, total - counters.settled, run.dispatch.purse.tally)
+    found = run.forecast(total)
     if found is None:
         return ""
     low, high = cost(found.low, 0), cost(found.high, 0)
@@ -128,33 +123,26 @@ def _in_the_end(run: Run, total: int | None) -> str:
 
 def in_batches(run: Run) -> str:
     """How the batches of a run stand: `2 batches: openai 450 of 1,000, anthropic in progress since 12 min`."""
-    orders: dict[str, list[Order]] = {}
-    for order in run.dispatch.batches.orders.values():
-        orders.setdefault(order.lane.account, []).append(order)
+    orders: dict[str, list[BatchInFlight]] = {}
+    for order in run.batches_in_flight:
+        orders.setdefault(order.account, []).append(order)
     if not orders:
         return ""
-    count, now = len(run.dispatch.batches.orders), run.clock.now()
+    count, now = sum(map(len, orders.values())), run.clock.now()
     told = ", ".join(f"{account} {_stand(some, now)}" for account, some in orders.items())
     return f"{count} {'batch' if count == 1 else 'batches'}: {told}"
 
 
-def _stand(orders: Sequence[Order], now: float) -> str:
+def _stand(orders: Sequence[BatchInFlight], now: float) -> str:
     """How the batches of one account stand: how much is done if that is told, else since when they are as they are."""
-    seen = [_seen(order) for order in orders]
-    done = sum(info.done for info in seen if info is not None)
+    done = sum(order.info.done for order in orders if order.info is not None)
     if done:
-        return f"{done:,} of {sum(len(order.intent.asks) for order in orders):,}"
+        return f"{done:,} of {sum(order.size for order in orders):,}"
     first = min(orders, key=lambda order: order.since)
-    info = _seen(first)
+    info = first.info
     if info is None:
-        return "being sent" if first.receipt is None else f"sent {age(now - first.since)} ago"
+        return "being sent" if not first.sent else f"sent {age(now - first.since)} ago"
     return f"{info.state.replace('_', ' ')} since {age(now - first.since)}"
-
-
-def _seen(order: Order) -> BatchInfo | None:
-    """A batch as it was when it was last looked at."""
-    batching, receipt = order.lane.batching, order.receipt
-    return None if batching is None or receipt is None else batching.seen(receipt)
 
 
 def _wait(account: str, seconds: float | None) -> str:

@@ -45,7 +45,7 @@ def run(
     from groundswell.cli import output
     from groundswell.cli.running import run_and_report
     from groundswell.cli.targets import build_settings, find_driver, read_settings
-    from groundswell.engine.run import RunOptions
+    from groundswell.engine.options import RunOptions
     from groundswell.engine.summary import summarise
     from groundswell.estimate.declared import estimate_of
 

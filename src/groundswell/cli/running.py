@@ -24,8 +24,8 @@ from groundswell.cli.stored import opened
 from groundswell.cli.trust import confirmed
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Listener
+from groundswell.engine.options import RunOptions
 from groundswell.engine.records import EndpointFigures
-from groundswell.engine.run import RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import NotTrusted, ProgramError, RunError, SettingsError, StoreError
 from groundswell.experiments.needed import explained
@@ -209,12 +209,11 @@ class Interruption:
 
 def _stopping(runs: Sequence[Run]) -> str:
     """What is waited for, and what is not: batches go on without us."""
-    orders = [order for run in runs for order in run.dispatch.batches.orders.values()]
-    if not orders:
+    batches = [batch.account for run in runs for batch in run.batches_in_flight]
+    if not batches:
         return STOPPING
-    batches = output.in_flight([order.lane.account for order in orders])
-    said = STOPPING if any(run.dispatch.landing for run in runs) else LEFT
-    return f"{said} ({batches})"
+    said = STOPPING if any(run.live_in_flight for run in runs) else LEFT
+    return f"{said} ({output.in_flight(batches)})"
 
 
 def finish(

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from groundswell.engine.records import RunRecord
     from groundswell.shown.transcript import Transcript
     from groundswell.store.journal import Store
-    from groundswell.store.results import FaultCount, TrialResult
+    from groundswell.store.results import FaultCount
+    from groundswell.store.tables import TrialResult
 
 app = typer.Typer(no_args_is_help=True, help="Look at runs, go on with them, export their results.")
 app.command("export")(export)

@@ -226,7 +226,7 @@ def _run(flags: SimulateFlags, title: str, settings: Batch | Single) -> None:
     from groundswell.cli.game_report import check_writable
     from groundswell.cli.running import run_and_report
     from groundswell.cli.simulate_report import folder_for, report_to, write_to
-    from groundswell.engine.run import RunOptions
+    from groundswell.engine.options import RunOptions
     from groundswell.estimate.declared import estimate_of
     from groundswell.experiments.simulations.batch import Batch
     from groundswell.experiments.simulations.driving import converse, simulate

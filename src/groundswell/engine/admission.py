@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Sized
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from groundswell.engine import plan
 from groundswell.engine.arrivals import Arrivals, Place
+from groundswell.engine.context import Deliver, OpenTrial, RunContext
+from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.keys import Seen, spec_key
-from groundswell.engine.opened import Deliver, OpenTrial
 from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_spec, plain_text
 from groundswell.engine.ports import Journal
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
@@ -21,9 +22,6 @@ from groundswell.errors import DuplicateKey, ReplayMismatch, SettingsError, Sour
 from groundswell.program.request import Fault
 from groundswell.program.source import same_code
 from groundswell.program.trial import Program
-
-if TYPE_CHECKING:
-    from groundswell.engine.run import Run
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -33,18 +31,38 @@ START = 256
 MOST_BACKLOG = 20_000
 
 
+class Start(Protocol):
+    """Opens a trial and runs it up to its first waits."""
+
+    def __call__(
+        self,
+        row: TrialRow,
+        program: Program[Any, Any],
+        deliver: Deliver | None,
+        recorded: dict[str, Recorded] | None = None,
+        inherited: dict[str, Recorded] | None = None,
+    ) -> OpenTrial: ...
+
+
 class Admission:
     """Opens trials for one run, as many as its window holds."""
 
     def __init__(
         self,
-        run: Run,
+        context: RunContext,
+        dispatch: Dispatch,
+        *,
+        start: Start,
+        recovered: Callable[[], Awaitable[None]],
         last_trial: int,
         parent: Journal | None,
         save_sources: Callable[[RunRecord], None],
         accept_changes: bool,
     ) -> None:
-        self._run = run
+        self._context = context
+        self._dispatch = dispatch
+        self._start = start
+        self._recover = recovered
         self._number = last_trial
         self._parent = parent
         self._save_sources = save_sources
@@ -61,18 +79,18 @@ class Admission:
         self._woken = 0
         self.admitting = 0
         self.cut_short = False
-        self.past = last_trial - run.record.span[0]
+        self.past = last_trial - context.record.span[0]
         self.recovered: dict[str, OpenTrial] = {}
 
     @property
     def window(self) -> int:
         """How many trials are kept open."""
-        options, lanes = self._run.options, self._run.lanes
-        barrier = options.schedule == "waves" or self._run.dispatch.barrier
-        known, expected = lanes.slots, self._run.expected
-        unopened = expected - self._run.counters.planned if known and expected is not None else None
+        options, lanes = self._context.options, self._context.lanes
+        barrier = options.schedule == "waves" or self._dispatch.barrier
+        known, expected = lanes.slots, self._context.expected
+        unopened = expected - self._context.counters.planned if known and expected is not None else None
         most = options.window or plan.window(known or START, barrier=barrier, unopened=unopened)
-        return most if barrier else self._run.dispatch.purse.trials(most)
+        return most if barrier else self._dispatch.purse.trials(most)
 
     @property
     def busy(self) -> bool:
@@ -82,17 +100,17 @@ class Admission:
     @property
     def _left(self) -> int:
         """How many trials may be opened now, besides those that are being looked up or whose turn has come."""
-        return self.window - len(self._run.open) - self._entering - self._woken
+        return self.window - len(self._context.open) - self._entering - self._woken
 
     async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Arrivals) -> None:
         """Take specs as there is room, and admit them."""
         seen, suffix = Seen(), f"@{self._ordinal}" if self._ordinal else ""
         self._ordinal += 1
         if isinstance(specs, Sized):
-            self._run.expected = (self._run.expected or 0) + len(specs) * replicates
+            self._context.expected = (self._context.expected or 0) + len(specs) * replicates
         self.admitting += 1
         try:
-            await self._run.opened()
+            await self._recover()
             self._check(program)
             source = (spec for each in specs for spec in repeat(each, replicates))
             while True:
@@ -109,12 +127,11 @@ class Admission:
         finally:
             self.admitting -= 1
             self.made_room()
-            self._run.dispatch.schedule()
+            self._context.schedule()
 
     async def submit(self, program: Program[S, R], spec: S, key: str | None) -> Outcome[R]:
         """Admit one trial and wait for its outcome."""
-        run = self._run
-        await run.opened()
+        await self._recover()
         self._check(program)
         while self._left <= 0:
             await self._wait_for_room()
@@ -130,19 +147,21 @@ class Admission:
 
     def abandon(self, arrivals: Arrivals) -> None:
         """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled."""
-        run = self._run
-        if run.over is not None:
+        context = self._context
+        if context.over is not None:
             return  # the run ended first: what is unfinished goes on when it is resumed
-        self._give_up([t for t in run.open.values() if isinstance(t.deliver, Place) and t.deliver.arrivals is arrivals])
+        self._give_up(
+            [t for t in context.open.values() if isinstance(t.deliver, Place) and t.deliver.arrivals is arrivals]
+        )
 
     def _give_up(self, trials: list[OpenTrial]) -> None:
-        run = self._run
+        context = self._context
         for trial in trials:
             trial.drop()
-            del run.open[trial.id]
-            run.counters.planned -= 1
-            run.journal.abandon(trial.id)
-        run.dispatch.forget_dropped()
+            del context.open[trial.id]
+            context.counters.planned -= 1
+            context.journal.abandon(trial.id)
+        self._dispatch.forget_dropped()
         self.made_room()
 
     def close(self) -> None:
@@ -175,9 +194,9 @@ class Admission:
         Only now are changed programs those of the run: one that is stopped halfway must not pass for scored anew.
         """
         if self._rescored:
-            self._run.record.sources.update(self._rescored)
-            self._save_sources(self._run.record)
-        self._give_up(list(self._run.open.values()))
+            self._context.record.sources.update(self._rescored)
+            self._save_sources(self._context.record)
+        self._give_up(list(self._context.open.values()))
 
     def readmit(
         self,
@@ -188,13 +207,13 @@ class Admission:
     ) -> None:
         """Go on with a trial of an earlier session before the driver submits it again."""
         self.past -= 1
-        self.recovered[row.key] = self._run.start(row, program, None, recorded, inherited)
+        self.recovered[row.key] = self._start(row, program, None, recorded, inherited)
 
     async def _find_room(self, arrivals: Arrivals) -> int:
         """Wait until trials may be opened; how many."""
         while (room := min(self._left, MOST_BACKLOG + self.window - arrivals.due)) <= 0:
             self.admitting -= 1
-            self._run.dispatch.schedule()
+            self._context.schedule()
             try:
                 await self._wait_for_room()
             finally:
@@ -204,7 +223,7 @@ class Admission:
 
     async def _wait_for_room(self) -> None:
         await self._raise_if_over()
-        future: asyncio.Future[None] = self._run.loop.create_future()
+        future: asyncio.Future[None] = self._context.loop.create_future()
         self._room.append(future)
         try:
             await future
@@ -219,7 +238,7 @@ class Admission:
         self, program: Program[Any, Any], bodies: Sequence[bytes], keys: Sequence[str], deliver: Sequence[Deliver]
     ) -> None:
         """Start trials, or deliver the outcomes of those that ended in an earlier session."""
-        run = self._run
+        context = self._context
         self._entering += len(keys)
         try:
             rows, recorded, inherited = await self._look_back(program, keys)
@@ -232,9 +251,9 @@ class Admission:
                 self._claim(program, self.recovered.pop(key), spec, then)
             elif row is None:
                 self._number += 1
-                run.counters.planned += 1
+                context.counters.planned += 1
                 new = TrialRow(self._number, key, program.id, spec, 0)
-                run.start(new, program, then, None, inherited.get(key))
+                self._start(new, program, then, None, inherited.get(key))
             else:
                 _check_spec(key, row.spec, spec)
                 self._check_version(program, row.program)
@@ -250,13 +269,13 @@ class Admission:
         if not key or plain_text(key) != key:
             raise SettingsError(f"trial key {key!r}: must be valid Unicode text, and not empty")
         if self._named.add(key):
-            raise DuplicateKey(f"trial key {key!r} was submitted twice in run {self._run.record.title!r}")
+            raise DuplicateKey(f"trial key {key!r} was submitted twice in run {self._context.record.title!r}")
 
     async def _look_back(
         self, program: Program[Any, Any], keys: Sequence[str]
     ) -> tuple[Mapping[str, TrialRow], Mapping[int, dict[str, Recorded]], Mapping[str, dict[str, Recorded]]]:
         """What earlier sessions, and the run that this one was forked from, know of these trials."""
-        journal = self._run.journal
+        journal = self._context.journal
         rows: Mapping[str, TrialRow] = {}
         recorded: Mapping[int, dict[str, Recorded]] = {}
         if self.past > 0:
@@ -277,7 +296,7 @@ class Admission:
             return {}
         parents = await self._parent.find(keys)
         theirs = await self._parent.recorded(sorted(row.id for row in parents.values()))
-        return {key: _before(self._run.record.cut, theirs[row.id]) for key, row in parents.items()}
+        return {key: _before(self._context.record.cut, theirs[row.id]) for key, row in parents.items()}
 
     def _claim(self, program: Program[Any, Any], trial: OpenTrial, spec: str, deliver: Deliver) -> None:
         """The driver submitted a trial that was recovered."""
@@ -298,30 +317,30 @@ class Admission:
     ) -> None:
         """Go on with a trial that was left to the driver, or score it again."""
         if row.abandoned or row.program != program.id:
-            self._run.counters.planned += row.abandoned
+            self._context.counters.planned += row.abandoned
             row = row._replace(program=program.id, abandoned=False)
-            self._run.journal.add_trial(row)
-        self._run.start(row, program, deliver, recorded, inherited)
+            self._context.journal.add_trial(row)
+        self._start(row, program, deliver, recorded, inherited)
 
     def _check_version(self, program: Program[Any, Any], recorded: str) -> None:
         """Refuse trials of another version of a program, unless changes were accepted."""
         if recorded != program.id:
             if not self._accept_changes:
                 raise SourceChanged(
-                    f"run {self._run.record.title!r} holds trials of {recorded}, and now {program} is submitted: start "
-                    "a new run, or resume with --accept-changes to score the recorded replies anew"
+                    f"run {self._context.record.title!r} holds trials of {recorded}, and now {program} is submitted: "
+                    "start a new run, or resume with --accept-changes to score the recorded replies anew"
                 )
             self._rescore(program)
 
     def _rescore(self, program: Program[Any, Any]) -> None:
         """Score a program's trials anew. Until that is done, the run is of no one source."""
         self._rescored[program.id] = program.source
-        self._run.record.sources[program.id] = "being scored anew"
-        self._save_sources(self._run.record)
+        self._context.record.sources[program.id] = "being scored anew"
+        self._save_sources(self._context.record)
 
     def unchanged(self, program: Program[Any, Any]) -> bool:
         """Whether a program's source is the one that the run was started with."""
-        stored = self._run.record.sources.get(program.id)
+        stored = self._context.record.sources.get(program.id)
         return stored is None or same_code(stored, program.source)
 
     def _check(self, program: Program[Any, Any]) -> None:
@@ -332,7 +351,7 @@ class Admission:
             )
         if program.id in self._checked:
             return
-        record = self._run.record
+        record = self._context.record
         if not self.unchanged(program):
             if not self._accept_changes:
                 raise SourceChanged(
@@ -354,29 +373,29 @@ class Admission:
 
     def check_alias(self, alias: str, model: str) -> None:
         """Refuse to go on with another model under the same alias, unless changes were accepted."""
-        name, sources = f"model {alias}", self._run.record.sources
+        name, sources = f"model {alias}", self._context.record.sources
         if sources.get(name, model) != model and not self._accept_changes:
             raise SourceChanged(
-                f"{alias} stood for {sources[name]} when run {self._run.record.title!r} was started, and stands for "
-                f"{model} now: set it back in groundswell.toml, start a new run, or resume with --accept-changes"
+                f"{alias} stood for {sources[name]} when run {self._context.record.title!r} was started, and stands "
+                f"for {model} now: set it back in groundswell.toml, start a new run, or resume with --accept-changes"
             )
         if sources.get(name) != model:
             sources[name] = model
-            self._save_sources(self._run.record)
+            self._save_sources(self._context.record)
 
     async def _raise_if_over(self) -> None:
         """Take no more work after a stop; but say so only when what is in flight has come back."""
-        run = self._run
-        if run.error is not None:
-            raise run.error
-        if run.stopping is not None:
+        context = self._context
+        if context.error is not None:
+            raise context.error
+        if context.stopping is not None:
             stopped: asyncio.Future[None] = self._future()
-            run.halt_when_still()
+            context.halt_when_still()
             await stopped
 
     def _future(self) -> asyncio.Future[Any]:
         """Something to wait for that fails when the run does."""
-        future: asyncio.Future[Any] = self._run.loop.create_future()
+        future: asyncio.Future[Any] = self._context.loop.create_future()
         self._futures.add(future)
         future.add_done_callback(self._futures.discard)
         return future

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import Any
 
-from groundswell.engine.opened import Deliver
+from groundswell.engine.context import Deliver
 from groundswell.engine.outcome import Outcome
 
 

@@ -16,14 +16,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from math import ceil
-from typing import TYPE_CHECKING
 
 from groundswell.engine import ways
 from groundswell.engine.budget import expected_usage
+from groundswell.engine.context import Order, Pending, RunContext, request_of
 from groundswell.engine.events import BatchHeldBack, BatchReordered, BatchSent, RouteChosen
-from groundswell.engine.hold import Hold, Load
+from groundswell.engine.hold import Load
 from groundswell.engine.lanes import Lane
-from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.purse import Purse
 from groundswell.engine.records import NUMBER, About, Intent, Receipt
 from groundswell.engine.ways import Case
@@ -31,41 +30,11 @@ from groundswell.errors import WaveError
 from groundswell.program.request import Chat, Fault, FaultKind, Reply, Request, Settlement
 from groundswell.shown.words import cost
 
-if TYPE_CHECKING:
-    from groundswell.engine.run import Run
-
 SAMPLE = 64
 FRAME = 4
 """Tokens that providers count for each message beside its text; in short ones, as much as the text."""
 ON_ITS_WAY = 60.0
 """Seconds that a run which has all it wants waits for a batch to be taken, so as to cancel it."""
-
-
-class Order:
-    """A batch that is at its provider, or on its way there.
-
-    unloading  its results are coming in
-    spilled    it was cancelled, since it would come too late or is not wanted any more: what is left of it and still
-               wanted goes live
-    room       what its asks that have come back took, which is free when the whole batch has ended
-    """
-
-    __slots__ = ("intent", "lane", "receipt", "room", "since", "spilled", "unloading")
-
-    def __init__(self, intent: Intent, lane: Lane, since: float) -> None:
-        self.intent = intent
-        self.lane = lane
-        self.since = since
-        self.receipt: Receipt | None = None
-        self.unloading = False
-        self.spilled = False
-        self.room: Counter[Hold] = Counter()
-
-    @property
-    def batch(self) -> str | None:
-        """What the provider calls it."""
-        batch = None if self.receipt is None else self.receipt.data.get("batch")
-        return batch if isinstance(batch, str) else None
 
 
 class Batches:
@@ -75,8 +44,8 @@ class Batches:
     past    the waves of those that had ended before this session
     """
 
-    def __init__(self, run: Run, purse: Purse) -> None:
-        self._run = run
+    def __init__(self, context: RunContext, purse: Purse) -> None:
+        self._context = context
         self._purse = purse
         self._aside: Counter[tuple[Lane, str]] = Counter()
         self._afloat: set[Pending] = set()
@@ -86,7 +55,7 @@ class Batches:
         self.orders: dict[int, Order] = {}
         self.past: set[int] = set()
         self._reordered_usd = 0.0
-        self._started = run.clock.now()
+        self._started = context.clock.now()
 
     def close(self) -> None:
         """The run ends. What it leaves at providers is in nobody's way here."""
@@ -121,9 +90,9 @@ class Batches:
     def why_live(self, lane: Lane, asks: Iterable[Pending], size: int, now: float, *, fresh: bool) -> str | None:
         """Why asks that are about to leave go live, if so. What is chosen is told when they are `fresh`."""
         assert lane.hold is not None
-        seconds = self._run.options.limits.seconds
+        seconds = self._context.options.limits.seconds
         left = None if seconds is None else self._started + seconds - now
-        case = Case(self._run.options.via, size, lane.hold.shut, lane.hold.seconds, left)
+        case = Case(self._context.options.via, size, lane.hold.shut, lane.hold.seconds, left)
         case = case._replace(whole=seconds or 0.0, saved=self._saved(lane, asks, size) if fresh else None)
         why = ways.why_live(case)
         if why is None and fresh:
@@ -146,7 +115,7 @@ class Batches:
         """How many asks go into each of the batches that can be made now. Their room is taken."""
         hold, sizes = lane.hold, list[int]()
         assert hold is not None
-        most = min(hold.capacity.requests, self._run.options.batch_size or count)
+        most = min(hold.capacity.requests, self._context.options.batch_size or count)
         leaving, at = list(islice(asks, count)), 0
         while at < len(leaving):
             left = len(leaving) - at
@@ -189,11 +158,11 @@ class Batches:
 
     def depart(self, lane: Lane, intent: Intent) -> Order:
         """A batch is made, or one that an earlier session made is there."""
-        order = self.orders[intent.id] = Order(intent, lane, self._run.clock.now())
-        seconds = self._run.options.limits.seconds
+        order = self.orders[intent.id] = Order(intent, lane, self._context.clock.now())
+        seconds = self._context.options.limits.seconds
         if seconds is not None and self._unwatch is None and lane.batching is not None:
             last_call = self._started + seconds - ways.last_call(seconds)
-            self._unwatch = self._run.clock.call_at(last_call, self._spill)
+            self._unwatch = self._context.clock.call_at(last_call, self._spill)
         return order
 
     def sent(self, order: Order, receipt: Receipt, *, found: bool = False) -> None:
@@ -201,13 +170,13 @@ class Batches:
         order.receipt = receipt
         self._arrived(order)
         if self._late:
-            self._run.spawn(self._cancel(order))
-        run, intent, batch = self._run, order.intent, order.batch
+            self._context.spawn(self._cancel(order))
+        context, intent, batch = self._context, order.intent, order.batch
         if batch is not None:
-            run.emit(
+            context.emit(
                 lambda: BatchSent(
-                    run=run.record.id,
-                    at=run.clock.wall(),
+                    run=context.record.id,
+                    at=context.clock.wall(),
                     wave=intent.id,
                     account=intent.account,
                     batch=batch,
@@ -224,24 +193,24 @@ class Batches:
         self._arrived(order)
         _free(order)
         if worked and order.lane.hold is not None:
-            order.lane.hold.worked(self._run.clock.now() - order.since)
+            order.lane.hold.worked(self._context.clock.now() - order.since)
 
     def reorder(self, order: Order, size: int, why: str) -> str | None:
         """So many asks of a batch that is lost are sent again, and may be paid for twice: that is told.
 
         Gives why they are not, if so: they may cost more than the user lets be sent again without a question.
         """
-        run, intent = self._run, order.intent
-        usd, limit = intent.about.usd, run.options.max_reorder_usd
+        context, intent = self._context, order.intent
+        usd, limit = intent.about.usd, context.options.max_reorder_usd
         if usd is not None:
             usd *= size / len(intent.asks)
         if limit is not None and (usd is None or self._reordered_usd + usd > limit):
             return self._ask_first(order, size, usd, f"{limit:g}", why)
         self._reordered_usd += usd or 0.0
-        run.emit(
+        context.emit(
             lambda: BatchReordered(
-                run=run.record.id,
-                at=run.clock.wall(),
+                run=context.record.id,
+                at=context.clock.wall(),
                 wave=intent.id,
                 account=intent.account,
                 batch=order.batch,
@@ -255,7 +224,7 @@ class Batches:
 
     def _ask_first(self, order: Order, size: int, usd: float | None, limit: str, why: str) -> str:
         """What to say where the user must decide whether a batch is ordered again."""
-        adopt = f"groundswell batches adopt {self._run.record.id} {order.intent.id & NUMBER}"
+        adopt = f"groundswell batches adopt {self._context.record.id} {order.intent.id & NUMBER}"
         price = "at a price that is not known" if usd is None else f"about {cost(usd, 0)}"
         earlier = f", of which {cost(self._reordered_usd, 0)} is used" if self._reordered_usd else ""
         return (
@@ -284,11 +253,11 @@ class Batches:
 
     def tell(self, lane: Lane, way: str, size: int, why: str) -> None:
         """Tell which way asks go, and why."""
-        run = self._run
-        run.emit(
+        context = self._context
+        context.emit(
             lambda: RouteChosen(
-                run=run.record.id,
-                at=run.clock.wall(),
+                run=context.record.id,
+                at=context.clock.wall(),
                 account=lane.account,
                 model=lane.model,
                 way=way,
@@ -299,37 +268,41 @@ class Batches:
 
     def hold_back(self, account: str, model: str, size: int, why: str, wait: float) -> None:
         """Tell that asks wait."""
-        run = self._run
-        run.emit(
+        context = self._context
+        context.emit(
             lambda: BatchHeldBack(
-                run=run.record.id, at=run.clock.wall(), account=account, model=model, size=size, why=why, wait=wait
+                run=context.record.id,
+                at=context.clock.wall(),
+                account=account,
+                model=model,
+                size=size,
+                why=why,
+                wait=wait,
             )
         )
 
     def _spill(self) -> None:
         """A batch that is not back by now would miss the deadline: what it has not done yet goes live."""
         self._late = True
-        self._run.dispatch.schedule()  # what waits for room goes live as well
+        self._context.schedule()  # what waits for room goes live as well
         for order in self.orders.values():
-            if order.lane.batching is not None and not order.unloading and self._run.over is None:
-                self._run.spawn(self._cancel(order))
+            if order.lane.batching is not None and not order.unloading and self._context.over is None:
+                self._context.spawn(self._cancel(order))
 
     async def call_off(self) -> None:
         """The driver has all it wants: cancel what is still at providers, since nobody will come for it."""
-        await self._run.journal.flush()  # what was about to leave does not
-        self._run.dispatch.held.dismiss()
         for order in list(self.orders.values()):
             order.spilled = True
             if order.receipt is None:
                 await self._taken(order)
             if order.intent.id in self.orders and await self._cancelled(order):
-                self._run.journal.end_wave(order.intent.id)
+                self._context.journal.end_wave(order.intent.id)
 
     async def _taken(self, order: Order) -> None:
         """Wait for a provider to take a batch that is on its way there, or for that to come to nothing; not long."""
-        run = self._run
-        self._on_its_way[order.intent.id] = arrived = run.loop.create_future()
-        give_up = run.clock.call_at(run.clock.now() + ON_ITS_WAY, lambda: self._arrived(order))
+        context = self._context
+        self._on_its_way[order.intent.id] = arrived = context.loop.create_future()
+        give_up = context.clock.call_at(context.clock.now() + ON_ITS_WAY, lambda: self._arrived(order))
         await arrived
         give_up()
 

@@ -14,15 +14,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
 
 from groundswell.engine import plan
 from groundswell.engine.batches import Batches
 from groundswell.engine.bucket import Demand
 from groundswell.engine.budget import expected_usage
+from groundswell.engine.context import Pending, RunContext, request_of
 from groundswell.engine.hold import Hold
 from groundswell.engine.lanes import Lane
-from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.pace import Mark
 from groundswell.engine.purse import Purse
 from groundswell.engine.records import AskId
@@ -33,41 +32,44 @@ from groundswell.engine.yard import Queue, Yard
 from groundswell.errors import QueueFull, WaveFailed
 from groundswell.program.request import FaultKind
 
-if TYPE_CHECKING:
-    from groundswell.engine.run import Run
-
 ANY = Demand()
 LOOK_AGAIN = 0.05
 
 
 class Departure:
-    """Lets the asks of one run leave; `schedule` is called when something may leave later."""
+    """Lets the asks of one run leave.
+
+    `quiet` says whether no program can go on before something is sent, and `recovering` whether what an earlier session
+    left is still being taken up.
+    """
 
     def __init__(
         self,
-        run: Run,
+        context: RunContext,
         yard: Yard,
         travel: Travel,
         *,
         purse: Purse,
         batches: Batches,
         reuse: Reuse,
-        schedule: Callable[[], None],
         torn: Torn,
+        quiet: Callable[[], bool],
+        recovering: Callable[[], bool],
     ) -> None:
-        self._run = run
+        self._context = context
         self._yard = yard
         self._travel = travel
         self._purse = purse
         self._batches = batches
         self._reuse = reuse
-        self._schedule = schedule
+        self._programs_wait = quiet
+        self._recovering = recovering
         self._torn = torn
         self._alarm: tuple[float, Callable[[], None]] | None = None
 
     def send(self, lane: Lane, queue: Queue, now: float) -> None:
         """Send what may leave on one lane."""
-        if self._run.recovering:
+        if self._recovering():
             return  # what earlier sessions have in flight is not reckoned with yet
         if lane.barrier:
             if self._batches.unloading:
@@ -88,7 +90,7 @@ class Departure:
             self._depart(lane, queue, count, now)
 
     def _sendable(self, lane: Lane, queue: Queue) -> int:
-        if self._run.options.schedule != "waves":
+        if self._context.options.schedule != "waves":
             return len(queue.asks)
         fresh = not queue.released and self._quiet()
         wanted = plan.sendable(len(queue.asks), queue.released, quiet=fresh)
@@ -122,7 +124,7 @@ class Departure:
     def _cut(self, lane: Lane, queue: Queue, count: int, now: float) -> list[int]:
         """How many asks go into each batch."""
         if lane.hold is None:
-            return plan.cut(count, min(lane.transport.max_wave, self._run.options.batch_size or plan.WHOLE_WAVE))
+            return plan.cut(count, min(lane.transport.max_wave, self._context.options.batch_size or plan.WHOLE_WAVE))
         sizes = self._batches.cut(lane, queue.asks, count, now)
         if sum(sizes) < count and lane.hold.not_before > now:
             self.look_again(lane.hold.not_before)
@@ -144,21 +146,21 @@ class Departure:
         queue = self._yard.of(live)
         queue.asks.extendleft(reversed(pendings))
         queue.released += len(pendings)
-        if self._run.options.schedule == "waves":
+        if self._context.options.schedule == "waves":
             self._travel.gather(live, pendings)
-        self._schedule()
+        self._context.schedule()
 
     def _quiet(self) -> bool:
         """Whether a barrier opens: no program can go on, and nothing comes in. What is in batches has its own time."""
         yard = self._yard
         waits = yard.landing or yard.retrying or self._reuse.busy or self._batches.unloading or yard.leaving_live
-        return not waits and self._run.quiet()
+        return not waits and self._programs_wait()
 
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
         """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
         allowed, refusal = self._purse.affords(lane, queue.asks, wanted, now)
         if refusal is not None and not allowed and not self._yard.flying:
-            self._run.stop("budget", refusal)
+            self._context.stop("budget", refusal)
         return allowed
 
     def _depart(self, lane: Lane, queue: Queue, most: int, now: float) -> None:
@@ -219,8 +221,8 @@ class Departure:
 
     def _count_sent(self, lane: Lane, pendings: list[Pending]) -> None:
         self._yard.count(lane, len(pendings))
-        self._run.counters.sent += len(pendings)
-        self._run.counters.waves += 1
+        self._context.counters.sent += len(pendings)
+        self._context.counters.waves += 1
         self._purse.reserve(pendings)
 
     def refused(self, lane: Lane, pendings: list[Pending], amount: int, failed: WaveFailed) -> None:
@@ -233,7 +235,7 @@ class Departure:
         queue.released += len(wanted)
         queue.cohort = max(queue.cohort, queue.released)
         if live is None or hold is None:
-            self._run.stop("fault", f"{lane.account}: {failed.fault.message}; resume the run once this is mended")
+            self._context.stop("fault", f"{lane.account}: {failed.fault.message}; resume the run once this is mended")
         elif not isinstance(failed, QueueFull):
             hold.shut = f"{lane.account} takes no batches: {failed.fault.message}"
         elif len(pendings) == 1 and hold.empty:
@@ -242,10 +244,10 @@ class Departure:
             self.go_live(lane, live, [queue.asks.popleft() for _ in wanted], why)
         else:
             self._wait_for_room(lane, hold, amount, failed)
-        self._schedule()
+        self._context.schedule()
 
     def _wait_for_room(self, lane: Lane, hold: Hold, amount: int, full: QueueFull) -> None:
-        now = self._run.clock.now()
+        now = self._context.clock.now()
         if full.fault.kind is FaultKind.RATE_LIMITED:
             hold.limited(amount, full.fault.retry_after, now)
         else:
@@ -259,11 +261,11 @@ class Departure:
             if self._alarm[0] <= when:
                 return
             self._alarm[1]()
-        self._alarm = (when, self._run.clock.call_at(when, self._ring))
+        self._alarm = (when, self._context.clock.call_at(when, self._ring))
 
     def _ring(self) -> None:
         self._alarm = None
-        self._schedule()
+        self._context.schedule()
 
     def silence(self) -> None:
         if self._alarm is not None:

@@ -12,31 +12,26 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
 from random import Random
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from groundswell.engine.batches import Batches, Order
+from groundswell.engine.batches import Batches
 from groundswell.engine.bucket import Demand
+from groundswell.engine.context import Order, Pending, RunContext, Settle, request_of
 from groundswell.engine.departure import Departure
 from groundswell.engine.events import AskRetried
 from groundswell.engine.lanes import Lane
-from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.ports import Prices
 from groundswell.engine.purse import Purse
 from groundswell.engine.records import Intent, Receipt
-from groundswell.engine.recovery import HeldWaves
 from groundswell.engine.retry import LOAD, PASSING, GiveUp, RetryAt, Stop, Tried, decide
-from groundswell.engine.reuse import Reuse
+from groundswell.engine.reuse import Asks, Reuse
 from groundswell.engine.torn import Torn
 from groundswell.engine.travel import Travel
 from groundswell.engine.yard import Queue, Yard
 from groundswell.errors import WaveFailed
 from groundswell.program.request import Fault, FaultKind, Reply, Settlement, Standing
 from groundswell.shown.words import duration
-
-if TYPE_CHECKING:
-    from groundswell.engine.run import Run
 
 UNANSWERED = frozenset({FaultKind.TIMEOUT, FaultKind.CONNECTION})
 UNUSABLE = frozenset({FaultKind.GARBLED, FaultKind.FILTERED})
@@ -46,35 +41,48 @@ UNUSABLE = frozenset({FaultKind.GARBLED, FaultKind.FILTERED})
 class Dispatch:
     """Sends the asks of one run."""
 
-    def __init__(self, run: Run, last_wave: int, prices: Prices | None) -> None:
-        self._run = run
-        self.purse = Purse(run, prices)
-        self.batches = Batches(run, self.purse)
-        self._torn = Torn(run.counters, self.purse, run.journal.save_counters, self.schedule)
-        self._yard = Yard(run, self._torn)
-        self._jitter = Random(run.record.id)
+    def __init__(
+        self,
+        context: RunContext,
+        last_wave: int,
+        prices: Prices | None,
+        asked: Asks,
+        *,
+        settle: Settle,
+        made_room: Callable[[], None],
+        check_alias: Callable[[str, str], None],
+        quiet: Callable[[], bool],
+        recovering: Callable[[], bool],
+    ) -> None:
+        self._context = context
+        self._settle = settle
+        self._check_alias = check_alias
+        self.purse = Purse(context, prices)
+        self.batches = Batches(context, self.purse)
+        self._torn = Torn(context.counters, self.purse, context.journal.save_counters, self.schedule)
+        self._yard = Yard(context, self._torn, made_room)
+        self._jitter = Random(context.record.id)
         self._flush_due = False
-        self._caching = run.options.cache
+        self._caching = context.options.cache
         self._closed = False
-        self.reuse = Reuse(run, run.lanes.asked, self._enqueue)
-        self._travel = Travel(run, self, self.reuse.sample, last_wave)
+        self.reuse = Reuse(context, asked, self._enqueue, settle)
+        self._travel = Travel(context, self, self.batches, self.reuse.sample, last_wave)
         self._departure = Departure(
-            run,
+            context,
             self._yard,
             self._travel,
             purse=self.purse,
             batches=self.batches,
             reuse=self.reuse,
-            schedule=self.schedule,
             torn=self._torn,
+            quiet=quiet,
+            recovering=recovering,
         )
         self._unheard_of = 0
-        self.held = HeldWaves(run)
-
-        self._started = run.clock.now()
-        self._seconds_before = run.counters.seconds
-        run.lanes.join(self)
-        run.journal.on_commit(self._go_on)
+        self._started = context.clock.now()
+        self._seconds_before = context.counters.seconds
+        context.lanes.join(self)
+        context.journal.on_commit(self._go_on)
 
     def close(self) -> None:
         """Send nothing more, and let other runs have the slots of what is given up."""
@@ -86,8 +94,8 @@ class Dispatch:
         self._departure.silence()
         self.batches.close()
         self.reuse.close()
-        self._run.lanes.leave(self)
-        self._run.counters.seconds = self._seconds_before + self._run.clock.now() - self._started
+        self._context.lanes.leave(self)
+        self._context.counters.seconds = self._seconds_before + self._context.clock.now() - self._started
 
     def note_cut_off(self) -> None:
         """Nothing is in flight any more: write down how many live requests were cut off."""
@@ -95,17 +103,14 @@ class Dispatch:
 
     def take(self, pending: Pending) -> None:
         """Find a settlement for an ask."""
-        if self.held and self.held.wait_for(pending):
-            self._rejoin(pending)
-            return
         request = request_of(pending)
-        lane = self._run.lane_of(request)
+        lane = self._context.lane_of(request)
         if lane not in self._yard.queues:
             self._begin(lane)
         if pending.trial.torn:
             self._torn.count(lane, request)
         if lane.full is not None:
-            self._run.admission.check_alias(request.model, lane.full)
+            self._check_alias(request.model, lane.full)
         if lane.cached and self._caching:
             self.reuse.look(pending)
         else:
@@ -114,7 +119,7 @@ class Dispatch:
     def _begin(self, lane: Lane) -> None:
         """A lane comes into use."""
         self._yard.of(lane)
-        if self._run.options.via != "live" and not lane.barrier:
+        if self._context.options.via != "live" and not lane.barrier:
             self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API that may be used")
         elif lane.live is not None and lane.hold is not None and lane.hold.shut is not None:
             self.batches.tell(lane, lane.live.transport.name, 0, lane.hold.shut)
@@ -134,10 +139,10 @@ class Dispatch:
         """Whether some lane in use sends whole waves."""
         return any(lane.barrier for lane in self._yard.queues)
 
-    def _rejoin(self, pending: Pending) -> None:
+    def rejoin(self, pending: Pending) -> None:
         """An ask is in flight since an earlier session."""
         self._yard.flying += 1
-        home = self._run.lane_of(request_of(pending))
+        home = self._context.lane_of(request_of(pending))
         self.purse.rejoin(home, pending)
         self.batches.take(home, pending)
 
@@ -168,14 +173,14 @@ class Dispatch:
         """Look, at the end of this tick, whether anything may leave."""
         if not self._flush_due:
             self._flush_due = True
-            self._run.loop.call_soon(self._flush)
+            self._context.loop.call_soon(self._flush)
 
     def room_on(self, lane: Lane) -> None:
         """A slot of a lane is free: fill it at once."""
         queue = self._yard.queues.get(lane)
         if queue is not None and queue.asks:
-            if self._run.over is None and not lane.barrier:
-                self._guarded(lambda: self._departure.send(lane, queue, self._run.clock.now()))
+            if self._context.over is None and not lane.barrier:
+                self._guarded(lambda: self._departure.send(lane, queue, self._context.clock.now()))
             else:
                 self.schedule()
 
@@ -186,13 +191,13 @@ class Dispatch:
 
     def _flush(self) -> None:
         """Send what may leave now."""
-        run = self._run
+        context = self._context
         if self._closed or not self._flush_due:
             return
         self._flush_due = False
-        if run.over is not None:
+        if context.over is not None:
             self._leave_to_others()
-            run.halt_when_still()
+            context.halt_when_still()
             return
         self._guarded(self._send_queued)
 
@@ -200,7 +205,7 @@ class Dispatch:
         try:
             work()
         except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, a price that raises would hang the run
-            self._run.abort(error)
+            self._context.abort(error)
 
     def _leave_to_others(self) -> None:
         """The run was stopped: what it does not send any more, other runs that wait for it ask for themselves."""
@@ -209,14 +214,14 @@ class Dispatch:
                 self.reuse.failed(pending, None)
 
     def _send_queued(self) -> None:
-        run = self._run
-        now = run.clock.now()
-        run.counters.seconds = self._seconds_before + now - self._started
+        context = self._context
+        now = context.clock.now()
+        context.counters.seconds = self._seconds_before + now - self._started
         for lane, queue in list(self._yard.queues.items()):
             if queue.asks:
                 self._departure.send(lane, queue, now)
             if lane.pace.latency is not None:
-                run.journal.linger(lane.pace.latency / 10)
+                context.journal.linger(lane.pace.latency / 10)
         self.batches.tell_noted()
 
     def arrived(
@@ -228,7 +233,7 @@ class Dispatch:
         standings: Sequence[Standing] = (),
     ) -> bool:
         """An attempt ended: retry it, or hand its settlement to the run. Whether that is the end of the ask."""
-        now = self._run.clock.now()
+        now = self._context.clock.now()
         self._yard.count(lane, -1)
         self.batches.came_back(pending, settlement, self.batches.orders.get(wave))
         self.purse.spend(lane, pending, settlement)
@@ -237,17 +242,17 @@ class Dispatch:
             if perhaps_paid := may_be_paid(lane, settlement):
                 self.lost(lane, pending)
             if self._failed(lane, pending, settlement, wave, now, perhaps_paid=perhaps_paid):
-                self._run.lanes.freed(lane)
+                self._context.lanes.freed(lane)
                 return False
-            self._run.counters.failed += 1
+            self._context.counters.failed += 1
             settlement = msgspec.structs.replace(settlement, attempts=pending.attempts)
             self.reuse.failed(pending, settlement)
         elif lane.cached and self._caching:
             self.reuse.replied(pending, settlement)
         pending.lane = lane
         self._yard.of(lane).unsure += 1
-        self._run.write(pending, settlement, wave)
-        self._run.lanes.freed(lane)
+        self._settle(pending, settlement, wave)
+        self._context.lanes.freed(lane)
         return True
 
     def durable(self, pending: Pending) -> None:
@@ -293,22 +298,22 @@ class Dispatch:
 
     def unsent(self, asks: int) -> None:
         """So many asks of a wave, all that are left of it, were not sent, though they left."""
-        self._run.counters.sent -= asks
-        self._run.counters.waves -= 1
+        self._context.counters.sent -= asks
+        self._context.counters.waves -= 1
         self.purse.unsent(asks)
 
     def turned_back(self, lane: Lane, pendings: list[Pending]) -> None:
         """A wave does not leave: the run was stopped while its intent was being committed, or nobody takes it."""
         self._yard.count(lane, -len(pendings))
-        self._run.counters.sent -= len(pendings)
-        self._run.counters.waves -= 1
+        self._context.counters.sent -= len(pendings)
+        self._context.counters.waves -= 1
         self.purse.turn_back(pendings)
         for pending in pendings:
             self.batches.came_back(pending)
             if pending.trial.conductor is None:
                 self.reuse.failed(pending, None)
         self._yard.of(lane).asks.extendleft(p for p in reversed(pendings) if p.trial.conductor is not None)
-        self._run.halt_when_still()
+        self._context.halt_when_still()
 
     def refused(self, lane: Lane, pendings: list[Pending], failed: WaveFailed) -> None:
         """A provider did not take a batch, though nothing is wrong with its asks."""
@@ -328,7 +333,7 @@ class Dispatch:
         """All of a wave has come back."""
         if order is not None:
             self.batches.ended(order, worked=worked)
-            self._run.lanes.wake()
+            self._context.lanes.wake()
         else:
             self._yard.of(lane).calls -= 1
 
@@ -341,26 +346,28 @@ class Dispatch:
     def _failed(self, lane: Lane, pending: Pending, fault: Fault, wave: int, now: float, *, perhaps_paid: bool) -> bool:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
         order = self.batches.orders.get(wave) if lane.barrier else None
-        decision = decide(fault, _tried(lane, pending, fault, now), now, self._run.options.retry, self._jitter.random())
+        decision = decide(
+            fault, _tried(lane, pending, fault, now), now, self._context.options.retry, self._jitter.random()
+        )
         if isinstance(decision, Stop) and lane.barrier and self.batches.foreseen(wave, fault):
             decision = RetryAt(now)
         if isinstance(decision, GiveUp):
             return False
         lost_on = self._yard.of(lane) if perhaps_paid else None
         if lane.barrier:
-            self._run.counters.resent += perhaps_paid
+            self._context.counters.resent += perhaps_paid
             lane = self._other_way(pending, order)
         if isinstance(decision, RetryAt):
             self._retry(lane, pending, fault, decision.when, now, lost_on=lost_on)
         else:
             self._yard.of(lane).asks.appendleft(pending)
-            self._run.stop("fault", _why_stopped(lane, request_of(pending).model, fault))
-        self._run.halt_when_still()
+            self._context.stop("fault", _why_stopped(lane, request_of(pending).model, fault))
+        self._context.halt_when_still()
         return True
 
     def _other_way(self, pending: Pending, order: Order | None) -> Lane:
         """The lane that an ask takes after it failed in a batch: live, if that happens too often or time is short."""
-        home = self._run.lane_of(request_of(pending))
+        home = self._context.lane_of(request_of(pending))
         if home.live is None:
             return home
         if order is not None and order.receipt is None:
@@ -374,8 +381,8 @@ class Dispatch:
         self, lane: Lane, pending: Pending, fault: Fault, when: float, now: float, *, lost_on: Queue | None
     ) -> None:
         """Send an ask again later; one whose reply may have been paid for, not before that is durable."""
-        run = self._run
-        run.counters.retried += 1
+        context = self._context
+        context.counters.retried += 1
         self._yard.retrying += 1
         pending.attempts += 1
 
@@ -394,17 +401,17 @@ class Dispatch:
 
         def saved(queue: Queue) -> None:
             queue.unsure -= 1
-            run.clock.call_at(when, again)
+            context.clock.call_at(when, again)
 
         if lost_on is None:
-            run.clock.call_at(when, again)
+            context.clock.call_at(when, again)
         else:
             lost_on.unsure += 1
-            run.journal.save_counters(saved, lost_on)
-        run.emit(
+            context.journal.save_counters(saved, lost_on)
+        context.emit(
             lambda: AskRetried(
-                run=run.record.id,
-                at=run.clock.wall(),
+                run=context.record.id,
+                at=context.clock.wall(),
                 trial=pending.trial.key,
                 path=pending.wait.path,
                 kind=fault.kind.value,

@@ -24,7 +24,7 @@ from importlib.machinery import ModuleSpec
 from importlib.metadata import distributions
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 import msgspec
 
@@ -32,10 +32,7 @@ from groundswell.errors import NotTrusted, RunError, SettingsError
 from groundswell.shown.words import visible
 from groundswell.trust import users_trust
 
-if TYPE_CHECKING:
-    from groundswell.engine.run import Run
-
-Driver = Callable[["Run", Any], Coroutine[Any, Any, Any]]
+Driver = Callable[[Any, Any], Coroutine[Any, Any, Any]]
 """An `async def driver(run, settings)`: submits trials, may choose from outcomes, returns the analysis."""
 
 BUILT_IN = {

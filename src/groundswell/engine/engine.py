@@ -20,10 +20,12 @@ from groundswell.engine.driver import (
 )
 from groundswell.engine.events import Listener, RunEnded, RunOpened, tell
 from groundswell.engine.lanes import Lanes
+from groundswell.engine.options import RunOptions
 from groundswell.engine.pace import Paces
 from groundswell.engine.ports import Clock, Journal, Lock, Prices, Router, Store
 from groundswell.engine.records import EndpointFigures, RunRecord, Status
-from groundswell.engine.run import Run, RunOptions
+from groundswell.engine.reuse import Asks
+from groundswell.engine.run import Run
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary, summarise
 from groundswell.engine.verify import Verification, verify
@@ -71,6 +73,7 @@ class Engine:
         self._options = options
         self._router = router
         self._lanes = Lanes(router, clock, paces or Paces())
+        self._asked: Asks = {}
         self._clock = clock
         self._prices = prices
         self._listeners = listeners
@@ -334,6 +337,7 @@ class Engine:
                 self._lanes,
                 self._clock,
                 options or self._options or msgspec.convert(record.options, RunOptions),
+                asked=self._asked,
                 results=self.store.results(record),
                 end=self._end,
                 numbers=runs.last_number(record),
@@ -395,7 +399,7 @@ class Engine:
         try:
             if error is None and run.over is None:
                 run.admission.driver_ended()
-                await run.dispatch.batches.call_off()
+                await run.call_off()
             if not isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
                 await run.land()
         finally:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from groundswell.engine.hold import Hold, Room
 from groundswell.engine.pace import Pace, Paces
 from groundswell.engine.ports import Batching, Clock, Route, Router, Singly, Transport
 from groundswell.engine.ways import Via
 from groundswell.program.request import Embed, Request
-
-if TYPE_CHECKING:
-    from groundswell.engine.reuse import Asks
 
 
 class Lane:
@@ -87,7 +84,6 @@ class Lanes:
         self._by_route: dict[tuple[Route, bool], Lane] = {}
         self._rooms: dict[tuple[object, str], Room] = {}
         self._runs: list[Waiting] = []
-        self.asked: Asks = {}
 
     def of(self, request: Request, via: Via = "live") -> Lane:
         """The lane of a request."""

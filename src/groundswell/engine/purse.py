@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from groundswell.engine.budget import Budget, Limits, Seen, Spending, most_usage, reckoned_input
+from groundswell.engine.context import OpenTrial, Pending, RunContext, request_of
 from groundswell.engine.forecast import Tally
 from groundswell.engine.lanes import Lane
-from groundswell.engine.opened import OpenTrial, Pending, request_of
 from groundswell.engine.ports import Prices
 from groundswell.engine.records import Possible, Spent
 from groundswell.errors import SettingsError
 from groundswell.program.request import Embedding, Reply, Request, Settlement, Usage
-
-if TYPE_CHECKING:
-    from groundswell.engine.run import Run
 
 NOTHING_SEEN = Seen()
 FIRST = 8
@@ -25,8 +21,8 @@ FIRST = 8
 class Purse:
     """Counts one run's spending, and what its trials cost. What is in flight counts as spent."""
 
-    def __init__(self, run: Run, prices: Prices | None) -> None:
-        counters = run.counters
+    def __init__(self, context: RunContext, prices: Prices | None) -> None:
+        counters = context.counters
         self.tally = Tally()
         self._counters = counters
         self._prices = prices
@@ -35,9 +31,9 @@ class Purse:
             for model, spent in counters.spent.items()
             if spent.longest
         }
-        self._limited = run.options.limits != Limits()
+        self._limited = context.options.limits != Limits()
         spent = Spending(counters.sent, counters.input_tokens + counters.output_tokens, counters.usd)
-        self._budget = Budget(run.options.limits, run.clock.now(), spent, counters.possible)
+        self._budget = Budget(context.options.limits, context.clock.now(), spent, counters.possible)
         self._counts = self._budget.counts
         self._left = 1.0 - self._budget.share(spent.calls, spent.tokens, spent.usd) - self._share(counters.possible)
         self._ended, self._took = 0, 0.0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
-from groundswell.engine.opened import Pending
+from groundswell.engine.admission import Admission
+from groundswell.engine.context import Order, Pending, RunContext
+from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.ports import Batching, Transport
 from groundswell.engine.records import Absent, AskId, Intent, Receipt
 from groundswell.engine.travel import find_out, may_have_been_taken
@@ -13,29 +14,25 @@ from groundswell.errors import NoBatches, QueueFull, ReplayMismatch, SettingsErr
 from groundswell.program.request import FaultKind, Settlement
 from groundswell.program.trial import find_program
 
-if TYPE_CHECKING:
-    from groundswell.engine.batches import Order
-    from groundswell.engine.run import Run
-
 AT_ONCE = 500
 
 
-async def recover(run: Run) -> None:
+async def recover(context: RunContext, admission: Admission, dispatch: Dispatch, held: HeldWaves) -> None:
     """Start what an earlier session left unfinished, without waiting for the driver to submit it again.
 
     Trials whose program is not known yet, or has changed, are left for the driver.
     """
-    left_over = await _start_again(run) if run.admission.past else False
-    if run.error is None:
-        run.dispatch.reuse.begin()
-        run.dispatch.recovered(left_over=left_over)
+    left_over = await _start_again(context, admission, held) if admission.past else False
+    if context.error is None:
+        dispatch.reuse.begin()
+        dispatch.recovered(left_over=left_over)
 
 
-async def _start_again(run: Run) -> bool:
+async def _start_again(context: RunContext, admission: Admission, held: HeldWaves) -> bool:
     """Start unfinished trials; whether some are left over for the driver."""
-    journal, admission = run.journal, run.admission
+    journal = context.journal
     for intent, receipt, prints in await journal.open_waves():
-        run.dispatch.held.hold(HeldWave(intent, receipt, prints))
+        held.hold(HeldWave(intent, receipt, prints))
     rows = []
     unfinished = await journal.unfinished()
     for row in unfinished:
@@ -77,8 +74,9 @@ class HeldWaves:
     None of their asks is sent again before it is known what became of it.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, context: RunContext, dispatch: Dispatch) -> None:
+        self._context = context
+        self._dispatch = dispatch
         self._by_ask: dict[AskId, HeldWave] = {}
 
     def hold(self, wave: HeldWave) -> None:
@@ -88,7 +86,7 @@ class HeldWaves:
             if earlier is not None:
                 del earlier.prints[ask]
             self._by_ask[ask] = wave
-        self._run.spawn(self._regain(wave))
+        self._context.spawn(self._regain(wave))
 
     def __bool__(self) -> bool:
         return bool(self._by_ask)
@@ -108,53 +106,53 @@ class HeldWaves:
                 f"{pending.trial.program} now makes another request here than the one that is in flight",
             )
         wave.pending[pending.ask] = pending
-        self._run.dispatch.reuse.rejoin(pending)
+        self._dispatch.reuse.rejoin(pending)
         if (early := wave.early.get(pending.ask)) is not None:
-            self._run.loop.call_soon(self._regained, wave, pending.ask, early)
+            self._context.loop.call_soon(self._regained, wave, pending.ask, early)
         return True
 
     async def _regain(self, wave: HeldWave) -> None:
         """Find out what became of a wave, and collect what can be had of it."""
-        run, intent = self._run, wave.intent
+        context, intent = self._context, wave.intent
         if not wave.prints:
             self._release(wave)
             return
         transport = self._transport(intent)
-        order = run.dispatch.departs(run.lanes.that_carried(intent.account, intent.transport), intent)
+        order = self._dispatch.departs(context.lanes.that_carried(intent.account, intent.transport), intent)
         order.unloading = wave.receipt is not None  # unless it is found to be worked on still
         try:
             if wave.receipt is None:
                 await self._find(wave, transport)
             if wave.receipt is not None:
-                run.dispatch.sent(order, wave.receipt, found=True)
+                self._dispatch.sent(order, wave.receipt, found=True)
                 order.unloading = await _has_ended(transport, order)
                 if order.unloading:
-                    run.dispatch.batches.past.add(intent.id)
-                run.dispatch.schedule()
+                    self._dispatch.batches.past.add(intent.id)
+                self._dispatch.schedule()
                 async for ask, settlement, _ in transport.collect(intent, wave.receipt):
                     order.unloading = True
                     self._regained(wave, ask, settlement)
         except (QueueFull, NoBatches):
-            run.dispatch.unsent(len(wave.prints))  # nothing of it was worked on: it is sent again
+            self._dispatch.unsent(len(wave.prints))  # nothing of it was worked on: it is sent again
         except WaveFailed as failed:
             if not self._given_up(wave, order, failed):
                 return
         except WaveOutOfReach as gone:
-            run.stop("fault", f"{intent.account}: {gone.fault.message}; resume the run once this is mended")
+            context.stop("fault", f"{intent.account}: {gone.fault.message}; resume the run once this is mended")
             return
         finally:
-            run.dispatch.ended(order.lane, order, worked=False)
+            self._dispatch.ended(order.lane, order, worked=False)
         self._release(wave)
 
     def _given_up(self, wave: HeldWave, order: Order, failed: WaveFailed) -> bool:
         """Nothing more comes of a wave: what is left of it is retried. Not if that needs a question: it stays open."""
-        run, left = self._run, [ask for ask in wave.prints if ask not in wave.early]
+        context, left = self._context, [ask for ask in wave.prints if ask not in wave.early]
         if failed.fault.kind is FaultKind.UNSENT:
-            run.dispatch.unsent(len(left))
+            self._dispatch.unsent(len(left))
         if isinstance(failed, WaveLost):
-            why = run.dispatch.batches.reorder(order, len(left), failed.fault.message)
+            why = self._dispatch.batches.reorder(order, len(left), failed.fault.message)
             if why is not None:
-                run.stop("fault", why)
+                context.stop("fault", why)
                 return False
         for ask in left:
             self._regained(wave, ask, failed.fault)
@@ -162,20 +160,20 @@ class HeldWaves:
 
     async def _find(self, wave: HeldWave, transport: Transport) -> None:
         """Look for a wave whose receipt was never written."""
-        run, intent = self._run, wave.intent
+        context, intent = self._context, wave.intent
         why = f"it is not known yet whether wave {intent.id & 0xFFFFFFFF} was sent before the run was interrupted"
-        found = await find_out(run, transport, intent, why)
+        found = await find_out(context, self._dispatch.batches, transport, intent, why)
         if isinstance(found, Absent) and found.perhaps_paid:
             raise WaveLost(may_have_been_taken(intent))  # its asks count as resent when they are sent again
         if isinstance(found, Absent):
-            run.dispatch.unsent(len(intent.asks))
+            self._dispatch.unsent(len(intent.asks))
         else:
             wave.receipt = found
-            run.journal.add_receipt(intent.id, found)
+            context.journal.add_receipt(intent.id, found)
 
     def _transport(self, intent: Intent) -> Transport:
         """The transport of a wave, if it is that of the same account still."""
-        transport = self._run.lanes.router.transport(intent.transport, intent.account)
+        transport = self._context.lanes.router.transport(intent.transport, intent.account)
         wave = f"a wave of {len(intent.asks)} asks is in flight on {intent.account} by {intent.transport}"
         if transport is None:
             raise SettingsError(f"{wave}, which is not set up now: give the same accounts as when the run was started")
@@ -195,10 +193,10 @@ class HeldWaves:
             wave.early[ask] = settlement
             return
         self._let_go(wave, ask)
-        lane = self._run.lanes.that_carried(wave.intent.account, wave.intent.transport)
-        self._run.dispatch.rejoined(lane, pending, wave.intent.id, settlement)
+        lane = self._context.lanes.that_carried(wave.intent.account, wave.intent.transport)
+        self._dispatch.rejoined(lane, pending, wave.intent.id, settlement)
         if wave.over and not wave.prints:
-            self._run.journal.end_wave(wave.intent.id)
+            self._context.journal.end_wave(wave.intent.id)
 
     def _release(self, wave: HeldWave) -> None:
         """Nothing more will come of a wave: what is left of it may be sent again."""
@@ -206,15 +204,15 @@ class HeldWaves:
         for ask in [ask for ask in wave.prints if ask not in wave.early]:
             self._let_go(wave, ask)
             if (pending := wave.pending.pop(ask, None)) is not None:
-                self._run.dispatch.reuse.failed(pending, None)
-                self._run.dispatch.give_back(pending)
+                self._dispatch.reuse.failed(pending, None)
+                self._dispatch.give_back(pending)
         if not wave.prints:
-            self._run.journal.end_wave(wave.intent.id)
+            self._context.journal.end_wave(wave.intent.id)
 
     def dismiss(self) -> None:
         """Nobody will ask for what is held any more: waves that have come in are over."""
         for wave in {id(wave): wave for wave in self._by_ask.values() if wave.over}.values():
-            self._run.journal.end_wave(wave.intent.id)
+            self._context.journal.end_wave(wave.intent.id)
 
     def _let_go(self, wave: HeldWave, ask: AskId) -> None:
         wave.early.pop(ask, None)

@@ -12,17 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from groundswell.engine.context import Pending, RunContext, Settle, request_of
 from groundswell.engine.keys import sample_number
 from groundswell.engine.lanes import Lane
-from groundswell.engine.opened import Pending, request_of
 from groundswell.program.request import Chat, Embed, Fault, FaultKind, Settlement, fingerprint
-
-if TYPE_CHECKING:
-    from groundswell.engine.run import Run
 
 FOR_EVERYONE = frozenset({FaultKind.BAD_REQUEST, FaultKind.NOT_FOUND, FaultKind.CONTEXT, FaultKind.FILTERED})
 """Faults that every equal ask would meet."""
@@ -36,7 +32,7 @@ class Asked:
     def __init__(self, reuse: Reuse, leader: Pending) -> None:
         self.reuse = reuse
         self.leader = leader
-        self.in_batch = reuse._run.lane_of(request_of(leader)).barrier
+        self.in_batch = reuse._context.lane_of(request_of(leader)).barrier
         self.settlement: Settlement | None = None
         self.waiting: list[tuple[Reuse, Pending]] = []
 
@@ -48,11 +44,13 @@ Asks = dict[bytes, Asked]
 class Reuse:
     """Saves one run's asks from being paid for again."""
 
-    def __init__(self, run: Run, asked: Asks, send: Callable[[Lane, Pending], None]) -> None:
-        self._run = run
+    def __init__(self, context: RunContext, asked: Asks, send: Callable[[Lane, Pending], None], settle: Settle) -> None:
+        self._context = context
+        self._settle = settle
         self._asked = asked
         self._send = send
-        self._salt = run.record.id if run.record.cut is not None else ""
+        record = context.record
+        self._salt = record.id if record.cut is not None else ""
         self._unlooked: list[Pending] = []
         self._begun = self._closed = False
 
@@ -68,7 +66,7 @@ class Reuse:
 
     def rejoin(self, pending: Pending) -> None:
         """An ask is in flight since an earlier session: others may wait for it."""
-        if self._run.options.cache and self._run.lane_of(request_of(pending)).cached:
+        if self._context.options.cache and self._context.lane_of(request_of(pending)).cached:
             pending.key = self._key(pending)
             self._asked.setdefault(pending.key, Asked(self, pending))
 
@@ -76,7 +74,7 @@ class Reuse:
         """Find a reply for an ask, or send it."""
         self._unlooked.append(pending)
         if len(self._unlooked) == 1:
-            self._run.loop.call_soon(self.look_now)
+            self._context.loop.call_soon(self.look_now)
 
     def look_now(self) -> None:
         """Look for all that came up."""
@@ -87,7 +85,7 @@ class Reuse:
             try:
                 self._look_for(looking)
             except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
-                self._run.abort(error)
+                self._context.abort(error)
 
     def _look_for(self, looking: list[Pending]) -> None:
         missing: list[tuple[bytes, Pending]] = []
@@ -95,15 +93,15 @@ class Reuse:
             key = pending.key = self._key(pending)
             if not self._join(key, pending):
                 missing.append((key, pending))
-        found = self._run.journal.cached([key for key, _ in missing]) if missing else {}
+        found = self._context.journal.cached([key for key, _ in missing]) if missing else {}
         for key, pending in missing:
             settlement = found.get(key)
             if settlement is not None:
                 self._give(pending, settlement)
             elif not self._join(key, pending):
                 self._asked.setdefault(key, Asked(self, pending))
-                self._send(self._run.lane_of(request_of(pending)), pending)
-        self._run.dispatch.schedule()
+                self._send(self._context.lane_of(request_of(pending)), pending)
+        self._context.schedule()
 
     def _join(self, key: bytes, pending: Pending) -> bool:
         """Wait for an equal ask, if there is one; but who goes live does not wait for a batch."""
@@ -112,7 +110,7 @@ class Reuse:
             return False
         if asked.settlement is not None:
             self._give(pending, asked.settlement)
-        elif asked.in_batch and not self._run.lane_of(request_of(pending)).barrier:
+        elif asked.in_batch and not self._context.lane_of(request_of(pending)).barrier:
             return False
         else:
             asked.waiting.append((self, pending))
@@ -120,8 +118,8 @@ class Reuse:
 
     def _give(self, pending: Pending, settlement: Settlement) -> None:
         if pending.trial.conductor is not None:
-            self._run.counters.cached += 1
-            self._run.write(pending, settlement, None)
+            self._context.counters.cached += 1
+            self._settle(pending, settlement, None)
 
     def replied(self, pending: Pending, settlement: Settlement) -> None:
         """A reply came: keep it, and let everyone who waits for it have it."""
@@ -129,7 +127,7 @@ class Reuse:
         if key is None:
             key = pending.key = self._key(pending)
         try:
-            self._run.journal.add_cached(key, settlement)
+            self._context.journal.add_cached(key, settlement)
         except UnicodeEncodeError:  # it cannot be written, and is a fault when it is journalled
             self.failed(pending, None)
             return
@@ -157,13 +155,13 @@ class Reuse:
             return
         del self._asked[asked.leader.key]  # type: ignore[arg-type]  # a leader has one
         for reuse, other in asked.waiting:
-            if other.trial.conductor is None or reuse._run.over is not None:
+            if other.trial.conductor is None or reuse._context.over is not None:
                 continue
             if fault is not None and fault.kind in FOR_EVERYONE:
-                reuse._run.counters.failed += 1
-                reuse._run.write(other, fault, None)
+                reuse._context.counters.failed += 1
+                reuse._settle(other, fault, None)
             elif fault is not None:
-                reuse._send(reuse._run.lane_of(request_of(other)), other)
+                reuse._send(reuse._context.lane_of(request_of(other)), other)
             else:
                 reuse.look(other)
 
@@ -177,7 +175,7 @@ class Reuse:
 
     def sample(self, pending: Pending) -> int:
         """The sample number of an ask."""
-        trial, record = pending.trial, self._run.record
+        trial, record = pending.trial, self._context.record
         salt = f"{self._salt}~{trial.attempt}" if trial.attempt else self._salt  # a new attempt wants other replies
         return sample_number(record.seed, salt, trial.program.name, trial.key, pending.wait.path)
 
@@ -191,7 +189,7 @@ class Reuse:
         request = request_of(pending)
         shared = type(request) is Embed or (type(request) is Chat and request.temperature == 0)
         number = 0 if shared else self.sample(pending)
-        lane = self._run.lane_of(request)
+        lane = self._context.lane_of(request)
         name = lane.known_as
         print_ = pending.print if name is None else fingerprint(msgspec.structs.replace(request, model=name))
         return blake2b(print_ + number.to_bytes(8) + lane.origin, digest_size=16).digest()

@@ -18,27 +18,27 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from groundswell.engine import plan
 from groundswell.engine.admission import Admission
 from groundswell.engine.arrivals import Arrivals
-from groundswell.engine.budget import Limits
+from groundswell.engine.context import Deliver, OpenTrial, Pending, RunContext
 from groundswell.engine.dispatch import Dispatch
-from groundswell.engine.events import DriverReported, Event, Listener, RunStopping, TrialEnded, tell
+from groundswell.engine.events import DriverReported, Listener, TrialEnded
+from groundswell.engine.forecast import forecast
 from groundswell.engine.lanes import Lane, Lanes
-from groundswell.engine.opened import Deliver, OpenTrial, Pending
+from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import Outcome, decode_spec, described, outcome_of
 from groundswell.engine.ports import Clock, Journal, Prices, Results
-from groundswell.engine.records import Recorded, RunRecord, TrialRow
-from groundswell.engine.recovery import recover
-from groundswell.engine.retry import RetryPolicy
+from groundswell.engine.ranges import Range
+from groundswell.engine.records import BatchInfo, Counters, Recorded, RunRecord, TrialRow
+from groundswell.engine.recovery import HeldWaves, recover
+from groundswell.engine.reuse import Asks
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.travel import cancelled_by_us
-from groundswell.engine.ways import Via
-from groundswell.errors import ForeignAwait, ReplayMismatch, RunError, RunStopped, SettingsError, StoreError
+from groundswell.errors import ForeignAwait, ReplayMismatch, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
 from groundswell.program.request import (
     UNSENDABLE,
@@ -61,37 +61,19 @@ AT_ONCE = frozenset({"interrupted", "cancelled", "deadline"})
 """Stops that wait for nothing but what would be lost."""
 
 
-class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a run is carried out. None of this changes what it finds."""
+class BatchInFlight(NamedTuple):
+    """A batch at its provider, or on its way there.
 
-    schedule: plan.Schedule = "stream"
-    window: int | None = None
-    limits: Limits = Limits()
-    retry: RetryPolicy = RetryPolicy()
-    cache: bool = True
-    via: Via = "live"
-    batch_size: int | None = None
-    """The most asks of a batch; None: what the provider takes."""
-    max_reorder_usd: float | None = 1.0
-    """Dollars that batches which the provider does not show any more may cost, in one session, to be sent again without
-    a question. Above that, or if the price is not known, the run stops; None: there is no limit."""
-    unattended: bool = False
-    """Whether a server that finds it unfinished goes on with it by itself."""
+    sent    whether the provider has taken it
+    since   when it left, by the run's clock
+    info    the batch as it was when it was last looked at
+    """
 
-    def __post_init__(self) -> None:
-        for name, value, known in (("via", self.via, Via), ("schedule", self.schedule, plan.Schedule)):
-            if value not in get_args(known):
-                raise SettingsError(f"{name} {value!r}: there are {', '.join(get_args(known))}")
-        if self.batch_size is not None and self.batch_size < 1:
-            raise SettingsError(f"batch_size {self.batch_size}: at least one request must fit into a batch")
-        if self.max_reorder_usd is not None and not self.max_reorder_usd >= 0:
-            raise SettingsError(
-                f"max_reorder_usd {self.max_reorder_usd:g}: give dollars, at least 0, or None for no limit"
-            )
-        if self.window is not None and self.window < 1:
-            raise SettingsError(
-                f"window {self.window}: at least one trial must be open; leave it out for a good number"
-            )
+    account: str
+    size: int
+    sent: bool
+    since: float
+    info: BatchInfo | None
 
 
 class Run(StoredRun):
@@ -105,6 +87,7 @@ class Run(StoredRun):
         clock: Clock,
         options: RunOptions,
         *,
+        asked: Asks,
         results: Results,
         end: Callable[[Run, BaseException | None], Awaitable[None]],
         numbers: tuple[int, int],
@@ -115,26 +98,125 @@ class Run(StoredRun):
         listeners: Sequence[Listener] = (),
     ) -> None:
         super().__init__(record, results)
-        self.counters = record.counters
-        self.options = options
-        self.journal = journal
-        self.lanes = lanes
-        self.clock = clock
-        self.loop = asyncio.get_running_loop()
+        self.context = context = RunContext(record, options, journal, lanes, clock, listeners)
+        context.halt_when_still = self.halt_when_still
+        context.fail = self._fail
         self._end = end
-        self.listeners = listeners
-        self.open: dict[int, OpenTrial] = {}
-        self.expected: int | None = None
-        self._said: dict[str, str] = {}
-        self.admission = Admission(self, numbers[0], parent, save_sources, accept_changes)
-        self.dispatch = Dispatch(self, numbers[1], prices)
-        self.stopping: RunStopped | None = None
-        self.error: Exception | None = None
+        self._reported: dict[str, str] = {}
         self._opening: asyncio.Task[None] | None = None
         self._landed: asyncio.Future[None] | None = None
         self.committing = 0
         self._calling = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.dispatch = Dispatch(
+            context,
+            numbers[1],
+            prices,
+            asked,
+            settle=self.write,
+            made_room=lambda: self.admission.made_room(),  # noqa: PLW0108  it is made below
+            check_alias=lambda alias, model: self.admission.check_alias(alias, model),  # noqa: PLW0108  as above
+            quiet=self.quiet,
+            recovering=lambda: self.recovering,
+        )
+        context.schedule = self.dispatch.schedule
+        self.admission = Admission(
+            context,
+            self.dispatch,
+            start=self.start,
+            recovered=self.opened,
+            last_trial=numbers[0],
+            parent=parent,
+            save_sources=save_sources,
+            accept_changes=accept_changes,
+        )
+        self.held = HeldWaves(context, self.dispatch)
+
+    # What can be seen of it.
+
+    @property
+    def counters(self) -> Counters:
+        """The figures of the run so far."""
+        return self.context.counters
+
+    @property
+    def options(self) -> RunOptions:
+        """How it is carried out."""
+        return self.context.options
+
+    @property
+    def clock(self) -> Clock:
+        """The time that it goes by."""
+        return self.context.clock
+
+    @property
+    def journal(self) -> Journal:
+        """Where it writes what happens."""
+        return self.context.journal
+
+    @property
+    def listeners(self) -> Sequence[Listener]:
+        """Who is told what happens."""
+        return self.context.listeners
+
+    @property
+    def open(self) -> Mapping[int, OpenTrial]:
+        """The trials under way, by number."""
+        return self.context.open
+
+    @property
+    def expected(self) -> int | None:
+        """How many trials there will be, if that is known; a driver that knows it may set it."""
+        return self.context.expected
+
+    @expected.setter
+    def expected(self, trials: int | None) -> None:
+        self.context.expected = trials
+
+    @property
+    def stopping(self) -> RunStopped | None:
+        """Why nothing more is sent, once that is so."""
+        return self.context.stopping
+
+    @property
+    def error(self) -> Exception | None:
+        """What ended the run, if something did."""
+        return self.context.error
+
+    @property
+    def over(self) -> RunStopped | Exception | None:
+        """Why no more work is taken, if none is."""
+        return self.context.over
+
+    @property
+    def in_flight(self) -> int:
+        """How many asks are under way, in batches too."""
+        return self.dispatch.flying
+
+    @property
+    def live_in_flight(self) -> int:
+        """How many live requests are under way: what they bring is lost if they are cut off."""
+        return self.dispatch.landing
+
+    @property
+    def batches_in_flight(self) -> Sequence[BatchInFlight]:
+        """The batches that are at their providers, or on their way there."""
+        return [
+            BatchInFlight(
+                order.intent.account, len(order.intent.asks), order.receipt is not None, order.since, order.info
+            )
+            for order in self.dispatch.batches.orders.values()
+        ]
+
+    @property
+    def waits(self) -> Sequence[tuple[str, float | None]]:
+        """The accounts that nothing can be sent to now, and for how many seconds; None: until they answer again."""
+        return self.context.lanes.waits()
+
+    def forecast(self, trials: int) -> Range | None:
+        """What the run will have cost when so many trials have ended; None while too little is known."""
+        counters = self.counters
+        begun = sum(trial.usd for trial in self.open.values())
+        return forecast(counters.usd, begun, trials - counters.settled, self.dispatch.purse.tally)
 
     # What a driver uses.
 
@@ -186,9 +268,9 @@ class Run(StoredRun):
         Of several that report, as the learners of a training, `who` tells them apart: each has a line of its own. What
         is said in nobody's name stands until somebody reports.
         """
-        self._said.pop("", None)
-        self._said[who] = words
-        self.emit(
+        self._reported.pop("", None)
+        self._reported[who] = words
+        self.context.emit(
             lambda: DriverReported(
                 run=self.record.id, at=self.clock.wall(), done=done, figures=dict(figures), who=who, words=words
             )
@@ -197,7 +279,7 @@ class Run(StoredRun):
     @property
     def words(self) -> str:
         """What was last reported: a line for each that did."""
-        return "\n".join(self._said.values())
+        return "\n".join(self._reported.values())
 
     async def end(self, error: BaseException | None = None) -> None:
         """End this session of the run, as leaving its engine does, so that the run can be opened again."""
@@ -211,7 +293,7 @@ class Run(StoredRun):
 
     def lane_of(self, request: Request) -> Lane:
         """The way that a request goes, or would; raises `SettingsError` for a model that cannot be reached."""
-        return self.lanes.of(request, self.options.via)
+        return self.context.lane_of(request)
 
     def price(self, request: Request, usage: Usage) -> float | None:
         """What a request would cost, the way it would go, if it used so much: in dollars, if that is known."""
@@ -219,52 +301,58 @@ class Run(StoredRun):
 
     def stop(self, reason: str, why: str) -> None:
         """Send nothing more; journal what comes back; then let the driver end with `RunStopped`."""
-        if self.stopping is None:
-            self.stopping = RunStopped(reason, why)
-            self.emit(lambda: RunStopping(run=self.record.id, at=self.clock.wall(), reason=reason, why=why))
-        self.dispatch.schedule()
-        self.halt_when_still()
+        self.context.stop(reason, why)
 
     def abort(self, error: Exception) -> None:
         """End with an error, as a stop does; if it is the store's, at once. The run can be resumed."""
-        if self.error is None:
-            self.error = error
-            if isinstance(error, StoreError):
-                for task in self._tasks:
-                    task.cancel()
-                self._tell(error)
-            else:
-                self.dispatch.schedule()
-                self.halt_when_still()
+        self.context.abort(error)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do work beside; if it fails, the run does."""
+        return self.context.spawn(work)
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, by the run's clock."""
+        await self.context.pause(seconds)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that it is on."""
+        return self.context.loop
+
+    @property
+    def busy(self) -> bool:
+        """Whether trials are under way, or a `map` is."""
+        return bool(self.open or self.admission.maps)
 
     async def opened(self) -> None:
         """Go on with what an earlier session left, once."""
         if self.error is not None:
             raise self.error
         if self._opening is None:
-            self._opening = self.loop.create_task(recover(self))
+            work = recover(self.context, self.admission, self.dispatch, self.held)
+            self._opening = self.context.loop.create_task(work)
         await asyncio.shield(self._opening)
 
     async def land(self) -> None:
         """Send nothing more, and wait for the replies that would be paid for and lost."""
         if not isinstance(self.error, StoreError):
-            self.stopping = self.stopping or self._ended()
+            self.context.stopping = self.stopping or self._ended()
             self.dispatch.schedule()
-            self._landed = self.loop.create_future()
+            self._landed = self.context.loop.create_future()
             self.halt_when_still()
             await self._landed
 
-    @property
-    def over(self) -> RunStopped | Exception | None:
-        """Why no more work is taken, if none is."""
-        return self.error or self.stopping
+    async def call_off(self) -> None:
+        """The driver has all it wants: end what is still at providers."""
+        await self.journal.flush()  # what was about to leave does not
+        self.held.dismiss()
+        await self.dispatch.batches.call_off()
 
     async def close(self) -> None:
         """Let go of everything; what is unfinished stays in the store."""
         self.dispatch.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.context.end_tasks()
         self.dispatch.note_cut_off()
         for trial in self.open.values():
             trial.drop()
@@ -276,7 +364,7 @@ class Run(StoredRun):
         finally:
             self.journal.close()
             self.admission.close()
-            self.error = self.error or self._ended()
+            self.context.error = self.error or self._ended()
 
     def _ended(self) -> RunStopped:
         return RunStopped("ended", f"run {self.record.title!r} has ended: open it again to go on")
@@ -295,7 +383,7 @@ class Run(StoredRun):
         given = decode_spec(program, row.spec)
         conductor = Conductor(program, given, row.key, self.record.seed)
         trial = OpenTrial(row, program, given, conductor, deliver=deliver, recorded=recorded, inherited=inherited)
-        self.open[row.id] = trial
+        self.context.open[row.id] = trial
         if recorded is None:
             self.committing += 1
             self.journal.add_trial(row, self._started, trial)
@@ -367,6 +455,8 @@ class Run(StoredRun):
         if type(pending.wait.request) is Invoke:
             self._calling += 1
             self.spawn(self._call(pending, pending.wait.request))
+        elif self.held and self.held.wait_for(pending):
+            self.dispatch.rejoin(pending)
         else:
             self.dispatch.take(pending)
 
@@ -427,7 +517,7 @@ class Run(StoredRun):
         self._count(trial, kind)
         self.dispatch.purse.ended(trial)
         trial.conductor = None
-        del self.open[trial.id]
+        del self.context.open[trial.id]
         self.committing += 1
         if body == trial.was:
             self._deliver(trial, outcome)
@@ -451,11 +541,11 @@ class Run(StoredRun):
             trial.deliver(outcome)
         if self.listeners:
             kind = outcome.fault.kind.value if outcome.fault else None
-            self.emit(lambda: TrialEnded(run=self.record.id, at=self.clock.wall(), trial=trial.key, fault=kind))
+            self.context.emit(lambda: TrialEnded(run=self.record.id, at=self.clock.wall(), trial=trial.key, fault=kind))
         self.admission.made_room()
         self.dispatch.schedule()
 
-    # Standing still, telling, and tasks.
+    # Standing still.
 
     def quiet(self) -> bool:
         """Whether no program can go on before something is sent."""
@@ -475,42 +565,12 @@ class Run(StoredRun):
         unloading = self.dispatch.batches.unloading and not (self.stopping and self.stopping.reason in AT_ONCE)
         landing = self.dispatch.landing or unloading
         if self.over is not None and not (landing or self.committing or self._calling):
-            self._tell(self.over)
+            self._fail(self.over)
 
-    def _tell(self, over: Exception) -> None:
+    def _fail(self, over: Exception) -> None:
         self.admission.fail(over)
         if self._landed is not None and not self._landed.done():
             self._landed.set_result(None)
-
-    def emit(self, make: Callable[[], Event]) -> None:
-        """Tell the listeners, if there are any."""
-        if self.listeners:
-            tell(self.listeners, make())
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do work beside; if it fails, the run does."""
-        task = self.loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._reap)
-        return task
-
-    def follow(self, work: Coroutine[Any, Any, None]) -> None:
-        """As `spawn`, for work that there is much of: it does not raise, and calls `unfollow` when it is done."""
-        self._tasks.add(self.loop.create_task(work))
-
-    def unfollow(self) -> None:
-        """The current task is done."""
-        self._tasks.discard(asyncio.current_task())
-
-    def _reap(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if task.cancelled():
-            if not task.cancelling():  # nobody here did: what it awaited was cancelled, and it would be waited for
-                self.abort(
-                    RunError("a transport, or an iterable of specs, raised CancelledError: see that it does not")
-                )
-        elif isinstance(error := task.exception(), Exception):
-            self.abort(error)
 
 
 def _guarded(function: Callable[..., Any], arguments: Sequence[Any], options: dict[str, Any]) -> Any:

@@ -10,19 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from groundswell.engine.batches import Batches
+from groundswell.engine.context import Aloft, Order, Pending, RunContext, request_of
 from groundswell.engine.events import WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
-from groundswell.engine.opened import Pending, request_of
 from groundswell.engine.ports import Answered, Singly, Transport
 from groundswell.engine.records import NUMBER, About, Absent, AskId, Found, Intent, Item, Receipt, Wave
 from groundswell.errors import NoBatches, QueueFull, RunError, WaveFailed, WaveLost, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Settlement, Standing
-
-if TYPE_CHECKING:
-    from groundswell.engine.batches import Order
-    from groundswell.engine.run import Run
 
 CANCELLED = Fault(FaultKind.CONNECTION, "the transport cancelled the request")
 NOTHING_SAID = About()
@@ -78,28 +75,15 @@ class Journey(NamedTuple):
     pendings: list[Pending]
 
 
-class Aloft:
-    """Asks that left at the same time and travel by themselves. `left` counts those that have not come back.
-
-    `whole` says that they are all that could travel together: those that fail and are sent again belong to it still.
-    """
-
-    __slots__ = ("account", "left", "size", "started", "wave", "whole")
-
-    def __init__(self, wave: int, account: str, size: int, started: float, *, whole: bool = False) -> None:
-        self.wave = wave
-        self.whole = whole
-        self.account = account
-        self.size = self.left = size
-        self.started = started
-
-
 class Travel:
     """Carries the asks of one run."""
 
-    def __init__(self, run: Run, home: Home, sample: Callable[[Pending], int], last_wave: int) -> None:
-        self._run = run
+    def __init__(
+        self, context: RunContext, home: Home, batches: Batches, sample: Callable[[Pending], int], last_wave: int
+    ) -> None:
+        self._context = context
         self._home = home
+        self._batches = batches
         self._sample = sample
         self._wave = last_wave
         self._landed: Lane | None = None
@@ -110,7 +94,7 @@ class Travel:
         """Asks that are all that can travel together, though each by itself, and perhaps not all at once."""
         self._wave += 1
         self._announce(lane, self._wave, pendings, whole=True)
-        aloft = Aloft(self._wave, lane.account, len(pendings), self._run.clock.now(), whole=True)
+        aloft = Aloft(self._wave, lane.account, len(pendings), self._context.clock.now(), whole=True)
         for pending in pendings:
             pending.aloft = aloft
 
@@ -118,15 +102,15 @@ class Travel:
         """Let asks travel by themselves. One that has just come back makes way for the first of them."""
         self._wave += 1
         loose = [pending for pending in leaving if pending.aloft is None]
-        among = Aloft(self._wave, lane.account, len(loose), self._run.clock.now())
-        if loose and self._run.listeners:
+        among = Aloft(self._wave, lane.account, len(loose), self._context.clock.now())
+        if loose and self._context.listeners:
             self._announce(lane, self._wave, loose)
         for pending in leaving:
             aloft = pending.aloft or among
             if self._landed is lane and self._next is None:
                 self._next = pending, aloft
             else:
-                self._run.follow(self._fly(lane, way, pending, aloft))
+                self._context.follow(self._fly(lane, way, pending, aloft))
 
     async def _fly(self, lane: Lane, way: Singly, pending: Pending, aloft: Aloft) -> None:
         """One ask there and back, then the one that takes its place."""
@@ -136,9 +120,9 @@ class Travel:
                 pending, aloft = flying
                 flying = self._land(lane, pending, aloft, await self._answer(lane, way, pending))
         except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
-            self._run.abort(error)
+            self._context.abort(error)
         finally:
-            self._run.unfollow()
+            self._context.unfollow()
 
     async def _answer(self, lane: Lane, way: Singly, pending: Pending) -> Answered:
         """What comes of one attempt."""
@@ -174,29 +158,29 @@ class Travel:
 
     def _count_off(self, aloft: Aloft) -> None:
         aloft.left -= 1
-        if not aloft.left and self._run.listeners:
+        if not aloft.left and self._context.listeners:
             self._tell_ended(aloft.wave, aloft.account, aloft.size, aloft.started)
 
     def together(self, lane: Lane, pendings: list[Pending]) -> None:
         """Let asks travel in a wave."""
-        self._run.spawn(self._travel(lane, self._journey(lane, pendings)))
+        self._context.spawn(self._travel(lane, self._journey(lane, pendings)))
 
     def commit(self, lane: Lane, pendings: list[Pending], about: About) -> None:
         """Commit the intent of a wave, then let it go."""
         journey = self._journey(lane, pendings, about)
         prints = [pending.print for pending in pendings]
-        self._run.journal.add_wave(journey.wave, prints, self._launch, lane, journey)
+        self._context.journal.add_wave(journey.wave, prints, self._launch, lane, journey)
 
     def _journey(self, lane: Lane, pendings: list[Pending], about: About = NOTHING_SAID) -> Journey:
-        run = self._run
+        context = self._context
         self._wave += 1
         wave = Wave(
             self._wave,
-            run.record.id,
+            context.record.id,
             lane.account,
             lane.transport.name,
             tuple([pending.ask for pending in pendings]),
-            run.clock.wall(),
+            context.clock.wall(),
             about,
             items=tuple([Item(p.ask, request_of(p), partial(self._sample, p)) for p in pendings]),
         )
@@ -206,16 +190,16 @@ class Travel:
         """An intent is durable. If the run was stopped, or its trials given up meanwhile, the wave does not leave."""
         if self.over:
             return
-        if self._run.over is None and any(pending.trial.conductor is not None for pending in journey.pendings):
-            self._run.spawn(self._travel(lane, journey))
+        if self._context.over is None and any(pending.trial.conductor is not None for pending in journey.pendings):
+            self._context.spawn(self._travel(lane, journey))
         else:
-            self._run.journal.end_wave(journey.wave.id)
+            self._context.journal.end_wave(journey.wave.id)
             self._home.turned_back(lane, journey.pendings)
 
     async def _travel(self, lane: Lane, journey: Journey) -> None:
         """A wave there and back."""
-        run, (wave, pendings) = self._run, journey
-        started, loose = run.clock.now(), [pending for pending in pendings if pending.aloft is None]
+        context, (wave, pendings) = self._context, journey
+        started, loose = context.clock.now(), [pending for pending in pendings if pending.aloft is None]
         if loose:
             self._announce(lane, wave.id, loose, whole=lane.barrier)
         flying = {pending.ask: pending for pending in pendings}
@@ -224,24 +208,24 @@ class Travel:
             lost, worked = await self._bring(lane, wave, flying, order)
         except WaveLost as gone:
             assert order is not None
-            why = run.dispatch.batches.reorder(order, len(flying), gone.fault.message)
+            why = self._batches.reorder(order, len(flying), gone.fault.message)
             if why is not None:
                 self._leave_open(lane, flying, order)
-                run.stop("fault", why)
+                context.stop("fault", why)
                 return
             lost, worked = gone.fault, False
         except WaveOutOfReach as gone:
             self._leave_open(lane, flying, order)
-            run.stop("fault", f"{lane.account}: {gone.fault.message}; resume the run once this is mended")
+            context.stop("fault", f"{lane.account}: {gone.fault.message}; resume the run once this is mended")
             return
         except Exception as error:  # noqa: BLE001  a transport that breaks: what became of the rest is not known
             self._leave_open(lane, flying, order)
-            run.abort(error)
+            context.abort(error)
             return
         for pending in flying.values():
             self._arrive(lane, pending, wave.id, lost)
         if lane.barrier:
-            run.journal.end_wave(wave.id)
+            context.journal.end_wave(wave.id)
         self._home.ended(lane, order, worked=worked)
         if loose:
             self._tell_ended(wave.id, wave.account, len(loose), started)
@@ -293,14 +277,14 @@ class Travel:
         try:
             receipt = await lane.transport.dispatch(wave)
         except WaveUnsure as unsure:
-            told = await find_out(self._run, lane.transport, wave, str(unsure))
+            told = await find_out(self._context, self._batches, lane.transport, wave, str(unsure))
             if isinstance(told, Absent) and told.perhaps_paid:
                 raise WaveLost(may_have_been_taken(wave)) from None
             if isinstance(told, Absent):
                 raise WaveFailed(Fault(FaultKind.UNSENT, f"the batch was not taken: {unsure}")) from None
             receipt, found = told, True
         if receipt.data:
-            self._run.journal.add_receipt(wave.id, receipt)
+            self._context.journal.add_receipt(wave.id, receipt)
             if order is not None:
                 self._home.sent(order, receipt, found=found)
         return receipt
@@ -313,11 +297,11 @@ class Travel:
             self._home.ended(lane, order, worked=False)
 
     def _announce(self, lane: Lane, wave: int, pendings: list[Pending], *, whole: bool = False) -> None:
-        run = self._run
-        run.emit(
+        context = self._context
+        context.emit(
             lambda: WaveSent(
-                run=run.record.id,
-                at=run.clock.wall(),
+                run=context.record.id,
+                at=context.clock.wall(),
                 wave=wave,
                 account=lane.account,
                 transport=lane.transport.name,
@@ -330,20 +314,22 @@ class Travel:
         )
 
     def _tell_ended(self, wave: int, account: str, size: int, started: float) -> None:
-        run = self._run
-        run.emit(
+        context = self._context
+        context.emit(
             lambda: WaveEnded(
-                run=run.record.id,
-                at=run.clock.wall(),
+                run=context.record.id,
+                at=context.clock.wall(),
                 wave=wave,
                 account=account,
                 size=size,
-                seconds=run.clock.now() - started,
+                seconds=context.clock.now() - started,
             )
         )
 
 
-async def find_out(run: Run, transport: Transport, intent: Intent, why: str) -> Receipt | Absent:
+async def find_out(
+    context: RunContext, batches: Batches, transport: Transport, intent: Intent, why: str
+) -> Receipt | Absent:
     """What became of a wave that nobody has a receipt for: ask until it can be told."""
     while True:
         found = await transport.adopt(intent)
@@ -352,8 +338,8 @@ async def find_out(run: Run, transport: Transport, intent: Intent, why: str) -> 
         if isinstance(found, Absent):
             return found
         size, wait = len(intent.asks), found.retry_in
-        run.dispatch.batches.hold_back(intent.account, intent.about.model, size, why, wait)
-        await pause(run, wait)
+        batches.hold_back(intent.account, intent.about.model, size, why, wait)
+        await context.pause(wait)
 
 
 def may_have_been_taken(intent: Intent) -> Fault:
@@ -361,13 +347,6 @@ def may_have_been_taken(intent: Intent) -> Fault:
     number = intent.id & NUMBER
     why = f"it cannot be told any more whether wave {number} was ordered: results that may be its own are gone"
     return Fault(FaultKind.GARBLED, why)
-
-
-async def pause(run: Run, seconds: float) -> None:
-    """Wait, by the run's clock."""
-    over: asyncio.Future[None] = run.loop.create_future()
-    run.clock.call_at(run.clock.now() + seconds, lambda: None if over.done() else over.set_result(None))
-    await over
 
 
 def _checked(lane: Lane, answered: Answered) -> Answered:

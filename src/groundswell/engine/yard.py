@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from groundswell.engine.context import Pending, RunContext
 from groundswell.engine.lanes import Lane
-from groundswell.engine.opened import Pending
 from groundswell.engine.torn import Torn
-
-if TYPE_CHECKING:
-    from groundswell.engine.run import Run
 
 
 class Queue:
@@ -43,8 +40,9 @@ class Yard:
     retrying  how many failed and will be queued again
     """
 
-    def __init__(self, run: Run, torn: Torn) -> None:
-        self._run = run
+    def __init__(self, context: RunContext, torn: Torn, made_room: Callable[[], None]) -> None:
+        self._context = context
+        self._made_room = made_room
         self._torn = torn
         self.queues: dict[Lane, Queue] = {}
         self.flying = 0
@@ -57,7 +55,7 @@ class Yard:
         if queue is None:
             queue = self.queues[lane] = Queue()
             self._torn.at_work(lane)
-            self._run.admission.made_room()  # how many trials are open depends on the lanes in use
+            self._made_room()  # how many trials are open depends on the lanes in use
         return queue
 
     def count(self, lane: Lane, asks: int) -> None:
@@ -69,6 +67,6 @@ class Yard:
     @property
     def leaving_live(self) -> bool:
         """Whether asks are about to leave on lanes without a barrier, as soon as their pace allows it."""
-        waves = self._run.options.schedule == "waves"
+        waves = self._context.options.schedule == "waves"
         live = (queue for lane, queue in self.queues.items() if not lane.barrier)
         return any(queue.released if waves else queue.asks for queue in live)

@@ -7,7 +7,6 @@ takes none of them back: a run that is resumed goes on where it stood, and what 
 from __future__ import annotations
 
 from groundswell.engine.run import Run
-from groundswell.engine.travel import pause
 
 FEWEST = 8
 """So many trials in a row, at the least, are no accident."""
@@ -48,7 +47,7 @@ class Outage:
             )
             return
         run.report(0, {}, f"every {self._called} fails, for {since:.0f} s by now ({why}): waiting")
-        await pause(run, min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(failed // self._enough - 1, 10)))
+        await run.pause(min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(failed // self._enough - 1, 10)))
 
     def _works(self) -> None:
         """Something worked."""

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, get_type_hints, overload
+from typing import Any, Generic, Protocol, TypeVar, Unpack, get_type_hints, overload
 
 import msgspec
 
@@ -28,9 +28,6 @@ from groundswell.program.request import (
 from groundswell.program.source import identity, is_own
 from groundswell.program.traps import Ask, Call
 
-if TYPE_CHECKING:
-    from groundswell.program.conductor import Strand
-
 S = TypeVar("S")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -39,6 +36,13 @@ T = TypeVar("T")
 ONLY_MESSAGES = {Message}
 UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 """What reading a reply as JSON may raise; the last one where it is nested too deeply."""
+
+
+class Strand(Protocol):
+    """The part of a program that is running: a position in its tree, and random numbers of its own."""
+
+    prefix: str
+    rng: Random | None
 
 
 class Trial:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -15,9 +15,9 @@ from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.errors import RunError
 from groundswell.program.request import Fault
 from groundswell.store.checksum import AskRow, trial_row, verify
-from groundswell.store.columns import pandas_frame, polars_frame
 from groundswell.store.documents import KEPT, Documents
 from groundswell.store.schema import asks, outcomes, reading, trials
+from groundswell.store.tables import TrialResult, pandas_frame, polars_frame
 
 T = TypeVar("T")
 
@@ -53,50 +53,6 @@ TRIALS = (
 """The columns of a `TrialRow`, and the checksums of its two rows."""
 ASKS = sa.select(*(asks.c[column] for column in AskRow._fields))
 NUMBERED = TRIALS.where(trials.c.id.between(sa.bindparam("first"), sa.bindparam("last")))
-
-TrialStatus = Literal["usable", "missing", "unfinished"]
-
-
-class TrialResult(NamedTuple):
-    """One trial as the store holds it: a result, a fault, or neither while it is unfinished."""
-
-    row: TrialRow
-    fault: Fault | None
-
-    @property
-    def key(self) -> str:
-        """The trial's key."""
-        return self.row.key
-
-    @property
-    def program(self) -> str:
-        """The program, as name@version."""
-        return self.row.program
-
-    @property
-    def status(self) -> TrialStatus:
-        """Whether there is a result, and if not, whether there will be."""
-        if self.row.outcome is None:
-            return "unfinished"
-        return "usable" if self.fault is None else "missing"
-
-    @property
-    def spec_json(self) -> str:
-        """The spec as it was stored."""
-        return self.row.spec
-
-    @property
-    def result_json(self) -> str | None:
-        """The result as it was stored."""
-        return self.row.outcome if self.status == "usable" else None
-
-    def spec(self, wanted: type[T] | Any = Any) -> T | Any:
-        """The spec, as plain data or in a type."""
-        return msgspec.json.decode(self.row.spec, type=wanted)
-
-    def result(self, wanted: type[T] | Any = Any) -> T | Any:
-        """The result, as plain data or in a type; None where there is none."""
-        return None if self.result_json is None else msgspec.json.decode(self.result_json, type=wanted)
 
 
 class FaultCount(NamedTuple):

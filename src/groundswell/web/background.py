@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from groundswell.engine.driver import Driver, driver_name
 from groundswell.engine.engine import NO_STORE, Engine
+from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import described
 from groundswell.engine.records import RunRecord
-from groundswell.engine.run import RunOptions
 from groundswell.errors import GroundswellError, RunBusy, RunError, RunNotFound, StoreError
 from groundswell.experiments.simulations.reading import SINGLE
 from groundswell.loop import new_event_loop

@@ -8,7 +8,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from groundswell.engine.budget import Limits
-from groundswell.engine.run import RunOptions
+from groundswell.engine.options import RunOptions
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.batch import MOST_TOGETHER, Batch, Single
 from groundswell.experiments.simulations.entities import LONGEST_NAME, LONGEST_TEXT, Entity

@@ -15,8 +15,7 @@ from groundswell.engine.summary import Asks, Paid, RunCost, Summary, Trials, sum
 from groundswell.errors import RunError
 from groundswell.experiments.simulations.reading import timestamp
 from groundswell.program.request import Fault
-from groundswell.store.export import write_csv, write_json, write_jsonl, write_parquet
-from groundswell.store.results import TrialResult
+from groundswell.store.tables import TrialResult, write_csv, write_json, write_jsonl, write_parquet
 from groundswell.web import events
 from groundswell.web.downloads import MEDIA, download
 from groundswell.web.envelope import ApiError, Started, Told, page, success

@@ -9,7 +9,7 @@ import msgspec
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from groundswell.engine.run import RunOptions
+from groundswell.engine.options import RunOptions
 from groundswell.experiments.simulations.batch import Single
 from groundswell.experiments.simulations.driving import converse
 from groundswell.experiments.simulations.reading import (

@@ -27,8 +27,8 @@ from groundswell.experiments.simulations.files import (
 )
 from groundswell.experiments.simulations.sampling import sample
 from groundswell.experiments.simulations.templates import template
-from groundswell.store.export import RUNS_AS_FORMULA
 from groundswell.store.journal import Store
+from groundswell.store.tables import RUNS_AS_FORMULA
 from tests.properties import examples
 
 AGE = Dimension("age", "int", min_value=0, max_value=120)

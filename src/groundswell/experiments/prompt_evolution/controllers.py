@@ -15,7 +15,7 @@ from groundswell import compose
 from groundswell.engine.driver import driver_name
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Listener
-from groundswell.engine.run import RunOptions
+from groundswell.engine.options import RunOptions
 from groundswell.engine.summary import Summary
 from groundswell.errors import RunError, RunNotFound
 from groundswell.experiments.named import trust_named

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from groundswell import compose
 from groundswell.engine.events import Listener
-from groundswell.engine.run import Run, RunOptions
+from groundswell.engine.options import RunOptions
+from groundswell.engine.run import Run
 from groundswell.errors import RunError
 from groundswell.experiments.named import trust_named
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig

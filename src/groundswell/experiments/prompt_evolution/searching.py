@@ -34,7 +34,6 @@ from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import LIVING, Fate, Member, Population
 from groundswell.experiments.prompt_evolution.racing import Rivals, blocks
 from groundswell.experiments.prompt_evolution.settings import Evolution
-from groundswell.experiments.prompt_evolution.telling import figures_of, words_of
 from groundswell.experiments.prompt_evolution.tokens import CROSSOVERS, MUTATIONS
 
 DEEPEST = 3
@@ -325,11 +324,51 @@ class Search:
         run, elapsed = self._run, self._run.clock.now() - self._began
         speed = self._lately / elapsed if elapsed > 0 else 0.0
         seconds = self._seconds.pop(child.born, 0.0)
-        figures = figures_of(self, child, seconds=seconds, speed=speed, cached=run.counters.cached)
-        run.report(len(self.members), figures, words_of(self, figures), who=self.name)
+        figures = _figures(self, child, seconds=seconds, speed=speed, cached=run.counters.cached)
+        run.report(len(self.members), figures, _words(self, figures), who=self.name)
 
 
 def _parents(plan: Plan) -> tuple[int, ...]:
     """Those that a child has something of: of the second only where an operator takes two."""
     two = any(PARENTS.get(operator) == 2 or operator in CROSSOVERS for operator in plan.operators)
     return tuple(dict.fromkeys(each.born for each in plan.parents[: 2 if two else 1]))
+
+
+def _figures(search: Search, child: Member, *, seconds: float, speed: float, cached: int) -> dict[str, float]:
+    """Those of the birth, which took so many seconds, and of the search, which meets so many problems a second."""
+    last, best = search.curve[-1] if search.curve else None, search.population.best
+    found = {
+        "birth": float(child.born),
+        "fitness": child.fitness,
+        "problems": float(len(child.scores)),
+        "asks": float(child.asks),
+        "seconds": seconds,
+        "generation": len(search.members) / search.settings.population_size,
+        "best": 0.0 if best is None else best.fitness,
+        "mean": 0.0 if last is None else last.mean,
+        "spread": 0.0 if last is None else last.spread,
+        "asks_in_all": float(search.asks),
+        "saved_by_racing": float(search.saved_by_racing),
+        "saved_as_known": float(search.saved_as_known),
+        "from_cache": float(cached),
+        "problems_per_second": speed,
+    }
+    return found | ({"usd": search.usd} if search.usd else {})
+
+
+def _words(search: Search, figures: dict[str, float]) -> str:
+    """The same in a line."""
+    births, whole = len(search.members), search.settings.max_generations
+    stand = f"{births:,} births" if search.size is None else f"{figures['generation']:.1f} of {whole:,} generations"
+    saved = search.saved_by_racing + search.saved_as_known
+    said = [
+        f"{search.name}: {stand}",
+        f"best {figures['best']:.3f}",
+        f"spread {figures['spread']:.2f}",
+        f"{search.asks:,} asks",
+        f"{saved:,} saved",
+    ]
+    if cached := figures["from_cache"]:
+        said[-1] += f" ({cached:,.0f} replies from the cache)"
+    said.append(f"{figures['problems_per_second']:,.0f} problems/s")
+    return ", ".join([*said, *([f"${search.usd:,.4f}"] if search.usd else [])])

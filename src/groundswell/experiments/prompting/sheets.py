@@ -23,7 +23,7 @@ from groundswell.experiments.prompting.tables import (
 )
 from groundswell.experiments.prompting.templates import Row
 from groundswell.experiments.replacing import beside
-from groundswell.store.export import guarded, write_parquet_frame
+from groundswell.store.tables import guarded, write_parquet_frame
 
 AMBIGUOUS = re.compile(r"[,;\t\r]")
 """What would leave it open, in a header, what parts the cells."""

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import Outcome
-from groundswell.engine.run import Run, RunOptions
+from groundswell.engine.run import Run
 from groundswell.errors import RunError
 from groundswell.experiments.query_mutation.playing import World, opened_world, unpacked
 from groundswell.experiments.query_mutation.stepping import Encode, encode

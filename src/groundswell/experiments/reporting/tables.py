@@ -15,7 +15,7 @@ from typing import IO, Any, Literal, Protocol
 import msgspec
 
 from groundswell.experiments.replacing import replacing
-from groundswell.store.export import guarded, write_parquet_frame
+from groundswell.store.tables import guarded, write_parquet_frame
 
 Kind = Literal["text", "int", "float", "bool", "list", "json", "any"]
 """What a column holds. `list`: texts. `json`: anything, as JSON text in tables. `any`: as narrow a type as its values

@@ -26,7 +26,7 @@ from groundswell.experiments.simulations.entities import (
     Value,
 )
 from groundswell.experiments.simulations.wording import plain
-from groundswell.store.export import guarded
+from groundswell.store.tables import guarded
 
 T = TypeVar("T")
 Format = Literal["json", "csv"]

@@ -29,7 +29,7 @@ from groundswell.experiments.simulations.simulation import (
 
 if TYPE_CHECKING:
     from groundswell.store.journal import Store
-    from groundswell.store.results import TrialResult
+    from groundswell.store.tables import TrialResult
 
 BATCH = "simulations/simulate"
 SINGLE = "simulations/converse"

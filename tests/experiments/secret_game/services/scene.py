@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from groundswell.emulator.server import Threaded
+from groundswell.engine.options import RunOptions
 from groundswell.engine.retry import RetryPolicy
-from groundswell.engine.run import RunOptions
 from groundswell.experiments.secret_game import Agent, AgentService, BatchJob, BatchService, GameService
 from tests.transports.scene import environment
 

@@ -14,7 +14,7 @@ import pytest
 from groundswell.emulator.faults import Rule
 from groundswell.engine.budget import Limits
 from groundswell.engine.events import Event, TrialEnded, WaveSent
-from groundswell.engine.run import RunOptions
+from groundswell.engine.options import RunOptions
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError, StoreError
 from groundswell.experiments.secret_game import (
     Agent,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from groundswell.accounts.config import load
 from groundswell.compose import provider_of
-from groundswell.engine.run import RunOptions
+from groundswell.engine.options import RunOptions
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.services.ways import SERVICES, ServiceName, way_of
 

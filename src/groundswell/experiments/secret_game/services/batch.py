@@ -19,7 +19,7 @@ from groundswell import compose
 from groundswell.engine.driver import Driver
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Listener
-from groundswell.engine.run import RunOptions
+from groundswell.engine.options import RunOptions
 from groundswell.errors import RunBusy, RunError
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis

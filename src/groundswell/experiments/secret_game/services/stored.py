@@ -11,7 +11,8 @@ from groundswell.engine.summary import summarise
 from groundswell.experiments.secret_game.services.jobs import BatchJob, TaskError, TaskStatus
 
 if TYPE_CHECKING:
-    from groundswell.store.results import Results, TrialResult
+    from groundswell.store.results import Results
+    from groundswell.store.tables import TrialResult
 
 
 class StoredJob(NamedTuple):

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from groundswell.compose import provider_of
-from groundswell.engine.run import RunOptions
+from groundswell.engine.options import RunOptions
 from groundswell.errors import SettingsError
 
 ServiceName = Literal[

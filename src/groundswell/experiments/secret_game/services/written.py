@@ -23,7 +23,7 @@ from groundswell.experiments.secret_game.services.jobs import (
 from groundswell.experiments.secret_game.services.stored import number_of, outcome_of
 
 if TYPE_CHECKING:
-    from groundswell.store.results import TrialResult
+    from groundswell.store.tables import TrialResult
 
 
 class SaidMessage(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,0 +1,327 @@
+"""What the parts of the engine share about one run: `RunContext`, its open trials and their pending asks.
+
+Each part gets the context and the few other things that it needs. None of them knows `Run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from groundswell.engine.events import Event, Listener, RunStopping, tell
+from groundswell.engine.hold import Hold, Load
+from groundswell.engine.lanes import Lane, Lanes
+from groundswell.engine.options import RunOptions
+from groundswell.engine.outcome import Outcome
+from groundswell.engine.pace import Mark
+from groundswell.engine.ports import Clock, Journal
+from groundswell.engine.records import AskId, BatchInfo, Intent, Receipt, Recorded, RunRecord, TrialRow
+from groundswell.errors import RunError, RunStopped, SettingsError, StoreError
+from groundswell.program.conductor import Conductor, Wait
+from groundswell.program.request import Request, Settlement, fingerprint
+from groundswell.program.trial import Program
+
+Deliver = Callable[[Outcome[Any]], None]
+Settle = Callable[["Pending", Settlement, int | None], None]
+"""Makes the settlement of an ask durable before its program sees it; with the wave that brought it, if one did."""
+
+
+class RunContext:
+    """One run, as the parts of the engine see it.
+
+    open       the trials under way, by number
+    expected   how many trials there will be, if the driver has said so
+    stopping   why nothing more is sent, once that is so; `error`, the same for what ends a run
+    schedule   looks, at the end of this tick, whether anything may leave
+    halt_when_still  after a stop: tells the driver once everything has landed and is durable
+    fail       tells everybody who waits that nothing more will come
+    """
+
+    def __init__(
+        self,
+        record: RunRecord,
+        options: RunOptions,
+        journal: Journal,
+        lanes: Lanes,
+        clock: Clock,
+        listeners: Sequence[Listener],
+    ) -> None:
+        self.record = record
+        self.counters = record.counters
+        self.options = options
+        self.journal = journal
+        self.lanes = lanes
+        self.clock = clock
+        self.listeners = listeners
+        self.loop = asyncio.get_running_loop()
+        self.open: dict[int, OpenTrial] = {}
+        self.expected: int | None = None
+        self.stopping: RunStopped | None = None
+        self.error: Exception | None = None
+        self.schedule: Callable[[], None] = _not_ready
+        self.halt_when_still: Callable[[], None] = _not_ready
+        self.fail: Callable[[Exception], None] = _not_ready
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def over(self) -> RunStopped | Exception | None:
+        """Why no more work is taken, if none is."""
+        return self.error or self.stopping
+
+    def stop(self, reason: str, why: str) -> None:
+        """Send nothing more; journal what comes back; then let the driver end with `RunStopped`."""
+        if self.stopping is None:
+            self.stopping = RunStopped(reason, why)
+            self.emit(lambda: RunStopping(run=self.record.id, at=self.clock.wall(), reason=reason, why=why))
+        self.schedule()
+        self.halt_when_still()
+
+    def abort(self, error: Exception) -> None:
+        """End with an error, as a stop does; if it is the store's, at once. The run can be resumed."""
+        if self.error is None:
+            self.error = error
+            if isinstance(error, StoreError):
+                for task in self._tasks:
+                    task.cancel()
+                self.fail(error)
+            else:
+                self.schedule()
+                self.halt_when_still()
+
+    def lane_of(self, request: Request) -> Lane:
+        """The way that a request goes, or would; raises `SettingsError` for a model that cannot be reached."""
+        return self.lanes.of(request, self.options.via)
+
+    def emit(self, make: Callable[[], Event]) -> None:
+        """Tell the listeners, if there are any."""
+        if self.listeners:
+            tell(self.listeners, make())
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do work beside; if it fails, the run does."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._reap)
+        return task
+
+    def follow(self, work: Coroutine[Any, Any, None]) -> None:
+        """As `spawn`, for work that there is much of: it does not raise, and calls `unfollow` when it is done."""
+        self._tasks.add(self.loop.create_task(work))
+
+    def unfollow(self) -> None:
+        """The current task is done."""
+        self._tasks.discard(asyncio.current_task())
+
+    async def end_tasks(self) -> None:
+        """Cancel all work beside, and wait until it has ended."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, by the run's clock."""
+        over: asyncio.Future[None] = self.loop.create_future()
+        self.clock.call_at(self.clock.now() + seconds, lambda: None if over.done() else over.set_result(None))
+        await over
+
+    def _reap(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            if not task.cancelling():  # nobody here did: what it awaited was cancelled, and it would be waited for
+                self.abort(
+                    RunError("a transport, or an iterable of specs, raised CancelledError: see that it does not")
+                )
+        elif isinstance(error := task.exception(), Exception):
+            self.abort(error)
+
+
+def _not_ready(*_: object) -> None:
+    raise AssertionError("the run that this context belongs to is not ready")
+
+
+class OpenTrial:
+    """A trial under way.
+
+    given      its spec, as the program gets it; `spec` is the same as text
+    recorded   what its journal holds
+    inherited  what the trial that it was forked from has
+    torn       it was open when an earlier session ended; what it asks first may have been asked then
+    lenient    it is a new attempt: where it asks something else than before, it is asked anew
+    was        the outcome that it had before it was scored again, and its fault
+    usd        what its asks have cost in this session; `reused`: not all, since some replies were there already
+    heard      some model has answered it
+    """
+
+    __slots__ = (
+        "attempt",
+        "conductor",
+        "deliver",
+        "given",
+        "heard",
+        "id",
+        "inherited",
+        "key",
+        "lenient",
+        "outcome",
+        "program",
+        "recorded",
+        "reused",
+        "spec",
+        "torn",
+        "usd",
+        "was",
+        "was_fault",
+    )
+
+    def __init__(
+        self,
+        row: TrialRow,
+        program: Program[Any, Any],
+        given: Any,
+        conductor: Conductor,
+        *,
+        deliver: Deliver | None,
+        recorded: dict[str, Recorded] | None,
+        inherited: dict[str, Recorded] | None,
+    ) -> None:
+        self.id = row.id
+        self.key = row.key
+        self.spec = row.spec
+        self.given = given
+        self.was = row.outcome
+        self.was_fault = row.fault
+        self.attempt = row.attempt
+        self.lenient = row.attempt > 0 and row.outcome is None
+        self.program = program
+        self.conductor: Conductor | None = conductor
+        self.deliver = deliver
+        self.recorded = recorded
+        self.inherited = inherited
+        self.outcome: Outcome[Any] | None = None
+        self.torn = recorded is not None and row.outcome is None
+        self.usd = 0.0
+        self.reused = bool(recorded)
+        self.heard = False
+
+    def drop(self) -> None:
+        """Give the trial up; it stays unfinished in the store."""
+        if self.conductor is not None:
+            self.conductor.close()
+            self.conductor = None
+
+
+class Pending:
+    """One ask of an open trial, from the moment it is made until its settlement is durable.
+
+    key       what its reply is kept under, once that was worked out
+    mark      when it left, as the pace has it, while it is in flight
+    lane      which way its reply came
+    attempts  how often it was sent, `refusals` how often that came to nothing because there was too much to do
+    load      what it takes of a batch, once that was worked out; `berth` is the room that it has at a provider
+    failures  how often it failed in a batch, and `failed_in` the last of these
+    unplaced  how often no batch could be made of it
+    aloft     the wave that it leaves in, where that leaves piece by piece
+    """
+
+    __slots__ = (
+        "aloft",
+        "ask",
+        "attempts",
+        "berth",
+        "failed_in",
+        "failures",
+        "key",
+        "lane",
+        "load",
+        "mark",
+        "print",
+        "refusals",
+        "refused_since",
+        "tokens",
+        "trial",
+        "unplaced",
+        "usd",
+        "wait",
+    )
+
+    def __init__(self, trial: OpenTrial, wait: Wait) -> None:
+        self.trial = trial
+        self.wait = wait
+        self.ask = AskId(trial.id, wait.path)
+        try:
+            self.print = fingerprint(wait.request)
+        except UnicodeEncodeError:
+            raise
+        except (TypeError, ValueError) as error:
+            problem = f"trial {trial.key!r}, ask {wait.path}: the request cannot be stored as JSON: {error}"
+            raise SettingsError(problem) from error
+        self.key: bytes | None = None
+        self.mark: Mark | None = None
+        self.lane: Lane | None = None
+        self.attempts = 1
+        self.refusals = 0
+        self.refused_since = 0.0
+        self.tokens = 0
+        self.usd = 0.0
+        self.load: Load | None = None
+        self.berth: tuple[Hold, int] | None = None
+        self.failures = 0
+        self.unplaced = 0
+        self.failed_in: Order | None = None
+        self.aloft: Aloft | None = None
+
+
+class Order:
+    """A batch that is at its provider, or on its way there.
+
+    unloading  its results are coming in
+    spilled    it was cancelled, since it would come too late or is not wanted any more: what is left of it and still
+               wanted goes live
+    room       what its asks that have come back took, which is free when the whole batch has ended
+    """
+
+    __slots__ = ("intent", "lane", "receipt", "room", "since", "spilled", "unloading")
+
+    def __init__(self, intent: Intent, lane: Lane, since: float) -> None:
+        self.intent = intent
+        self.lane = lane
+        self.since = since
+        self.receipt: Receipt | None = None
+        self.unloading = False
+        self.spilled = False
+        self.room: Counter[Hold] = Counter()
+
+    @property
+    def batch(self) -> str | None:
+        """What the provider calls it."""
+        batch = None if self.receipt is None else self.receipt.data.get("batch")
+        return batch if isinstance(batch, str) else None
+
+    @property
+    def info(self) -> BatchInfo | None:
+        """The batch as it was when it was last looked at."""
+        batching, receipt = self.lane.batching, self.receipt
+        return None if batching is None or receipt is None else batching.seen(receipt)
+
+
+class Aloft:
+    """Asks that left at the same time and travel by themselves. `left` counts those that have not come back.
+
+    `whole` says that they are all that could travel together: those that fail and are sent again belong to it still.
+    """
+
+    __slots__ = ("account", "left", "size", "started", "wave", "whole")
+
+    def __init__(self, wave: int, account: str, size: int, started: float, *, whole: bool = False) -> None:
+        self.wave = wave
+        self.whole = whole
+        self.account = account
+        self.size = self.left = size
+        self.started = started
+
+
+def request_of(pending: Pending) -> Request:
+    """The request of an ask that goes to a model."""
+    return pending.wait.request  # type: ignore[return-value]  # calls never get here
