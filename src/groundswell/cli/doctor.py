@@ -20,7 +20,7 @@ from groundswell.experiments.needed import EXTRAS
 
 NEEDED = (
     *("msgspec", "sqlalchemy", "alembic", "typer", "rich", "httptools", "pyreqwest", "genai-prices", "regex"),
-    "python-dotenv",
+    *("python-dotenv", "numpy", "scipy"),
 )
 LOW_DISK = 1 << 30
 
