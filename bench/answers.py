@@ -34,8 +34,8 @@ import numpy as np
 from scipy.special import ndtri, stdtrit  # type: ignore[import-untyped]
 
 from groundswell.experiments.simulations.combinations import draw, possible
-from groundswell.stats.labels import bearing
-from groundswell.stats.means import Figure, Rows, difference, difference_of_shares, mean, rows, share, two_way
+from groundswell.stats.clusters import Figure, Rows, difference, difference_of_shares, mean, rows, share, two_way
+from groundswell.stats.compare import bearing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

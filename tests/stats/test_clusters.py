@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell.stats.clusters import Clusters
+from groundswell.stats.compare import mcnemar
 from groundswell.stats.rates import FEW, Paired, Rate, worth
-from groundswell.stats.tests import mcnemar
 
 VALUES = st.lists(st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=1, max_size=6), min_size=2, max_size=30)
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import pi, sqrt, tan
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import special, stats  # type: ignore[import-untyped]
+from scipy import stats  # type: ignore[import-untyped]
 
-from groundswell.stats.crossed import (
-    FEW,
-    NOTHING,
-    Cells,
-    cells,
-    difference,
-    difference_of_shares,
-    mean,
-    share,
-    spread_of,
-    student,
-)
-from groundswell.stats.rates import exact, wilson
+from groundswell.stats.clusters import NOTHING, student
+from groundswell.stats.crossed import FEW, Cells, cells, difference, difference_of_shares, mean, share, spread_of
+from groundswell.stats.rates import exact, quantile, wilson
 from tests.properties import examples
 
 
@@ -34,10 +24,16 @@ def grid(values: list[list[float]], clusters: list[int] | None = None) -> Cells:
     return cells(flat, [at for at in range(len(values)) for _ in range(across)], what * len(values))
 
 
-@pytest.mark.parametrize("df", [0.9, 1, 2.5, 23, 400])
-@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_students_quantile_is_that_of_scipy(df: float, level: float) -> None:
-    assert student(df, level) == pytest.approx(float(special.stdtrit(df, (1 + level) / 2)), rel=1e-8)
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999, 1 - 1e-9])
+def test_students_quantile_has_its_closed_forms(level: float) -> None:
+    assert student(1, level) == pytest.approx(tan(pi * level / 2), rel=1e-6)
+    assert student(2, level) == pytest.approx(level * sqrt(2 / (1 - level**2)), rel=1e-6)
+    assert student(1e12, level) == pytest.approx(quantile(level), rel=1e-6)
+
+
+@pytest.mark.parametrize(("df", "wanted"), [(5, 2.571), (23, 2.069), (120, 1.980)])
+def test_students_quantile_is_that_of_the_tables(df: float, wanted: float) -> None:
+    assert student(df, 0.95) == pytest.approx(wanted, abs=5e-4)
 
 
 def test_one_learner_on_cases_of_their_own_is_students_interval() -> None:

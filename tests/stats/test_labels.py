@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.stats import labels
-from groundswell.stats.labels import bearing
+from groundswell.stats import compare
+from groundswell.stats.compare import bearing
 from tests.properties import examples
 
 
@@ -61,9 +61,9 @@ def test_drawn_ones_are_near_the_exact_ones(monkeypatch: pytest.MonkeyPatch) -> 
     for shift in (0.0, 1.0, 1.5):
         totals = random.normal(size=(12, 2)) + shift * (np.arange(12) < 6)[:, None]
         counts, given = random.integers(1, 5, 12), [int(at < 6) for at in range(12)]
-        monkeypatch.setattr(labels, "ALL", 5_000)
+        monkeypatch.setattr(compare, "ALL", 5_000)
         exact = bearing(totals, counts, given)
-        monkeypatch.setattr(labels, "ALL", 0)
+        monkeypatch.setattr(compare, "ALL", 0)
         drawn = bearing(totals, counts, given)
         assert exact is not None
         assert drawn == bearing(totals, counts, given)
@@ -81,4 +81,4 @@ def test_one_in_twenty_is_found_where_there_is_nothing() -> None:
 
 def test_what_is_there_is_found_and_is_as_rare_as_was_tried() -> None:
     totals = np.array([[5.0]] * 20 + [[0.0]] * 20) + np.random.default_rng(2).normal(size=(40, 1))
-    assert bearing(totals, np.ones(40, dtype=np.int64), [0] * 20 + [1] * 20) == 1 / (labels.MOST + 1)
+    assert bearing(totals, np.ones(40, dtype=np.int64), [0] * 20 + [1] * 20) == 1 / (compare.MOST + 1)

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from groundswell.stats import means
-from groundswell.stats.means import Figure, Rows, difference, difference_of_shares, mean, rows, share, spread_of
+from groundswell.stats import clusters
+from groundswell.stats.clusters import Figure, Rows, difference, difference_of_shares, mean, rows, share, spread_of
 from groundswell.stats.rates import Interval, exact
 from tests.properties import examples
 
@@ -73,8 +73,8 @@ def test_clusters_are_those_of_statsmodels(given: Talks) -> None:
         return
     by_person, by_company = robust(found, found.who), robust(found, found.company)
     both = robust(found, np.stack([found.who, found.company], axis=1))
-    assert means._by(scores(found), found.who) == pytest.approx(by_person, abs=1e-12)
-    assert means.two_way([found], [scores(found)]) == pytest.approx(max(by_person, by_company, both), abs=1e-12)
+    assert clusters._by(scores(found), found.who) == pytest.approx(by_person, abs=1e-12)
+    assert clusters.two_way([found], [scores(found)]) == pytest.approx(max(by_person, by_company, both), abs=1e-12)
 
 
 def left_out(given: Talks, entity: int) -> float:
@@ -88,7 +88,7 @@ def test_the_jackknife_leaves_out_all_that_was_said_in_somebodys_presence(given:
     found, spoken = given.rows, {company for _, _, company in given.values}
     present = sorted({one for company in spoken for one in given.members[company]})
     if any(all(one in given.members[company] for company in spoken) for one in present) or len(spoken) < 2:
-        assert means.jackknife([found], [scores(found)]) is None or len(spoken) < 2
+        assert clusters.jackknife([found], [scores(found)]) is None or len(spoken) < 2
         return
     own = {who for _, who, _ in given.values}
     total = 0.0
@@ -100,7 +100,7 @@ def test_the_jackknife_leaves_out_all_that_was_said_in_somebodys_presence(given:
         sums[company] += score
     again = sum((len(given.members[company]) - 1) * each**2 for company, each in sums.items())
     expected = total - again * len(spoken) / (len(spoken) - 1)
-    assert means.jackknife([found], [scores(found)]) == pytest.approx(expected, abs=1e-12)
+    assert clusters.jackknife([found], [scores(found)]) == pytest.approx(expected, abs=1e-12)
 
 
 def alone(values: Sequence[float]) -> Rows:
@@ -135,7 +135,7 @@ def test_a_share_is_worth_as_many_as_differ() -> None:
 def test_a_share_that_all_have_counts_everybody_once(value: float) -> None:
     found = share(rows([value] * 60, [*range(12)] * 5, [*range(12)] * 5, [(at,) for at in range(12)]))
     assert (found.low, found.high) == pytest.approx(exact(12 * int(value), 12))
-    assert mean(alone([value] * 9)).reason == means.ALL_SAME
+    assert mean(alone([value] * 9)).reason == clusters.ALL_SAME
 
 
 PAIRS = [(one, (one + step) % 8) for one in range(8) for step in (1, 2)]
@@ -144,18 +144,18 @@ PAIRS = [(one, (one + step) % 8) for one in range(8) for step in (1, 2)]
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        (rows([], [], [], []), means.NOTHING),
-        (alone([1, 2, 3, 4]), means.FEW_PEOPLE),
-        (rows([1.0, 2, 3, 4, 5, 6], range(6), [0, 0, 1, 1, 2, 2], [(0, 1), (2, 3), (4, 5)]), means.FEW_COMPANIES),
-        (rows([1.0, 2, 3, 4, 5], range(1, 6), range(5), [(0, at + 1) for at in range(5)]), means.ALWAYS_THERE),
-        (rows([2.0] * 16, [pair[0] for pair in PAIRS], range(16), PAIRS), means.ALL_SAME),
+        (rows([], [], [], []), clusters.NOTHING),
+        (alone([1, 2, 3, 4]), clusters.FEW_PEOPLE),
+        (rows([1.0, 2, 3, 4, 5, 6], range(6), [0, 0, 1, 1, 2, 2], [(0, 1), (2, 3), (4, 5)]), clusters.FEW_COMPANIES),
+        (rows([1.0, 2, 3, 4, 5], range(1, 6), range(5), [(0, at + 1) for at in range(5)]), clusters.ALWAYS_THERE),
+        (rows([2.0] * 16, [pair[0] for pair in PAIRS], range(16), PAIRS), clusters.ALL_SAME),
     ],
     ids=["nothing", "people", "companies", "always there", "all the same"],
 )
 def test_what_cannot_be_told_has_a_reason_and_no_interval(found: Rows, reason: str) -> None:
     figure = mean(found)
     assert (figure.low, figure.high, figure.reason) == (None, None, reason)
-    assert (figure.value is None) == (reason == means.NOTHING)
+    assert (figure.value is None) == (reason == clusters.NOTHING)
 
 
 def ends(figure: Figure) -> tuple[float, float]:
@@ -209,7 +209,7 @@ def test_a_difference_of_people_on_their_own_is_welchs() -> None:
     everybody = alone([1, 2, 3, 4, 5, 2, 4, 6, 8, 10])
     found = difference(everybody.among(everybody.who < 5), everybody.among(everybody.who >= 5))
     df = 2.5**2 / ((0.5**2 + 2**2) / 4)
-    off = means._quantile(df, 0.95) * sqrt(2.5)
+    off = clusters.student(df, 0.95) * sqrt(2.5)
     assert found.value == -3
     assert ends(found) == pytest.approx((-3 - off, -3 + off))
 
@@ -237,7 +237,7 @@ def test_intervals_hold_although_people_talk_each_other_round_and_two_way_ones_d
         found = opinions(random)
         low, high = ends(mean(found))
         held += low <= 0 <= high
-        off = means._quantile(11, 0.95) * sqrt(means.two_way([found], [scores(found)]))
+        off = clusters.student(11, 0.95) * sqrt(clusters.two_way([found], [scores(found)]))
         usual += abs(float(found.values.mean())) <= off
     assert held / runs >= 0.92
     assert usual / runs < 0.85
@@ -246,5 +246,5 @@ def test_intervals_hold_although_people_talk_each_other_round_and_two_way_ones_d
 def test_the_spread_is_no_less_than_what_clusters_say() -> None:
     found = opinions(np.random.default_rng(6))
     spread = spread_of([found])
-    assert spread.variance >= means.two_way([found], [scores(found)])
+    assert spread.variance >= clusters.two_way([found], [scores(found)])
     assert spread.df == 11

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from groundswell.stats.means import Rows, difference, mean, rows
-from groundswell.stats.paired import of_people, within_people
+from groundswell.stats.clusters import Rows, difference, mean, of_people, rows, within_people
 from tests.properties import examples
 
 Bools = NDArray[np.bool_]

@@ -13,6 +13,7 @@ from scipy import stats  # type: ignore[import-untyped]
 from statsmodels.stats import proportion  # type: ignore[import-untyped]
 
 from groundswell.stats import power as planning
+from groundswell.stats.compare import fisher, mcnemar
 from groundswell.stats.power import (
     detectable,
     detectable_paired,
@@ -24,7 +25,6 @@ from groundswell.stats.power import (
     width,
 )
 from groundswell.stats.rates import Paired, Rate, wilson
-from groundswell.stats.tests import fisher, mcnemar
 from tests.properties import examples
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import comb
+from math import comb, log
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.stats.rates import FEW, Interval, Paired, Rate, Twice, exact, wilson
+from groundswell.stats.rates import FEW, Interval, Paired, Rate, Twice, exact, wilson, worth
 from tests.properties import examples
 
 LEVELS = st.sampled_from([0.8, 0.9, 0.95, 0.99])
@@ -63,6 +63,43 @@ def test_the_exact_interval_covers_as_often_as_it_says(n: int, p: float) -> None
         comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1) if exact(k, n).low <= p <= exact(k, n).high
     )
     assert covered >= 0.95 - 1e-9
+
+
+@given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), LEVELS)
+def test_at_the_ends_of_the_exact_interval_the_tails_are_as_likely_as_it_says(
+    counts: tuple[int, int], level: float
+) -> None:
+    """By Clopper and Pearson's own definition, with the binomial distribution."""
+    (passed, n), (low, high) = counts, exact(*counts, level)
+
+    def likely(p: float, outcomes: range) -> float:
+        return sum(comb(n, k) * p**k * (1 - p) ** (n - k) for k in outcomes)
+
+    if passed:
+        assert likely(low, range(passed, n + 1)) == pytest.approx((1 - level) / 2)
+    if passed < n:
+        assert likely(high, range(passed + 1)) == pytest.approx((1 - level) / 2)
+
+
+def test_limits_next_to_the_ends_are_found() -> None:
+    n = 10**9
+    assert exact(0, n).high == pytest.approx(-log(0.025) / n, rel=1e-6)
+    assert exact(1, n).low == pytest.approx(-log(0.975) / n, rel=1e-6)
+    assert 1 - exact(n, n).low == pytest.approx(-log(0.025) / n, rel=1e-6)
+
+
+@given(st.floats(0, 1), st.floats(0.01, 2 * FEW), LEVELS)
+def test_a_share_of_any_number_of_values_has_an_interval_that_holds_it(share: float, n: float, level: float) -> None:
+    low, high = worth(share, n, level)
+    assert 0 <= low <= share + 1e-12
+    assert share - 1e-12 <= high <= 1
+
+
+@given(st.integers(1, FEW - 1), st.floats(0.1, 0.9))
+def test_between_whole_numbers_an_interval_lies_between_theirs(n: int, share: float) -> None:
+    fewer, between, more = (worth(share, many) for many in (n, n + 0.5, n + 1))
+    assert fewer.low <= between.low <= more.low
+    assert more.high <= between.high <= fewer.high
 
 
 def test_few_are_exact_and_many_are_wilsons() -> None:

@@ -5,24 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from io import StringIO
 from pathlib import Path
 from typing import NoReturn
+
+from dotenv.parser import parse_stream
 
 from groundswell.accounts.account import Key
 from groundswell.errors import SettingsError
 
 ENVIRONMENT = "environment"
 
-_START = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=")
-_VALUE = re.compile(
-    r"""[ \t]*(?:'(?P<literal>[^']*)'|"(?P<quoted>(?:[^"\\]|\\.)*)")[ \t]*(?:\#[^\n]*)?(?:\n|\Z)"""
-    r"""|(?P<bare>(?![ \t]*['"])[^\n]*)(?:\n|\Z)""",
-    re.DOTALL,
-)
-_BLANK = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
-_COMMENT = re.compile(r"[ \t]#.*")
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "$": "$"}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SENDABLE = re.compile(r"[ -~]+")
 
 
@@ -99,27 +93,16 @@ def read_text(path: Path) -> str | None:
 
 
 def parse(text: str, path: Path) -> dict[str, str]:
-    """The variables of a .env file: `NAME=value` lines with quotes, comments and `export`. Nothing is interpolated."""
-    text = text.replace("\r\n", "\n")
+    """The variables of a .env file, as python-dotenv reads it. Nothing is interpolated.
+
+    python-dotenv skips a line that it cannot read. Here such a line is an error, and so is a name without a value.
+    """
     found: dict[str, str] = {}
-    at = 0
-    while at < len(text):
-        if blank := _BLANK.match(text, at):
-            at = max(blank.end(), at + 1)
-            continue
-        start = _START.match(text, at)
-        value = None if start is None else _VALUE.match(text, start.end())
-        if start is None or value is None:
-            number = text.count("\n", 0, at) + 1
+    for name, value, (source, line), unreadable in parse_stream(StringIO(text)):
+        if unreadable or (name is not None and (value is None or not _NAME.fullmatch(name))):
+            blank = source[: len(source) - len(source.lstrip())]
+            number = line + blank.count("\n")
             raise SettingsError(f"{path}: line {number}: write it as NAME=value, and close quotes that are opened")
-        found[start[1]] = _meant(value)
-        at = value.end()
+        if name is not None and value is not None:
+            found[name] = value
     return found
-
-
-def _meant(value: re.Match[str]) -> str:
-    if (literal := value["literal"]) is not None:
-        return literal
-    if (quoted := value["quoted"]) is not None:
-        return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[0]), quoted)
-    return _COMMENT.sub("", value["bare"]).strip()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from groundswell.engine.records import RunRecord
     from groundswell.experiments.simulations.contrasting import Contrast, QuestionGap, Taken
     from groundswell.experiments.simulations.gaps import DimensionGap, Gap
-    from groundswell.stats.means import Figure
+    from groundswell.stats.clusters import Figure
     from groundswell.store.journal import Store
 
 FOUND = 0.05

@@ -18,7 +18,10 @@ from groundswell.cli.options import StoreFlags, takes
 from groundswell.errors import StoreError
 from groundswell.experiments.needed import EXTRAS
 
-NEEDED = ("msgspec", "sqlalchemy", "alembic", "typer", "rich", "httptools", "pyreqwest", "genai-prices", "regex")
+NEEDED = (
+    *("msgspec", "sqlalchemy", "alembic", "typer", "rich", "httptools", "pyreqwest", "genai-prices", "regex"),
+    *("python-dotenv", "numpy", "scipy"),
+)
 LOW_DISK = 1 << 30
 
 

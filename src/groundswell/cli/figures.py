@@ -9,7 +9,7 @@ from groundswell.cli import output
 from groundswell.shown.words import visible
 
 if TYPE_CHECKING:
-    from groundswell.stats.means import Figure
+    from groundswell.stats.clusters import Figure
 
 MOST_ROWS = 12
 MOST_OPTIONS = 5

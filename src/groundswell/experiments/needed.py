@@ -7,17 +7,15 @@ from importlib.util import find_spec
 from groundswell.errors import SettingsError
 
 EXTRAS = {
-    "report": ("numpy", "scipy", "polars", "matplotlib"),
+    "report": ("polars", "matplotlib"),
     "local": ("xllamacpp",),
     "embeddings": ("sentence_transformers",),
     "web": ("fastapi", "uvicorn"),
-    "rl": ("numpy", "gymnasium", "stable_baselines3", "torch", "tensorboard"),
+    "rl": ("gymnasium", "stable_baselines3", "torch", "tensorboard"),
 }
 """The packages that each extra of `pip install 'groundswell[EXTRA]'` installs."""
-FIGURES = ("numpy", "scipy")
-REPORT = (*FIGURES, "matplotlib", "polars")
-EPISODES = ("numpy",)
-TRAINING = (*EPISODES, "torch")
+REPORT = ("matplotlib", "polars")
+TRAINING = ("torch",)
 CURVES = ("torch", "tensorboard")
 
 

@@ -1,6 +1,34 @@
-"""Values that come in clusters and may hang together there: how many independent ones they are worth."""
+"""Values that are not independent: the design effect of clusters, and means of values that people gave in company.
+
+The same people are in many companies, and those of a company influence each other. So two values are correlated if the
+same person gave them, if they were given in the same company, and also if somebody was there both times who made others
+answer differently. The variances of `mean`, `share` and `difference` allow for all three.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit  # type: ignore[import-untyped]
+
+from groundswell.stats.rates import Interval, apart, score, worth
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+ENOUGH = 5
+"""From so many people and companies on, how much they differ can be told. Of fewer, it is mostly chance."""
+NOTHING = "there are no values"
+FEW_PEOPLE = f"fewer than {ENOUGH} entities"
+FEW_COMPANIES = f"fewer than {ENOUGH} combinations of entities"
+ALL_SAME = "all values are the same"
+ALWAYS_THERE = "one entity was there every time"
 
 
 class Clusters:
@@ -48,3 +76,303 @@ class Clusters:
         """Over clusters: the squares of their totals, totals times sizes, squares of sizes."""
         total, n = self._open_total, self._open_n
         return self._totals + total * total, self._mixed + total * n, self._sizes + n * n
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A mean, share or difference of n values of so many people, and where it lies; else `reason` says why not."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    entities: int
+    reason: str = ""
+
+
+class Rows(NamedTuple):
+    """Values, who gave each and in which company: numbers from 0 on, and a number for every two of these."""
+
+    values: Floats
+    who: Ints
+    company: Ints
+    cell: Ints
+    links: Links
+
+    def among(self, chosen: Bools) -> Rows:
+        """Some of the rows. Companies keep their members."""
+        return Rows(self.values[chosen], self.who[chosen], self.company[chosen], self.cell[chosen], self.links)
+
+    def of(self, values: Floats) -> Rows:
+        """The same rows with other values."""
+        return self._replace(values=values)
+
+
+class Links(NamedTuple):
+    """Who was in which company, a row for each; and how many were in each company, and how many there are in all."""
+
+    company: Ints
+    who: Ints
+    sizes: Ints
+    people: int
+
+
+class Spread(NamedTuple):
+    """The variance of an estimate and its degrees of freedom; or why neither can be told."""
+
+    variance: float = 0.0
+    df: float = 1.0
+    reason: str = ""
+
+
+def rows(
+    values: Sequence[float] | Floats,
+    who: Sequence[int] | Ints,
+    company: Sequence[int] | Ints,
+    members: Sequence[Sequence[int]],
+) -> Rows:
+    """Values as they are reckoned with; `members` says who was in each company, whether they gave a value or not."""
+    sizes = np.array([len(each) for each in members], dtype=np.int64)
+    everybody = np.array([one for each in members for one in each], dtype=np.int64)
+    many = int(everybody.max(initial=-1)) + 1
+    links = Links(np.repeat(np.arange(len(members)), sizes), everybody, sizes, many)
+    people, companies = np.asarray(who, dtype=np.int64), np.asarray(company, dtype=np.int64)
+    _, cells = np.unique(companies * many + people, return_inverse=True)
+    return Rows(np.asarray(values, dtype=float), people, companies, cells, links)
+
+
+def mean(rows: Rows, level: float = 0.95, bounds: Interval | None = None) -> Figure:
+    """The mean of values, with Student's interval; it does not go beyond `bounds`, if there are any."""
+    if not len(rows.values):
+        return _nothing(rows)
+    value, spread = float(rows.values.mean()), spread_of([rows])
+    return _figure(value, _student(value, spread, level, bounds), [rows], spread.reason)
+
+
+def share(rows: Rows, level: float = 0.95) -> Figure:
+    """The mean of values that are 0 or 1: Wilson's interval at as many independent ones as these are worth.
+
+    That is n over the design effect, one at the least, with the quantile of Student's t in place of the normal one:
+    E. L. Korn, B. I. Graubard, Survey Methodology 24 (1998) 193-201. Where all are the same, nothing tells the effect:
+    then all values of a person, or of a company if they are fewer, count as one, and the interval is exact.
+    """
+    if not len(rows.values):
+        return _nothing(rows)
+    spread = spread_of([rows])
+    interval = _share(rows, spread, level)
+    return _figure(float(rows.values.mean()), interval, [rows], spread.reason if interval is None else "")
+
+
+def difference(one: Rows, other: Rows, level: float = 0.95, bounds: Interval | None = None) -> Figure:
+    """The mean of some people's values less that of others', who may have been in the same companies."""
+    if not len(one.values) or not len(other.values):
+        return _nothing(one, other)
+    value, spread = float(one.values.mean() - other.values.mean()), spread_of([one, other])
+    return _figure(value, _student(value, spread, level, bounds), [one, other], spread.reason)
+
+
+def difference_of_shares(one: Rows, other: Rows, level: float = 0.95) -> Figure:
+    """The same of values that are 0 or 1: from the intervals of both shares, by how the two hang together.
+
+    G. Y. Zou, A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27 (2008)
+    1693-1702.
+    """
+    if not len(one.values) or not len(other.values):
+        return _nothing(one, other)
+    sides = [one, other]
+    spreads = [spread_of([one]), spread_of([other]), spread_of(sides)]
+    first, second = (_share(side, spread, level) for side, spread in zip(sides, spreads, strict=False))
+    means = [float(side.values.mean()) for side in sides]
+    if first is None or second is None:
+        return _figure(means[0] - means[1], None, sides, spreads[0].reason if first is None else spreads[1].reason)
+    return _figure(means[0] - means[1], apart(means[0], first, means[1], second, correlation(*spreads)), sides)
+
+
+def spread_of(sides: Sequence[Rows]) -> Spread:
+    """The variance of a mean, or of the difference of two.
+
+    The largest of four: people as clusters; companies as clusters; both at once, A. C. Cameron, J. B. Gelbach, D. L.
+    Miller, Robust inference with multiway clustering, J. Bus. Econ. Stat. 29 (2011) 238-249; and the jackknife over
+    people, with which everything goes that was said in their presence.
+    """
+    people, companies = [distinct(each.who) for each in sides], [distinct(each.company) for each in sides]
+    if min(people) < ENOUGH:
+        return Spread(reason=FEW_PEOPLE)
+    if min(companies) < ENOUGH:
+        return Spread(reason=FEW_COMPANIES)
+    scores = [(each.values - each.values.mean()) / len(each.values) for each in sides]
+    own = [_by(score, each.who) for score, each in zip(scores, sides, strict=True)]
+    by_both = two_way(sides, scores)
+    if by_both <= 1e-24 * (1 + max(float(abs(each.values).max()) for each in sides) ** 2):
+        return Spread(reason=ALL_SAME)
+    left_out = jackknife(sides, scores)
+    if left_out is None:
+        return Spread(reason=ALWAYS_THERE)
+    together = distinct(np.concatenate([each.company for each in sides]))
+    return Spread(max(by_both, left_out), min(_welch(own, people), together - 1))
+
+
+def two_way(sides: Sequence[Rows], scores: Sequence[Floats]) -> float:
+    """The variance with people and companies as clusters; at least what either of them has alone."""
+    company, every = np.concatenate([each.company for each in sides]), np.concatenate(list(_signed(scores)))
+    by_person = sum(_by(score, each.who) for score, each in zip(scores, sides, strict=True))
+    by_company = _by(every, company)
+    by_cell = sum(_by(score, each.cell) for score, each in zip(scores, sides, strict=True))
+    return max(by_person, by_company, by_person + by_company - by_cell)
+
+
+def jackknife(sides: Sequence[Rows], scores: Sequence[Floats]) -> float | None:
+    """The variance by how much the estimate moves when a person is left out with all companies that they were in.
+
+    J. N. Arvesen, Jackknifing U-statistics, Ann. Math. Stat. 40 (1969) 2076-2100. What is of a company alone is left
+    out with each of its members and so counts that many times (B. Efron, C. Stein, Ann. Stat. 9 (1981) 586-596); all
+    but one of these are taken off again. None where nothing would be left.
+    """
+    links, moved = sides[0].links, [_without(each) for each in sides]
+    moves = [each for each in moved if each is not None]
+    if len(moves) < len(sides):
+        return None
+    strata, there = np.zeros(links.people, dtype=np.int64), np.zeros(len(links.sizes), dtype=np.bool_)
+    for number, each in enumerate(sides, 1):
+        strata[each.who] = number
+        there[each.company] = True
+    strata[~_present(links, there)] = -1
+    company = sum(
+        np.bincount(each.company, score, len(there)) for score, each in zip(_signed(scores), sides, strict=True)
+    )
+    companies = int(there.sum())
+    again = float(((links.sizes - 1) * company**2).sum()) * companies / (companies - 1)
+    return _stratified(np.sum(_signed(moves), axis=0), strata) - again
+
+
+def _signed(scores: Sequence[Floats]) -> Sequence[Floats]:
+    """The scores of a difference: those of the second side count the other way."""
+    return [scores[0], *(-each for each in scores[1:])]
+
+
+def _without(rows: Rows) -> Floats | None:
+    """The mean of what is left without each person, less that of all; None if nothing is left without somebody."""
+    links, values = rows.links, rows.values - rows.values.mean()
+    size, many = len(links.sizes), links.people
+    totals, counts = np.bincount(rows.company, values, size), np.bincount(rows.company, minlength=size)
+    gone = np.bincount(links.who, totals[links.company], many)
+    left = len(values) - np.bincount(links.who, counts[links.company], many)
+    if left.min() <= 0:
+        return None
+    moved: Floats = -gone / left
+    return moved
+
+
+def _present(links: Links, there: Bools) -> Bools:
+    """Who was in any of some companies."""
+    present = np.zeros(links.people, dtype=np.bool_)
+    present[links.who[there[links.company]]] = True
+    return present
+
+
+def _stratified(moved: Floats, strata: Ints) -> float:
+    """The jackknife's sum of squares, within those who gave values of either side and those who were only there."""
+    total = 0.0
+    for stratum in range(int(strata.max()) + 1):
+        mine = moved[strata == stratum]
+        if len(mine):
+            total += (len(mine) - 1) / len(mine) * float(((mine - mine.mean()) ** 2).sum())
+    return total
+
+
+def _by(scores: Floats, clusters: Ints) -> float:
+    """The variance of a sum of scores by how much the sums of clusters differ; 0 of a single cluster."""
+    count, sums = distinct(clusters), np.bincount(clusters, scores)
+    return float((sums**2).sum()) * count / (count - 1) if count > 1 else 0.0
+
+
+def _welch(variances: Sequence[float], people: Sequence[int]) -> float:
+    """Degrees of freedom of a sum of variances: B. L. Welch, Biometrika 34 (1947) 28-35."""
+    parts = sum(variance**2 / (n - 1) for variance, n in zip(variances, people, strict=True))
+    return sum(variances) ** 2 / parts if parts > 0 else min(people) - 1.0
+
+
+def correlation(one: Spread, other: Spread, difference: Spread) -> float:
+    """The correlation of two means, from the variance of each and that of their difference; 0 where one is unknown."""
+    if one.reason or other.reason or difference.reason:
+        return 0.0
+    both = one.variance + other.variance - difference.variance
+    return max(-1.0, min(1.0, both / (2 * sqrt(one.variance * other.variance))))
+
+
+def _share(rows: Rows, spread: Spread, level: float) -> Interval | None:
+    value = float(rows.values.mean())
+    if spread.reason == ALL_SAME:
+        return worth(value, min(distinct(rows.who), distinct(rows.company)), level)
+    if spread.reason:
+        return None
+    n = min(float(len(rows.values)), value * (1 - value) / spread.variance)
+    return score(value, n, student(spread.df, level))
+
+
+def _student(value: float, spread: Spread, level: float, bounds: Interval | None) -> Interval | None:
+    if spread.reason:
+        return None
+    off = student(spread.df, level) * sqrt(spread.variance)
+    low, high = value - off, value + off
+    return Interval(low, high) if bounds is None else Interval(max(low, bounds.low), min(high, bounds.high))
+
+
+def student(df: float, level: float) -> float:
+    """How many standard errors to either side hold a variable of Student's distribution at that level."""
+    return -float(stdtrit(df, (1 - level) / 2))
+
+
+def _figure(value: float, interval: Interval | None, sides: Sequence[Rows], reason: str = "") -> Figure:
+    low, high = (None, None) if interval is None else interval
+    n, people = sum(len(each.values) for each in sides), sum(distinct(each.who) for each in sides)
+    return Figure(value, low, high, n, people, reason)
+
+
+def _nothing(*sides: Rows) -> Figure:
+    n, people = sum(len(each.values) for each in sides), sum(distinct(each.who) for each in sides)
+    return Figure(None, None, None, n, people, NOTHING)
+
+
+def distinct(numbers: Ints) -> int:
+    """How many different numbers there are."""
+    return int(np.count_nonzero(np.bincount(numbers)))
+
+
+def within_people(rows: Rows, first: Bools) -> Rows:
+    """Rows whose mean is the mean over people of each one's mean in the first condition less that in the second.
+
+    Every person counts the same, however often they were asked in either; those in one condition alone are left out.
+    Values are so made that `mean` and `difference` of the result have the right variance: the values of a person add
+    up to their difference, and companies of both conditions are clusters. What a person says in either condition is
+    taken off first. It is in no difference, and would make companies differ that do not.
+    """
+    there, apart = of_people(rows, first)
+    kept = np.isin(rows.who, there)
+    rows, first = rows.among(kept), first[kept]
+    if not len(there):
+        return rows
+    sides = (first, ~first)
+    counts, means = [_counts(rows.among(side)) for side in sides], [_means(rows.among(side)) for side in sides]
+    signs, many = np.where(first, 1.0, -1.0), np.where(first, counts[0][rows.who], counts[1][rows.who])
+    own = np.where(first, means[0][rows.who], means[1][rows.who])
+    middle = float(apart.mean())
+    moved = ((means[0] - means[1])[rows.who] - middle) / 2
+    within = (rows.values - own) * np.sqrt(many / np.maximum(many - 1, 1))  # means of few are nearer to them than truth
+    return rows.of(middle + (moved + signs * within) * len(rows.values) / (len(there) * many))
+
+
+def of_people(rows: Rows, first: Bools) -> tuple[Ints, Floats]:
+    """Who is in both conditions, and the difference of each."""
+    counts = [_counts(rows.among(side)) for side in (first, ~first)]
+    there = np.flatnonzero((counts[0] > 0) & (counts[1] > 0))
+    return there, (_means(rows.among(first)) - _means(rows.among(~first)))[there]
+
+
+def _means(rows: Rows) -> Floats:
+    """The mean of each person; 0 of those who said nothing."""
+    means: Floats = np.bincount(rows.who, rows.values, rows.links.people) / np.maximum(_counts(rows), 1)
+    return means
+
+
+def _counts(rows: Rows) -> Ints:
+    return np.bincount(rows.who, minlength=rows.links.people)

@@ -1,33 +1,24 @@
 """Means of values that several learners got on the same cases, where learners and cases are both draws.
 
 What is wanted is said of the method that made the learners, and of cases like these; so an interval must allow for
-another training coming out otherwise as well as for other cases. Cases that share something (a cluster) may hang
-together. Of one learner alone nothing tells how learners differ: then what is said is said of that one.
+another training coming out otherwise as well as for other cases. Cases that share something (a cluster) may be
+correlated. Of one learner alone nothing tells how learners differ: then what is said is said of that one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import exp, log, sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
+from scipy.special import stdtr  # type: ignore[import-untyped]
 
-from groundswell.stats.beta import point_below, share_below
-from groundswell.stats.rates import Interval, worth
+from groundswell.stats.clusters import ALL_SAME, ENOUGH, NOTHING, Floats, Ints, Spread, correlation, distinct, student
+from groundswell.stats.rates import Interval, apart, score, worth
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-
-ENOUGH = 5
-"""From so many clusters on, how much they differ can be told."""
-NOTHING = "there are no values"
 FEW = f"fewer than {ENOUGH} clusters"
-ALL_SAME = "all values are the same"
 LEAST_P = 1e-12
 HALVINGS = 25
 
@@ -56,14 +47,6 @@ class Found(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-class Spread(NamedTuple):
-    """The variance of an estimate and its degrees of freedom; or why neither can be told."""
-
-    variance: float = 0.0
-    df: float = 1.0
-    reason: str = ""
-
-
 class Parts(NamedTuple):
     """What a side adds to the variance: learners, learners within clusters; and what each cluster adds to the mean."""
 
@@ -75,8 +58,6 @@ class Parts(NamedTuple):
 
 def cells(values: Sequence[float], learner: Sequence[int], cluster: Sequence[int]) -> Cells:
     """Values as they are reckoned with."""
-    import numpy as np
-
     return Cells(
         np.asarray(values, dtype=float), np.asarray(learner, dtype=np.int64), np.asarray(cluster, dtype=np.int64)
     )
@@ -97,7 +78,7 @@ def difference(one: Cells, other: Cells | None, level: float = 0.95) -> Found:
         return _found(value, None, sides, spread.reason)
     error = sqrt(spread.variance)
     off = student(spread.df, level) * error
-    p = None if other is None else _beyond(value / error, spread.df)
+    p = None if other is None else 2 * float(stdtr(spread.df, -abs(value / error)))
     return _found(value, Interval(value - off, value + off), sides, p=p)
 
 
@@ -126,15 +107,15 @@ def difference_of_shares(one: Cells, other: Cells, level: float = 0.95) -> Found
     sides = [one, other]
     if any(not len(each.values) for each in sides):
         return _found(None, None, sides, NOTHING)
-    spreads, apart = [spread_of([each]) for each in sides], spread_of(sides)
-    if FEW in (reasons := [each.reason for each in spreads]):
+    spreads, both = [spread_of([each]) for each in sides], spread_of(sides)
+    if FEW in [each.reason for each in spreads]:
         return _found(_value(sides), None, sides, FEW)
-    rho = 0.0 if apart.reason or any(reasons) else _together(spreads[0], spreads[1], apart)
+    rho = correlation(spreads[0], spreads[1], both)
 
     def at(level: float) -> Interval:
-        t = 0.0 if apart.reason else student(apart.df, level)
+        t = 0.0 if both.reason else student(both.df, level)
         first, second = (_share(each, own.variance, t, level) for each, own in zip(sides, spreads, strict=True))
-        return _combined(sides, (first, second), rho)
+        return apart(_value([one]), first, _value([other]), second, rho)
 
     return _found(_value(sides), at(level), sides, p=_agreeing(at))
 
@@ -147,9 +128,7 @@ def spread_of(sides: Sequence[Cells]) -> Spread:
     Biometrics Bulletin 2 (1946) 110-114. So it is done for readers and cases in radiology: S. L. Hillis, Statistics in
     Medicine 26 (2007) 596-619.
     """
-    import numpy as np
-
-    clusters = _different(np.concatenate([each.cluster for each in sides]))
+    clusters = distinct(np.concatenate([each.cluster for each in sides]))
     if clusters < ENOUGH:
         return Spread(reason=FEW)
     size = max(int(each.cluster.max()) for each in sides) + 1
@@ -165,8 +144,6 @@ def spread_of(sides: Sequence[Cells]) -> Spread:
 
 
 def _parts(side: Cells, size: int, clusters: int) -> Parts:
-    import numpy as np
-
     there, learner = np.unique(side.learner, return_inverse=True)
     many, n = len(there), len(side.values)
     counts = np.bincount(learner)
@@ -178,17 +155,6 @@ def _parts(side: Cells, size: int, clusters: int) -> Parts:
         return Parts(0.0, 0.0, 1, table[0])
     within = float(((table - table.mean(axis=0)) ** 2).sum()) * many / (many - 1) * clusters / (clusters - 1)
     return Parts(float((apart**2).sum()) * many / (many - 1), within, many, table.sum(axis=0))
-
-
-def student(df: float, level: float) -> float:
-    """So many standard errors on either side hold a variable of Student's distribution at that level."""
-    at = point_below(1 - level, df / 2, 0.5)
-    return sqrt(df * (1 - at) / at)
-
-
-def _beyond(t: float, df: float) -> float:
-    """The chance of a variable of Student's distribution that is as far from 0 as this."""
-    return share_below(df / (df + t * t), df / 2, 0.5)
 
 
 def _agreeing(at: Callable[[float], Interval]) -> float:
@@ -205,30 +171,9 @@ def _share(side: Cells, variance: float, t: float, level: float) -> Interval:
     """Wilson's interval with so many standard errors; the exact one of clusters where nothing varies."""
     value = _value([side])
     if not variance:
-        return worth(value, _different(side.cluster), level)
+        return worth(value, distinct(side.cluster), level)
     n = min(float(len(side.values)), value * (1 - value) / variance)
-    more = t * t / n
-    middle = (value + more / 2) / (1 + more)
-    off = t * sqrt(value * (1 - value) / n + more / (4 * n)) / (1 + more)
-    return Interval(max(0.0, min(middle - off, value)), min(1.0, max(middle + off, value)))
-
-
-def _together(one: Spread, other: Spread, apart: Spread) -> float:
-    """How two means hang together, from the variance of each and that of their difference."""
-    both = one.variance + other.variance - apart.variance
-    return max(-1.0, min(1.0, both / (2 * sqrt(one.variance * other.variance))))
-
-
-def _combined(sides: Sequence[Cells], intervals: tuple[Interval, Interval], rho: float) -> Interval:
-    (one, other), value = intervals, _value(sides)
-    first, second = (_value([each]) for each in sides)
-    low = _off(first - one.low, other.high - second, rho)
-    high = _off(one.high - first, second - other.low, rho)
-    return Interval(max(-1.0, value - low), min(1.0, value + high))
-
-
-def _off(one: float, other: float, rho: float) -> float:
-    return sqrt(max(0.0, one * one - 2 * rho * one * other + other * other))
+    return score(value, n, t)
 
 
 def _value(sides: Sequence[Cells]) -> float:
@@ -239,15 +184,7 @@ def _value(sides: Sequence[Cells]) -> float:
 def _found(
     value: float | None, interval: Interval | None, sides: Sequence[Cells], reason: str = "", p: float | None = None
 ) -> Found:
-    import numpy as np
-
     low, high = (None, None) if interval is None else interval
-    n, learners = sum(len(each.values) for each in sides), sum(_different(each.learner) for each in sides)
-    clusters = _different(np.concatenate([each.cluster for each in sides]))
+    n, learners = sum(len(each.values) for each in sides), sum(distinct(each.learner) for each in sides)
+    clusters = distinct(np.concatenate([each.cluster for each in sides]))
     return Found(value, low, high, n, learners, clusters, p, reason)
-
-
-def _different(numbers: Ints) -> int:
-    import numpy as np
-
-    return int(np.count_nonzero(np.bincount(numbers)))

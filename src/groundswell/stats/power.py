@@ -1,6 +1,6 @@
 """Before a run: how many trials it takes to see what one is looking for, and what so many can show.
 
-Exact powers are those of the very tests of `tests.py`, summed over all that is likely to come out. Where that is too
+Exact powers are those of the very tests of `compare.py`, summed over all that is likely to come out. Where that is too
 much (`EXACT`), they are those of a normal approximation; every result says which it is. An exact power goes up and down
 a little as n grows, since counts are whole: the n that is found is enough, and one fewer is not.
 """
@@ -10,18 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, floor, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlog1py, xlogy  # type: ignore[import-untyped]
 
+from groundswell.stats.compare import Floats, log_ways
 from groundswell.stats.rates import Rate
-from groundswell.stats.tests import log_ways
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 EXACT = 200_000
 """Up to so many outcomes to look at, powers of independent rates are exact: about six hundred rows per arm at rates of
@@ -151,8 +148,6 @@ def _totals(one: float, other: float, n: int, n_other: int) -> range:
 
 
 def _fisher_power(one: float, other: float, n: int, n_other: int, alpha: float) -> float:
-    import numpy as np
-
     found = 0.0
     for passed in _totals(one, other, n, n_other):
         first = np.arange(max(0, passed - n_other), min(n, passed) + 1)
@@ -163,8 +158,6 @@ def _fisher_power(one: float, other: float, n: int, n_other: int, alpha: float) 
 
 def _rejected(shares: Floats, alpha: float) -> NDArray[np.bool_]:
     """The outcomes that Fisher's test rejects: with all that are no more likely, they are likely by alpha at most."""
-    import numpy as np
-
     order = np.argsort(shares, kind="stable")
     # Equally likely ones go together, up to rounding, as in scipy.
     together = np.searchsorted(shares[order], shares * (1 + 1e-7), side="right")
@@ -174,8 +167,6 @@ def _rejected(shares: Floats, alpha: float) -> NDArray[np.bool_]:
 
 
 def _hypergeometric(first: NDArray[np.int64], passed: int, n: int, n_other: int) -> Floats:
-    import numpy as np
-
     logs = log_ways(n, first) + log_ways(n_other, passed - first) - log_ways(n + n_other, np.array([passed]))
     shares: Floats = np.exp(logs)
     return shares
@@ -183,9 +174,6 @@ def _hypergeometric(first: NDArray[np.int64], passed: int, n: int, n_other: int)
 
 def _binomial(n: int, p: float, k: NDArray[np.int64]) -> Floats:
     """How likely each count k of n is. (That of scipy overflows for the smallest p.)"""
-    import numpy as np
-    from scipy.special import xlog1py, xlogy  # type: ignore[import-untyped]
-
     shares: Floats = np.exp(log_ways(n, k) + xlogy(k, p) + xlog1py(n - k, -p))
     return shares
 
@@ -209,7 +197,6 @@ def _normal_power(one: float, other: float, n: int, n_other: int, alpha: float) 
 
 
 def _mcnemar_power(first: float, second: float, n: int, alpha: float) -> float:
-    import numpy as np
     from scipy.stats import binom  # type: ignore[import-untyped]
 
     if first + second <= 0:

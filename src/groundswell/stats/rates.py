@@ -6,7 +6,7 @@ from math import sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
-from groundswell.stats.beta import point_below
+from scipy.special import betainccinv, betaincinv  # type: ignore[import-untyped]
 
 FEW = 100
 """Up to so many, an interval is exact. Above, Wilson's is as good and not too wide."""
@@ -45,13 +45,13 @@ def worth(share: float, n: float, level: float = 0.95) -> Interval:
     """
     if n <= 0:
         return Interval(0.0, 1.0)
-    return _exact(share * n, n, level) if n <= FEW or share in (0, 1) else _wilson(share, n, level)
+    return _exact(share * n, n, level) if n <= FEW or share in (0, 1) else score(share, n, quantile(level))
 
 
 def wilson(passed: int, n: int, level: float = 0.95) -> Interval:
     """The score interval: E. B. Wilson, Probable inference, J. Am. Stat. Assoc. 22 (1927) 209-212."""
     _check(passed, n, level)
-    return _wilson(passed / n, n, level) if n else Interval(0.0, 1.0)
+    return score(passed / n, n, quantile(level)) if n else Interval(0.0, 1.0)
 
 
 def exact(passed: int, n: int, level: float = 0.95) -> Interval:
@@ -63,20 +63,35 @@ def exact(passed: int, n: int, level: float = 0.95) -> Interval:
     return _exact(passed, n, level)
 
 
-def _wilson(share: float, n: float, level: float) -> Interval:
-    z = quantile(level)
+def score(share: float, n: float, z: float) -> Interval:
+    """Wilson's interval of a share of n values that reaches z standard errors to either side."""
     more = z * z / n
     middle = (share + more / 2) / (1 + more)
     half = z * sqrt(share * (1 - share) / n + more / (4 * n)) / (1 + more)
-    # Rounding must not put the rate itself outside.
+    # Rounding must not put the share itself outside.
     return Interval(max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share)))
 
 
 def _exact(passed: float, n: float, level: float) -> Interval:
     tail = (1 - level) / 2
-    low = 0.0 if passed <= 0 else point_below(tail, passed, n - passed + 1)
-    high = 1.0 if passed >= n else 1.0 - point_below(tail, n - passed, passed + 1)
+    low = 0.0 if passed <= 0 else float(betaincinv(passed, n - passed + 1, tail))
+    high = 1.0 if passed >= n else float(betainccinv(passed + 1, n - passed, tail))
     return Interval(low, high)
+
+
+def apart(one: float, its: Interval, other: float, others: Interval, rho: float = 0.0) -> Interval:
+    """The interval of the difference of two shares, from the interval of each and their correlation.
+
+    G. Y. Zou, A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27 (2008)
+    1693-1702. With Wilson's intervals this is the tenth method of Newcombe (1998).
+    """
+
+    def reach(a: float, b: float) -> float:
+        return sqrt(max(0.0, a * a - 2 * rho * a * b + b * b))
+
+    low = one - other - reach(one - its.low, others.high - other)
+    high = one - other + reach(its.high - one, other - others.low)
+    return Interval(max(-1.0, low), min(1.0, high))
 
 
 def quantile(level: float) -> float:
@@ -113,13 +128,8 @@ class Paired(NamedTuple):
             return Interval(-1.0, 1.0)
         n = self.n / effect
         one, two = (self.both + self.first) / self.n, (self.both + self.second) / self.n
-        a, b = _wilson(one, n, level), _wilson(two, n, level)
-        down_a, up_a = one - a.low, a.high - one
-        down_b, up_b = two - b.low, b.high - two
-        phi, middle = self._correlation(effect), (self.first - self.second) / self.n
-        low = middle - sqrt(max(0.0, down_a**2 - 2 * phi * down_a * up_b + up_b**2))
-        high = middle + sqrt(max(0.0, down_b**2 - 2 * phi * down_b * up_a + up_a**2))
-        return Interval(max(-1.0, low), min(1.0, high))
+        z = quantile(level)
+        return apart(one, score(one, n, z), two, score(two, n, z), self._correlation(effect))
 
     def _correlation(self, effect: float) -> float:
         """Pearson's phi of the two, drawn towards 0 as the method has it."""
@@ -176,7 +186,7 @@ class Twice(NamedTuple):
         if share is None or together is None:
             return _exact((share or 0) * self.n, self.n, level)
         worth = 2 * self.n / (1 + min(1.0, max(0.0, together)))
-        return _exact(share * worth, worth, level) if self.n <= FEW else _wilson(share, worth, level)
+        return _exact(share * worth, worth, level) if self.n <= FEW else score(share, worth, quantile(level))
 
 
 def _check(passed: int, n: int, level: float) -> None:

@@ -1,26 +1,41 @@
-"""How strong each model is: attack and defence from who leaked to whom, and strength from who beat whom."""
+"""How strong each model is: attack and defence from who leaked to whom, and strength from who beat whom.
+
+Both are logistic models, fitted by maximum likelihood to the data and to many draws of them at once.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit  # type: ignore[import-untyped]
 
-from groundswell.stats.logistic import RIDGE, Design, Figures, Fitted, fitted
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 FIRM = 1e3
 """How firmly the fit holds strengths to a sum of 0. In the end they have it exactly."""
 ALIKE = 6
 """Strengths that agree to so many decimals share a rank."""
+RIDGE = 0.01
+"""Every parameter is drawn towards 0 as by a normal prior with a standard deviation of 10. On the scale of log odds
+that is too little to matter, and enough that what never or always happened has a finite strength."""
+LOOSE = 0.01
+"""So much of the ridge is left where it is tried what it holds ..."""
+HELD = 0.5
+"""... and what moves by more than this then is held by the ridge and not by data. One with a single event to the other
+side moves by a tenth or two, one that runs away by two or more, however many rows there are."""
+STEPS = 60
+CLOSE = 1e-8
+HALVINGS = 12
+LONGEST = 4.0
+ROOM = 4_000_000
+"""Data sets are fitted together as long as their matrices have no more entries than that."""
 
 
 class Meeting(NamedTuple):
@@ -123,8 +138,6 @@ def strengths(meetings: Iterable[Meeting], *, level: float = 0.95, resamples: in
     324-345, with two strengths each. Intervals are percentiles of a bootstrap that draws the interactions of each
     meeting anew: both secrets of one at once, since they hang together.
     """
-    import numpy as np
-
     names, pairs, counts = _merged(meetings, level, resamples)
     size = len(names)
     if not size:
@@ -176,8 +189,6 @@ def bradley_terry(
 
 def _merged(rows: Iterable[Meeting] | Iterable[Contest], level: float, resamples: int) -> tuple[list[str], Ints, Ints]:
     """Who there is, who met whom (as places in that list), and the counts; in an order that does not hang on theirs."""
-    import numpy as np
-
     if not 0 < level < 1:
         raise ValueError(f"level {level}: must be between 0 and 1")
     if resamples < 1:
@@ -196,8 +207,6 @@ def _merged(rows: Iterable[Meeting] | Iterable[Contest], level: float, resamples
 
 def _redrawn(counts: Ints, resamples: int, seed: int) -> Ints:
     """The counts of each row (first axis) drawn anew as often as asked (second axis)."""
-    import numpy as np
-
     random = np.random.default_rng(seed)
     n = counts.sum(axis=1)
     shares = counts / np.maximum(n, 1)[:, None]
@@ -207,16 +216,12 @@ def _redrawn(counts: Ints, resamples: int, seed: int) -> Ints:
 
 def _leaks(counts: Ints) -> Floats:
     """How often the first speaker leaked and how often the second, in rows by turns; counts as `_redrawn` has them."""
-    import numpy as np
-
     first, second = counts[:, :, 0] + counts[:, :, 1], counts[:, :, 0] + counts[:, :, 2]
     return np.stack([first, second], axis=1).reshape(2 * len(counts), -1).astype(float)
 
 
 def _talks(pairs: Ints, size: int) -> Design:
     """Two rows for a meeting: the first speaker defends, then the second."""
-    import numpy as np
-
     selves, others = pairs.ravel(), pairs[:, ::-1].ravel()
     ones = np.ones(len(selves))
     columns = np.stack([0 * selves, 1 + others, 1 + size + selves, 0 * selves + 2 * size + 1], axis=1)
@@ -225,8 +230,6 @@ def _talks(pairs: Ints, size: int) -> Design:
 
 
 def _wins(pairs: Ints, size: int) -> Design:
-    import numpy as np
-
     columns = np.column_stack([pairs, np.full(len(pairs), size)])
     return Design(columns, np.tile([1.0, -1.0, 1.0], (len(pairs), 1)), size + 1)
 
@@ -238,8 +241,6 @@ def _telling(design: Design, n: Ints) -> Design:
 
 
 def _penalty(size: int, *groups: range) -> Floats:
-    import numpy as np
-
     penalty = RIDGE * np.eye(size)
     for group in groups:
         penalty[group.start : group.stop, group.start : group.stop] += FIRM
@@ -259,22 +260,16 @@ def _parts(found: Fitted, size: int) -> tuple[Figures, Figures, Figures, Figures
 
 def _centred(size: int, group: range) -> Floats:
     """For each of a group of parameters, the weights that give it less the mean of the group."""
-    import numpy as np
-
     sums = np.eye(size)[group.start : group.stop]
     sums[:, group.start : group.stop] -= 1 / len(group)
     return sums
 
 
 def _unit(size: int, column: int) -> Floats:
-    import numpy as np
-
     return np.eye(size)[[column]]
 
 
 def _standings(figures: Figures, level: float) -> list[Standing]:
-    import numpy as np
-
     values, drawn, told, held = figures
     tail = (1 - level) / 2
     lows, highs = np.quantile(drawn, [tail, 1 - tail], axis=1)
@@ -296,8 +291,6 @@ def _standings(figures: Figures, level: float) -> list[Standing]:
 
 def _ranks(drawn: Floats, tail: float) -> tuple[Floats, Floats]:
     """The best and the worst rank of each row over the draws, tails left out; who is alike could have either rank."""
-    import numpy as np
-
     ascending = np.sort(np.round(drawn, ALIKE), axis=0)
     count = len(drawn)
     best, worst = np.empty(drawn.shape), np.empty(drawn.shape)
@@ -320,3 +313,123 @@ def _order(place: Standing, name: str) -> tuple[float, str]:
 
 def _named(names: Sequence[str], chosen: Iterable[bool]) -> tuple[str, ...]:
     return tuple(name for name, is_chosen in zip(names, chosen, strict=True) if is_chosen)
+
+
+class Design(NamedTuple):
+    """The few parameters that each row of a model has, with their factors; and how many parameters there are."""
+
+    columns: Ints
+    factors: Floats
+    size: int
+
+    def seen(self, n: Ints) -> Design:
+        """The design without rows of which there are none: they can tell nothing."""
+        return self._replace(factors=self.factors * (n > 0)[:, None])
+
+    def without(self, column: int) -> Design:
+        """The design with one parameter that no row has."""
+        return self._replace(factors=self.factors * (self.columns != column))
+
+    def tells(self, sums: Floats) -> Bools:
+        """Whether the rows can tell weighted sums of parameters, one row of weights for each."""
+        told: Bools = np.abs(sums @ _hidden(_matrices(self)[0])).max(axis=1, initial=0.0) < CLOSE
+        return told
+
+
+class Fitted(NamedTuple):
+    """The parameters of the data (one column), what they are with next to no ridge, and those of draws of the data."""
+
+    found: Floats
+    loose: Floats
+    drawn: Floats
+    design: Design
+
+    def figures(self, sums: Floats) -> Figures:
+        """Weighted sums of parameters, one row of weights for each."""
+        told = self.design.tells(sums)
+        moves = (sums @ (self.loose - self.found))[:, 0]
+        if len(moves) > 1:  # those that are measured from the mean of all move with one that runs away
+            moves = moves - np.median(moves)
+        return Figures((sums @ self.found)[:, 0], sums @ self.drawn, told, told & (np.abs(moves) > HELD))
+
+
+class Figures(NamedTuple):
+    """Values, their draws, whether the rows can tell each, and whether each would run away but for the ridge."""
+
+    values: Floats
+    drawn: Floats
+    told: Bools
+    held: Bools
+
+
+def fitted(design: Design, passed: Floats, drawn: Floats, n: Floats, penalty: Floats) -> Fitted:
+    """The model of rows of which so many of n passed, and of draws of them (a column each)."""
+    rows, squares = _matrices(design)
+    found = _climb(rows, squares, passed[:, None], n[:, None], penalty, np.zeros((design.size, 1)))
+    loosened = penalty - (1 - LOOSE) * RIDGE * np.eye(design.size)
+    loose = _climb(rows, squares, passed[:, None], n[:, None], loosened, found)
+    at_once = max(1, ROOM // design.size**2)
+    again = [
+        _climb(rows, squares, part, n[:, None], penalty, np.repeat(found, part.shape[1], axis=1))
+        for part in (drawn[:, i : i + at_once] for i in range(0, drawn.shape[1], at_once))
+    ]
+    return Fitted(found, loose, np.concatenate(again, axis=1), design)
+
+
+def _climb(rows: Any, squares: Any, passed: Floats, n: Floats, penalty: Floats, found: Floats) -> Floats:
+    """Newton's method on the penalised likelihood, which is concave; a step that does not climb is halved."""
+
+    def height(at: Floats) -> Floats:
+        logits = rows @ at
+        likelihood = (passed * logits - n * np.logaddexp(0, logits)).sum(axis=0)
+        reached: Floats = likelihood - (at * (penalty @ at)).sum(axis=0) / 2
+        return reached
+
+    for _ in range(STEPS):
+        share = expit(rows @ found)
+        slope = rows.T @ (passed - n * share) - penalty @ found
+        step = np.linalg.solve(_bend(squares, share, n, penalty), slope.T[:, :, None])[:, :, 0].T
+        longest = np.abs(step).max(axis=0, initial=0.0)
+        if longest.max(initial=0.0) < CLOSE:
+            break
+        found = _stepped(found, step * np.minimum(1, LONGEST / np.maximum(longest, CLOSE)), height)
+    return found
+
+
+def _stepped(found: Floats, step: Floats, height: Callable[[Floats], Floats]) -> Floats:
+    before = height(found)
+    for _ in range(HALVINGS):
+        fell = height(found + step) < before - CLOSE * (1 + np.abs(before))
+        if not fell.any():
+            break
+        step = np.where(fell, step / 2, step)
+    return found + step
+
+
+def _bend(squares: Any, share: Floats, n: Floats, penalty: Floats) -> Floats:
+    """The penalised information, a matrix for each data set."""
+    size = len(penalty)
+    information: Floats = (squares @ (n * share * (1 - share))).T.reshape(-1, size, size)
+    return information + penalty
+
+
+def _hidden(rows: Any) -> Floats:
+    """The directions in which parameters can go without any row noticing, a column each."""
+    lengths, directions = np.linalg.eigh((rows.T @ rows).toarray())
+    nowhere: Floats = directions[:, lengths < CLOSE * max(1.0, lengths.max())]
+    return nowhere
+
+
+def _matrices(design: Design) -> tuple[Any, Any]:
+    """The design as a sparse matrix, and the one that makes all products of two columns, summed over rows."""
+    from scipy import sparse  # type: ignore[import-untyped]
+
+    columns, factors, size = design
+    count, each = columns.shape
+    index = np.repeat(np.arange(count), each)
+    rows = sparse.csr_array((factors.ravel(), (index, columns.ravel())), shape=(count, size))
+    places = columns[:, :, None] * size + columns[:, None, :]
+    products = factors[:, :, None] * factors[:, None, :]
+    index = np.repeat(np.arange(count), each * each)
+    squares = sparse.csr_array((products.ravel(), (places.ravel(), index)), shape=(size * size, count))
+    return rows, squares

@@ -30,8 +30,8 @@ from __future__ import annotations
 from math import ceil, exp, inf, log, log1p
 
 import msgspec
+from scipy.special import betaln  # type: ignore[import-untyped]
 
-from groundswell.stats.beta import log_beta
 from groundswell.stats.rates import Interval
 
 PRIOR = 0.5
@@ -49,7 +49,7 @@ def anytime(total: float, n: float, level: float = 0.95, aim: float | None = Non
         _check_width(aim)
         room = log(2 / (1 - level))
         return Interval(_refuted(total, n, room, aim / 2), 1.0 - _refuted(n - total, n, room, aim / 2))
-    room = log_beta(PRIOR + total, PRIOR + n - total) - log_beta(PRIOR, PRIOR) + log1p(-level)
+    room = float(betaln(PRIOR + total, PRIOR + n - total) - betaln(PRIOR, PRIOR)) + log1p(-level)
     return Interval(_below(total, n, room), 1.0 - _below(n - total, n, room))
 
 

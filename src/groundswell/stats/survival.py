@@ -7,10 +7,14 @@ from math import exp, log, sqrt
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc  # type: ignore[import-untyped]
 
 from groundswell.stats.rates import quantile, worth
 
 Counts = Mapping[int, int]
+Ints = NDArray[np.int64]
 ROUNDING = 1e-9
 """What is less than this share of the largest is 0 but for rounding."""
 
@@ -42,10 +46,12 @@ class Mean(msgspec.Struct, frozen=True):
     until: int
 
 
-class _Moment(NamedTuple):
-    time: int
-    at_risk: int
-    events: int
+class _Moments(NamedTuple):
+    """The times at which some ended, how many were still watched at each, and how many ended then."""
+
+    times: Ints
+    at_risk: Ints
+    ended: Ints
 
 
 def curve(events: Counts, censored: Counts, level: float = 0.95, effect: float = 1.0) -> list[Step]:
@@ -57,7 +63,7 @@ def curve(events: Counts, censored: Counts, level: float = 0.95, effect: float =
     """
     steps: list[Step] = []
     share, spread, z = 1.0, 0.0, quantile(level)
-    for time, at_risk, ended in _moments(events, censored):
+    for time, at_risk, ended in zip(*(each.tolist() for each in _moments(events, censored)), strict=True):
         share *= 1 - ended / at_risk
         if at_risk > ended:
             spread += effect * ended / (at_risk * (at_risk - ended))
@@ -75,22 +81,16 @@ def logrank(groups: Sequence[tuple[Counts, Counts]]) -> float:
 
     1 where nothing could tell: fewer than two groups that anybody was in, or nothing that ended.
     """
-    import numpy as np
-    from scipy.special import chdtrc  # type: ignore[import-untyped]
-
     groups = [group for group in groups if any(group[0].values()) or any(group[1].values())]
     if len(groups) < 2:
         return 1.0
-    times = sorted({time for events, _ in groups for time, n in events.items() if n})
-    watched = np.array([_watched(*group, times) for group in groups], dtype=float)
-    surplus, spread = np.zeros(len(groups)), np.zeros((len(groups), len(groups)))
-    for time, at_risk in zip(times, watched.T, strict=True):
-        ended = np.array([events.get(time, 0) for events, _ in groups], dtype=float)
-        n, d = at_risk.sum(), ended.sum()
-        share = at_risk / n
-        surplus += ended - d * share
-        if n > 1:
-            spread += d * (n - d) / (n - 1) * (np.diag(share) - np.outer(share, share))
+    times = np.array(sorted({time for events, _ in groups for time, n in events.items() if n}), dtype=np.int64)
+    at_risk = np.array([_watched(*group, times) for group in groups], dtype=float)
+    ended = np.array([[events.get(time, 0) for time in times.tolist()] for events, _ in groups], dtype=float)
+    n, d = at_risk.sum(axis=0), ended.sum(axis=0)
+    share, weight = at_risk / n, d * (n - d) / np.maximum(n - 1, 1)
+    surplus = (ended - d * share).sum(axis=1)
+    spread = np.diag(share @ weight) - (share * weight) @ share.T
     # The surpluses sum to 0: the last says nothing that the others do not.
     spread = spread[:-1, :-1]
     statistic = float(surplus[:-1] @ np.linalg.pinv(spread, rcond=ROUNDING, hermitian=True) @ surplus[:-1])
@@ -103,57 +103,36 @@ def restricted_mean(events: Counts, censored: Counts, until: int | None = None, 
 
     J. O. Irwin, The standard error of an estimate of expectation of life, J. Hygiene 47 (1949) 188-189.
     """
-    moments = _moments(events, censored)
     last = max((time for counts in (events, censored) for time, n in counts.items() if n), default=None)
     if last is None:
         return None
     until = last if until is None else until
     if until <= 0:
         raise ValueError(f"until {until}: must be above 0")
-    if until > last and not (moments and moments[-1].at_risk == moments[-1].events):
+    times, at_risk, ended = _moments(events, censored)
+    if until > last and not (len(times) and at_risk[-1] == ended[-1]):
         raise ValueError(f"until {until}: some had not ended at {last}, and nobody was watched beyond")
-    within = [moment for moment in moments if moment.time <= until]
-    areas = _areas(within, until)
-    off = quantile(level) * sqrt(_variance(within, areas))
-    value = sum(areas)
+    times, at_risk, ended = (each[times <= until] for each in (times, at_risk, ended))
+    areas = np.cumprod([1.0, *(1 - ended / at_risk)]) * np.diff([0, *times, until])
+    later = areas.sum() - areas.cumsum()[:-1]
+    left = at_risk > ended
+    variance = (later**2 * ended / (at_risk * np.maximum(at_risk - ended, 1)))[left].sum()
+    value, off = float(areas.sum()), quantile(level) * sqrt(variance)
     return Mean(value, max(0.0, value - off), min(float(until), value + off), until)
 
 
-def _variance(moments: Sequence[_Moment], areas: Sequence[float]) -> float:
-    found, left = 0.0, sum(areas)
-    for (_, at_risk, ended), before in zip(moments, areas, strict=False):
-        left -= before
-        if at_risk > ended:
-            found += left**2 * ended / (at_risk * (at_risk - ended))
-    return found
-
-
-def _areas(moments: Sequence[_Moment], until: int) -> list[float]:
-    """The area before the first of the moments, and after each up to the next."""
-    share, since, areas = 1.0, 0, []
-    for time, at_risk, ended in moments:
-        areas.append(share * (time - since))
-        share, since = share * (1 - ended / at_risk), time
-    return [*areas, share * (until - since)]
-
-
-def _moments(events: Counts, censored: Counts) -> list[_Moment]:
-    """The times at which some ended, with how many were still watched."""
+def _moments(events: Counts, censored: Counts) -> _Moments:
     for counts in (events, censored):
         for time, n in counts.items():
             if n < 0 or time < 0:
                 raise ValueError(f"{n} at time {time}: neither may be below 0")
-    times = sorted(time for time, n in events.items() if n)
-    at_risk = _watched(events, censored, times)
-    return [_Moment(time, n, events[time]) for time, n in zip(times, at_risk, strict=True)]
+    times = np.array(sorted(time for time, n in events.items() if n), dtype=np.int64)
+    ended = np.array([events[time] for time in times.tolist()], dtype=np.int64)
+    return _Moments(times, _watched(events, censored, times), ended)
 
 
-def _watched(events: Counts, censored: Counts, times: Sequence[int]) -> list[int]:
-    """How many were still watched at each of the times, which ascend."""
-    ends = sorted([*events.items(), *censored.items()])
-    left, i, found = sum(n for _, n in ends), 0, []
-    for time in times:
-        while i < len(ends) and ends[i][0] < time:
-            left, i = left - ends[i][1], i + 1
-        found.append(left)
-    return found
+def _watched(events: Counts, censored: Counts, times: Ints) -> Ints:
+    """How many were still watched at each of the times."""
+    ends, counts = np.array([*events.items(), *censored.items()], dtype=np.int64).reshape(-1, 2).T
+    watched: Ints = counts @ (ends[:, None] >= times)
+    return watched

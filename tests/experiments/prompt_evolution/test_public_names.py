@@ -35,7 +35,7 @@ import {PACKAGE} as package
 assert set(package.__all__) <= set(dir(package))
 assert "{PACKAGE}.evolving" not in sys.modules
 package.AsyncEvolutionController, package.AsyncEvaluationPipeline
-heavy = {{"numpy", "scipy", "polars", "matplotlib", "torch", "sqlalchemy"}} & set(sys.modules)
+heavy = {{"polars", "matplotlib", "torch", "sqlalchemy"}} & set(sys.modules)
 assert not heavy, heavy
 """
 

@@ -12,8 +12,8 @@ from groundswell.experiments.secret_game.modes import Points
 from groundswell.experiments.secret_game.played import Bluff, Guesses, Judgement
 from groundswell.experiments.secret_game.tally import Tally
 from groundswell.program.request import Fault, FaultKind
+from groundswell.stats.compare import mcnemar
 from groundswell.stats.rates import Paired, Rate, Twice
-from groundswell.stats.tests import mcnemar
 from tests.experiments.secret_game.scene import a_duel, ended
 
 Turns = tuple[int | None, int | None]

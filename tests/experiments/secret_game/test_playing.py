@@ -10,6 +10,7 @@ import pytest
 
 from groundswell import Reply, Request, RunOptions, SettingsError
 from groundswell.engine.budget import Limits
+from groundswell.experiments.needed import EXTRAS
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.modes import GameMode
 from groundswell.experiments.secret_game.playing import Batch, Scene, Tournament
@@ -159,15 +160,9 @@ def test_memory_is_of_ones_own_conversations_and_grows() -> None:
     assert not any("With Agent" in each[0] for each in asked)
 
 
-@pytest.mark.parametrize("package", ["numpy", "scipy"])
-def test_what_figures_lack_is_told_before_anything_is_sent(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[Request] = []
-
-    def script(request: Request, sample: int) -> Reply:
-        sent.append(request)
-        return Reply("Hello.")
-
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(SettingsError, match=f"need {package}, which is not installed: pip install"):
-        drive(Batch((LEAKER, KEEPER), 2), script)
-    assert not sent
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_a_game_is_analysed_without_any_extra(extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in EXTRAS[extra]:
+        monkeypatch.setitem(sys.modules, package, None)
+    found = drive(Batch((LEAKER, KEEPER), 2), lambda request, sample: Reply("Hello."))
+    assert found.analysis["interactions"]["usable"] == 2

@@ -15,8 +15,8 @@ from groundswell.experiments.secret_game.played import Bluff, Guesses, Judgement
 from groundswell.experiments.secret_game.report.rows import rows
 from groundswell.experiments.secret_game.stopping import StoppingRule
 from groundswell.experiments.secret_game.tally import Leaked, Tally
+from groundswell.stats.compare import mcnemar
 from groundswell.stats.rates import Interval, Paired, Rate
-from groundswell.stats.tests import mcnemar
 from tests.experiments.secret_game.report.games import game, told
 from tests.experiments.secret_game.scene import a_duel, ended
 

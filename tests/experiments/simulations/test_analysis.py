@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.errors import SettingsError
-from groundswell.experiments import needed
 from groundswell.experiments.simulations.analysis import Analysis, Simulations, Tally
 from groundswell.experiments.simulations.batch import Batch, Schedule
 from groundswell.experiments.simulations.dimensions import DESCRIBES
@@ -410,28 +408,38 @@ def test_a_talk_in_which_one_talks_the_others_round_is_worth_less_than_its_answe
     assert scale.mean.high - scale.mean.low == pytest.approx(as_of_twelve, rel=0.15)
 
 
-def test_without_a_questionnaire_nothing_optional_is_needed() -> None:
-    script = """
+WITHOUT_EXTRAS = """
 import sys
-sys.modules.update(dict.fromkeys(["numpy", "scipy", "statsmodels"]))
+from groundswell.experiments.needed import EXTRAS
+sys.modules.update(dict.fromkeys(package for packages in EXTRAS.values() for package in packages))
 from groundswell.experiments.simulations.analysis import Tally
 from groundswell.experiments.simulations.batch import Batch, Schedule
 from groundswell.experiments.simulations.entities import Entity
+from groundswell.experiments.simulations.questions import Answer, Question, Questionnaire
 from groundswell.experiments.simulations.simulation import Line, Rules, Talked
-batch = Batch("b", "c", (Entity("a", "A", attributes={"x": 1}), Entity("b", "B")), 2, 1, Rules("m/m"))
+people = tuple(Entity(f"e{at}", f"E{at}", attributes={"x": at}) for at in range(6))
+"""
+
+
+def test_without_a_questionnaire_nothing_optional_is_needed() -> None:
+    script = """
+batch = Batch("b", "c", people, 2, 1, Rules("m/m"))
 tally = Tally(batch)
 tally.add(next(iter(Schedule(batch, 1))), Talked((Line(0, 1, 1, "hello"),), 1))
 sys.exit(tally.analysis(planned=1).simulations.usable - 1)
 """
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS + script], check=False).returncode == 0
 
 
-def test_a_questionnaire_that_cannot_be_tabulated_is_refused_before_anything_is_paid(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(needed, "find_spec", lambda name: None if name == "scipy" else object())
-    with pytest.raises(SettingsError, match=r"need scipy.*groundswell\[report\]") as caught:
-        Tally(batch_of(people(2), CHOICE))
-    assert caught.value.field == "questionnaire"
-    Tally(batch_of(people(2), TEXT))
-    Tally(batch_of(people(2)))
+def test_a_questionnaire_is_tabulated_without_any_extra() -> None:
+    script = """
+sheet = Questionnaire((Question("s", "?", "scale", low=0, high=9),))
+batch = Batch("b", "c", people, 2, 15, Rules("m/m", questionnaire=sheet))
+tally = Tally(batch)
+for at, spec in enumerate(Schedule(batch, 1)):
+    answers = tuple(Answer(place, "s", (at + place) % 10) for place in (0, 1))
+    tally.add(spec, Talked((Line(0, 1, 1, "hello"),), 1, answers))
+mean = tally.analysis(planned=15).questions[0].scale.mean
+sys.exit(not mean.low < mean.value < mean.high)
+"""
+    assert subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS + script], check=False).returncode == 0

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from groundswell.experiments.prompt_evolution.analysis import Gain, Tested, mean_of
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.racing import Scores
-from groundswell.stats import means
-from groundswell.stats.many import holm
+from groundswell.stats import clusters
+from groundswell.stats.compare import holm, mcnemar
 from groundswell.stats.rates import Interval, Paired, Rate
-from groundswell.stats.tests import mcnemar
 
 FEW = 14
 """Of so many differences all signs are gone through."""
@@ -90,6 +89,6 @@ def _interval(scores: Sequence[float]) -> tuple[float | None, float | None]:
     return found.low, found.high
 
 
-def _mean(values: Sequence[float], bounds: Interval) -> means.Figure:
+def _mean(values: Sequence[float], bounds: Interval) -> clusters.Figure:
     each = range(len(values))
-    return means.mean(means.rows(values, list(each), list(each), [[at] for at in each]), bounds=bounds)
+    return clusters.mean(clusters.rows(values, list(each), list(each), [[at] for at in each]), bounds=bounds)

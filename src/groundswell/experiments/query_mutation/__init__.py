@@ -70,7 +70,7 @@ _HOMES = {
     "vector": ("BatchedQueryMutationEnv",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
-_OPTIONAL = ("numpy", "gymnasium", "stable_baselines3", "torch")
+_OPTIONAL = ("gymnasium", "stable_baselines3", "torch")
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from groundswell.experiments.query_mutation.analysis import Curve, Point
-from groundswell.stats.crossed import student
+from groundswell.stats.clusters import student
 from groundswell.stats.rates import Interval, wilson
 
 WINDOW = 5

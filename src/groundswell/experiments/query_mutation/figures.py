@@ -15,8 +15,9 @@ from groundswell.experiments.query_mutation import mutators
 from groundswell.experiments.query_mutation.analysis import Analysis, Contrast, Curve, Ended, Figure, Lasting, Uses
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, SUBJECT, TRAINED, notes, verdict
-from groundswell.stats.crossed import ENOUGH, Cells, cells, difference, difference_of_shares, mean, share, spread_of
-from groundswell.stats.many import holm
+from groundswell.stats.clusters import ENOUGH
+from groundswell.stats.compare import holm
+from groundswell.stats.crossed import Cells, cells, difference, difference_of_shares, mean, share, spread_of
 from groundswell.stats.survival import curve
 
 

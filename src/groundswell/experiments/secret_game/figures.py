@@ -20,11 +20,10 @@ from groundswell.experiments.secret_game.analysis import (
 )
 from groundswell.experiments.secret_game.played import TIERS, Tier
 from groundswell.experiments.secret_game.tally import Kept, Share, Tally, paired
-from groundswell.stats.many import benjamini_hochberg, holm
+from groundswell.stats.compare import association, benjamini_hochberg, holm, mcnemar
 from groundswell.stats.rates import Rate, Twice, worth
 from groundswell.stats.ratings import Meeting, Strengths, strengths
 from groundswell.stats.survival import curve, logrank
-from groundswell.stats.tests import association, mcnemar
 
 LEVEL = 0.95
 

@@ -20,7 +20,6 @@ from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.estimate.made_up import words
 from groundswell.estimate.sample import rehearse
-from groundswell.experiments.needed import FIGURES, check_installed
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis, Interactions
@@ -186,8 +185,7 @@ def _remembered(place: int, spec: Duel, played: Played) -> str:
 
 
 def check_models(run: Run, agents: Sequence[Agent], table: Table) -> None:
-    """Find out about a name that leads nowhere, and about what figures lack, before anything is sent."""
-    check_installed("the figures of a game need", FIGURES)
+    """Find out about a name that leads nowhere before anything is sent."""
     for model in dict.fromkeys([*(agent.model or table.service.model for agent in agents), table.judge]):
         if model is not None:
             run.lane_of(Chat(model, ()))

@@ -1,7 +1,7 @@
 """What a batch of simulations finds, as one object: the same for a terminal, a report, JSON and a driver.
 
 `Tally` counts outcomes as they come, in whatever order; `Analysis` is what comes of them. A figure with an interval is
-a `groundswell.stats.means.Figure`: `value`, `low` and `high` at the level 0.95, `n` answers of so many `entities`.
+a `groundswell.stats.clusters.Figure`: `value`, `low` and `high` at the level 0.95, `n` answers of so many `entities`.
 Where `low` is None, `reason` says why there is no interval: "fewer than 5 entities", for one. Where `value` is None
 too, nobody answered. Shares are from 0 to 1.
 """
@@ -16,7 +16,6 @@ import msgspec
 from groundswell.experiments.simulations import prompts
 from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.dimensions import looks
-from groundswell.experiments.simulations.questions import check_figures
 from groundswell.experiments.simulations.reading import countable
 from groundswell.experiments.simulations.sheets import Answered
 from groundswell.experiments.simulations.simulation import (
@@ -112,9 +111,7 @@ class Tally:
     """Counts outcomes as they come. What it holds grows with answers, not with what was said."""
 
     def __init__(self, batch: Batch) -> None:
-        """Refuses a questionnaire that could not be tabulated for want of a package, before anything is paid for."""
         sheet = batch.rules.questionnaire
-        check_figures(sheet)
         self._batch = batch
         self._place = {entity.id: number for number, entity in enumerate(batch.entities)}
         self._answered = [Answered(question, sheet.before) for question in sheet.questions] if sheet is not None else []

@@ -21,10 +21,10 @@ from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.dimensions import divided
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.gaps import LEVEL, Compared, DimensionGap, Gap, Pairing, Sides, paired_by
-from groundswell.experiments.simulations.questions import Kind, Question, check_figures
+from groundswell.experiments.simulations.questions import Kind, Question
 from groundswell.experiments.simulations.sheets import NO_ANSWER
-from groundswell.stats.many import holm
-from groundswell.stats.means import rows
+from groundswell.stats.clusters import rows
+from groundswell.stats.compare import holm
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,8 +84,6 @@ class Taken(NamedTuple):
 def contrast(one: Taken, other: Taken, by: Sequence[str] = ()) -> Contrast:
     """What the first batch's answers are less those of the second; also by what either was to be looked at by."""
     sheets = [each.batch.rules.questionnaire for each in (one, other)]
-    for sheet in sheets:
-        check_figures(sheet)
     asked = [{} if sheet is None else {each.id: each for each in sheet.questions} for sheet in sheets]
     shared, left_out = _shared(*asked)
     if not shared:

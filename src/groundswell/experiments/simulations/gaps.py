@@ -11,8 +11,7 @@ from groundswell.experiments.simulations.dimensions import Division
 from groundswell.experiments.simulations.grouping import has_bearing, in_group
 from groundswell.experiments.simulations.questions import Question
 from groundswell.experiments.simulations.sheets import NO_ANSWER
-from groundswell.stats.means import Figure, Rows, difference, difference_of_shares, mean
-from groundswell.stats.paired import of_people, within_people
+from groundswell.stats.clusters import Figure, Rows, difference, difference_of_shares, mean, of_people, within_people
 from groundswell.stats.rates import Interval
 
 if TYPE_CHECKING:

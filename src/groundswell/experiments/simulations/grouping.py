@@ -13,9 +13,8 @@ import msgspec
 
 from groundswell.experiments.simulations.dimensions import AttributeKind, Division, Look
 from groundswell.experiments.simulations.sheets import Sheet, chose
-from groundswell.stats.labels import bearing
-from groundswell.stats.many import holm
-from groundswell.stats.means import Figure, Rows, difference, difference_of_shares, mean, share
+from groundswell.stats.clusters import Figure, Rows, difference, difference_of_shares, mean, share
+from groundswell.stats.compare import bearing, holm
 from groundswell.stats.rates import Interval
 
 if TYPE_CHECKING:

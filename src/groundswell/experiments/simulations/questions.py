@@ -7,7 +7,6 @@ from typing import Literal, get_args
 import msgspec
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.needed import FIGURES, check_installed
 from groundswell.experiments.simulations.entities import check_id, check_text
 
 Kind = Literal["choice", "scale", "text"]
@@ -103,9 +102,3 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
     value: str | int | None = None
     problem: str = ""
     before: bool = False
-
-
-def check_figures(questionnaire: Questionnaire | None) -> None:
-    """Find out whether answers can be tabulated, before anything is paid for. Free text needs nothing."""
-    if questionnaire is not None and any(question.type != "text" for question in questionnaire.questions):
-        check_installed("the figures of a questionnaire need", FIGURES, field="questionnaire")

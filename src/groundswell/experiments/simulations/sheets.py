@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from groundswell.experiments.simulations.questions import Question
-from groundswell.stats.means import Figure, Rows, mean, rows
+from groundswell.stats.clusters import Figure, Rows, mean, rows
 from groundswell.stats.rates import Interval
 
 if TYPE_CHECKING:

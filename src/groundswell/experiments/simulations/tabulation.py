@@ -11,7 +11,7 @@ from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.grouping import DimensionFigures, by_dimensions
 from groundswell.experiments.simulations.questions import Kind
 from groundswell.experiments.simulations.sheets import Answered, Sheet, chose, sheet_of
-from groundswell.stats.means import Figure, mean, share
+from groundswell.stats.clusters import Figure, mean, share
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,6 @@ from hypothesis import strategies as st
 from groundswell.experiments.secret_game.analysis import RateFigure
 from groundswell.experiments.secret_game.figures import rate_figure
 from groundswell.experiments.secret_game.selftest.check import CHANCE, all_of, hold, most_misses, none_of, planted
-from groundswell.stats.beta import at_least
 from groundswell.stats.rates import Rate
 
 
@@ -36,6 +37,11 @@ def test_all_and_none(found: Rate, every: bool, none: bool) -> None:
 )
 def test_a_planted_rate(found: Rate, passed: bool) -> None:
     assert planted("a", "b", 0.3, found).passed is passed
+
+
+def at_least(k: int, n: int, p: float) -> float:
+    """The probability that k or more of n happen."""
+    return sum(comb(n, many) * p**many * (1 - p) ** (n - many) for many in range(k, n + 1))
 
 
 @given(st.integers(1, 300))

@@ -10,9 +10,9 @@ from groundswell.experiments.prompt_evolution.evolving import EVOLUTION
 from groundswell.experiments.prompt_evolution.racing import Scores
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.reporting import numbers
-from groundswell.stats import means
+from groundswell.stats import clusters
+from groundswell.stats.compare import difference
 from groundswell.stats.rates import Interval, Rate
-from groundswell.stats.tests import difference
 
 NAMES = {SEED: "seed prompt", EVOLUTION: "evolved prompt", "random": "random search", "best_of_n": "best of N"}
 ONE_OF_EACH = "This is about one search of each kind: another seed may come out otherwise."
@@ -170,9 +170,9 @@ def gap(validated: Scores, tested: Tested) -> Gap:
         one, other = (Rate(round(sum(some)), len(some)) for some in (there, judged))
         return Gap(value, *difference(one, other))
     each = list(range(len(there) + len(judged)))
-    both = means.rows([*there, *judged], each, each, [[at] for at in each])
+    both = clusters.rows([*there, *judged], each, each, [[at] for at in each])
     first = both.who < len(there)
-    found = means.difference(both.among(first), both.among(~first), bounds=Interval(-1.0, 1.0))
+    found = clusters.difference(both.among(first), both.among(~first), bounds=Interval(-1.0, 1.0))
     return Gap(found.value, found.low, found.high)
 
 

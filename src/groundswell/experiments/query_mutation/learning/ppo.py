@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import torch
 from torch import nn
+from torch.optim.adam import adam
 
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.query_mutation.episode import Floats
@@ -22,7 +23,7 @@ from groundswell.experiments.query_mutation.learning.returns import advantages
 from groundswell.experiments.query_mutation.learning.rules import Losses, Moments, Rules, State
 
 TINY = 1e-8
-DECAY, DECAY_OF_SQUARES, LEAST = 0.9, 0.999, 1e-5
+BETAS, EPSILON = (0.9, 0.999), 1e-5
 """Of Adam."""
 _LEARNING = threading.Lock()
 FEWEST = 2
@@ -83,18 +84,18 @@ def _batch(rollouts: Sequence[Rollout], rules: Rules) -> _Batch | None:
 def _learn(state: State, batch: _Batch, rules: Rules, seed: int, scale: float) -> tuple[State, Losses]:
     actor, critic = _network(state.policy.actor), _network(state.policy.critic)
     parameters = [*actor.parameters(), *critic.parameters()]
-    adam = _Adam(parameters, rules.lr * scale, state)
+    optimiser = _Adam(parameters, rules.lr * scale, state)
     order = np.random.default_rng(seed_of("minibatches", seed, state.updates))
     seen: list[tuple[float, ...]] = []
     for _ in range(rules.ppo_epoch):
         for part in np.array_split(order.permutation(len(batch)), min(rules.num_mini_batch, len(batch) // FEWEST)):
             loss, told = _loss(actor, critic, batch, torch.from_numpy(part), rules)
-            adam.forget_gradients()
+            optimiser.forget_gradients()
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(parameters, rules.max_grad_norm)
-            adam.step()
+            optimiser.step()
             seen.append(told)
-    after = State(Policy(_layers(actor), _layers(critic)), state.updates + 1, adam.steps, adam.moments)
+    after = optimiser.state(Policy(_layers(actor), _layers(critic)), state.updates + 1)
     return after, Losses(*(float(each) for each in np.mean(seen, axis=0)))
 
 
@@ -133,21 +134,25 @@ def _layers(network: nn.Sequential) -> tuple[Layer, ...]:
 
 
 class _Adam:
-    """Adam (Kingma and Ba 2015), going on where it was. To import torch's own takes seconds: it brings a compiler."""
+    """PyTorch's Adam, going on from a state of plain data.
+
+    This is the function behind `torch.optim.Adam`. The class itself imports PyTorch's compiler, which takes seconds.
+    """
 
     def __init__(self, parameters: list[nn.Parameter], rate: float, state: State) -> None:
-        self.steps, self._rate, self._parameters = state.steps, rate, parameters
+        self._parameters, self._rate = parameters, rate
+        self._steps = [torch.tensor(float(state.steps)) for _ in parameters]
         if state.moments:
             self._means = [_unpacked(each.mean, one) for each, one in zip(state.moments, parameters, strict=True)]
             self._squares = [_unpacked(each.square, one) for each, one in zip(state.moments, parameters, strict=True)]
         else:
             self._means, self._squares = [[torch.zeros_like(one) for one in parameters] for _ in range(2)]
 
-    @property
-    def moments(self) -> tuple[Moments, ...]:
-        """What is remembered of the gradients."""
+    def state(self, policy: Policy, updates: int) -> State:
+        """A policy with what Adam remembers."""
         pairs = zip(self._means, self._squares, strict=True)
-        return tuple(Moments(_packed(mean), _packed(square)) for mean, square in pairs)
+        moments = tuple(Moments(_packed(mean), _packed(square)) for mean, square in pairs)
+        return State(policy, updates, int(self._steps[0]), moments)
 
     def forget_gradients(self) -> None:
         """Make room for those of the next step."""
@@ -157,13 +162,22 @@ class _Adam:
     @torch.no_grad()
     def step(self) -> None:
         """Move every parameter against its gradient."""
-        self.steps += 1
-        rate, root = self._rate / (1 - DECAY**self.steps), (1 - DECAY_OF_SQUARES**self.steps) ** 0.5
-        for parameter, mean, square in zip(self._parameters, self._means, self._squares, strict=True):
-            assert parameter.grad is not None
-            mean.lerp_(parameter.grad, 1 - DECAY)
-            square.mul_(DECAY_OF_SQUARES).addcmul_(parameter.grad, parameter.grad, value=1 - DECAY_OF_SQUARES)
-            parameter.addcdiv_(mean, (square.sqrt() / root).add_(LEAST), value=-rate)
+        adam(
+            list(self._parameters),
+            [one.grad for one in self._parameters if one.grad is not None],
+            self._means,
+            self._squares,
+            max_exp_avg_sqs=[],
+            state_steps=self._steps,
+            foreach=False,
+            lr=self._rate,
+            beta1=BETAS[0],
+            beta2=BETAS[1],
+            eps=EPSILON,
+            weight_decay=0.0,
+            amsgrad=False,
+            maximize=False,
+        )
 
 
 def _packed(tensor: torch.Tensor) -> bytes:

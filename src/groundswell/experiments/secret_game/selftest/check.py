@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from scipy.special import bdtrc  # type: ignore[import-untyped]
 
 from groundswell.experiments.secret_game.analysis import RateFigure
-from groundswell.stats.beta import at_least
 from groundswell.stats.rates import Rate
 
 CHANCE = 0.001
@@ -56,7 +56,7 @@ def hold(about: str, name: str, truth: float, found: Sequence[RateFigure]) -> Ch
 
 def most_misses(intervals: int) -> int:
     """So many of the intervals at 95% may miss: more is what happens less than once in a thousand times."""
-    return next(many for many in range(intervals + 1) if at_least(many + 1, intervals, 1 - LEVEL) < CHANCE)
+    return next((many for many in range(intervals) if bdtrc(many, intervals, 1 - LEVEL) < CHANCE), intervals)
 
 
 def of(rate: Rate) -> str:

@@ -12,9 +12,9 @@ from math import exp, lgamma, log
 from statistics import fmean
 
 from groundswell.experiments.secret_game.selftest.check import LEVEL, Check, percent
+from groundswell.stats.compare import difference
 from groundswell.stats.rates import Interval, Paired, Rate, Twice, wilson
 from groundswell.stats.sequential import anytime
-from groundswell.stats.tests import difference
 
 RATES = (0.05, 0.1, 0.2, 0.3, 0.5)
 FEW, MANY, IN_TWOS, ON_ROWS, IN_ARMS = 60, 200, 30, 30, 40
