@@ -14,7 +14,6 @@ import pytest
 
 import groundswell
 from groundswell.program import trial
-from groundswell.store import columns
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "notebooks.md").read_text()
@@ -55,7 +54,7 @@ def test_the_blocks_of_the_guide_run(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_guide_names_the_columns_that_there_are() -> None:
-    for name in columns.FIXED:
+    for name in tables.FIXED:
         assert f"`{name}`" in GUIDE
 
 
