@@ -14,6 +14,7 @@ import pytest
 
 import groundswell
 from groundswell.program import trial
+from groundswell.store import tables
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "notebooks.md").read_text()
