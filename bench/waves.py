@@ -50,10 +50,9 @@ import uvloop
 import groundswell
 import waves_simulated as simulated
 from groundswell import Chat, Reply, Request, RunOptions, Trial, Usage, assistant, program, system, user
-from groundswell.engine import plan
+from groundswell.engine import scheduler as plan
 from groundswell.engine.admission import START
-from groundswell.engine.clock import LoopClock
-from groundswell.engine.ports import Answered, Clock
+from groundswell.engine.ports import Answered, Clock, LoopClock
 from groundswell.loop import tuned_collector
 from groundswell.store.journal import Store
 from groundswell.testing.clock import FakeClock, pause
@@ -86,7 +85,7 @@ class Way(NamedTuple):
 
 def streamed(talks: list[Talk], slots: int) -> list[Span]:
     """As many conversations open at a time as the engine has."""
-    first, window = (plan.window(known, barrier=False) for known in (START, slots))
+    first, window = (plan.trial_window(known, barrier=False) for known in (START, slots))
     return simulated.stream(talks, slots, window, first=first, last=window)
 
 

@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "dialects": {"errors", "program", "dialects", "engine.records"},
     "engine": {"errors", "trust", "program", "shown", "engine"},
     "emulator": {"errors", "loop", "program", "dialects", "emulator"},
-    "transports": {"errors", "program", "accounts", "dialects", "transports", "engine.clock", "engine.hold", *PORTS},
+    "transports": {"errors", "program", "accounts", "dialects", "transports", "engine.batch_quota", *PORTS},
     "store": {"errors", "version", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
     "stats": {"errors", "stats"},

@@ -27,10 +27,9 @@ What is named here is the public surface, and a test pins it.
 """
 
 from groundswell.compose import open
-from groundswell.engine.budget import Limits
 from groundswell.engine.driver import driver
 from groundswell.engine.engine import Engine
-from groundswell.engine.options import RunOptions
+from groundswell.engine.options import Limits, RunOptions
 from groundswell.engine.outcome import Outcome
 from groundswell.engine.retry import RetryPolicy
 from groundswell.engine.run import Run

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING
 from groundswell.accounts.account import Account, Target
 from groundswell.accounts.addresses import is_loopback
 from groundswell.accounts.config import Accounts, load_here
-from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import BatchChanged, EndpointChanged, Listener, tell
 from groundswell.engine.options import RunOptions
-from groundswell.engine.pace import PaceLimits, Paces
-from groundswell.engine.ports import Clock, Prices, Route, Router, Transport
-from groundswell.engine.records import BatchInfo, EndpointFigures
+from groundswell.engine.ports import Clock, LoopClock, Prices, Route, Router, Transport
+from groundswell.engine.rate_limit import PaceLimits, Paces
+from groundswell.engine.records import BatchInfo, EndpointFigures, Via
 from groundswell.engine.retry import RetryPolicy
-from groundswell.engine.ways import Via
 from groundswell.errors import SettingsError
 from groundswell.prices import ModelPrices
 from groundswell.program.request import Embed, Embedding, Reply, Request

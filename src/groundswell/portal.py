@@ -12,10 +12,10 @@ from groundswell import compose
 from groundswell.engine.driver import Driver
 from groundswell.engine.engine import Engine
 from groundswell.engine.outcome import Outcome
+from groundswell.engine.replay import Verification
 from groundswell.engine.run import Run
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary
-from groundswell.engine.verify import Verification
 from groundswell.errors import RunStopped
 from groundswell.loop import new_event_loop
 from groundswell.program.trial import Program

@@ -13,8 +13,8 @@ from groundswell.accounts.config import load
 from groundswell.dialects import anthropic_batch, openai_batch
 from groundswell.emulator.server import running
 from groundswell.emulator.settings import Settings
-from groundswell.engine import ways
-from groundswell.engine.hold import FIRST_PAUSE, LONGEST_PAUSE
+from groundswell.engine import batching as ways
+from groundswell.engine.batch_quota import FIRST_PAUSE, LONGEST_PAUSE
 from groundswell.engine.options import RunOptions
 from groundswell.transports.patience import ORDER, SILENCE
 from tests.cli.batch_office import A_DAY, OFTEN, Office

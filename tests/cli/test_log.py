@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from groundswell.cli.log import LONG_WAIT, Log
+from groundswell.engine.event_lines import SHOWN_LABELS, SHOWN_TRIALS
 from groundswell.engine.events import (
     AskRetried,
     BatchChanged,
@@ -23,7 +24,6 @@ from groundswell.engine.events import (
     WaveEnded,
     WaveSent,
 )
-from groundswell.engine.telling import SHOWN_LABELS, SHOWN_TRIALS
 
 ON: dict[str, Any] = {"run": "r", "at": 0.0, "account": "openai"}
 FIRST = 1 << 32

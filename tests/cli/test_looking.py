@@ -11,10 +11,9 @@ import pytest
 
 from groundswell.cli import looking
 from groundswell.cli.looking import Problem, Providers
-from groundswell.engine.hold import Capacity
+from groundswell.engine.batch_quota import Capacity
 from groundswell.engine.ports import Route, Transport
-from groundswell.engine.records import Absent, BatchInfo, EndpointFigures, Intent, Receipt, Settled, Wave
-from groundswell.engine.ways import Via
+from groundswell.engine.records import Absent, BatchInfo, EndpointFigures, Intent, Receipt, Settled, Via, Wave
 from groundswell.errors import WaveOutOfReach
 from groundswell.program.request import Fault, FaultKind, Request
 from groundswell.store.journal import Store

@@ -15,9 +15,9 @@ from rich.console import Console
 import groundswell
 from groundswell import Request, Trial, program
 from groundswell.cli.progress import LINE_EVERY, Lines, Meter, Progress, Reading, describe, in_batches
-from groundswell.engine.forecast import Tally, forecast
 from groundswell.engine.records import BatchInfo, BatchState, Counters
 from groundswell.engine.run import BatchInFlight
+from groundswell.engine.spending import Tally, forecast
 
 
 def fake_run(**counters: Any) -> Any:

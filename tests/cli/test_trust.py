@@ -240,7 +240,7 @@ LIBRARY = ["os:system", "antigravity:geohash", "asyncio:sleep", "asyncio.tasks:s
 
 @pytest.mark.sampled
 @pytest.mark.parametrize(
-    "name", [*LIBRARY, "groundswell.engine.travel:pause", "groundswell.__main__:main", ".x:y", ":x"]
+    "name", [*LIBRARY, "groundswell.engine.delivery:pause", "groundswell.__main__:main", ".x:y", ":x"]
 )
 def test_a_store_names_no_function_of_python_or_of_groundswell(cli: CommandLine, plot: Plot, name: str) -> None:
     plot.name(name)

@@ -32,9 +32,8 @@ from groundswell import (
     together,
 )
 from groundswell.compose import OneWay
-from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
-from groundswell.engine.ports import Clock, Store, Transport
+from groundswell.engine.ports import Clock, LoopClock, Store, Transport
 from groundswell.program.request import Chat
 from groundswell.store.journal import Store as FileStore
 from groundswell.testing.batch import ProviderBooks, ScriptedBatch, ScriptedLive

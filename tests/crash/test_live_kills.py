@@ -18,7 +18,7 @@ import groundswell
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
-from groundswell.engine.plan import unsure
+from groundswell.engine.rate_limit import unsure
 from tests.crash import live_experiment
 from tests.patience import PATIENCE
 

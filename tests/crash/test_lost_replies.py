@@ -11,10 +11,9 @@ import pytest
 
 from groundswell import Engine, Limits, Reply, Request, RunOptions, RunStopped, StoreError, Trial, Usage, program
 from groundswell.compose import OneWay, at_once
-from groundswell.engine.clock import LoopClock
-from groundswell.engine.plan import unsure
-from groundswell.engine.ports import Answered, Route
-from groundswell.engine.ways import Via
+from groundswell.engine.ports import Answered, LoopClock, Route
+from groundswell.engine.rate_limit import unsure
+from groundswell.engine.records import Via
 from groundswell.store.journal import Store
 from groundswell.testing.crash import CrashingStore, CrashPoint
 from groundswell.transports.scripted import Scripted

@@ -24,8 +24,8 @@ from groundswell import (
     program,
 )
 from groundswell.compose import OneWay
-from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
+from groundswell.engine.ports import LoopClock
 from groundswell.engine.run import Run
 from groundswell.program.request import Chat
 from groundswell.store.journal import Store

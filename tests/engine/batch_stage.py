@@ -15,7 +15,7 @@ import msgspec
 
 from groundswell import AskFailed, Outcome, Reply, Request, RetryPolicy, Run, RunOptions, Trial, Usage, program
 from groundswell.engine import engine as engine_module
-from groundswell.engine.batches import prompt_tokens
+from groundswell.engine.batching import prompt_tokens
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Event
 from groundswell.engine.ports import Prices

@@ -16,8 +16,7 @@ from random import Random
 from typing import NamedTuple
 
 from groundswell.emulator.limits import Meter
-from groundswell.engine.bucket import Demand
-from groundswell.engine.pace import Mark, Pace, PaceLimits
+from groundswell.engine.rate_limit import Demand, Mark, Pace, PaceLimits
 from groundswell.engine.retry import LOAD, RetryAt, RetryPolicy, Tried, decide
 from groundswell.program.request import Fault, FaultKind, Standing
 

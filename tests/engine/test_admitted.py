@@ -13,8 +13,7 @@ from groundswell import Request, RunOptions, RunStopped, SettingsError, Usage
 from groundswell.engine import admission
 from groundswell.engine.events import Event, WaveSent
 from groundswell.engine.ports import Route, Transport
-from groundswell.engine.records import EndpointFigures
-from groundswell.engine.ways import Via
+from groundswell.engine.records import EndpointFigures, Via
 from groundswell.testing.batch import ProviderBooks, ScriptedBatch
 from groundswell.testing.clock import FakeClock
 from groundswell.transports.scripted import Scripted

@@ -26,8 +26,8 @@ from groundswell import (
     program,
     together,
 )
-from groundswell.engine.clock import LoopClock
 from groundswell.engine.events import Event, TrialEnded
+from groundswell.engine.ports import LoopClock
 from groundswell.program.request import Request, Usage
 from groundswell.testing.batch import ProviderBooks, ScriptedBatch
 from tests.engine.scenario import run_async

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from groundswell import Run, RunStopped
+from groundswell.engine.batch_quota import Capacity
 from groundswell.engine.events import RouteChosen
-from groundswell.engine.hold import Capacity
 from tests.engine.batch_stage import Stage, expected, half_price, talks, via
 
 LONG = 1000.0

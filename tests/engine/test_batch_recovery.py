@@ -21,8 +21,8 @@ from groundswell import (
     Trial,
     program,
 )
+from groundswell.engine.batch_quota import Capacity
 from groundswell.engine.events import BatchHeldBack, BatchSent, RouteChosen
-from groundswell.engine.hold import Capacity
 from groundswell.errors import WaveOutOfReach
 from groundswell.testing.batch import Answer, Cancel, ScriptedLive
 from groundswell.testing.crash import CrashPoint

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from groundswell import Fault, FaultKind, Outcome, Request, Run, Trial, Usage, program, together
+from groundswell.engine.batch_quota import Capacity
 from groundswell.engine.events import BatchHeldBack, RouteChosen
-from groundswell.engine.hold import Capacity
 from groundswell.program.request import Embed, Embedding, canonical
 from groundswell.testing.batch import Answer, Entry
 from tests.engine.batch_stage import TAKES, Ended, Stage, Talk, echo, expected, half_price, said, talks, via

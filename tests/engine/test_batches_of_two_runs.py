@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from groundswell import Run
+from groundswell.engine.batch_quota import Capacity
 from groundswell.engine.engine import Engine
-from groundswell.engine.hold import Capacity
 from groundswell.store.journal import Store
 from groundswell.testing.batch import ProviderBooks, ScriptedLive
 from groundswell.testing.clock import FakeClock, pause

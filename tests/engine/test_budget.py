@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from groundswell import Chat, Embed, Image, Limits, Text, Tool, Usage, user
 from groundswell.emulator.tokens import count_request
-from groundswell.engine.budget import (
+from groundswell.engine.spending import (
     ENOUGH,
     LONG_REPLY,
     LONG_THOUGHT,
+    Amounts,
     Budget,
     Seen,
-    Spending,
     expected_usage,
     most_usage,
 )
@@ -53,16 +53,16 @@ def test_what_was_reserved_is_given_back() -> None:
     assert budget.refusal(0.0, 1, 20, 0.0)
     budget.settle(90, 0.0, 5, 0.0)
     assert budget.refusal(0.0, 1, 20, 0.0) is None
-    assert (budget.reserved, budget.spent) == (Spending(), Spending(1, 5, 0.0))
+    assert (budget.reserved, budget.spent) == (Amounts(), Amounts(1, 5, 0.0))
 
 
 def test_an_earlier_session_counts() -> None:
-    assert Budget(Limits(calls=5), 0.0, Spending(calls=5)).refusal(0.0, 1, 0, 0.0)
+    assert Budget(Limits(calls=5), 0.0, Amounts(calls=5)).refusal(0.0, 1, 0, 0.0)
 
 
 @given(st.lists(st.sampled_from(["rejoin and arrive", "rejoin and give back"]), max_size=5))
 def test_an_ask_in_flight_since_an_earlier_session_counts_once(ends: list[str]) -> None:
-    budget = Budget(Limits(calls=10), 0.0, Spending(calls=5))
+    budget = Budget(Limits(calls=10), 0.0, Amounts(calls=5))
     for _ in ends:
         budget.rejoin(0, 0.0)
     assert budget.spent.calls + budget.reserved.calls == 5

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import groundswell
 from groundswell import RetryPolicy, RunOptions, RunStopped
-from groundswell.engine.plan import Schedule
+from groundswell.engine.options import Schedule
 from groundswell.engine.ports import Transport
 from groundswell.transports.scripted import Scripted
 from tests.engine.scenario import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.engine.forecast import FEWEST, Tally, forecast
+from groundswell.engine.spending import FEWEST, Tally, forecast
 
 COSTS: dict[str, Callable[[Random], float]] = {
     "all alike": lambda rng: 0.01,

@@ -14,10 +14,9 @@ import pytest
 import groundswell
 from groundswell import Engine, Reply, Request, Run, RunError, StoreError, Trial, program
 from groundswell.compose import OneWay, at_once
-from groundswell.engine.clock import LoopClock
-from groundswell.engine.plan import unsure
-from groundswell.engine.ports import Answered, Route, Transport
-from groundswell.engine.ways import Via
+from groundswell.engine.ports import Answered, LoopClock, Route, Transport
+from groundswell.engine.rate_limit import unsure
+from groundswell.engine.records import Via
 from groundswell.errors import StoreCorrupt
 from groundswell.program.request import Settlement
 from groundswell.store.journal import Store

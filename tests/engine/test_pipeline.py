@@ -12,7 +12,7 @@ import pytest
 import groundswell
 from groundswell import Embedding, Engine, Reply, RunOptions, RunStopped, Trial, program
 from groundswell.compose import OneWay
-from groundswell.engine import plan
+from groundswell.engine import scheduler as plan
 from groundswell.engine.events import Event, WaveEnded, WaveSent
 from groundswell.engine.records import Item, Receipt, Settled, Wave
 from groundswell.store.journal import Store
@@ -66,7 +66,7 @@ async def settle_down() -> None:
 
 
 def queued(run: groundswell.Run) -> int:
-    return sum(len(queue.asks) for queue in run.dispatch._yard.queues.values())
+    return sum(len(queue.asks) for queue in run.dispatch._queues.queues.values())
 
 
 def submitted(run: groundswell.Run, number: int, what: Any = one) -> list[asyncio.Task[Any]]:

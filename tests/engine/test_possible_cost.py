@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 import groundswell
 from groundswell import Fault, FaultKind, Limits, Reply, Request, RetryPolicy, Run, RunOptions, Trial, Usage, program
-from groundswell.engine.budget import Budget, Dearest, Spending
-from groundswell.engine.plan import unsure
+from groundswell.engine.at_risk import AtRisk
 from groundswell.engine.ports import Answered
+from groundswell.engine.rate_limit import unsure
 from groundswell.engine.records import Absent, Counters, Possible
-from groundswell.engine.torn import Torn
+from groundswell.engine.spending import Amounts, Budget, MostExpensive
 from groundswell.testing.provider import ProviderBatches
 from groundswell.transports.scripted import Scripted
 from tests.engine.batch_stage import Stage, echo, expected, half_price, talks
@@ -36,7 +36,7 @@ amounts = st.lists(st.tuples(st.integers(1, 500), st.integers(0, 99), st.boolean
 @given(amounts, st.integers(0, 12))
 def test_the_dearest_of_several_requests_are_counted(some: list[tuple[int, int, bool]], most: int) -> None:
     """Each figure is the most that so many of them can have come to."""
-    dearest, total = Dearest(most), Possible()
+    dearest, total = MostExpensive(most), Possible()
     for tokens, cents, unknown in some:
         total += dearest.add(Possible(1, 0, tokens, float(cents), int(unknown)))
     assert total.asks == total.calls == dearest.asks == min(most, len(some))
@@ -74,7 +74,7 @@ class Books:
                 then()
 
         purse: Any = SimpleNamespace(most=lambda lane, ask: Possible(1, 0, ask, float(ask)), lose=lose)
-        torn = Torn(counters, purse, waiting.append, lambda: None)
+        torn = AtRisk(counters, purse, waiting.append, lambda: None)
         late = set(draw(st.integers(0, len(self.standing)).map(self._cheapest))) if self.standing and killed else set()
         for ask in sorted(self.standing - late):
             torn.count(lanes[ask % 2], ask)  # type: ignore[arg-type]
@@ -168,7 +168,7 @@ def session(stored: Counters, standing: Sequence[int], *, left_over: bool) -> Co
 
     purse: Any = SimpleNamespace(most=lambda lane, ask: Possible(1, 0, ask, float(ask)), lose=lose)
     way = lane("a", 4)
-    torn = Torn(counters, purse, lambda then: then(), lambda: None)
+    torn = AtRisk(counters, purse, lambda then: then(), lambda: None)
     for ask in standing:
         torn.count(way, ask)  # type: ignore[arg-type]
     torn.recovered([way], left_over=left_over)
@@ -193,7 +193,7 @@ def test_a_store_of_an_earlier_version_that_was_killed() -> None:
 
 def test_limits_are_held_against_what_may_have_been_paid() -> None:
     possible = Possible(asks=2, calls=1, tokens=300, usd=0.3)
-    spent = Spending(calls=4, tokens=400, usd=0.4)
+    spent = Amounts(calls=4, tokens=400, usd=0.4)
     for limits, more in (
         (Limits(calls=6), (2, 0, 0.0)),
         (Limits(tokens=1000), (1, 301, 0.0)),

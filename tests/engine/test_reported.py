@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import groundswell
+from groundswell.engine.event_lines import EventLines
 from groundswell.engine.events import DriverReported, Event
-from groundswell.engine.telling import Telling
 
 
 def test_each_that_reports_has_a_line(tmp_path: Path) -> None:
@@ -29,4 +29,4 @@ def test_each_that_reports_has_a_line(tmp_path: Path) -> None:
         ("a", 1, {"a/x": 0.5}),
         ("b", 1, {"b/x": 0.5}),
     ]
-    assert Telling().lines(told[2]) == ["a: 2"]
+    assert EventLines().lines(told[2]) == ["a: 2"]

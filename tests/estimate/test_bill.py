@@ -9,7 +9,7 @@ import pytest
 
 from groundswell import Estimate
 from groundswell.accounts.config import load
-from groundswell.engine.ranges import Range
+from groundswell.engine.spending import Range
 from groundswell.estimate.bill import Bill, bill, live_seconds
 from groundswell.estimate.figures import Load
 from groundswell.estimate.speeds import START

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groundswell import Estimate, Run, estimates
-from groundswell.engine.ranges import Range
+from groundswell.engine.spending import Range
 from groundswell.errors import RunError
 from groundswell.estimate import stand_in
 from groundswell.estimate.declared import estimate_of

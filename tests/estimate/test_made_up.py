@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from groundswell import Chat, user
-from groundswell.engine.budget import LONG_REPLY, LONG_THOUGHT
+from groundswell.engine.spending import LONG_REPLY, LONG_THOUGHT
 from groundswell.estimate.made_up import Mood, longest, reply, value, words
 from groundswell.estimate.tokens import text_tokens
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from groundswell.engine.ranges import Range
+from groundswell.engine.spending import Range
 from groundswell.estimate.rehearsal import MOST_ASKS, Rehearsed, rehearse_trial
 from groundswell.program.trial import Program
 from tests.estimate import stage

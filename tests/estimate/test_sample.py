@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from groundswell import Trial, program, rehearse, user
-from groundswell.engine.ranges import Range
+from groundswell.engine.spending import Range
 from groundswell.estimate.sample import FEWEST, SAMPLE, reservoir
 from tests.estimate.stage import M, chat
 

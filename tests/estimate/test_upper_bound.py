@@ -17,8 +17,8 @@ from groundswell.accounts.config import load
 from groundswell.dialects import anthropic
 from groundswell.emulator import tokens
 from groundswell.emulator.server import Threaded
-from groundswell.engine.budget import CLAUDE_REPLY, LONG_REPLY, LONG_THOUGHT
 from groundswell.engine.outcome import decode_spec, encode_spec
+from groundswell.engine.spending import CLAUDE_REPLY, LONG_REPLY, LONG_THOUGHT
 from groundswell.estimate.bill import bill
 from groundswell.estimate.figures import Estimate
 from groundswell.estimate.sample import rehearse

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import groundswell
 from groundswell import RunOptions
-from groundswell.engine.ways import Via
+from groundswell.engine.records import Via
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, Part
 from groundswell.experiments.prompt_evolution.genome import Genome

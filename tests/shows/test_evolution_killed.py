@@ -19,7 +19,7 @@ import groundswell
 from groundswell.compose import look_into
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
-from groundswell.engine.plan import unsure
+from groundswell.engine.rate_limit import unsure
 from tests.patience import PATIENCE
 from tests.shows import doomed_evolution
 from tests.shows.desk import Desk

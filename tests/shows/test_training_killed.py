@@ -15,7 +15,7 @@ import pytest
 import groundswell
 from groundswell.compose import look_into
 from groundswell.emulator.server import Threaded
-from groundswell.engine.plan import unsure
+from groundswell.engine.rate_limit import unsure
 from tests.patience import PATIENCE
 from tests.shows import doomed_training
 from tests.shows.desk import Desk

@@ -16,8 +16,8 @@ import pytest
 
 from groundswell import Outcome, Request, RunOptions, StoreError, Trial, program
 from groundswell.compose import OneWay
-from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
+from groundswell.engine.ports import LoopClock
 from groundswell.errors import StoreFull
 from groundswell.program.request import Chat
 from groundswell.store.journal import Store

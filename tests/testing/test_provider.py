@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.engine.hold import Capacity
+from groundswell.engine.batch_quota import Capacity
 from groundswell.engine.ports import Batching
 from groundswell.engine.records import Absent, Found, Receipt
 from groundswell.errors import NoBatches, QueueFull, WaveFailed, WaveOutOfReach, WaveUnsure

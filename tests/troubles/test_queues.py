@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.server import running
-from groundswell.engine.hold import Capacity, Hold, Load, Room
+from groundswell.engine.batch_quota import BatchQuota, Capacity, Load, ProviderQueue
 from tests.troubles.scene import HURRIED, Ran, Scene, talk, topics
 
 TURNS = 6
@@ -90,7 +90,7 @@ amounts = st.lists(st.integers(1, 5000), max_size=30)
 def test_a_queue_that_is_empty_has_room_for_one_that_is_too_large(
     seen: list[int], tokens: list[int], chance: Random
 ) -> None:
-    hold = Hold(Capacity(10, 1000), Room(60))
+    hold = BatchQuota(Capacity(10, 1000), ProviderQueue(60))
     for counted in seen:
         hold.counted(Load(1, 100), counted)
     taken = [hold.take(Load(1, each)) for each in tokens]

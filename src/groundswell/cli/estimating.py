@@ -14,7 +14,7 @@ from groundswell.errors import SettingsError
 
 if TYPE_CHECKING:
     from groundswell.cli.options import RunFlags
-    from groundswell.engine.ranges import Range
+    from groundswell.engine.spending import Range
     from groundswell.estimate.bill import Bill, Way
     from groundswell.estimate.figures import Estimate
 

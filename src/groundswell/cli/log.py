@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groundswell.cli.output import say
+from groundswell.engine.event_lines import EventLines
 from groundswell.engine.events import BatchHeldBack, BatchReordered, EndpointChanged, Event
-from groundswell.engine.telling import Telling
 
 LONG_WAIT = 5.0
 
@@ -17,7 +17,7 @@ class Log:
     def __init__(self, *, verbose: bool, say: Callable[[str], None] = say) -> None:
         self._verbose = verbose
         self._say = say
-        self._telling = Telling()
+        self._telling = EventLines()
 
     def __call__(self, event: Event) -> None:
         """Tell of an event, if it is worth it."""

@@ -167,7 +167,7 @@ def verify(flags: StoreFlags, run: RunName) -> None:
     import msgspec
 
     from groundswell import compose
-    from groundswell.engine.verify import Verification
+    from groundswell.engine.replay import Verification
 
     async def work(name: str) -> Verification:
         async with compose.open(flags.store) as engine:

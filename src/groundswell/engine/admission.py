@@ -1,4 +1,4 @@
-"""From a driver's specs to open trials: keys, the window, and what earlier sessions know."""
+"""From a driver's specs to open trials and back to its outcomes: keys, the window, and what earlier sessions know."""
 
 from __future__ import annotations
 
@@ -10,18 +10,97 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from groundswell.engine import plan
-from groundswell.engine.arrivals import Arrivals, Place
 from groundswell.engine.context import Deliver, OpenTrial, RunContext
 from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.keys import Seen, spec_key
 from groundswell.engine.outcome import Outcome, decode_result, decode_spec, encode_spec, plain_text
 from groundswell.engine.ports import Journal
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
+from groundswell.engine.scheduler import trial_window
 from groundswell.errors import DuplicateKey, ReplayMismatch, SettingsError, SourceChanged
 from groundswell.program.request import Fault
 from groundswell.program.source import same_code
 from groundswell.program.trial import Program
+
+
+class Outcomes:
+    """The outcomes of one `map`, handed out in the order of its specs or as they come."""
+
+    def __init__(self, ordered: bool) -> None:
+        self._ordered = ordered
+        self._ready: deque[Outcome[Any]] = deque()
+        self._early: dict[int, Outcome[Any]] = {}
+        self._next = 0
+        self._placed = 0
+        self._taken = 0
+        self._exhausted = False
+        self._error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    @property
+    def due(self) -> int:
+        """How many outcomes were promised and not taken yet."""
+        return self._placed - self._taken
+
+    def expect(self) -> Deliver:
+        """A place for the next trial; call what is returned with its outcome."""
+        place, self._placed = self._placed, self._placed + 1
+        return Place(self, place)
+
+    def put(self, place: int, outcome: Outcome[Any]) -> None:
+        """An outcome for a place."""
+        if not self._ordered:
+            self._ready.append(outcome)
+        elif place == self._next:
+            self._ready.append(outcome)
+            self._next += 1
+            while self._early and (following := self._early.pop(self._next, None)) is not None:
+                self._ready.append(following)
+                self._next += 1
+        else:
+            self._early[place] = outcome
+            return
+        self._wake()
+
+    def exhaust(self) -> None:
+        """No more trials will be placed."""
+        self._exhausted = True
+        self._wake()
+
+    def fail(self, error: Exception) -> None:
+        """There will be no more outcomes."""
+        self._error = self._error or error
+        self._wake()
+
+    async def next(self) -> Outcome[Any] | None:
+        """The next outcome, or None after the last."""
+        while not self._ready:
+            if self._error is not None:
+                raise self._error
+            if self._exhausted and self._taken == self._placed:
+                return None
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        self._taken += 1
+        return self._ready.popleft()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Place:
+    """Where the outcome of one trial of a `map` goes."""
+
+    __slots__ = ("_number", "arrivals")
+
+    def __init__(self, arrivals: Outcomes, number: int) -> None:
+        self.arrivals = arrivals
+        self._number = number
+
+    def __call__(self, outcome: Outcome[Any]) -> None:
+        self.arrivals.put(self._number, outcome)
+
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -70,7 +149,7 @@ class Admission:
         self._named = Seen()
         self._checked: set[str] = set()
         self._rescored: dict[str, str] = {}
-        self.maps: set[Arrivals] = set()
+        self.maps: set[Outcomes] = set()
         self._futures: set[asyncio.Future[Any]] = set()
         self._room: deque[asyncio.Future[None]] = deque()
         self._submitted = Seen()
@@ -89,8 +168,8 @@ class Admission:
         barrier = options.schedule == "waves" or self._dispatch.barrier
         known, expected = lanes.slots, self._context.expected
         unopened = expected - self._context.counters.planned if known and expected is not None else None
-        most = options.window or plan.window(known or START, barrier=barrier, unopened=unopened)
-        return most if barrier else self._dispatch.purse.trials(most)
+        most = options.window or trial_window(known or START, barrier=barrier, unopened=unopened)
+        return most if barrier else self._dispatch.spending.trials(most)
 
     @property
     def busy(self) -> bool:
@@ -102,7 +181,7 @@ class Admission:
         """How many trials may be opened now, besides those that are being looked up or whose turn has come."""
         return self.window - len(self._context.open) - self._entering - self._woken
 
-    async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Arrivals) -> None:
+    async def feed(self, program: Program[S, R], specs: Iterable[S], replicates: int, arrivals: Outcomes) -> None:
         """Take specs as there is room, and admit them."""
         seen, suffix = Seen(), f"@{self._ordinal}" if self._ordinal else ""
         self._ordinal += 1
@@ -145,7 +224,7 @@ class Admission:
         await self._admit(program, [body], [key], [lambda outcome: _resolve(future, outcome)])
         return await future
 
-    def abandon(self, arrivals: Arrivals) -> None:
+    def abandon(self, arrivals: Outcomes) -> None:
         """A driver left a `map`: what was not sent is not sent; what is in flight is still journalled."""
         context = self._context
         if context.over is not None:
@@ -209,7 +288,7 @@ class Admission:
         self.past -= 1
         self.recovered[row.key] = self._start(row, program, None, recorded, inherited)
 
-    async def _find_room(self, arrivals: Arrivals) -> int:
+    async def _find_room(self, arrivals: Outcomes) -> int:
         """Wait until trials may be opened; how many."""
         while (room := min(self._left, MOST_BACKLOG + self.window - arrivals.due)) <= 0:
             self.admitting -= 1

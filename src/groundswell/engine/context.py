@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from groundswell.engine.batch_quota import BatchQuota, Load
 from groundswell.engine.events import Event, Listener, RunStopping, tell
-from groundswell.engine.hold import Hold, Load
 from groundswell.engine.lanes import Lane, Lanes
 from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import Outcome
-from groundswell.engine.pace import Mark
 from groundswell.engine.ports import Clock, Journal
+from groundswell.engine.rate_limit import Mark
 from groundswell.engine.records import AskId, BatchInfo, Intent, Receipt, Recorded, RunRecord, TrialRow
 from groundswell.errors import RunError, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
@@ -24,7 +24,7 @@ from groundswell.program.request import Request, Settlement, fingerprint
 from groundswell.program.trial import Program
 
 Deliver = Callable[[Outcome[Any]], None]
-Settle = Callable[["Pending", Settlement, int | None], None]
+Settle = Callable[["PendingAsk", Settlement, int | None], None]
 """Makes the settlement of an ask durable before its program sees it; with the wave that brought it, if one did."""
 
 
@@ -212,31 +212,31 @@ class OpenTrial:
             self.conductor = None
 
 
-class Pending:
+class PendingAsk:
     """One ask of an open trial, from the moment it is made until its settlement is durable.
 
     key       what its reply is kept under, once that was worked out
     mark      when it left, as the pace has it, while it is in flight
     lane      which way its reply came
     attempts  how often it was sent, `refusals` how often that came to nothing because there was too much to do
-    load      what it takes of a batch, once that was worked out; `berth` is the room that it has at a provider
+    load      what it takes of a batch, once that was worked out; `quota_taken` is the room that it has at a provider
     failures  how often it failed in a batch, and `failed_in` the last of these
     unplaced  how often no batch could be made of it
-    aloft     the wave that it leaves in, where that leaves piece by piece
+    live_wave     the wave that it leaves in, where that leaves piece by piece
     """
 
     __slots__ = (
-        "aloft",
         "ask",
         "attempts",
-        "berth",
         "failed_in",
         "failures",
         "key",
         "lane",
+        "live_wave",
         "load",
         "mark",
         "print",
+        "quota_taken",
         "refusals",
         "refused_since",
         "tokens",
@@ -266,14 +266,14 @@ class Pending:
         self.tokens = 0
         self.usd = 0.0
         self.load: Load | None = None
-        self.berth: tuple[Hold, int] | None = None
+        self.quota_taken: tuple[BatchQuota, int] | None = None
         self.failures = 0
         self.unplaced = 0
-        self.failed_in: Order | None = None
-        self.aloft: Aloft | None = None
+        self.failed_in: BatchOrder | None = None
+        self.live_wave: LiveWave | None = None
 
 
-class Order:
+class BatchOrder:
     """A batch that is at its provider, or on its way there.
 
     unloading  its results are coming in
@@ -291,7 +291,7 @@ class Order:
         self.receipt: Receipt | None = None
         self.unloading = False
         self.spilled = False
-        self.room: Counter[Hold] = Counter()
+        self.room: Counter[BatchQuota] = Counter()
 
     @property
     def batch(self) -> str | None:
@@ -306,7 +306,7 @@ class Order:
         return None if batching is None or receipt is None else batching.seen(receipt)
 
 
-class Aloft:
+class LiveWave:
     """Asks that left at the same time and travel by themselves. `left` counts those that have not come back.
 
     `whole` says that they are all that could travel together: those that fail and are sent again belong to it still.
@@ -322,6 +322,6 @@ class Aloft:
         self.started = started
 
 
-def request_of(pending: Pending) -> Request:
+def request_of(pending: PendingAsk) -> Request:
     """The request of an ask that goes to a model."""
     return pending.wait.request  # type: ignore[return-value]  # calls never get here

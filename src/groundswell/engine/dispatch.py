@@ -2,7 +2,7 @@
 
 take       an ask that the journal does not hold: was it sent before a crash? does somebody have the reply? (reuse.py)
 _enqueue   it waits in the queue of its lane
-_flush     those that may leave do so (departure.py), live or in batches; they travel (travel.py), and each comes back
+_flush     those that may leave do so (scheduler.py), live or in batches; they travel (delivery.py), and each comes back
 arrived    retry (retry.py), or hand the settlement back to the run
 """
 
@@ -15,20 +15,19 @@ from random import Random
 
 import msgspec
 
-from groundswell.engine.batches import Batches
-from groundswell.engine.bucket import Demand
-from groundswell.engine.context import Order, Pending, RunContext, Settle, request_of
-from groundswell.engine.departure import Departure
+from groundswell.engine.at_risk import AtRisk
+from groundswell.engine.batching import Batches
+from groundswell.engine.context import BatchOrder, PendingAsk, RunContext, Settle, request_of
+from groundswell.engine.delivery import Delivery
 from groundswell.engine.events import AskRetried
 from groundswell.engine.lanes import Lane
 from groundswell.engine.ports import Prices
-from groundswell.engine.purse import Purse
+from groundswell.engine.rate_limit import Demand
 from groundswell.engine.records import Intent, Receipt
 from groundswell.engine.retry import LOAD, PASSING, GiveUp, RetryAt, Stop, Tried, decide
-from groundswell.engine.reuse import Asks, Reuse
-from groundswell.engine.torn import Torn
-from groundswell.engine.travel import Travel
-from groundswell.engine.yard import Queue, Yard
+from groundswell.engine.reuse import Reuse, SharedAsks
+from groundswell.engine.scheduler import Queue, Queues, Scheduler
+from groundswell.engine.spending import Spending
 from groundswell.errors import WaveFailed
 from groundswell.program.request import Fault, FaultKind, Reply, Settlement, Standing
 from groundswell.shown.words import duration
@@ -46,7 +45,7 @@ class Dispatch:
         context: RunContext,
         last_wave: int,
         prices: Prices | None,
-        asked: Asks,
+        asked: SharedAsks,
         *,
         settle: Settle,
         made_room: Callable[[], None],
@@ -57,24 +56,24 @@ class Dispatch:
         self._context = context
         self._settle = settle
         self._check_alias = check_alias
-        self.purse = Purse(context, prices)
-        self.batches = Batches(context, self.purse)
-        self._torn = Torn(context.counters, self.purse, context.journal.save_counters, self.schedule)
-        self._yard = Yard(context, self._torn, made_room)
+        self.spending = Spending(context, prices)
+        self.batches = Batches(context, self.spending)
+        self._at_risk = AtRisk(context.counters, self.spending, context.journal.save_counters, self.schedule)
+        self._queues = Queues(context, self._at_risk, made_room)
         self._jitter = Random(context.record.id)
         self._flush_due = False
         self._caching = context.options.cache
         self._closed = False
         self.reuse = Reuse(context, asked, self._enqueue, settle)
-        self._travel = Travel(context, self, self.batches, self.reuse.sample, last_wave)
-        self._departure = Departure(
+        self._delivery = Delivery(context, self, self.batches, self.reuse.sample, last_wave)
+        self._scheduler = Scheduler(
             context,
-            self._yard,
-            self._travel,
-            purse=self.purse,
+            self._queues,
+            self._delivery,
+            spending=self.spending,
             batches=self.batches,
             reuse=self.reuse,
-            torn=self._torn,
+            at_risk=self._at_risk,
             quiet=quiet,
             recovering=recovering,
         )
@@ -86,12 +85,12 @@ class Dispatch:
 
     def close(self) -> None:
         """Send nothing more, and let other runs have the slots of what is given up."""
-        self._closed = self._travel.over = True
-        for lane, queue in self._yard.queues.items():
+        self._closed = self._delivery.over = True
+        for lane, queue in self._queues.queues.items():
             for _ in range(queue.flying):
                 lane.pace.recall()
-        self._yard.queues.clear()
-        self._departure.silence()
+        self._queues.queues.clear()
+        self._scheduler.silence()
         self.batches.close()
         self.reuse.close()
         self._context.lanes.leave(self)
@@ -99,16 +98,16 @@ class Dispatch:
 
     def note_cut_off(self) -> None:
         """Nothing is in flight any more: write down how many live requests were cut off."""
-        self._torn.ended(self._yard.landing + self._unheard_of)
+        self._at_risk.ended(self._queues.landing + self._unheard_of)
 
-    def take(self, pending: Pending) -> None:
+    def take(self, pending: PendingAsk) -> None:
         """Find a settlement for an ask."""
         request = request_of(pending)
         lane = self._context.lane_of(request)
-        if lane not in self._yard.queues:
+        if lane not in self._queues.queues:
             self._begin(lane)
         if pending.trial.torn:
-            self._torn.count(lane, request)
+            self._at_risk.count(lane, request)
         if lane.full is not None:
             self._check_alias(request.model, lane.full)
         if lane.cached and self._caching:
@@ -118,7 +117,7 @@ class Dispatch:
 
     def _begin(self, lane: Lane) -> None:
         """A lane comes into use."""
-        self._yard.of(lane)
+        self._queues.of(lane)
         if self._context.options.via != "live" and not lane.barrier:
             self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API that may be used")
         elif lane.live is not None and lane.hold is not None and lane.hold.shut is not None:
@@ -127,38 +126,38 @@ class Dispatch:
     @property
     def landing(self) -> int:
         """How many asks must be waited for, because what a live connection brings is lost with it."""
-        return self._yard.landing
+        return self._queues.landing
 
     @property
     def flying(self) -> int:
         """How many asks are under way."""
-        return self._yard.flying
+        return self._queues.flying
 
     @property
     def barrier(self) -> bool:
         """Whether some lane in use sends whole waves."""
-        return any(lane.barrier for lane in self._yard.queues)
+        return any(lane.barrier for lane in self._queues.queues)
 
-    def rejoin(self, pending: Pending) -> None:
+    def rejoin(self, pending: PendingAsk) -> None:
         """An ask is in flight since an earlier session."""
-        self._yard.flying += 1
+        self._queues.flying += 1
         home = self._context.lane_of(request_of(pending))
-        self.purse.rejoin(home, pending)
+        self.spending.rejoin(home, pending)
         self.batches.take(home, pending)
 
     def recovered(self, *, left_over: bool) -> None:
         """What earlier sessions may have sent has been taken, except for trials that are left over for the driver."""
-        self._torn.recovered(self._yard.queues, left_over=left_over)
+        self._at_risk.recovered(self._queues.queues, left_over=left_over)
         self.schedule()
 
-    def _enqueue(self, lane: Lane, pending: Pending) -> None:
+    def _enqueue(self, lane: Lane, pending: PendingAsk) -> None:
         if pending.trial.conductor is not None:
-            self._yard.of(self._fitting(lane, pending)).asks.append(pending)
+            self._queues.of(self._fitting(lane, pending)).asks.append(pending)
         else:
             self.reuse.failed(pending, None)
         self.schedule()
 
-    def _fitting(self, lane: Lane, pending: Pending) -> Lane:
+    def _fitting(self, lane: Lane, pending: PendingAsk) -> Lane:
         """The lane that an ask waits on: it goes live if it cannot travel in a batch."""
         if lane.live is None or lane.hold is None:
             return lane
@@ -177,10 +176,10 @@ class Dispatch:
 
     def room_on(self, lane: Lane) -> None:
         """A slot of a lane is free: fill it at once."""
-        queue = self._yard.queues.get(lane)
+        queue = self._queues.queues.get(lane)
         if queue is not None and queue.asks:
             if self._context.over is None and not lane.barrier:
-                self._guarded(lambda: self._departure.send(lane, queue, self._context.clock.now()))
+                self._guarded(lambda: self._scheduler.send(lane, queue, self._context.clock.now()))
             else:
                 self.schedule()
 
@@ -209,7 +208,7 @@ class Dispatch:
 
     def _leave_to_others(self) -> None:
         """The run was stopped: what it does not send any more, other runs that wait for it ask for themselves."""
-        for queue in self._yard.queues.values():
+        for queue in self._queues.queues.values():
             for pending in queue.asks:
                 self.reuse.failed(pending, None)
 
@@ -217,9 +216,9 @@ class Dispatch:
         context = self._context
         now = context.clock.now()
         context.counters.seconds = self._seconds_before + now - self._started
-        for lane, queue in list(self._yard.queues.items()):
+        for lane, queue in list(self._queues.queues.items()):
             if queue.asks:
-                self._departure.send(lane, queue, now)
+                self._scheduler.send(lane, queue, now)
             if lane.pace.latency is not None:
                 context.journal.linger(lane.pace.latency / 10)
         self.batches.tell_noted()
@@ -227,16 +226,16 @@ class Dispatch:
     def arrived(
         self,
         lane: Lane,
-        pending: Pending,
+        pending: PendingAsk,
         wave: int,
         settlement: Settlement,
         standings: Sequence[Standing] = (),
     ) -> bool:
         """An attempt ended: retry it, or hand its settlement to the run. Whether that is the end of the ask."""
         now = self._context.clock.now()
-        self._yard.count(lane, -1)
+        self._queues.count(lane, -1)
         self.batches.came_back(pending, settlement, self.batches.orders.get(wave))
-        self.purse.spend(lane, pending, settlement)
+        self.spending.spend(lane, pending, settlement)
         self._tell_pace(lane, pending, settlement, standings, now)
         if type(settlement) is Fault:
             if perhaps_paid := may_be_paid(lane, settlement):
@@ -250,26 +249,26 @@ class Dispatch:
         elif lane.cached and self._caching:
             self.reuse.replied(pending, settlement)
         pending.lane = lane
-        self._yard.of(lane).unsure += 1
+        self._queues.of(lane).unsure += 1
         self._settle(pending, settlement, wave)
         self._context.lanes.freed(lane)
         return True
 
-    def durable(self, pending: Pending) -> None:
+    def durable(self, pending: PendingAsk) -> None:
         """A settlement is durable."""
         if pending.key is not None:
             self.reuse.settled(pending)
         if pending.lane is not None:
-            self._yard.of(pending.lane).unsure -= 1
+            self._queues.of(pending.lane).unsure -= 1
 
     def _tell_pace(
-        self, lane: Lane, pending: Pending, settlement: Settlement, standings: Sequence[Standing], now: float
+        self, lane: Lane, pending: PendingAsk, settlement: Settlement, standings: Sequence[Standing], now: float
     ) -> None:
         """Free the slot of an ask, and let the pace learn from what came."""
         mark, pending.mark = pending.mark, None
         if mark is None or self._closed:  # then its slot was given back already
             return
-        self._yard.of(lane).flying -= 1
+        self._queues.of(lane).flying -= 1
         if standings:
             lane.pace.heard(standings, mark, now)
         if type(settlement) is Fault:
@@ -279,71 +278,73 @@ class Dispatch:
         else:
             lane.pace.done(mark, Demand(settlement.usage.input_tokens, settlement.usage.output_tokens), now)
 
-    def unheard_of(self, lane: Lane, pending: Pending) -> None:
+    def unheard_of(self, lane: Lane, pending: PendingAsk) -> None:
         """What became of an ask is not known."""
         if not lane.barrier:  # the wave of a batch stays open, and is collected later
             self._unheard_of += 1
             self.lost(lane, pending)
-        self._yard.count(lane, -1)
+        self._queues.count(lane, -1)
         self.batches.came_back(pending)
         if pending.mark is not None and not self._closed:
             pending.mark = None
-            self._yard.of(lane).flying -= 1
+            self._queues.of(lane).flying -= 1
             lane.pace.recall()
         self.reuse.failed(pending, None)
 
-    def lost(self, lane: Lane, pending: Pending) -> None:
+    def lost(self, lane: Lane, pending: PendingAsk) -> None:
         """An ask was sent, and its reply is lost: it may have been paid for."""
-        self.purse.lose(self.purse.most(lane, request_of(pending)))
+        self.spending.lose(self.spending.most(lane, request_of(pending)))
 
     def unsent(self, asks: int) -> None:
         """So many asks of a wave, all that are left of it, were not sent, though they left."""
         self._context.counters.sent -= asks
         self._context.counters.waves -= 1
-        self.purse.unsent(asks)
+        self.spending.unsent(asks)
 
-    def turned_back(self, lane: Lane, pendings: list[Pending]) -> None:
+    def turned_back(self, lane: Lane, pendings: list[PendingAsk]) -> None:
         """A wave does not leave: the run was stopped while its intent was being committed, or nobody takes it."""
-        self._yard.count(lane, -len(pendings))
+        self._queues.count(lane, -len(pendings))
         self._context.counters.sent -= len(pendings)
         self._context.counters.waves -= 1
-        self.purse.turn_back(pendings)
+        self.spending.turn_back(pendings)
         for pending in pendings:
             self.batches.came_back(pending)
             if pending.trial.conductor is None:
                 self.reuse.failed(pending, None)
-        self._yard.of(lane).asks.extendleft(p for p in reversed(pendings) if p.trial.conductor is not None)
+        self._queues.of(lane).asks.extendleft(p for p in reversed(pendings) if p.trial.conductor is not None)
         self._context.halt_when_still()
 
-    def refused(self, lane: Lane, pendings: list[Pending], failed: WaveFailed) -> None:
+    def refused(self, lane: Lane, pendings: list[PendingAsk], failed: WaveFailed) -> None:
         """A provider did not take a batch, though nothing is wrong with its asks."""
-        amount = sum(pending.berth[1] for pending in pendings if pending.berth)
+        amount = sum(pending.quota_taken[1] for pending in pendings if pending.quota_taken)
         self.turned_back(lane, pendings)
-        self._departure.refused(lane, pendings, amount, failed)
+        self._scheduler.refused(lane, pendings, amount, failed)
 
-    def departs(self, lane: Lane, intent: Intent) -> Order:
+    def departs(self, lane: Lane, intent: Intent) -> BatchOrder:
         """A batch is on its way."""
         return self.batches.depart(lane, intent)
 
-    def sent(self, order: Order, receipt: Receipt, *, found: bool) -> None:
+    def sent(self, order: BatchOrder, receipt: Receipt, *, found: bool) -> None:
         """A provider has taken it."""
         self.batches.sent(order, receipt, found=found)
 
-    def ended(self, lane: Lane, order: Order | None, *, worked: bool) -> None:
+    def ended(self, lane: Lane, order: BatchOrder | None, *, worked: bool) -> None:
         """All of a wave has come back."""
         if order is not None:
             self.batches.ended(order, worked=worked)
             self._context.lanes.wake()
         else:
-            self._yard.of(lane).calls -= 1
+            self._queues.of(lane).calls -= 1
 
-    def rejoined(self, lane: Lane, pending: Pending, wave: int, settlement: Settlement) -> bool:
+    def rejoined(self, lane: Lane, pending: PendingAsk, wave: int, settlement: Settlement) -> bool:
         """An attempt of an earlier session, which counts as flying already, ended. Whether the ask has, too."""
-        self._yard.flying -= 1
-        self._yard.count(lane, 1)
+        self._queues.flying -= 1
+        self._queues.count(lane, 1)
         return self.arrived(lane, pending, wave, settlement)
 
-    def _failed(self, lane: Lane, pending: Pending, fault: Fault, wave: int, now: float, *, perhaps_paid: bool) -> bool:
+    def _failed(
+        self, lane: Lane, pending: PendingAsk, fault: Fault, wave: int, now: float, *, perhaps_paid: bool
+    ) -> bool:
         """Whether a fault is not the end of its ask: it is retried, or the run stops before the ask is settled."""
         order = self.batches.orders.get(wave) if lane.barrier else None
         decision = decide(
@@ -353,19 +354,19 @@ class Dispatch:
             decision = RetryAt(now)
         if isinstance(decision, GiveUp):
             return False
-        lost_on = self._yard.of(lane) if perhaps_paid else None
+        lost_on = self._queues.of(lane) if perhaps_paid else None
         if lane.barrier:
             self._context.counters.resent += perhaps_paid
             lane = self._other_way(pending, order)
         if isinstance(decision, RetryAt):
             self._retry(lane, pending, fault, decision.when, now, lost_on=lost_on)
         else:
-            self._yard.of(lane).asks.appendleft(pending)
+            self._queues.of(lane).asks.appendleft(pending)
             self._context.stop("fault", _why_stopped(lane, request_of(pending).model, fault))
         self._context.halt_when_still()
         return True
 
-    def _other_way(self, pending: Pending, order: Order | None) -> Lane:
+    def _other_way(self, pending: PendingAsk, order: BatchOrder | None) -> Lane:
         """The lane that an ask takes after it failed in a batch: live, if that happens too often or time is short."""
         home = self._context.lane_of(request_of(pending))
         if home.live is None:
@@ -378,20 +379,20 @@ class Dispatch:
         return home.live if order is not None and order.spilled else self._fitting(home, pending)
 
     def _retry(
-        self, lane: Lane, pending: Pending, fault: Fault, when: float, now: float, *, lost_on: Queue | None
+        self, lane: Lane, pending: PendingAsk, fault: Fault, when: float, now: float, *, lost_on: Queue | None
     ) -> None:
         """Send an ask again later; one whose reply may have been paid for, not before that is durable."""
         context = self._context
         context.counters.retried += 1
-        self._yard.retrying += 1
+        self._queues.retrying += 1
         pending.attempts += 1
 
         def again() -> None:
-            self._yard.retrying -= 1
+            self._queues.retrying -= 1
             if self._closed:
                 return
             if pending.trial.conductor is not None:
-                queue = self._yard.of(lane)
+                queue = self._queues.of(lane)
                 queue.asks.appendleft(pending)
                 if not lane.barrier:
                     queue.released += 1  # it belongs to the wave that is leaving piece by piece
@@ -421,16 +422,16 @@ class Dispatch:
             )
         )
 
-    def give_back(self, pending: Pending) -> None:
+    def give_back(self, pending: PendingAsk) -> None:
         """Nothing came of an ask of an earlier session: find a settlement for it anew."""
-        self._yard.flying -= 1
+        self._queues.flying -= 1
         self.batches.came_back(pending)
-        self.purse.give_back(pending)
+        self.spending.give_back(pending)
         self.take(pending)
 
     def forget_dropped(self) -> None:
         """Take the asks of trials that were given up out of the queues."""
-        for queue in self._yard.queues.values():
+        for queue in self._queues.queues.values():
             dropped = [pending for pending in queue.asks if pending.trial.conductor is None]
             if dropped:
                 released = islice(queue.asks, queue.released)
@@ -439,10 +440,10 @@ class Dispatch:
             for pending in dropped:
                 self._forget(pending)
 
-    def _forget(self, pending: Pending) -> None:
+    def _forget(self, pending: PendingAsk) -> None:
         """Nobody waits for an ask any more, and it is not sent."""
         self.reuse.failed(pending, None)
-        self._travel.gone(pending)
+        self._delivery.gone(pending)
 
 
 def may_be_paid(lane: Lane, fault: Fault) -> bool:
@@ -460,7 +461,7 @@ def _why_stopped(lane: Lane, model: str, fault: Fault) -> str:
     return f"{said}; resume the run once this is mended"
 
 
-def _tried(lane: Lane, pending: Pending, fault: Fault, now: float) -> Tried:
+def _tried(lane: Lane, pending: PendingAsk, fault: Fault, now: float) -> Tried:
     """What became of an ask so far, this fault counted."""
     if fault.kind in LOAD:
         if not pending.refusals:

@@ -21,14 +21,14 @@ from groundswell.engine.driver import (
 from groundswell.engine.events import Listener, RunEnded, RunOpened, tell
 from groundswell.engine.lanes import Lanes
 from groundswell.engine.options import RunOptions
-from groundswell.engine.pace import Paces
 from groundswell.engine.ports import Clock, Journal, Lock, Prices, Router, Store
+from groundswell.engine.rate_limit import Paces
 from groundswell.engine.records import EndpointFigures, RunRecord, Status
-from groundswell.engine.reuse import Asks
+from groundswell.engine.replay import Verification, verify
+from groundswell.engine.reuse import SharedAsks
 from groundswell.engine.run import Run
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary, summarise
-from groundswell.engine.verify import Verification, verify
 from groundswell.errors import (
     GroundswellError,
     RunBusy,
@@ -73,7 +73,7 @@ class Engine:
         self._options = options
         self._router = router
         self._lanes = Lanes(router, clock, paces or Paces())
-        self._asked: Asks = {}
+        self._asked: SharedAsks = {}
         self._clock = clock
         self._prices = prices
         self._listeners = listeners

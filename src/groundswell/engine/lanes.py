@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from groundswell.engine.hold import Hold, Room
-from groundswell.engine.pace import Pace, Paces
+from groundswell.engine.batch_quota import BatchQuota, ProviderQueue
 from groundswell.engine.ports import Batching, Clock, Route, Router, Singly, Transport
-from groundswell.engine.ways import Via
+from groundswell.engine.rate_limit import Pace, Paces
+from groundswell.engine.records import Via
 from groundswell.program.request import Embed, Request
 
 
@@ -41,7 +41,7 @@ class Lane:
     )
 
     def __init__(
-        self, route: Route, pace: Pace, *, together: bool, hold: Hold | None = None, live: Lane | None = None
+        self, route: Route, pace: Pace, *, together: bool, hold: BatchQuota | None = None, live: Lane | None = None
     ) -> None:
         self.account = route.account
         self.transport: Transport = route.transport
@@ -82,7 +82,7 @@ class Lanes:
         self._own_paces = Paces()
         self._by_model: dict[tuple[type, str, Via], Lane] = {}
         self._by_route: dict[tuple[Route, bool], Lane] = {}
-        self._rooms: dict[tuple[object, str], Room] = {}
+        self._rooms: dict[tuple[object, str], ProviderQueue] = {}
         self._runs: list[Waiting] = []
 
     def of(self, request: Request, via: Via = "live") -> Lane:
@@ -118,14 +118,14 @@ class Lanes:
             self._by_route[key] = lane
         return lane
 
-    def _hold(self, route: Route, limiter: object) -> Hold | None:
+    def _hold(self, route: Route, limiter: object) -> BatchQuota | None:
         """The room for batches. Tokens are counted for each model, requests for the whole account."""
         if not isinstance(route.transport, Batching):
             return None
         capacity = route.transport.capacity
         key = (limiter, route.model if capacity.counts == "tokens" else "")
-        room = self._rooms.setdefault(key, Room(capacity.queue))
-        return Hold(capacity, room)
+        room = self._rooms.setdefault(key, ProviderQueue(capacity.queue))
+        return BatchQuota(capacity, room)
 
     @property
     def slots(self) -> int:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Literal, get_args
 
 import msgspec
 
-from groundswell.engine import plan
-from groundswell.engine.budget import Limits
+from groundswell.engine.records import Via
 from groundswell.engine.retry import RetryPolicy
-from groundswell.engine.ways import Via
 from groundswell.errors import SettingsError
+
+Schedule = Literal["stream", "waves"]
+
+
+class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The most that a run may spend; None means no limit."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    seconds: float | None = None
 
 
 class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a run is carried out. None of this changes what it finds."""
 
-    schedule: plan.Schedule = "stream"
+    schedule: Schedule = "stream"
     window: int | None = None
     limits: Limits = Limits()
     retry: RetryPolicy = RetryPolicy()
@@ -31,7 +40,7 @@ class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """Whether a server that finds it unfinished goes on with it by itself."""
 
     def __post_init__(self) -> None:
-        for name, value, known in (("via", self.via, Via), ("schedule", self.schedule, plan.Schedule)):
+        for name, value, known in (("via", self.via, Via), ("schedule", self.schedule, Schedule)):
             if value not in get_args(known):
                 raise SettingsError(f"{name} {value!r}: there are {', '.join(get_args(known))}")
         if self.batch_size is not None and self.batch_size < 1:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from groundswell.engine.hold import Capacity
-from groundswell.engine.pace import PaceLimits
+from groundswell.engine.batch_quota import Capacity
+from groundswell.engine.rate_limit import PaceLimits
 from groundswell.engine.records import (
     Absent,
     AskId,
@@ -21,9 +23,9 @@ from groundswell.engine.records import (
     Status,
     TrialRow,
     Undecided,
+    Via,
     Wave,
 )
-from groundswell.engine.ways import Via
 from groundswell.program.request import Fault, Request, Settlement, Standing, Usage
 
 
@@ -402,3 +404,13 @@ class Store(Protocol):
     async def close(self) -> None:
         """Write what is left and let go of the file."""
         ...
+
+
+class LoopClock:
+    """Monotonic time, and the running event loop's timers."""
+
+    now = staticmethod(time.monotonic)
+    wall = staticmethod(time.time)
+
+    def call_at(self, when: float, then: Callable[[], None]) -> Callable[[], None]:
+        return asyncio.get_running_loop().call_later(max(0.0, when - self.now()), then).cancel

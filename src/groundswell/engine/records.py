@@ -10,6 +10,8 @@ import msgspec
 
 from groundswell.program.request import Request, Settlement, Standing
 
+Via = Literal["live", "batch", "auto"]
+"""How a run's requests are to travel."""
 RUN_SHIFT = 32
 NUMBER = (1 << RUN_SHIFT) - 1
 """The part of the number of a trial or wave that counts within its run."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from groundswell.engine.admission import Admission
-from groundswell.engine.context import Order, Pending, RunContext
+from groundswell.engine.context import BatchOrder, PendingAsk, RunContext
+from groundswell.engine.delivery import find_out, may_have_been_taken
 from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.ports import Batching, Transport
 from groundswell.engine.records import Absent, AskId, Intent, Receipt
-from groundswell.engine.travel import find_out, may_have_been_taken
 from groundswell.errors import NoBatches, QueueFull, ReplayMismatch, SettingsError, WaveFailed, WaveLost, WaveOutOfReach
 from groundswell.program.request import FaultKind, Settlement
 from groundswell.program.trial import find_program
@@ -17,7 +17,7 @@ from groundswell.program.trial import find_program
 AT_ONCE = 500
 
 
-async def recover(context: RunContext, admission: Admission, dispatch: Dispatch, held: HeldWaves) -> None:
+async def recover(context: RunContext, admission: Admission, dispatch: Dispatch, held: EarlierWaves) -> None:
     """Start what an earlier session left unfinished, without waiting for the driver to submit it again.
 
     Trials whose program is not known yet, or has changed, are left for the driver.
@@ -28,11 +28,11 @@ async def recover(context: RunContext, admission: Admission, dispatch: Dispatch,
         dispatch.recovered(left_over=left_over)
 
 
-async def _start_again(context: RunContext, admission: Admission, held: HeldWaves) -> bool:
+async def _start_again(context: RunContext, admission: Admission, held: EarlierWaves) -> bool:
     """Start unfinished trials; whether some are left over for the driver."""
     journal = context.journal
     for intent, receipt, prints in await journal.open_waves():
-        held.hold(HeldWave(intent, receipt, prints))
+        held.hold(EarlierWave(intent, receipt, prints))
     rows = []
     unfinished = await journal.unfinished()
     for row in unfinished:
@@ -49,7 +49,7 @@ async def _start_again(context: RunContext, admission: Admission, held: HeldWave
     return len(rows) < len(unfinished)
 
 
-class HeldWave:
+class EarlierWave:
     """A wave of an earlier session. `prints` has those of its asks that are not settled yet.
 
     A result that comes before its trial is open again waits in `early`. It is not journalled until then: the
@@ -63,12 +63,12 @@ class HeldWave:
         self.intent = intent
         self.receipt = receipt
         self.prints = prints
-        self.pending: dict[AskId, Pending] = {}
+        self.pending: dict[AskId, PendingAsk] = {}
         self.early: dict[AskId, Settlement] = {}
         self.over = False
 
 
-class HeldWaves:
+class EarlierWaves:
     """Waves that were in flight when an earlier session ended.
 
     None of their asks is sent again before it is known what became of it.
@@ -77,9 +77,9 @@ class HeldWaves:
     def __init__(self, context: RunContext, dispatch: Dispatch) -> None:
         self._context = context
         self._dispatch = dispatch
-        self._by_ask: dict[AskId, HeldWave] = {}
+        self._by_ask: dict[AskId, EarlierWave] = {}
 
-    def hold(self, wave: HeldWave) -> None:
+    def hold(self, wave: EarlierWave) -> None:
         """Hold the asks of a wave, and find out about it. A retried ask belongs to the last wave that carried it."""
         for ask in wave.prints:
             earlier = self._by_ask.get(ask)
@@ -91,7 +91,7 @@ class HeldWaves:
     def __bool__(self) -> bool:
         return bool(self._by_ask)
 
-    def wait_for(self, pending: Pending) -> bool:
+    def wait_for(self, pending: PendingAsk) -> bool:
         """Whether an ask is held; then its settlement will come from the wave that carried it."""
         wave = self._by_ask.get(pending.ask)
         if wave is None:
@@ -111,7 +111,7 @@ class HeldWaves:
             self._context.loop.call_soon(self._regained, wave, pending.ask, early)
         return True
 
-    async def _regain(self, wave: HeldWave) -> None:
+    async def _regain(self, wave: EarlierWave) -> None:
         """Find out what became of a wave, and collect what can be had of it."""
         context, intent = self._context, wave.intent
         if not wave.prints:
@@ -144,7 +144,7 @@ class HeldWaves:
             self._dispatch.ended(order.lane, order, worked=False)
         self._release(wave)
 
-    def _given_up(self, wave: HeldWave, order: Order, failed: WaveFailed) -> bool:
+    def _given_up(self, wave: EarlierWave, order: BatchOrder, failed: WaveFailed) -> bool:
         """Nothing more comes of a wave: what is left of it is retried. Not if that needs a question: it stays open."""
         context, left = self._context, [ask for ask in wave.prints if ask not in wave.early]
         if failed.fault.kind is FaultKind.UNSENT:
@@ -158,7 +158,7 @@ class HeldWaves:
             self._regained(wave, ask, failed.fault)
         return True
 
-    async def _find(self, wave: HeldWave, transport: Transport) -> None:
+    async def _find(self, wave: EarlierWave, transport: Transport) -> None:
         """Look for a wave whose receipt was never written."""
         context, intent = self._context, wave.intent
         why = f"it is not known yet whether wave {intent.id & 0xFFFFFFFF} was sent before the run was interrupted"
@@ -184,7 +184,7 @@ class HeldWaves:
             )
         return transport
 
-    def _regained(self, wave: HeldWave, ask: AskId, settlement: Settlement) -> None:
+    def _regained(self, wave: EarlierWave, ask: AskId, settlement: Settlement) -> None:
         """A result for an ask of an earlier session came, or the ask that an early one waited for."""
         if ask not in wave.prints:
             return
@@ -198,7 +198,7 @@ class HeldWaves:
         if wave.over and not wave.prints:
             self._context.journal.end_wave(wave.intent.id)
 
-    def _release(self, wave: HeldWave) -> None:
+    def _release(self, wave: EarlierWave) -> None:
         """Nothing more will come of a wave: what is left of it may be sent again."""
         wave.over = True
         for ask in [ask for ask in wave.prints if ask not in wave.early]:
@@ -214,13 +214,13 @@ class HeldWaves:
         for wave in {id(wave): wave for wave in self._by_ask.values() if wave.over}.values():
             self._context.journal.end_wave(wave.intent.id)
 
-    def _let_go(self, wave: HeldWave, ask: AskId) -> None:
+    def _let_go(self, wave: EarlierWave, ask: AskId) -> None:
         wave.early.pop(ask, None)
         del wave.prints[ask]
         del self._by_ask[ask]
 
 
-async def _has_ended(transport: Transport, order: Order) -> bool:
+async def _has_ended(transport: Transport, order: BatchOrder) -> bool:
     """Whether the results of a batch are there already, so that what they set free is worth waiting for."""
     if not isinstance(transport, Batching) or order.batch is None:
         return False

@@ -15,7 +15,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from groundswell.engine.context import Pending, RunContext, Settle, request_of
+from groundswell.engine.context import PendingAsk, RunContext, Settle, request_of
 from groundswell.engine.keys import sample_number
 from groundswell.engine.lanes import Lane
 from groundswell.program.request import Chat, Embed, Fault, FaultKind, Settlement, fingerprint
@@ -24,34 +24,36 @@ FOR_EVERYONE = frozenset({FaultKind.BAD_REQUEST, FaultKind.NOT_FOUND, FaultKind.
 """Faults that every equal ask would meet."""
 
 
-class Asked:
+class SharedAsk:
     """One ask that others wait for as well."""
 
     __slots__ = ("in_batch", "leader", "reuse", "settlement", "waiting")
 
-    def __init__(self, reuse: Reuse, leader: Pending) -> None:
+    def __init__(self, reuse: Reuse, leader: PendingAsk) -> None:
         self.reuse = reuse
         self.leader = leader
         self.in_batch = reuse._context.lane_of(request_of(leader)).barrier
         self.settlement: Settlement | None = None
-        self.waiting: list[tuple[Reuse, Pending]] = []
+        self.waiting: list[tuple[Reuse, PendingAsk]] = []
 
 
-Asks = dict[bytes, Asked]
+SharedAsks = dict[bytes, SharedAsk]
 """What is being asked for, by cache key; shared by the runs of an engine."""
 
 
 class Reuse:
     """Saves one run's asks from being paid for again."""
 
-    def __init__(self, context: RunContext, asked: Asks, send: Callable[[Lane, Pending], None], settle: Settle) -> None:
+    def __init__(
+        self, context: RunContext, asked: SharedAsks, send: Callable[[Lane, PendingAsk], None], settle: Settle
+    ) -> None:
         self._context = context
         self._settle = settle
         self._asked = asked
         self._send = send
         record = context.record
         self._salt = record.id if record.cut is not None else ""
-        self._unlooked: list[Pending] = []
+        self._unlooked: list[PendingAsk] = []
         self._begun = self._closed = False
 
     @property
@@ -64,13 +66,13 @@ class Reuse:
         self._begun = True
         self.look_now()
 
-    def rejoin(self, pending: Pending) -> None:
+    def rejoin(self, pending: PendingAsk) -> None:
         """An ask is in flight since an earlier session: others may wait for it."""
         if self._context.options.cache and self._context.lane_of(request_of(pending)).cached:
             pending.key = self._key(pending)
-            self._asked.setdefault(pending.key, Asked(self, pending))
+            self._asked.setdefault(pending.key, SharedAsk(self, pending))
 
-    def look(self, pending: Pending) -> None:
+    def look(self, pending: PendingAsk) -> None:
         """Find a reply for an ask, or send it."""
         self._unlooked.append(pending)
         if len(self._unlooked) == 1:
@@ -87,8 +89,8 @@ class Reuse:
             except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
                 self._context.abort(error)
 
-    def _look_for(self, looking: list[Pending]) -> None:
-        missing: list[tuple[bytes, Pending]] = []
+    def _look_for(self, looking: list[PendingAsk]) -> None:
+        missing: list[tuple[bytes, PendingAsk]] = []
         for pending in looking:
             key = pending.key = self._key(pending)
             if not self._join(key, pending):
@@ -99,11 +101,11 @@ class Reuse:
             if settlement is not None:
                 self._give(pending, settlement)
             elif not self._join(key, pending):
-                self._asked.setdefault(key, Asked(self, pending))
+                self._asked.setdefault(key, SharedAsk(self, pending))
                 self._send(self._context.lane_of(request_of(pending)), pending)
         self._context.schedule()
 
-    def _join(self, key: bytes, pending: Pending) -> bool:
+    def _join(self, key: bytes, pending: PendingAsk) -> bool:
         """Wait for an equal ask, if there is one; but who goes live does not wait for a batch."""
         asked = self._asked.get(key)
         if asked is None:
@@ -116,12 +118,12 @@ class Reuse:
             asked.waiting.append((self, pending))
         return True
 
-    def _give(self, pending: Pending, settlement: Settlement) -> None:
+    def _give(self, pending: PendingAsk, settlement: Settlement) -> None:
         if pending.trial.conductor is not None:
             self._context.counters.cached += 1
             self._settle(pending, settlement, None)
 
-    def replied(self, pending: Pending, settlement: Settlement) -> None:
+    def replied(self, pending: PendingAsk, settlement: Settlement) -> None:
         """A reply came: keep it, and let everyone who waits for it have it."""
         key = pending.key
         if key is None:
@@ -138,13 +140,13 @@ class Reuse:
             for reuse, other in waiting:
                 reuse._give(other, settlement)
 
-    def settled(self, pending: Pending) -> None:
+    def settled(self, pending: PendingAsk) -> None:
         """A settlement is durable: the cache has it."""
         asked = self._led(pending)
         if asked is not None:
             del self._asked[asked.leader.key]  # type: ignore[arg-type]  # a leader has one
 
-    def failed(self, pending: Pending, fault: Fault | None) -> None:
+    def failed(self, pending: PendingAsk, fault: Fault | None) -> None:
         """No reply will come of an ask: it failed, or was given up.
 
         Those who wait for one that failed ask for themselves, all at once: one after the other, each with all its
@@ -173,18 +175,18 @@ class Reuse:
         for asked in self._asked.values():
             asked.waiting = [(reuse, other) for reuse, other in asked.waiting if reuse is not self]
 
-    def sample(self, pending: Pending) -> int:
+    def sample(self, pending: PendingAsk) -> int:
         """The sample number of an ask."""
         trial, record = pending.trial, self._context.record
         salt = f"{self._salt}~{trial.attempt}" if trial.attempt else self._salt  # a new attempt wants other replies
         return sample_number(record.seed, salt, trial.program.name, trial.key, pending.wait.path)
 
-    def _led(self, pending: Pending) -> Asked | None:
+    def _led(self, pending: PendingAsk) -> SharedAsk | None:
         """What others wait for in an ask, if it is the one that was sent for them."""
         asked = None if pending.key is None else self._asked.get(pending.key)
         return asked if asked is not None and asked.leader is pending else None
 
-    def _key(self, pending: Pending) -> bytes:
+    def _key(self, pending: PendingAsk) -> bytes:
         """Whose reply, to what and, unless an explicit temperature of 0 makes it moot, which sample."""
         request = request_of(pending)
         shared = type(request) is Embed or (type(request) is Chat and request.temperature == 0)

@@ -22,22 +22,20 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from groundswell.engine.admission import Admission
-from groundswell.engine.arrivals import Arrivals
-from groundswell.engine.context import Deliver, OpenTrial, Pending, RunContext
+from groundswell.engine.admission import Admission, Outcomes
+from groundswell.engine.context import Deliver, OpenTrial, PendingAsk, RunContext
+from groundswell.engine.delivery import cancelled_by_us
 from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.events import DriverReported, Listener, TrialEnded
-from groundswell.engine.forecast import forecast
 from groundswell.engine.lanes import Lane, Lanes
 from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import Outcome, decode_spec, described, outcome_of
 from groundswell.engine.ports import Clock, Journal, Prices, Results
-from groundswell.engine.ranges import Range
 from groundswell.engine.records import BatchInfo, Counters, Recorded, RunRecord, TrialRow
-from groundswell.engine.recovery import HeldWaves, recover
-from groundswell.engine.reuse import Asks
+from groundswell.engine.recovery import EarlierWaves, recover
+from groundswell.engine.reuse import SharedAsks
+from groundswell.engine.spending import Range, forecast
 from groundswell.engine.stored import StoredRun
-from groundswell.engine.travel import cancelled_by_us
 from groundswell.errors import ForeignAwait, ReplayMismatch, RunStopped, SettingsError, StoreError
 from groundswell.program.conductor import Conductor, Wait
 from groundswell.program.request import (
@@ -87,7 +85,7 @@ class Run(StoredRun):
         clock: Clock,
         options: RunOptions,
         *,
-        asked: Asks,
+        asked: SharedAsks,
         results: Results,
         end: Callable[[Run, BaseException | None], Awaitable[None]],
         numbers: tuple[int, int],
@@ -129,7 +127,7 @@ class Run(StoredRun):
             save_sources=save_sources,
             accept_changes=accept_changes,
         )
-        self.held = HeldWaves(context, self.dispatch)
+        self.held = EarlierWaves(context, self.dispatch)
 
     # What can be seen of it.
 
@@ -216,7 +214,7 @@ class Run(StoredRun):
         """What the run will have cost when so many trials have ended; None while too little is known."""
         counters = self.counters
         begun = sum(trial.usd for trial in self.open.values())
-        return forecast(counters.usd, begun, trials - counters.settled, self.dispatch.purse.tally)
+        return forecast(counters.usd, begun, trials - counters.settled, self.dispatch.spending.tally)
 
     # What a driver uses.
 
@@ -228,7 +226,7 @@ class Run(StoredRun):
         Specs are taken from the iterable as trials end, so there may be millions. With `ordered=False`
         outcomes come as they are ready; then nothing that is decided from them can be reproduced.
         """
-        arrivals = Arrivals(ordered)
+        arrivals = Outcomes(ordered)
         self.admission.maps.add(arrivals)
         feeder = self.spawn(self.admission.feed(program, specs, replicates, arrivals))
         try:
@@ -297,7 +295,7 @@ class Run(StoredRun):
 
     def price(self, request: Request, usage: Usage) -> float | None:
         """What a request would cost, the way it would go, if it used so much: in dollars, if that is known."""
-        return self.dispatch.purse.price(self.lane_of(request), request, usage)
+        return self.dispatch.spending.price(self.lane_of(request), request, usage)
 
     def stop(self, reason: str, why: str) -> None:
         """Send nothing more; journal what comes back; then let the driver end with `RunStopped`."""
@@ -417,7 +415,7 @@ class Run(StoredRun):
         try:
             if trial.recorded and self._replay(trial, conductor, wait):
                 return True
-            pending = Pending(trial, wait)
+            pending = PendingAsk(trial, wait)
         except UnicodeEncodeError:
             conductor.settle(wait, UNSENDABLE)
             return True
@@ -443,7 +441,7 @@ class Run(StoredRun):
         conductor.settle(wait, known[1])
         return True
 
-    def _route(self, pending: Pending) -> None:
+    def _route(self, pending: PendingAsk) -> None:
         """Find out where the answer to an ask comes from."""
         inherited = pending.trial.inherited
         if inherited:
@@ -460,7 +458,7 @@ class Run(StoredRun):
         else:
             self.dispatch.take(pending)
 
-    async def _call(self, pending: Pending, request: Invoke) -> None:
+    async def _call(self, pending: PendingAsk, request: Invoke) -> None:
         """Run a registered function. What it returns goes through JSON, so that a replay gives the same."""
         function = find_function(request.function)
         if function is None:
@@ -482,7 +480,7 @@ class Run(StoredRun):
         self._calling -= 1
         self.write(pending, settlement, None)
 
-    def write(self, pending: Pending, settlement: Settlement, wave: int | None) -> None:
+    def write(self, pending: PendingAsk, settlement: Settlement, wave: int | None) -> None:
         """Make a settlement durable before its program sees it."""
         if wave is None and type(settlement) is not Returned:
             pending.trial.reused = True
@@ -496,7 +494,7 @@ class Run(StoredRun):
             self.journal.add_settlement(pending.ask, pending.print, wave, garbled, self._settled, pending, garbled)
         self.committing += 1
 
-    def _settled(self, pending: Pending, settlement: Settlement) -> None:
+    def _settled(self, pending: PendingAsk, settlement: Settlement) -> None:
         """A settlement is durable: the program goes on."""
         self.committing -= 1
         self.dispatch.durable(pending)
@@ -515,7 +513,7 @@ class Run(StoredRun):
         body, outcome = outcome_of(trial.program, trial.key, trial.given, conductor)
         kind = None if outcome.fault is None else outcome.fault.kind.value
         self._count(trial, kind)
-        self.dispatch.purse.ended(trial)
+        self.dispatch.spending.ended(trial)
         trial.conductor = None
         del self.context.open[trial.id]
         self.committing += 1

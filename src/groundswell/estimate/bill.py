@@ -7,7 +7,7 @@ from math import ceil, floor
 
 import msgspec
 
-from groundswell.engine.ranges import NOTHING, Range
+from groundswell.engine.spending import NOTHING, Range
 from groundswell.estimate import speeds
 from groundswell.estimate.figures import Estimate, Load
 from groundswell.estimate.speeds import SPEEDS

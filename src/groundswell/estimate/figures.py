@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from groundswell.engine.ranges import NOTHING, Range
+from groundswell.engine.spending import NOTHING, Range
 
 ONE = Range(1, 1)
 

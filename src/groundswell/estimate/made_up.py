@@ -12,7 +12,7 @@ import msgspec
 from groundswell.emulator.chance import Chance
 from groundswell.emulator.schemas import Resolver, Schema
 from groundswell.emulator.skills.regex_text import matching
-from groundswell.engine.budget import LONG_THOUGHT, unlimited_reply
+from groundswell.engine.spending import LONG_THOUGHT, unlimited_reply
 from groundswell.estimate.tokens import CHARACTERS, text_tokens
 from groundswell.program.request import Chat, Embed, Embedding, Reply, ToolCall
 

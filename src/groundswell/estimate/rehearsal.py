@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_type_hints
 import msgspec
 
 from groundswell.engine.outcome import decode_spec, described, encode_spec
-from groundswell.engine.ranges import NOTHING, Range
+from groundswell.engine.spending import NOTHING, Range
 from groundswell.estimate import made_up
 from groundswell.estimate.made_up import Mood
 from groundswell.estimate.tokens import request_tokens

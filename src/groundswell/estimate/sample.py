@@ -8,7 +8,7 @@ from math import sqrt
 from random import Random
 from typing import Any, TypeVar
 
-from groundswell.engine.ranges import Range
+from groundswell.engine.spending import Range
 from groundswell.estimate.figures import Estimate, Load
 from groundswell.estimate.rehearsal import USUAL, Rehearsed, Shared, Use, rehearse_trial
 from groundswell.program.trial import Program

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from groundswell.engine.ranges import Range
+from groundswell.engine.spending import Range
 
 Kind = Literal["hosted", "own", "local", "inside"]
 

@@ -9,10 +9,10 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from groundswell.engine.budget import Limits
+from groundswell.engine.options import Limits
 from groundswell.engine.outcome import Outcome, fault_of
-from groundswell.engine.ranges import Range
 from groundswell.engine.records import Counters
+from groundswell.engine.spending import Range
 from groundswell.errors import RunError, RunStopped
 from groundswell.estimate.figures import Estimate
 from groundswell.estimate.rehearsal import Rehearsed, rehearse_trial

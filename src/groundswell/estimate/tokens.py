@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil
 
-from groundswell.engine.ranges import NOTHING, Range
+from groundswell.engine.spending import NOTHING, Range
 from groundswell.program.request import Embed, Message, Request, Text, canonical
 
 PER_MESSAGE = Range(0, 8)

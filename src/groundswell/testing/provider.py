@@ -7,12 +7,11 @@ from typing import Literal
 
 import msgspec
 
-from groundswell.engine.batches import prompt_tokens
-from groundswell.engine.hold import Capacity
-from groundswell.engine.pace import PaceLimits
+from groundswell.engine.batch_quota import Capacity
+from groundswell.engine.batching import prompt_tokens
 from groundswell.engine.ports import Clock, Route, Transport
-from groundswell.engine.records import BatchInfo, EndpointFigures, Intent, Receipt, Settled, Wave
-from groundswell.engine.ways import Via
+from groundswell.engine.rate_limit import PaceLimits
+from groundswell.engine.records import BatchInfo, EndpointFigures, Intent, Receipt, Settled, Via, Wave
 from groundswell.errors import NoBatches, QueueFull, WaveFailed, WaveLost, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Fault, FaultKind, Request, canonical
 from groundswell.testing.batch import Cancel, ProviderBooks, Script, ScriptedBatch

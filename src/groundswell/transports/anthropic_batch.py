@@ -7,7 +7,7 @@ from typing import IO
 
 from groundswell.dialects import Call, anthropic, anthropic_batch
 from groundswell.dialects.batches import Batch
-from groundswell.engine.hold import Capacity
+from groundswell.engine.batch_quota import Capacity
 from groundswell.engine.records import Found, Intent, Undecided, Wave
 from groundswell.program.request import Fault, FaultKind, Request
 from groundswell.transports.batches import SKEW, Batches, receipt_of

@@ -22,9 +22,8 @@ from groundswell.accounts.account import Account
 from groundswell.dialects import Call
 from groundswell.dialects.batches import Batch, Refusal, Results, id_of, refusal, verdict
 from groundswell.dialects.faults import load
-from groundswell.engine.clock import LoopClock
-from groundswell.engine.hold import Capacity
-from groundswell.engine.ports import Clock
+from groundswell.engine.batch_quota import Capacity
+from groundswell.engine.ports import Clock, LoopClock
 from groundswell.engine.records import Absent, BatchInfo, Found, Intent, Receipt, Settled, Undecided, Wave
 from groundswell.errors import NoBatches, QueueFull, WaveError, WaveFailed, WaveLost, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Fault, FaultKind, Request

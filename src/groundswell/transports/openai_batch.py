@@ -9,7 +9,7 @@ from typing import IO
 from groundswell.dialects import Call, openai, openai_batch
 from groundswell.dialects.batches import Refusal, refusal
 from groundswell.dialects.faults import load
-from groundswell.engine.hold import Capacity
+from groundswell.engine.batch_quota import Capacity
 from groundswell.engine.records import Found, Intent, Undecided, Wave
 from groundswell.program.request import Fault, Request
 from groundswell.transports.batches import SKEW, Batches, receipt_of

@@ -12,8 +12,7 @@ from fastapi import Path, Query
 from fastapi.exceptions import RequestValidationError
 from pydantic import ConfigDict, Field
 
-from groundswell.engine.budget import Limits
-from groundswell.engine.options import RunOptions
+from groundswell.engine.options import Limits, RunOptions
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.catalogue import OnConflict, new_entity_id, new_type_id
 from groundswell.experiments.simulations.entities import (

@@ -7,7 +7,7 @@ from functools import cache, reduce
 import msgspec
 
 from groundswell.accounts.config import load_here
-from groundswell.engine.ranges import NOTHING, Range
+from groundswell.engine.spending import NOTHING, Range
 from groundswell.estimate.bill import Bill, bill
 from groundswell.estimate.declared import estimate_of
 from groundswell.estimate.terms import terms_of

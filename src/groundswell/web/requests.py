@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
-from groundswell.engine.budget import Limits
-from groundswell.engine.options import RunOptions
+from groundswell.engine.options import Limits, RunOptions
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.batch import MOST_TOGETHER, Batch, Single
 from groundswell.experiments.simulations.entities import LONGEST_NAME, LONGEST_TEXT, Entity

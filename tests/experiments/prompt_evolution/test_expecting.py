@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from groundswell.engine.ranges import Range
+from groundswell.engine.spending import Range
 from groundswell.estimate.declared import estimate_of
 from groundswell.estimate.figures import Estimate
 from groundswell.experiments.prompt_evolution.evolving import evolve

@@ -6,7 +6,7 @@ from collections import Counter
 
 from groundswell import Chat, Reply, Request, Usage
 from groundswell.emulator import tokens
-from groundswell.engine.ranges import Range
+from groundswell.engine.spending import Range
 from groundswell.experiments.query_mutation.expecting import expected_steps
 from groundswell.experiments.query_mutation.guards import Guard
 from groundswell.experiments.query_mutation.sessions import Session

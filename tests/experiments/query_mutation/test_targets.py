@@ -12,7 +12,7 @@ import pytest
 import groundswell
 from groundswell import Reply, Request, Run, SettingsError, scripted_model
 from groundswell.engine.ports import Route
-from groundswell.engine.ways import Via
+from groundswell.engine.records import Via
 from groundswell.experiments.query_mutation.batching import batch_query_target_model
 from groundswell.experiments.query_mutation.evaluating import Evaluation
 from groundswell.experiments.query_mutation.guards import Guard

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from groundswell import Reply, Request, RunOptions, SettingsError
-from groundswell.engine.budget import Limits
+from groundswell.engine.options import Limits
 from groundswell.experiments.needed import EXTRAS
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.modes import GameMode

@@ -10,8 +10,8 @@ import pytest
 
 import groundswell
 from groundswell import Fault, FaultKind, Reply, Request, RunNotFound, RunOptions
-from groundswell.engine.budget import Limits
 from groundswell.engine.driver import driver_name
+from groundswell.engine.options import Limits
 from groundswell.experiments.simulations.driving import converse, simulate
 from groundswell.experiments.simulations.reading import BATCH, SINGLE, Readings, countable, timestamp
 from groundswell.experiments.simulations.simulation import Rules

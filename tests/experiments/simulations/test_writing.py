@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import groundswell
 from groundswell import Chat, Reply, Request, RunOptions, SettingsError, Summary
-from groundswell.engine.budget import Limits
+from groundswell.engine.options import Limits
 from groundswell.estimate.declared import estimate_of
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType, Value

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from groundswell.engine.ranges import NOTHING, Range
+from groundswell.engine.spending import NOTHING, Range
 from groundswell.estimate.figures import Estimate, Load
 from groundswell.estimate.rehearsal import Rehearsed
 from groundswell.estimate.sample import SURE, TOKENS, rehearse_some, scaled

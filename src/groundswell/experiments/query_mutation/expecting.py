@@ -9,7 +9,7 @@ from random import Random
 
 import msgspec
 
-from groundswell.engine.ranges import Range
+from groundswell.engine.spending import Range
 from groundswell.estimate.figures import Estimate
 from groundswell.estimate.made_up import words
 from groundswell.estimate.rehearsal import Rehearsed

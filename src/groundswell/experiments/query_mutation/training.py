@@ -13,8 +13,8 @@ from typing import Literal, get_args
 
 import msgspec
 
-from groundswell.engine.ranges import Range
 from groundswell.engine.run import Run
+from groundswell.engine.spending import Range
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate

@@ -14,8 +14,8 @@ from random import Random
 
 import msgspec
 
-from groundswell.engine.ranges import Range
 from groundswell.engine.run import Run
+from groundswell.engine.spending import Range
 from groundswell.errors import RunStopped, SettingsError
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundswell import RunOptions
-from groundswell.engine.budget import Limits
+from groundswell.engine.options import Limits
 from groundswell.experiments.secret_game.selftest import driving, games, ordinary, reckoning
 from groundswell.experiments.secret_game.selftest.check import Check
 from groundswell.experiments.secret_game.selftest.games import Games

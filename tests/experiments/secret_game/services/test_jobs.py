@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from groundswell.emulator.faults import Rule
-from groundswell.engine.budget import Limits
 from groundswell.engine.events import Event, TrialEnded, WaveSent
-from groundswell.engine.options import RunOptions
+from groundswell.engine.options import Limits, RunOptions
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError, StoreError
 from groundswell.experiments.secret_game import (
     Agent,

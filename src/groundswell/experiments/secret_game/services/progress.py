@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 
 from groundswell.engine.engine import Engine
+from groundswell.engine.event_lines import EventLines
 from groundswell.engine.events import Event, RunOpened, TrialEnded, WaveEnded, WaveSent
-from groundswell.engine.telling import Telling
 from groundswell.experiments.secret_game.played import Duel
 from groundswell.experiments.secret_game.services.jobs import (
     BatchJob,
@@ -35,7 +35,7 @@ class Progress:
         self.job = job
         self.engine: Engine | None = None
         self._numbers: dict[str, int] = {}
-        self._telling = Telling(self._name)
+        self._telling = EventLines(self._name)
         self._waves: set[int] = set()
         self._ended = sum(task.status in ("completed", "failed") for task in job.tasks)
 

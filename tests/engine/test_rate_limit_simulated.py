@@ -9,8 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from groundswell.engine.bucket import Demand
-from groundswell.engine.pace import PaceLimits
+from groundswell.engine.rate_limit import Demand, PaceLimits
 from groundswell.program.request import Fault, FaultKind
 from tests.engine.provider import Job, Simulation, Terms, requests
 from tests.properties import examples

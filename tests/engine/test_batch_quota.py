@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.engine.hold import FIRST_PAUSE, LONGEST_PAUSE, Capacity, Hold, Load, Room
+from groundswell.engine.batch_quota import FIRST_PAUSE, LONGEST_PAUSE, BatchQuota, Capacity, Load, ProviderQueue
 from tests.properties import examples
 
 EXAMPLES = settings(max_examples=examples(150), deadline=None)
@@ -22,9 +22,9 @@ CAPACITIES = st.builds(
 )
 
 
-def hold(capacity: Capacity) -> tuple[Hold, Room]:
-    room = Room(capacity.queue)
-    return Hold(capacity, room), room
+def hold(capacity: Capacity) -> tuple[BatchQuota, ProviderQueue]:
+    room = ProviderQueue(capacity.queue)
+    return BatchQuota(capacity, room), room
 
 
 @EXAMPLES
@@ -83,7 +83,7 @@ def test_a_limit_that_nobody_knows_is_found_and_everything_leaves(
 
 
 def test_pauses_grow_until_something_is_taken() -> None:
-    room, waits = Room(None), list[float]()
+    room, waits = ProviderQueue(None), list[float]()
     for _ in range(8):
         room.refused(10, None, 100.0)
         waits.append(room.not_before - 100.0)
@@ -94,7 +94,7 @@ def test_pauses_grow_until_something_is_taken() -> None:
 
 
 def test_room_that_is_freed_ends_a_pause() -> None:
-    room = Room(None)
+    room = ProviderQueue(None)
     room.take(10)
     room.refused(5, None, 0.0)
     assert (room.left(1.0), room.limit) == (0.0, 10.5)
@@ -111,7 +111,7 @@ TOLD = [
 
 @pytest.mark.parametrize(("asked", "told", "limit"), TOLD)
 def test_what_a_refusal_teaches(asked: int, told: int | None, limit: float) -> None:
-    room = Room(None)
+    room = ProviderQueue(None)
     room.refused(asked, told, 0.0)
     assert room.limit == limit
     for _ in range(20):
@@ -149,7 +149,7 @@ def test_fractions_leave_no_rest_that_would_keep_a_large_request_waiting() -> No
 
 
 def test_a_refusal_for_load_tells_nothing_of_limits_unless_it_goes_on() -> None:
-    hold = Hold(Capacity(10, 1000), Room(100))
+    hold = BatchQuota(Capacity(10, 1000), ProviderQueue(100))
     hold.limited(100, None, 0.0)
     assert hold.not_before > 0
     assert hold.fit([Load(1, 50)] * 2, 0.0) == 0

@@ -38,7 +38,7 @@ class Load(NamedTuple):
     tokens: int
 
 
-class Room:
+class ProviderQueue:
     """How much of ours may wait in one queue, as far as we know, and how much does.
 
     `limit` is None while nothing is known. What the provider told stays the most; what is assumed may be less, since
@@ -87,14 +87,14 @@ class Room:
         self.limit = min(self.told or inf, self.limit * MORE)
 
 
-class Hold:
+class BatchQuota:
     """The room for the batches of one account and model.
 
     seconds   how long its batches take, going by the slow ones of late
     shut      why no batches are made any more, if that is so
     """
 
-    def __init__(self, capacity: Capacity, room: Room) -> None:
+    def __init__(self, capacity: Capacity, room: ProviderQueue) -> None:
         self.capacity = capacity
         self._room = room
         self._ratio = 1.0

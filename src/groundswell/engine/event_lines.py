@@ -29,7 +29,7 @@ from groundswell.shown.words import cost, duration
 SHOWN_LABELS, SHOWN_TRIALS = 3, 20
 
 
-class Telling:
+class EventLines:
     """Turns the events of a run into lines. `named` says what a trial is called, given its key."""
 
     def __init__(self, named: Callable[[str], str] = str) -> None:

@@ -1,9 +1,9 @@
-"""What leaves now, on one lane. Read `Departure` from top to bottom.
+"""What waits to be sent in one run, and what leaves now. Read `Scheduler` from top to bottom.
 
-send        which of the queued asks leave (plan.py), and whether the budget allows it (purse.py)
-_ship       in batches, as much as these hold (batches.py) ...
+send        which of the queued asks leave, and whether the budget allows it
+_ship       in batches, as much as these hold ...
 go_live     ... unless they had better go live, or are among the few that failed in one
-_depart     live, as many as the pace of their account allows (pace.py)
+_depart     live, as many as the rate limit of their account allows
 refused     a batch found no room at its provider, or nobody takes batches there
 look_again  nothing may leave before some time
 """
@@ -13,30 +13,121 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
-from math import inf
+from math import ceil, inf
 
-from groundswell.engine import plan
-from groundswell.engine.batches import Batches
-from groundswell.engine.bucket import Demand
-from groundswell.engine.budget import expected_usage
-from groundswell.engine.context import Pending, RunContext, request_of
-from groundswell.engine.hold import Hold
+from groundswell.engine.at_risk import AtRisk
+from groundswell.engine.batch_quota import BatchQuota
+from groundswell.engine.batching import Batches
+from groundswell.engine.context import PendingAsk, RunContext, request_of
+from groundswell.engine.delivery import Delivery
 from groundswell.engine.lanes import Lane
-from groundswell.engine.pace import Mark
-from groundswell.engine.purse import Purse
+from groundswell.engine.rate_limit import Demand, Mark, unsure
 from groundswell.engine.records import AskId
 from groundswell.engine.reuse import Reuse
-from groundswell.engine.torn import Torn
-from groundswell.engine.travel import Travel
-from groundswell.engine.yard import Queue, Yard
+from groundswell.engine.spending import Spending, expected_usage
 from groundswell.errors import QueueFull, WaveFailed
 from groundswell.program.request import FaultKind
+
+WHOLE_WAVE = 50_000
+CALLS_AT_ONCE = 4
+"""Where a wave is one call: how many may be under way, so that the next one gathers what comes up meanwhile."""
+
+
+def sendable(queued: int, released: int, *, quiet: bool) -> int:
+    """How many queued asks should leave through a barrier, as far as limits allow.
+
+    It waits until the run is quiet, when no program can go on and nothing comes in, and then releases everything: one
+    wave holds all that can travel together, even if limits let it leave only piece by piece. Batches that are at their
+    providers have their own time: trials that wait for them are other ones than those whose asks are queued.
+    """
+    return released or (queued if quiet else 0)
+
+
+def cut(count: int, max_wave: int) -> list[int]:
+    """Split asks into the fewest waves of nearly equal size."""
+    waves = ceil(count / max_wave)
+    return [count * (index + 1) // waves - count * index // waves for index in range(waves)]
+
+
+def trial_window(slots: int, *, barrier: bool, unopened: int | None = None) -> int:
+    """How many trials to keep open; `unopened` is how many there are besides, if that is known.
+
+    A stream keeps twice as many as there are slots: that hides the time that commits take. When no more than that are
+    left, they are opened all at once: what begins late ends late, with most of the slots idle (bench/waves.py). Barrier
+    waves want every trial, up to what a provider's batch holds.
+    """
+    if barrier:
+        return WHOLE_WAVE
+    return 4 * slots if unopened is not None and unopened <= 2 * slots else 2 * slots
+
+
+class Queue:
+    """What waits for one lane, and what is under way on it.
+
+    asks      no wave has them yet; `released` counts those of a barrier wave that have not all left
+    cohort    how many were released at once
+    flying    how many asks the pace counts as in flight
+    unsure    how many replies have come and are not durable yet
+    calls     how many waves are under way, where a wave is one call
+    """
+
+    __slots__ = ("asks", "calls", "cohort", "flying", "released", "unsure")
+
+    def __init__(self) -> None:
+        self.asks: deque[PendingAsk] = deque()
+        self.released = 0
+        self.cohort = 0
+        self.flying = 0
+        self.unsure = 0
+        self.calls = 0
+
+
+class Queues:
+    """The queues of one run.
+
+    flying    how many asks are under way, in waves or by themselves
+    landing   how many of them must be waited for, because what a live connection brings is lost with it. A batch can
+              be collected by another process
+    retrying  how many failed and will be queued again
+    """
+
+    def __init__(self, context: RunContext, at_risk: AtRisk, made_room: Callable[[], None]) -> None:
+        self._context = context
+        self._made_room = made_room
+        self._at_risk = at_risk
+        self.queues: dict[Lane, Queue] = {}
+        self.flying = 0
+        self.landing = 0
+        self.retrying = 0
+
+    def of(self, lane: Lane) -> Queue:
+        """The queue of a lane."""
+        queue = self.queues.get(lane)
+        if queue is None:
+            queue = self.queues[lane] = Queue()
+            self._at_risk.at_work(lane)
+            self._made_room()  # how many trials are open depends on the lanes in use
+        return queue
+
+    def count(self, lane: Lane, asks: int) -> None:
+        """So many more asks are under way on a lane, or fewer."""
+        self.flying += asks
+        if not lane.barrier:
+            self.landing += asks
+
+    @property
+    def leaving_live(self) -> bool:
+        """Whether asks are about to leave on lanes without a barrier, as soon as their pace allows it."""
+        waves = self._context.options.schedule == "waves"
+        live = (queue for lane, queue in self.queues.items() if not lane.barrier)
+        return any(queue.released if waves else queue.asks for queue in live)
+
 
 ANY = Demand()
 LOOK_AGAIN = 0.05
 
 
-class Departure:
+class Scheduler:
     """Lets the asks of one run leave.
 
     `quiet` says whether no program can go on before something is sent, and `recovering` whether what an earlier session
@@ -46,25 +137,25 @@ class Departure:
     def __init__(
         self,
         context: RunContext,
-        yard: Yard,
-        travel: Travel,
+        queues: Queues,
+        delivery: Delivery,
         *,
-        purse: Purse,
+        spending: Spending,
         batches: Batches,
         reuse: Reuse,
-        torn: Torn,
+        at_risk: AtRisk,
         quiet: Callable[[], bool],
         recovering: Callable[[], bool],
     ) -> None:
         self._context = context
-        self._yard = yard
-        self._travel = travel
-        self._purse = purse
+        self._queues = queues
+        self._delivery = delivery
+        self._spending = spending
         self._batches = batches
         self._reuse = reuse
         self._programs_wait = quiet
         self._recovering = recovering
-        self._torn = torn
+        self._at_risk = at_risk
         self._alarm: tuple[float, Callable[[], None]] | None = None
 
     def send(self, lane: Lane, queue: Queue, now: float) -> None:
@@ -75,10 +166,10 @@ class Departure:
             if self._batches.unloading:
                 return  # more asks, and more room, are about to come
             fresh = not queue.released and self._quiet()
-            if wanted := plan.sendable(len(queue.asks), queue.released, quiet=fresh):
+            if wanted := sendable(len(queue.asks), queue.released, quiet=fresh):
                 self._ship(lane, queue, wanted, now, fresh=fresh)
             return
-        if not self._torn.committed:
+        if not self._at_risk.committed:
             return  # this is called again once it is
         wanted = self._sendable(lane, queue)
         if not lane.together:
@@ -93,10 +184,10 @@ class Departure:
         if self._context.options.schedule != "waves":
             return len(queue.asks)
         fresh = not queue.released and self._quiet()
-        wanted = plan.sendable(len(queue.asks), queue.released, quiet=fresh)
+        wanted = sendable(len(queue.asks), queue.released, quiet=fresh)
         if wanted and fresh:
             queue.asks = deque(sorted(queue.asks, key=_ask))
-            self._travel.gather(lane, list(islice(queue.asks, wanted)))
+            self._delivery.gather(lane, list(islice(queue.asks, wanted)))
         queue.released = wanted
         return wanted
 
@@ -119,12 +210,12 @@ class Departure:
             wave = [queue.asks.popleft() for _ in range(size)]
             queue.released = max(0, queue.released - size)
             self._count_sent(lane, wave)
-            self._travel.commit(lane, wave, self._batches.about(lane, wave))
+            self._delivery.commit(lane, wave, self._batches.about(lane, wave))
 
     def _cut(self, lane: Lane, queue: Queue, count: int, now: float) -> list[int]:
         """How many asks go into each batch."""
         if lane.hold is None:
-            return plan.cut(count, min(lane.transport.max_wave, self._context.options.batch_size or plan.WHOLE_WAVE))
+            return cut(count, min(lane.transport.max_wave, self._context.options.batch_size or WHOLE_WAVE))
         sizes = self._batches.cut(lane, queue.asks, count, now)
         if sum(sizes) < count and lane.hold.not_before > now:
             self.look_again(lane.hold.not_before)
@@ -140,26 +231,26 @@ class Departure:
                 self.go_live(lane, live, some, why)
         return bool(few)
 
-    def go_live(self, lane: Lane, live: Lane, pendings: list[Pending], why: str) -> None:
+    def go_live(self, lane: Lane, live: Lane, pendings: list[PendingAsk], why: str) -> None:
         """Asks that could travel in a batch leave live."""
         self._batches.tell(lane, live.transport.name, len(pendings), why)
-        queue = self._yard.of(live)
+        queue = self._queues.of(live)
         queue.asks.extendleft(reversed(pendings))
         queue.released += len(pendings)
         if self._context.options.schedule == "waves":
-            self._travel.gather(live, pendings)
+            self._delivery.gather(live, pendings)
         self._context.schedule()
 
     def _quiet(self) -> bool:
         """Whether a barrier opens: no program can go on, and nothing comes in. What is in batches has its own time."""
-        yard = self._yard
-        waits = yard.landing or yard.retrying or self._reuse.busy or self._batches.unloading or yard.leaving_live
+        queues = self._queues
+        waits = queues.landing or queues.retrying or self._reuse.busy or self._batches.unloading or queues.leaving_live
         return not waits and self._programs_wait()
 
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
         """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
-        allowed, refusal = self._purse.affords(lane, queue.asks, wanted, now)
-        if refusal is not None and not allowed and not self._yard.flying:
+        allowed, refusal = self._spending.affords(lane, queue.asks, wanted, now)
+        if refusal is not None and not allowed and not self._queues.flying:
             self._context.stop("budget", refusal)
         return allowed
 
@@ -172,19 +263,19 @@ class Departure:
         queue.released = max(0, queue.released - len(leaving))
         if lane.singly is not None:
             self._count_sent(lane, leaving)
-            self._travel.fly(lane, lane.singly, leaving)
+            self._delivery.fly(lane, lane.singly, leaving)
             return
-        for size in plan.cut(len(leaving), lane.transport.max_wave):
+        for size in cut(len(leaving), lane.transport.max_wave):
             wave, leaving = leaving[:size], leaving[size:]
             queue.calls += 1
             self._count_sent(lane, wave)
-            self._travel.together(lane, wave)
+            self._delivery.together(lane, wave)
 
-    def _one_by_one(self, lane: Lane, queue: Queue, most: int, now: float) -> list[Pending]:
+    def _one_by_one(self, lane: Lane, queue: Queue, most: int, now: float) -> list[PendingAsk]:
         """The next asks, as many as the pace lets go. No more than a crash may lose are in flight or not durable."""
-        pace, asks, leaving = lane.pace, queue.asks, list[Pending]()
+        pace, asks, leaving = lane.pace, queue.asks, list[PendingAsk]()
         cap = pace.cap
-        most = min(most, cap + plan.unsure(cap) - queue.flying - queue.unsure)
+        most = min(most, cap + unsure(cap) - queue.flying - queue.unsure)
         if lane.singly is not None:
             most = min(most, lane.transport.max_wave)  # one, while an endpoint that was out is tried
         while len(leaving) < most:
@@ -198,9 +289,9 @@ class Departure:
             leaving.append(asks.popleft())
         return leaving
 
-    def _one_call(self, lane: Lane, queue: Queue, most: int, now: float) -> list[Pending]:
+    def _one_call(self, lane: Lane, queue: Queue, most: int, now: float) -> list[PendingAsk]:
         """All that waits, if the pace lets one call go."""
-        if queue.calls >= plan.CALLS_AT_ONCE:
+        if queue.calls >= CALLS_AT_ONCE:
             return []
         whole = list(islice(queue.asks, min(most, lane.transport.max_wave)))
         given = lane.pace.leave(_demand(whole) if lane.pace.counts_tokens else ANY, now, queue)
@@ -219,18 +310,18 @@ class Departure:
             lane.pace.starves(queue, now)
             self.look_again(now + LOOK_AGAIN)
 
-    def _count_sent(self, lane: Lane, pendings: list[Pending]) -> None:
-        self._yard.count(lane, len(pendings))
+    def _count_sent(self, lane: Lane, pendings: list[PendingAsk]) -> None:
+        self._queues.count(lane, len(pendings))
         self._context.counters.sent += len(pendings)
         self._context.counters.waves += 1
-        self._purse.reserve(pendings)
+        self._spending.reserve(pendings)
 
-    def refused(self, lane: Lane, pendings: list[Pending], amount: int, failed: WaveFailed) -> None:
+    def refused(self, lane: Lane, pendings: list[PendingAsk], amount: int, failed: WaveFailed) -> None:
         """A provider did not take a batch, though nothing is wrong with its asks: wait for room, or go another way.
 
         The asks are in their queue again; `amount` is the room that they had.
         """
-        live, hold, queue = lane.live, lane.hold, self._yard.of(lane)
+        live, hold, queue = lane.live, lane.hold, self._queues.of(lane)
         wanted = [pending for pending in pendings if pending.trial.conductor is not None]
         queue.released += len(wanted)
         queue.cohort = max(queue.cohort, queue.released)
@@ -246,14 +337,16 @@ class Departure:
             self._wait_for_room(lane, hold, amount, failed)
         self._context.schedule()
 
-    def _wait_for_room(self, lane: Lane, hold: Hold, amount: int, full: QueueFull) -> None:
+    def _wait_for_room(self, lane: Lane, hold: BatchQuota, amount: int, full: QueueFull) -> None:
         now = self._context.clock.now()
         if full.fault.kind is FaultKind.RATE_LIMITED:
             hold.limited(amount, full.fault.retry_after, now)
         else:
             hold.refused(amount, full.limit, now)
         wait = max(0.0, hold.not_before - now)
-        self._batches.hold_back(lane.account, lane.model, self._yard.of(lane).released, full.fault.message, wait)
+        self._batches.report_held_back(
+            lane.account, lane.model, self._queues.of(lane).released, full.fault.message, wait
+        )
 
     def look_again(self, when: float) -> None:
         """See to it that what may leave is looked at again by then."""
@@ -273,11 +366,11 @@ class Departure:
             self._alarm = None
 
 
-def _ask(pending: Pending) -> AskId:
+def _ask(pending: PendingAsk) -> AskId:
     return pending.ask
 
 
-def _demand(pendings: Sequence[Pending]) -> Demand:
+def _demand(pendings: Sequence[PendingAsk]) -> Demand:
     """What the tokens of a call may come to."""
     usages = [expected_usage(request_of(pending)) for pending in pendings]
     return Demand(sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages))

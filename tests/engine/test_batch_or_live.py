@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.engine.ways import FEW, WORTH_IT, Case, few, last_call, why_batch, why_live
+from groundswell.engine.batching import FEW, WORTH_IT, Case, few, last_call, why_batch, why_live
 from tests.properties import examples
 
 DAY = 86_400.0

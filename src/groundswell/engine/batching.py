@@ -1,4 +1,4 @@
-"""Asks that can travel in batches: what leaves in them, what is at the providers, what goes live instead.
+"""Asks that can travel in batches: whether they do or go live, what is at the providers, and what it costs to wait.
 
 unfit     an ask comes up: why it cannot travel in a batch, if so
 why_live  asks are about to leave: why they should not wait for a batch, if so
@@ -16,19 +16,92 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from math import ceil
+from typing import NamedTuple
 
-from groundswell.engine import ways
-from groundswell.engine.budget import expected_usage
-from groundswell.engine.context import Order, Pending, RunContext, request_of
+from groundswell.engine.batch_quota import Load
+from groundswell.engine.context import BatchOrder, PendingAsk, RunContext, request_of
 from groundswell.engine.events import BatchHeldBack, BatchReordered, BatchSent, RouteChosen
-from groundswell.engine.hold import Load
 from groundswell.engine.lanes import Lane
-from groundswell.engine.purse import Purse
-from groundswell.engine.records import NUMBER, About, Intent, Receipt
-from groundswell.engine.ways import Case
+from groundswell.engine.records import NUMBER, About, Intent, Receipt, Via
+from groundswell.engine.spending import Spending, expected_usage
 from groundswell.errors import WaveError
 from groundswell.program.request import Chat, Fault, FaultKind, Reply, Request, Settlement
 from groundswell.shown.words import cost
+
+USUALLY = 3600.0
+"""Seconds that a batch takes, as long as none was seen: most are done within an hour."""
+FEW = 0.02
+"""The part of a batch that failed and is so small that the rest should not fall a turn behind it, or wait for it."""
+LAST_PART = 0.25
+LAST_MINUTES = 900.0
+"""Before a deadline, no batch is waited for any longer: so much of the time, but no more than this many seconds."""
+WORTH_IT = 0.01
+"""Dollars that a batch must save for `auto` to wait for it."""
+TRIES, ORDERS = 2, 5
+"""How often an ask may fail in batches before it goes live, and how often there may be no batch made of it at all."""
+
+
+class Case(NamedTuple):
+    """What is known when asks are about to leave.
+
+    size     how many they are
+    shut     why batches do not work, if so
+    seconds  how long batches take here, as far as is known
+    left     seconds until the deadline, of `whole`, if there is one
+    saved    dollars that a batch would save, if known
+    """
+
+    via: Via
+    size: int
+    shut: str | None = None
+    seconds: float | None = None
+    left: float | None = None
+    whole: float = 0.0
+    saved: float | None = None
+
+
+def last_call(whole: float) -> float:
+    """How many seconds before a deadline no batch is waited for any longer."""
+    return min(LAST_MINUTES, LAST_PART * whole)
+
+
+def why_live(case: Case) -> str | None:
+    """Why asks go live, or None if they travel in a batch."""
+    if case.shut is not None:
+        return case.shut
+    if case.size == 1:
+        return "a single request gains nothing from a batch but its price, and would be waited for"
+    if case.left is not None and (late := _too_late(case, case.left)) is not None:
+        return late
+    if case.via == "auto" and case.saved is not None and case.saved < WORTH_IT:
+        return f"a batch would save ${max(case.saved, 0.0):.4f}, less than a cent"
+    return None
+
+
+def few(failed: int, among: int) -> str | None:
+    """Why those that failed in a batch go live, if they are so few of it."""
+    if failed > FEW * among:
+        return None
+    return f"they are the {failed} of {among} in a batch that failed; the others need not wait for another"
+
+
+def _too_late(case: Case, left: float) -> str | None:
+    if left <= last_call(case.whole):
+        return f"a batch may not be back before the deadline, which is in {left:.0f} s"
+    takes = USUALLY if case.seconds is None else case.seconds
+    if case.via == "auto" and 2 * takes > left:
+        known = "usually" if case.seconds is None else "lately"
+        return f"batches take {takes:.0f} s {known}, and the deadline is in {left:.0f} s"
+    return None
+
+
+def why_batch(case: Case) -> str:
+    """What speaks for a batch."""
+    price = "half the price" if case.saved is None else f"saves about ${case.saved:.4f}"
+    if case.left is None:
+        return f"{price}, and there is no deadline"
+    return f"{price}, and the deadline is {case.left:.0f} s away"
+
 
 SAMPLE = 64
 FRAME = 4
@@ -44,15 +117,15 @@ class Batches:
     past    the waves of those that had ended before this session
     """
 
-    def __init__(self, context: RunContext, purse: Purse) -> None:
+    def __init__(self, context: RunContext, spending: Spending) -> None:
         self._context = context
-        self._purse = purse
+        self._spending = spending
         self._aside: Counter[tuple[Lane, str]] = Counter()
-        self._afloat: set[Pending] = set()
+        self._afloat: set[PendingAsk] = set()
         self._unwatch: Callable[[], None] | None = None
         self._late = False
         self._on_its_way: dict[int, asyncio.Future[None]] = {}
-        self.orders: dict[int, Order] = {}
+        self.orders: dict[int, BatchOrder] = {}
         self.past: set[int] = set()
         self._reordered_usd = 0.0
         self._started = context.clock.now()
@@ -71,13 +144,13 @@ class Batches:
         """Whether the results of some batch are coming in."""
         return any(order.unloading for order in self.orders.values())
 
-    def unfit(self, lane: Lane, pending: Pending) -> str | None:
+    def unfit(self, lane: Lane, pending: PendingAsk) -> str | None:
         """Why an ask cannot travel in a batch, if so. A live request then says what is wrong with it."""
         assert lane.batching is not None
         assert lane.hold is not None
-        if pending.failures >= ways.TRIES:
+        if pending.failures >= TRIES:
             return f"they failed in {pending.failures} batches"
-        if pending.unplaced >= ways.ORDERS:
+        if pending.unplaced >= ORDERS:
             return f"no batch could be made of them, {pending.unplaced} times over"
         if pending.load is None:
             request = request_of(pending)
@@ -87,31 +160,31 @@ class Batches:
             pending.load = Load(size, prompt_tokens(request))
         return "they are too large for a batch" if pending.load.bytes > lane.hold.capacity.bytes else None
 
-    def why_live(self, lane: Lane, asks: Iterable[Pending], size: int, now: float, *, fresh: bool) -> str | None:
+    def why_live(self, lane: Lane, asks: Iterable[PendingAsk], size: int, now: float, *, fresh: bool) -> str | None:
         """Why asks that are about to leave go live, if so. What is chosen is told when they are `fresh`."""
         assert lane.hold is not None
         seconds = self._context.options.limits.seconds
         left = None if seconds is None else self._started + seconds - now
         case = Case(self._context.options.via, size, lane.hold.shut, lane.hold.seconds, left)
         case = case._replace(whole=seconds or 0.0, saved=self._saved(lane, asks, size) if fresh else None)
-        why = ways.why_live(case)
+        why = why_live(case)
         if why is None and fresh:
-            self.tell(lane, lane.transport.name, size, ways.why_batch(case))
+            self.tell(lane, lane.transport.name, size, why_batch(case))
         return why
 
-    def few(self, asks: Iterable[Pending]) -> dict[str, list[Pending]]:
+    def few(self, asks: Iterable[PendingAsk]) -> dict[str, list[PendingAsk]]:
         """Those that are the few that failed in a batch, by why they go live."""
         failed = [pending for pending in asks if pending.failed_in is not None]
         many = Counter(pending.failed_in for pending in failed)
-        found: dict[str, list[Pending]] = {}
+        found: dict[str, list[PendingAsk]] = {}
         for pending in failed:
             assert pending.failed_in is not None
-            why = ways.few(many[pending.failed_in], len(pending.failed_in.intent.asks))
+            why = few(many[pending.failed_in], len(pending.failed_in.intent.asks))
             if why is not None:
                 found.setdefault(why, []).append(pending)
         return found
 
-    def cut(self, lane: Lane, asks: Iterable[Pending], count: int, now: float) -> list[int]:
+    def cut(self, lane: Lane, asks: Iterable[PendingAsk], count: int, now: float) -> list[int]:
         """How many asks go into each of the batches that can be made now. Their room is taken."""
         hold, sizes = lane.hold, list[int]()
         assert hold is not None
@@ -129,20 +202,22 @@ class Batches:
             at += size
         return sizes
 
-    def take(self, lane: Lane, pending: Pending) -> None:
+    def take(self, lane: Lane, pending: PendingAsk) -> None:
         """An ask takes room in a provider's queue, or has it there from an earlier session."""
         if lane.hold is not None:
             load = pending.load or Load(0, prompt_tokens(request_of(pending)))
-            pending.berth = lane.hold, lane.hold.take(load)
+            pending.quota_taken = lane.hold, lane.hold.take(load)
             self._afloat.add(pending)
 
-    def came_back(self, pending: Pending, settlement: Settlement | None = None, order: Order | None = None) -> None:
+    def came_back(
+        self, pending: PendingAsk, settlement: Settlement | None = None, order: BatchOrder | None = None
+    ) -> None:
         """An ask has come back. Its room is free, or will be when its batch has ended: else others would leave by one
         and one while results come in.
         """
-        if pending.berth is None:
+        if pending.quota_taken is None:
             return
-        (hold, amount), pending.berth = pending.berth, None
+        (hold, amount), pending.quota_taken = pending.quota_taken, None
         self._afloat.discard(pending)
         if order is None:
             hold.free(amount)
@@ -151,21 +226,21 @@ class Batches:
         if type(settlement) is Reply and pending.load is not None:
             hold.counted(pending.load, settlement.usage.input_tokens)
 
-    def about(self, lane: Lane, asks: Sequence[Pending]) -> About:
+    def about(self, lane: Lane, asks: Sequence[PendingAsk]) -> About:
         """What is said of a batch: whose it is, for which model, and what it may cost."""
         owner = "" if lane.batching is None else lane.batching.owner
         return About(owner, lane.model, self._cost(lane, asks, len(asks)))
 
-    def depart(self, lane: Lane, intent: Intent) -> Order:
+    def depart(self, lane: Lane, intent: Intent) -> BatchOrder:
         """A batch is made, or one that an earlier session made is there."""
-        order = self.orders[intent.id] = Order(intent, lane, self._context.clock.now())
+        order = self.orders[intent.id] = BatchOrder(intent, lane, self._context.clock.now())
         seconds = self._context.options.limits.seconds
         if seconds is not None and self._unwatch is None and lane.batching is not None:
-            last_call = self._started + seconds - ways.last_call(seconds)
-            self._unwatch = self._context.clock.call_at(last_call, self._spill)
+            when = self._started + seconds - last_call(seconds)
+            self._unwatch = self._context.clock.call_at(when, self._spill)
         return order
 
-    def sent(self, order: Order, receipt: Receipt, *, found: bool = False) -> None:
+    def sent(self, order: BatchOrder, receipt: Receipt, *, found: bool = False) -> None:
         """A provider has a batch."""
         order.receipt = receipt
         self._arrived(order)
@@ -187,7 +262,7 @@ class Batches:
                 )
             )
 
-    def ended(self, order: Order, *, worked: bool) -> None:
+    def ended(self, order: BatchOrder, *, worked: bool) -> None:
         """Nothing more comes of a batch."""
         self.orders.pop(order.intent.id, None)
         self._arrived(order)
@@ -195,7 +270,7 @@ class Batches:
         if worked and order.lane.hold is not None:
             order.lane.hold.worked(self._context.clock.now() - order.since)
 
-    def reorder(self, order: Order, size: int, why: str) -> str | None:
+    def reorder(self, order: BatchOrder, size: int, why: str) -> str | None:
         """So many asks of a batch that is lost are sent again, and may be paid for twice: that is told.
 
         Gives why they are not, if so: they may cost more than the user lets be sent again without a question.
@@ -222,7 +297,7 @@ class Batches:
         )
         return None
 
-    def _ask_first(self, order: Order, size: int, usd: float | None, limit: str, why: str) -> str:
+    def _ask_first(self, order: BatchOrder, size: int, usd: float | None, limit: str, why: str) -> str:
         """What to say where the user must decide whether a batch is ordered again."""
         adopt = f"groundswell batches adopt {self._context.record.id} {order.intent.id & NUMBER}"
         price = "at a price that is not known" if usd is None else f"about {cost(usd, 0)}"
@@ -266,7 +341,7 @@ class Batches:
             )
         )
 
-    def hold_back(self, account: str, model: str, size: int, why: str, wait: float) -> None:
+    def report_held_back(self, account: str, model: str, size: int, why: str, wait: float) -> None:
         """Tell that asks wait."""
         context = self._context
         context.emit(
@@ -298,7 +373,7 @@ class Batches:
             if order.intent.id in self.orders and await self._cancelled(order):
                 self._context.journal.end_wave(order.intent.id)
 
-    async def _taken(self, order: Order) -> None:
+    async def _taken(self, order: BatchOrder) -> None:
         """Wait for a provider to take a batch that is on its way there, or for that to come to nothing; not long."""
         context = self._context
         self._on_its_way[order.intent.id] = arrived = context.loop.create_future()
@@ -306,12 +381,12 @@ class Batches:
         await arrived
         give_up()
 
-    def _arrived(self, order: Order) -> None:
+    def _arrived(self, order: BatchOrder) -> None:
         waiting = self._on_its_way.pop(order.intent.id, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
 
-    async def _cancel(self, order: Order) -> None:
+    async def _cancel(self, order: BatchOrder) -> None:
         lane, batch, size = order.lane, order.batch, len(order.intent.asks)
         if batch is None or lane.batching is None:
             return
@@ -319,7 +394,7 @@ class Batches:
         self.tell(lane, "live", size, f"batch {batch} would miss the deadline: it is cancelled, its rest goes live")
         await self._cancelled(order)
 
-    async def _cancelled(self, order: Order) -> bool:
+    async def _cancelled(self, order: BatchOrder) -> bool:
         """Cancel a batch at its provider; whether that could be done."""
         lane, batch, size = order.lane, order.batch, len(order.intent.asks)
         if batch is None or lane.batching is None:
@@ -327,25 +402,25 @@ class Batches:
         try:
             await lane.batching.cancel(batch)
         except WaveError as error:
-            self.hold_back(lane.account, lane.model, size, f"batch {batch} could not be cancelled: {error}", 0.0)
+            self.report_held_back(lane.account, lane.model, size, f"batch {batch} could not be cancelled: {error}", 0.0)
             return False
         return True
 
-    def _saved(self, lane: Lane, asks: Iterable[Pending], size: int) -> float | None:
+    def _saved(self, lane: Lane, asks: Iterable[PendingAsk], size: int) -> float | None:
         """The dollars that a batch saves, going by the first asks."""
         whole, half = self._cost(lane.live, asks, size), self._cost(lane, asks, size)
         return None if whole is None or half is None else whole - half
 
-    def _cost(self, lane: Lane | None, asks: Iterable[Pending], size: int) -> float | None:
+    def _cost(self, lane: Lane | None, asks: Iterable[PendingAsk], size: int) -> float | None:
         some = [request_of(pending) for pending in islice(asks, SAMPLE)]
         if lane is None or not some:
             return None
-        prices = [self._purse.price(lane, request, expected_usage(request)) for request in some]
+        prices = [self._spending.price(lane, request, expected_usage(request)) for request in some]
         known = [price for price in prices if price is not None]
         return sum(known) * size / len(some) if len(known) == len(some) else None
 
 
-def _free(order: Order) -> None:
+def _free(order: BatchOrder) -> None:
     """Let others have the room of a batch."""
     for hold, amount in order.room.items():
         hold.free(amount)

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell import FaultKind
-from groundswell.engine.bucket import Bucket, Demand, News
-from groundswell.engine.pace import Allowance, Mark, Pace, PaceLimits, Paces
+from groundswell.engine.rate_limit import Allowance, Bucket, Demand, Mark, News, Pace, PaceLimits, Paces
 from groundswell.program.request import Standing
 
 LIMITED, BUSY = FaultKind.RATE_LIMITED, FaultKind.OVERLOADED

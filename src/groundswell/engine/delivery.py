@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from groundswell.engine.batches import Batches
-from groundswell.engine.context import Aloft, Order, Pending, RunContext, request_of
+from groundswell.engine.batching import Batches
+from groundswell.engine.context import BatchOrder, LiveWave, PendingAsk, RunContext, request_of
 from groundswell.engine.events import WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
 from groundswell.engine.ports import Answered, Singly, Transport
@@ -26,20 +26,20 @@ NOTHING_SAID = About()
 LOST = Fault(FaultKind.GARBLED, "the transport gave no result for this ask")
 
 
-class Home(Protocol):
+class Dispatcher(Protocol):
     """Where asks leave from and come back to."""
 
     def arrived(
-        self, lane: Lane, pending: Pending, wave: int, settlement: Settlement, standings: Sequence[Standing] = ()
+        self, lane: Lane, pending: PendingAsk, wave: int, settlement: Settlement, standings: Sequence[Standing] = ()
     ) -> bool:
         """An attempt ended. Whether that is the end of the ask."""
         ...
 
-    def unheard_of(self, lane: Lane, pending: Pending) -> None:
+    def unheard_of(self, lane: Lane, pending: PendingAsk) -> None:
         """What became of an ask is not known."""
         ...
 
-    def lost(self, lane: Lane, pending: Pending) -> None:
+    def lost(self, lane: Lane, pending: PendingAsk) -> None:
         """An ask was sent, and its reply is lost: it may have been paid for."""
         ...
 
@@ -47,23 +47,23 @@ class Home(Protocol):
         """So many asks of a wave were not sent, though they left."""
         ...
 
-    def turned_back(self, lane: Lane, pendings: list[Pending]) -> None:
+    def turned_back(self, lane: Lane, pendings: list[PendingAsk]) -> None:
         """Asks do not leave after all."""
         ...
 
-    def refused(self, lane: Lane, pendings: list[Pending], failed: WaveFailed) -> None:
+    def refused(self, lane: Lane, pendings: list[PendingAsk], failed: WaveFailed) -> None:
         """A batch was not taken, though nothing is wrong with its asks."""
         ...
 
-    def departs(self, lane: Lane, intent: Intent) -> Order:
+    def departs(self, lane: Lane, intent: Intent) -> BatchOrder:
         """A batch is on its way."""
         ...
 
-    def sent(self, order: Order, receipt: Receipt, *, found: bool) -> None:
+    def sent(self, order: BatchOrder, receipt: Receipt, *, found: bool) -> None:
         """A provider has taken a batch."""
         ...
 
-    def ended(self, lane: Lane, order: Order | None, *, worked: bool) -> None:
+    def ended(self, lane: Lane, order: BatchOrder | None, *, worked: bool) -> None:
         """All of a wave has come back."""
         ...
 
@@ -72,14 +72,19 @@ class Journey(NamedTuple):
     """A wave, and whose asks it carries."""
 
     wave: Wave
-    pendings: list[Pending]
+    pendings: list[PendingAsk]
 
 
-class Travel:
+class Delivery:
     """Carries the asks of one run."""
 
     def __init__(
-        self, context: RunContext, home: Home, batches: Batches, sample: Callable[[Pending], int], last_wave: int
+        self,
+        context: RunContext,
+        home: Dispatcher,
+        batches: Batches,
+        sample: Callable[[PendingAsk], int],
+        last_wave: int,
     ) -> None:
         self._context = context
         self._home = home
@@ -87,44 +92,44 @@ class Travel:
         self._sample = sample
         self._wave = last_wave
         self._landed: Lane | None = None
-        self._next: tuple[Pending, Aloft] | None = None
+        self._next: tuple[PendingAsk, LiveWave] | None = None
         self.over = False
 
-    def gather(self, lane: Lane, pendings: list[Pending]) -> None:
+    def gather(self, lane: Lane, pendings: list[PendingAsk]) -> None:
         """Asks that are all that can travel together, though each by itself, and perhaps not all at once."""
         self._wave += 1
         self._announce(lane, self._wave, pendings, whole=True)
-        aloft = Aloft(self._wave, lane.account, len(pendings), self._context.clock.now(), whole=True)
+        live_wave = LiveWave(self._wave, lane.account, len(pendings), self._context.clock.now(), whole=True)
         for pending in pendings:
-            pending.aloft = aloft
+            pending.live_wave = live_wave
 
-    def fly(self, lane: Lane, way: Singly, leaving: list[Pending]) -> None:
+    def fly(self, lane: Lane, way: Singly, leaving: list[PendingAsk]) -> None:
         """Let asks travel by themselves. One that has just come back makes way for the first of them."""
         self._wave += 1
-        loose = [pending for pending in leaving if pending.aloft is None]
-        among = Aloft(self._wave, lane.account, len(loose), self._context.clock.now())
+        loose = [pending for pending in leaving if pending.live_wave is None]
+        among = LiveWave(self._wave, lane.account, len(loose), self._context.clock.now())
         if loose and self._context.listeners:
             self._announce(lane, self._wave, loose)
         for pending in leaving:
-            aloft = pending.aloft or among
+            live_wave = pending.live_wave or among
             if self._landed is lane and self._next is None:
-                self._next = pending, aloft
+                self._next = pending, live_wave
             else:
-                self._context.follow(self._fly(lane, way, pending, aloft))
+                self._context.follow(self._fly(lane, way, pending, live_wave))
 
-    async def _fly(self, lane: Lane, way: Singly, pending: Pending, aloft: Aloft) -> None:
+    async def _fly(self, lane: Lane, way: Singly, pending: PendingAsk, live_wave: LiveWave) -> None:
         """One ask there and back, then the one that takes its place."""
-        flying: tuple[Pending, Aloft] | None = (pending, aloft)
+        flying: tuple[PendingAsk, LiveWave] | None = (pending, live_wave)
         try:
             while flying is not None:
-                pending, aloft = flying
-                flying = self._land(lane, pending, aloft, await self._answer(lane, way, pending))
+                pending, live_wave = flying
+                flying = self._land(lane, pending, live_wave, await self._answer(lane, way, pending))
         except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
             self._context.abort(error)
         finally:
             self._context.unfollow()
 
-    async def _answer(self, lane: Lane, way: Singly, pending: Pending) -> Answered:
+    async def _answer(self, lane: Lane, way: Singly, pending: PendingAsk) -> Answered:
         """What comes of one attempt."""
         try:
             return _checked(lane, await way.ask(request_of(pending)))
@@ -137,41 +142,43 @@ class Travel:
             self._home.unheard_of(lane, pending)
             raise
 
-    def _land(self, lane: Lane, pending: Pending, aloft: Aloft, answered: Answered) -> tuple[Pending, Aloft] | None:
+    def _land(
+        self, lane: Lane, pending: PendingAsk, live_wave: LiveWave, answered: Answered
+    ) -> tuple[PendingAsk, LiveWave] | None:
         """Take in what came of an ask; gives the one that leaves in its place, if one may."""
         self._landed = lane
         ended = True
         try:
-            ended = self._home.arrived(lane, pending, aloft.wave, *answered)
+            ended = self._home.arrived(lane, pending, live_wave.wave, *answered)
         finally:
             self._landed = None
-        if ended or not aloft.whole:
-            self._count_off(aloft)
+        if ended or not live_wave.whole:
+            self._count_off(live_wave)
         following, self._next = self._next, None
         return following
 
-    def gone(self, pending: Pending) -> None:
+    def gone(self, pending: PendingAsk) -> None:
         """Nothing more comes of an ask: it has ended, or was given up."""
-        aloft, pending.aloft = pending.aloft, None
-        if aloft is not None:
-            self._count_off(aloft)
+        live_wave, pending.live_wave = pending.live_wave, None
+        if live_wave is not None:
+            self._count_off(live_wave)
 
-    def _count_off(self, aloft: Aloft) -> None:
-        aloft.left -= 1
-        if not aloft.left and self._context.listeners:
-            self._tell_ended(aloft.wave, aloft.account, aloft.size, aloft.started)
+    def _count_off(self, live_wave: LiveWave) -> None:
+        live_wave.left -= 1
+        if not live_wave.left and self._context.listeners:
+            self._tell_ended(live_wave.wave, live_wave.account, live_wave.size, live_wave.started)
 
-    def together(self, lane: Lane, pendings: list[Pending]) -> None:
+    def together(self, lane: Lane, pendings: list[PendingAsk]) -> None:
         """Let asks travel in a wave."""
         self._context.spawn(self._travel(lane, self._journey(lane, pendings)))
 
-    def commit(self, lane: Lane, pendings: list[Pending], about: About) -> None:
+    def commit(self, lane: Lane, pendings: list[PendingAsk], about: About) -> None:
         """Commit the intent of a wave, then let it go."""
         journey = self._journey(lane, pendings, about)
         prints = [pending.print for pending in pendings]
         self._context.journal.add_wave(journey.wave, prints, self._launch, lane, journey)
 
-    def _journey(self, lane: Lane, pendings: list[Pending], about: About = NOTHING_SAID) -> Journey:
+    def _journey(self, lane: Lane, pendings: list[PendingAsk], about: About = NOTHING_SAID) -> Journey:
         context = self._context
         self._wave += 1
         wave = Wave(
@@ -199,7 +206,7 @@ class Travel:
     async def _travel(self, lane: Lane, journey: Journey) -> None:
         """A wave there and back."""
         context, (wave, pendings) = self._context, journey
-        started, loose = context.clock.now(), [pending for pending in pendings if pending.aloft is None]
+        started, loose = context.clock.now(), [pending for pending in pendings if pending.live_wave is None]
         if loose:
             self._announce(lane, wave.id, loose, whole=lane.barrier)
         flying = {pending.ask: pending for pending in pendings}
@@ -231,7 +238,7 @@ class Travel:
             self._tell_ended(wave.id, wave.account, len(loose), started)
 
     async def _bring(
-        self, lane: Lane, wave: Wave, flying: dict[AskId, Pending], order: Order | None
+        self, lane: Lane, wave: Wave, flying: dict[AskId, PendingAsk], order: BatchOrder | None
     ) -> tuple[Fault, bool]:
         """Dispatch a wave and take in its replies. Why others did not come, and whether the wave was worked on."""
         sent = False
@@ -266,12 +273,12 @@ class Travel:
         return LOST, True
 
     def _arrive(
-        self, lane: Lane, pending: Pending, wave: int, settlement: Settlement, standings: Sequence[Standing] = ()
+        self, lane: Lane, pending: PendingAsk, wave: int, settlement: Settlement, standings: Sequence[Standing] = ()
     ) -> None:
         if self._home.arrived(lane, pending, wave, settlement, standings):
             self.gone(pending)
 
-    async def _sent(self, lane: Lane, wave: Wave, order: Order | None) -> Receipt:
+    async def _sent(self, lane: Lane, wave: Wave, order: BatchOrder | None) -> Receipt:
         """Send a wave. If nobody knows whether it was taken, find that out before anything else."""
         found = False
         try:
@@ -289,14 +296,14 @@ class Travel:
                 self._home.sent(order, receipt, found=found)
         return receipt
 
-    def _leave_open(self, lane: Lane, flying: dict[AskId, Pending], order: Order | None) -> None:
+    def _leave_open(self, lane: Lane, flying: dict[AskId, PendingAsk], order: BatchOrder | None) -> None:
         """What became of asks is not known. Their wave stays open, and whoever resumes the run asks for it again."""
         for pending in flying.values():
             self._home.unheard_of(lane, pending)
         if order is not None:
             self._home.ended(lane, order, worked=False)
 
-    def _announce(self, lane: Lane, wave: int, pendings: list[Pending], *, whole: bool = False) -> None:
+    def _announce(self, lane: Lane, wave: int, pendings: list[PendingAsk], *, whole: bool = False) -> None:
         context = self._context
         context.emit(
             lambda: WaveSent(
@@ -338,7 +345,7 @@ async def find_out(
         if isinstance(found, Absent):
             return found
         size, wait = len(intent.asks), found.retry_in
-        batches.hold_back(intent.account, intent.about.model, size, why, wait)
+        batches.report_held_back(intent.account, intent.about.model, size, why, wait)
         await context.pause(wait)
 
 

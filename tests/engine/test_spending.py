@@ -23,8 +23,8 @@ from groundswell import (
     Usage,
     program,
 )
-from groundswell.engine.forecast import forecast
 from groundswell.engine.ports import Prices
+from groundswell.engine.spending import forecast
 from groundswell.transports.scripted import Scripted
 from tests.engine.scenario import counters, run_async
 
@@ -120,7 +120,7 @@ def test_what_trials_cost_is_told_apart_from_what_was_there_already(store: Path)
             run = engine.run()
             async for _ in run.map(talk, specs):
                 pass
-            tally = run.dispatch.purse.tally
+            tally = run.dispatch.spending.tally
             return [tally.paid, tally.reused, tally.usd]
 
     assert run_async(main([1, 2, 3])) == pytest.approx([3, 0, 0.12])
@@ -134,7 +134,7 @@ def test_a_trial_that_went_on_after_a_stop_is_not_taken_for_a_cheap_one(store: P
             with suppress(RunStopped):
                 async for _ in run.map(talk, [4]):
                     pass
-            return run.dispatch.purse.tally.paid, run.dispatch.purse.tally.reused
+            return run.dispatch.spending.tally.paid, run.dispatch.spending.tally.reused
 
     assert run_async(main(Limits(calls=2))) == (0, 0)
     assert run_async(main(Limits())) == (0, 1)
@@ -150,7 +150,7 @@ def test_the_forecast_of_a_run_that_goes_on(store: Path) -> None:
                 if count == 50:
                     begun = sum(trial.usd for trial in run.open.values())
                     left = 100 - run.counters.settled
-                    found = forecast(run.counters.usd, begun, left, run.dispatch.purse.tally)
+                    found = forecast(run.counters.usd, begun, left, run.dispatch.spending.tally)
             assert found is not None
             assert [found.low, found.high] == pytest.approx([4.0, 4.0])
 

@@ -11,35 +11,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from groundswell.engine import plan
-from groundswell.engine.budget import Dearest
 from groundswell.engine.lanes import Lane
 from groundswell.engine.ports import Then
-from groundswell.engine.purse import Purse
+from groundswell.engine.rate_limit import unsure
 from groundswell.engine.records import Counters, Possible
+from groundswell.engine.spending import MostExpensive, Spending
 from groundswell.program.request import Request
 
 NO_LIMIT = 1_000_000
 """Where many requests are one call: no limit is kept on how many a kill can lose."""
 
 
-class Torn:
+class AtRisk:
     """Counts the asks that an earlier session may have sent, and tells the next one of this session's.
 
     `save` commits the counters, and `ready` is called when something may be sent because of that.
     """
 
     def __init__(
-        self, counters: Counters, purse: Purse, save: Callable[[Then], None], ready: Callable[[], None]
+        self, counters: Counters, spending: Spending, save: Callable[[Then], None], ready: Callable[[], None]
     ) -> None:
         self._counters = counters
-        self._purse = purse
+        self._spending = spending
         self._save = save
         self._ready = ready
         self._told = _told(counters)
         self._cut_off = max(counters.flying, 0)
         self._cut_seen = 0
-        self._seen: dict[str, Dearest] = {}
+        self._seen: dict[str, MostExpensive] = {}
         self._found = Possible()
         self._resent = 0
         self._recovered = False
@@ -62,8 +61,8 @@ class Torn:
         if seen is None:
             # An account may have been renamed since. What can travel in batches was most likely not sent live then.
             unknown = 0 if lane.barrier else max(self._told.values(), default=0)
-            seen = self._seen[key] = Dearest(self._told.get(key, unknown))
-        lost = seen.add(self._purse.most(live, request))
+            seen = self._seen[key] = MostExpensive(self._told.get(key, unknown))
+        lost = seen.add(self._spending.most(live, request))
         if not lost.asks and self._cut_seen < self._cut_off:
             self._cut_seen += 1  # what it can have cost was counted when it was cut off
             self._resent += 1
@@ -97,7 +96,7 @@ class Torn:
         if not (self._resent or found != Possible()) and at_risk == counters.at_risk and counters.flying >= 0:
             return
         counters.resent += self._resent
-        self._purse.lose(found)
+        self._spending.lose(found)
         self._found, self._resent = Possible(), 0
         counters.at_risk = at_risk
         counters.flying = (self._cut_off - self._cut_seen) * self._left_over
@@ -131,4 +130,4 @@ def _key(lane: Lane) -> str:
 def _most_lost(lane: Lane) -> int:
     """How many asks on a live lane a kill of the process loses at most."""
     most = lane.pace.allowance.limits.max_concurrent
-    return NO_LIMIT if lane.together else most + plan.unsure(most)
+    return NO_LIMIT if lane.together else most + unsure(most)

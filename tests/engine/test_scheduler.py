@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.engine import plan
+from groundswell.engine import scheduler as plan
 
 SENDABLE = [
     pytest.param(0, 0, True, 0, id="nothing is nothing"),
@@ -40,7 +40,7 @@ def test_waves_are_few_and_even(count: int, most: int) -> None:
 
 
 def test_windows() -> None:
-    assert plan.window(64, barrier=False) == 128
-    assert plan.window(64, barrier=True) == 50_000
-    assert plan.window(64, barrier=False, unopened=129) == 128
-    assert plan.window(64, barrier=False, unopened=128) == 256
+    assert plan.trial_window(64, barrier=False) == 128
+    assert plan.trial_window(64, barrier=True) == 50_000
+    assert plan.trial_window(64, barrier=False, unopened=129) == 128
+    assert plan.trial_window(64, barrier=False, unopened=128) == 256

@@ -1,0 +1,477 @@
+"""What a run may spend, does spend and will have spent. What is in flight counts as spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappush, heappushpop
+from math import ceil, sqrt
+
+import msgspec
+
+from groundswell.engine.context import OpenTrial, PendingAsk, RunContext, request_of
+from groundswell.engine.lanes import Lane
+from groundswell.engine.options import Limits
+from groundswell.engine.ports import Prices
+from groundswell.engine.records import Possible, Spent
+from groundswell.errors import SettingsError
+from groundswell.program.request import (
+    Chat,
+    Embed,
+    Embedding,
+    Message,
+    Reply,
+    Request,
+    Settlement,
+    Text,
+    Usage,
+    canonical,
+)
+
+
+class Range(msgspec.Struct, frozen=True, array_like=True):
+    """From a low figure to a high one. As JSON it is a list of the two."""
+
+    low: float
+    high: float
+
+    def __add__(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+    def __mul__(self, factor: float) -> Range:
+        return Range(self.low * factor, self.high * factor)
+
+    def __or__(self, other: Range) -> Range:
+        """The range that holds both."""
+        return Range(min(self.low, other.low), max(self.high, other.high))
+
+    def longer(self, other: Range) -> Range:
+        """The longer of two, whatever each comes to."""
+        return Range(max(self.low, other.low), max(self.high, other.high))
+
+    def __contains__(self, figure: float) -> bool:
+        return self.low <= figure <= self.high
+
+
+NOTHING = Range(0, 0)
+
+
+FEWEST = 20
+"""So many trials must have ended before anything is said."""
+
+
+class Tally:
+    """What ended trials cost: how many, their sum and the sum of their squares, kept as they end.
+
+    A trial that got replies from the cache, the journal or the run it was forked from says nothing of what another
+    costs that must pay for all of them: these are only counted, in `reused`.
+    """
+
+    __slots__ = ("paid", "reused", "squares", "usd")
+
+    def __init__(self) -> None:
+        self.paid = 0
+        self.reused = 0
+        self.usd = 0.0
+        self.squares = 0.0
+
+    def add(self, usd: float, *, reused: bool) -> None:
+        """A trial ended."""
+        if reused:
+            self.reused += 1
+        else:
+            self.paid += 1
+            self.usd += usd
+            self.squares += usd * usd
+
+
+def forecast(spent: float, begun: float, left: int, tally: Tally) -> Range | None:
+    """The total cost of a run, in nineteen cases of twenty if its trials are alike; None while too little is known.
+
+    `spent` is what all its trials have cost, `begun` the part of that for trials that have not ended, and `left` how
+    many have not. High: all of these pay for every reply. Low: as many as before get theirs for nothing.
+    """
+    if tally.paid < FEWEST:
+        return None
+    mean = tally.usd / tally.paid
+    spread = sqrt(max(0.0, tally.squares - tally.usd * mean) / (tally.paid - 1))
+    share = tally.paid / (tally.paid + tally.reused)
+    low = spent - begun + share * left * mean - _doubt(spread, share * left, tally.paid)
+    high = spent - begun + left * mean + _doubt(spread, left, tally.paid)
+    return Range(max(spent, low), max(spent, high))
+
+
+def _doubt(spread: float, left: float, seen: int) -> float:
+    """How far the sum of what is left may lie from what the mean of what was seen leads to expect."""
+    freedom = seen - 1
+    times = 2.2 + 2.4 / freedom  # a little more than Student's t at 97.5 %: costs have long tails
+    return times * spread * sqrt(left * (1 + left / seen))
+
+
+PER_MESSAGE = 6
+PER_IMAGE = 3000
+WITH_SCHEMA = 400
+"""Tokens that frame a message, that an image takes, and that a provider puts before tools and schemas."""
+LONG_REPLY = 1024
+LONG_THOUGHT = 8192
+"""Tokens that are held back for a reply of unknown length, and for one with reasoning ..."""
+CLAUDE_REPLY = 4096
+"""... and for one of Claude, where this is the limit that is sent to Anthropic if the program sets none ..."""
+ENOUGH = 16
+"""... until so many replies of a model have been seen; then twice the longest of them."""
+
+
+class Amounts(msgspec.Struct):
+    """An amount of everything that is limited."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+
+class Budget:
+    """Counts what was spent, what may have been spent for replies that were lost, and what is reserved for asks in
+    flight. Limits are held against the sum of the three.
+    """
+
+    def __init__(
+        self, limits: Limits, started: float, spent: Amounts | None = None, possible: Possible | None = None
+    ) -> None:
+        self.limits = limits
+        self.spent = spent or Amounts()
+        self.possible = possible or Possible()
+        self.reserved = Amounts()
+        self._started = started
+
+    def refusal(self, now: float, calls: int, tokens: int, usd: float) -> str | None:
+        """Why this much more may not be sent, or None if it may."""
+        limits, spent, held, possible = self.limits, self.spent, self.reserved, self.possible
+        if limits.seconds is not None and now - self._started >= limits.seconds:
+            return f"the time limit of {limits.seconds:g} s is over"
+        if limits.calls is not None and spent.calls + possible.calls + held.calls + calls > limits.calls:
+            return f"the budget of {limits.calls} calls is used up"
+        if limits.tokens is not None and spent.tokens + possible.tokens + held.tokens + tokens > limits.tokens:
+            lost = f"{possible.tokens} may have been paid for lost replies, " if possible.tokens else ""
+            left = f"{spent.tokens} spent, {lost}{held.tokens} in flight, and the next request may take {tokens}"
+            return f"the budget of {limits.tokens} tokens is used up ({left})"
+        if limits.usd is not None and spent.usd + possible.usd + held.usd + usd > limits.usd:
+            lost = f"{_usd(possible.usd)} may have been paid for lost replies, " if possible.usd else ""
+            held_back = f"{_usd(held.usd)} in flight, and the next request may cost {_usd(usd)}"
+            left = f"{_usd(spent.usd)} spent, {lost}{held_back}"
+            return f"the budget of ${limits.usd:g} is used up ({left})"
+        return None
+
+    def share(self, calls: int, tokens: int, usd: float) -> float:
+        """How much of the whole this is, by the limit that it comes closest to; time does not count."""
+        parts = (calls, self.limits.calls), (tokens, self.limits.tokens), (usd, self.limits.usd)
+        return max((amount / limit if limit else 1.0 for amount, limit in parts if limit is not None), default=0.0)
+
+    @property
+    def counts(self) -> bool:
+        """Whether anything but time is limited."""
+        return msgspec.structs.replace(self.limits, seconds=None) != Limits()
+
+    def reserve(self, tokens: int, usd: float) -> None:
+        """One ask leaves."""
+        self.reserved.calls += 1
+        self.reserved.tokens += tokens
+        self.reserved.usd += usd
+
+    def rejoin(self, tokens: int, usd: float) -> None:
+        """One ask that an earlier session counted as spent is still in flight."""
+        self.spent.calls -= 1
+        self.reserve(tokens, usd)
+
+    def turn_back(self, tokens: int, usd: float) -> None:
+        """One ask does not leave after all."""
+        self.settle(tokens, usd, 0, 0.0)
+        self.spent.calls -= 1
+
+    def unsent(self, calls: int) -> None:
+        """Asks that count as sent, or are about to, never were."""
+        self.spent.calls -= calls
+
+    def settle(self, tokens: int, usd: float, used_tokens: int, used_usd: float) -> None:
+        """One ask came back: give back what was reserved for it, count what it used."""
+        self.reserved.calls -= 1
+        self.reserved.tokens -= tokens
+        self.reserved.usd = self.reserved.usd - usd if self.reserved.calls else 0.0  # sums of fractions leave a rest
+        self.spent.calls += 1
+        self.spent.tokens += used_tokens
+        self.spent.usd += used_usd
+
+
+class MostExpensive:
+    """The most that some of several requests can have cost, where it is not known which of them were sent."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._largest: tuple[list[float], ...] = ([], [], [], [])
+
+    def add(self, one: Possible) -> Possible:
+        """One more request that may have been sent; gives by how much that raises the sum."""
+        asks, tokens, usd, unknown = map(self._raised, self._largest, (one.asks, one.tokens, one.usd, one.unknown))
+        return Possible(int(asks), int(asks), int(tokens), usd, int(unknown))
+
+    def _raised(self, largest: list[float], amount: float) -> float:
+        if len(largest) < self._most:
+            heappush(largest, amount)
+            return amount
+        return amount - heappushpop(largest, amount)
+
+    @property
+    def asks(self) -> int:
+        """How many requests are in the sum."""
+        return len(self._largest[0])
+
+
+class Seen:
+    """What the replies of one model have used, to judge what the next one may."""
+
+    __slots__ = ("longest", "replies", "swell")
+
+    def __init__(self, replies: int = 0, longest: int = 0, swell: float = 1.0) -> None:
+        self.replies = replies
+        self.longest = longest
+        self.swell = swell
+        """How many times as many input tokens as were reckoned with were counted, at the most."""
+
+    def note(self, reckoned: int, usage: Usage) -> None:
+        """A reply came; so many input tokens had been reckoned with for it."""
+        self.replies += 1
+        self.longest = max(self.longest, usage.output_tokens)
+        self.swell = max(self.swell, usage.input_tokens / max(reckoned, 1))
+
+
+def most_usage(request: Request, seen: Seen) -> Usage:
+    """What a request may use at the most, in practice: this much is held back while it is in flight."""
+    return Usage(ceil(reckoned_input(request) * seen.swell), _longest_reply(request, seen))
+
+
+def reckoned_input(request: Request) -> int:
+    """The most tokens that the prompt of a request is likely to have."""
+    if isinstance(request, Embed):
+        return sum(_most_tokens(text) + 1 for text in request.texts)
+    prompt = sum(PER_MESSAGE + _most_in(message) for message in request.messages)
+    if request.tools or request.schema:
+        prompt += WITH_SCHEMA + len(canonical((request.tools, request.schema))) // 3
+    return prompt
+
+
+def _longest_reply(request: Request, seen: Seen) -> int:
+    if isinstance(request, Embed):
+        return 0
+    if request.max_tokens is not None:
+        return request.max_tokens
+    guess = unlimited_reply(request)
+    return 2 * seen.longest if seen.replies >= ENOUGH else max(guess, 2 * seen.longest)
+
+
+def unlimited_reply(chat: Chat) -> int:
+    """The tokens that a reply is taken to have at the most if its request sets no `max_tokens` and nothing was seen."""
+    if "claude" in chat.model.lower() or chat.model.startswith("anthropic/"):
+        return CLAUDE_REPLY
+    return LONG_REPLY if chat.reasoning is None else LONG_THOUGHT
+
+
+def _most_in(message: Message) -> int:
+    called = sum(_most_tokens(call.name) + _most_tokens(call.arguments) for call in message.tool_calls)
+    if isinstance(message.content, str):
+        return called + _most_tokens(message.content)
+    return called + sum(_most_tokens(part.text) if isinstance(part, Text) else PER_IMAGE for part in message.content)
+
+
+def _most_tokens(text: str) -> int:
+    """Three characters of English a token; beyond ASCII, two bytes."""
+    if text.isascii():
+        return len(text) // 3 + 1
+    size = len(text.encode(errors="surrogatepass"))
+    beyond = sum(character > "\x7f" for character in text)
+    return (len(text) - beyond) // 3 + (size - len(text) + beyond) // 2 + 1
+
+
+def expected_usage(request: Request) -> Usage:
+    """What the limiter of an account takes a request to use: four characters a token, and the whole reply."""
+    if isinstance(request, Embed):
+        return Usage(sum(len(text) for text in request.texts) // 4 + len(request.texts))
+    return Usage(_prompt_characters(request) // 4, request.max_tokens or 256)
+
+
+def _prompt_characters(chat: Chat) -> int:
+    total = 0
+    for message in chat.messages:
+        if isinstance(message.content, str):
+            total += len(message.content)
+        else:
+            total += sum(len(getattr(part, "text", "")) or 3000 for part in message.content)
+    return total
+
+
+def _usd(amount: float) -> str:
+    """Dollars; small sums with two digits that mean something."""
+    return f"${amount:.4f}" if amount >= 0.001 or not amount else f"${amount:.2g}"
+
+
+NOTHING_SEEN = Seen()
+FIRST = 8
+"""How many trials a run with a budget begins before it knows what one of them takes."""
+
+
+class Spending:
+    """Counts one run's spending, and what its trials cost. What is in flight counts as spent."""
+
+    def __init__(self, context: RunContext, prices: Prices | None) -> None:
+        counters = context.counters
+        self.tally = Tally()
+        self._counters = counters
+        self._prices = prices
+        self._seen = {
+            model: Seen(spent.replies, spent.longest, spent.swell)
+            for model, spent in counters.spent.items()
+            if spent.longest
+        }
+        self._limited = context.options.limits != Limits()
+        spent = Amounts(counters.sent, counters.input_tokens + counters.output_tokens, counters.usd)
+        self._budget = Budget(context.options.limits, context.clock.now(), spent, counters.possible)
+        self._counts = self._budget.counts
+        self._left = 1.0 - self._budget.share(spent.calls, spent.tokens, spent.usd) - self._share(counters.possible)
+        self._ended, self._took = 0, 0.0
+
+    def trials(self, most: int) -> int:
+        """How many trials to keep open. A budget that will not do for all should bring some of them to an end, rather
+        than all of them halfway: no more are begun than there is enough left for. What one takes is what all have taken
+        by the number of those that have ended: too much rather than too little, since the cheap ones may end first.
+        """
+        if not self._counts:
+            return most
+        if not self._ended:
+            return min(most, FIRST)
+        return max(1, min(most, int((self._left - self._took) * self._ended / self._took))) if self._took else most
+
+    def affords(self, lane: Lane, asks: Iterable[PendingAsk], wanted: int, now: float) -> tuple[int, str | None]:
+        """How many of the next asks may be sent, and why no more."""
+        if not self._limited:
+            return wanted, None
+        allowed, tokens, usd = 0, 0, 0.0
+        for pending in asks:
+            if allowed == wanted:
+                break
+            self._estimate(lane, pending)
+            tokens, usd = tokens + pending.tokens, usd + pending.usd
+            refusal = self._budget.refusal(now, allowed + 1, tokens, usd)
+            if refusal is not None:
+                return allowed, refusal
+            allowed += 1
+        return allowed, None
+
+    def reserve(self, pendings: Iterable[PendingAsk]) -> None:
+        """Asks leave."""
+        if self._limited:
+            for pending in pendings:
+                self._budget.reserve(pending.tokens, pending.usd)
+
+    def rejoin(self, lane: Lane, pending: PendingAsk) -> None:
+        """One ask that an earlier session counted as spent is still in flight."""
+        if self._limited:
+            self._reckon(lane, pending)
+        self._budget.rejoin(pending.tokens, pending.usd)
+
+    def give_back(self, pending: PendingAsk) -> None:
+        """Nothing came of such an ask."""
+        self._budget.settle(pending.tokens, pending.usd, 0, 0.0)
+        pending.tokens, pending.usd = 0, 0.0
+
+    def turn_back(self, pendings: Iterable[PendingAsk]) -> None:
+        """Asks do not leave after all."""
+        if self._limited:
+            for pending in pendings:
+                self._budget.turn_back(pending.tokens, pending.usd)
+
+    def unsent(self, calls: int) -> None:
+        """So many asks were not sent, though they left."""
+        self._budget.unsent(calls)
+
+    def most(self, lane: Lane, request: Request) -> Possible:
+        """The most that a request can have cost, if its reply was lost."""
+        usage = self._most_usage(request)
+        price = self.price(lane, request, usage)
+        return Possible(1, 0, usage.input_tokens + usage.output_tokens, price or 0.0, int(price is None))
+
+    def lose(self, lost: Possible) -> None:
+        """Replies were lost that may have been paid for."""
+        self._counters.possible = self._budget.possible = self._counters.possible + lost
+        self._left -= self._share(lost)
+
+    def _share(self, lost: Possible) -> float:
+        return self._budget.share(lost.calls, lost.tokens, lost.usd)
+
+    def spend(self, lane: Lane, pending: PendingAsk, settlement: Settlement) -> None:
+        """Count what an attempt used."""
+        tokens, usd = 0, 0.0
+        if type(settlement) is Reply or type(settlement) is Embedding:
+            counters, usage = self._counters, settlement.usage
+            tokens = usage.input_tokens + usage.output_tokens
+            counters.input_tokens += usage.input_tokens
+            counters.output_tokens += usage.output_tokens
+            price = self.price(lane, request_of(pending), usage)
+            spent = self._book(request_of(pending).model, usage, price)
+            if price is None:
+                counters.unknown_cost += 1
+            else:
+                usd = price
+                counters.usd += price
+                pending.trial.usd += price
+            if self._limited:
+                self._learn(request_of(pending), usage, spent)
+                self._took += self._budget.share(1, tokens, usd)
+        if self._limited:
+            self._budget.settle(pending.tokens, pending.usd, tokens, usd)
+            pending.tokens, pending.usd = 0, 0.0
+
+    def _book(self, model: str, usage: Usage, price: float | None) -> Spent:
+        """Count what a model was paid."""
+        spent = self._counters.spent.get(model)
+        if spent is None:
+            spent = self._counters.spent[model] = Spent()
+        spent.replies += 1
+        spent.input_tokens += usage.input_tokens
+        spent.output_tokens += usage.output_tokens
+        spent.usd += price or 0.0
+        spent.unknown += price is None
+        spent.longest = max(spent.longest, usage.output_tokens)
+        return spent
+
+    def ended(self, trial: OpenTrial) -> None:
+        """A trial ended: what it cost says what others will."""
+        self.tally.add(trial.usd, reused=trial.reused)
+        self._ended += 1
+
+    def _learn(self, request: Request, usage: Usage, spent: Spent) -> None:
+        if (seen := self._seen.get(request.model)) is None:
+            seen = self._seen[request.model] = Seen()
+        seen.note(reckoned_input(request), usage)
+        spent.swell = seen.swell
+
+    def price(self, lane: Lane, request: Request, usage: Usage) -> float | None:
+        """What a request would cost that uses so much, in dollars, if that is known."""
+        return None if self._prices is None else self._prices(request.model, usage, lane.transport.name)
+
+    def _estimate(self, lane: Lane, pending: PendingAsk) -> None:
+        """What an ask may use at the most; reserved while it is in flight."""
+        known = self._reckon(lane, pending)
+        if not known and self._budget.limits.usd is not None:
+            request = request_of(pending)
+            raise SettingsError(
+                f"model {request.model!r}: its price is not known, so a budget in dollars cannot be kept: put it under "
+                "[prices] in groundswell.toml, or limit the run by --max-calls or --max-tokens instead of --budget"
+            )
+
+    def _reckon(self, lane: Lane, pending: PendingAsk) -> bool:
+        """Work out what an ask may use; whether its price is known."""
+        request = request_of(pending)
+        usage = self._most_usage(request)
+        price = self.price(lane, request, usage)
+        pending.tokens, pending.usd = usage.input_tokens + usage.output_tokens, price or 0.0
+        return price is not None
+
+    def _most_usage(self, request: Request) -> Usage:
+        return most_usage(request, self._seen.get(request.model) or NOTHING_SEEN)
