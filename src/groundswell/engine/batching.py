@@ -19,7 +19,7 @@ from math import ceil
 from typing import NamedTuple
 
 from groundswell.engine.batch_quota import Load
-from groundswell.engine.context import BatchOrder, PendingAsk, RunContext, request_of
+from groundswell.engine.context import BatchHistory, BatchOrder, PendingAsk, RunContext
 from groundswell.engine.events import BatchHeldBack, BatchReordered, BatchSent, RouteChosen
 from groundswell.engine.lanes import Lane
 from groundswell.engine.records import NUMBER, About, Intent, Receipt, Via
@@ -148,17 +148,18 @@ class Batches:
         """Why an ask cannot travel in a batch, if so. A live request then says what is wrong with it."""
         assert lane.batching is not None
         assert lane.hold is not None
-        if pending.failures >= TRIES:
-            return f"they failed in {pending.failures} batches"
-        if pending.unplaced >= ORDERS:
-            return f"no batch could be made of them, {pending.unplaced} times over"
-        if pending.load is None:
-            request = request_of(pending)
+        history = _history(pending)
+        if history.failures >= TRIES:
+            return f"they failed in {history.failures} batches"
+        if history.unplaced >= ORDERS:
+            return f"no batch could be made of them, {history.unplaced} times over"
+        if history.load is None:
+            request = pending.request
             size = lane.batching.size(request)
             if isinstance(size, Fault):
                 return f"they cannot be put into a batch: {size.message}"
-            pending.load = Load(size, prompt_tokens(request))
-        return "they are too large for a batch" if pending.load.bytes > lane.hold.capacity.bytes else None
+            history.load = Load(size, prompt_tokens(request))
+        return "they are too large for a batch" if history.load.bytes > lane.hold.capacity.bytes else None
 
     def why_live(self, lane: Lane, asks: Iterable[PendingAsk], size: int, now: float, *, fresh: bool) -> str | None:
         """Why asks that are about to leave go live, if so. What is chosen is told when they are `fresh`."""
@@ -174,12 +175,11 @@ class Batches:
 
     def few(self, asks: Iterable[PendingAsk]) -> dict[str, list[PendingAsk]]:
         """Those that are the few that failed in a batch, by why they go live."""
-        failed = [pending for pending in asks if pending.failed_in is not None]
-        many = Counter(pending.failed_in for pending in failed)
+        failed = [(pending, order) for pending in asks if (order := _history(pending).failed_in) is not None]
+        many = Counter(order for _, order in failed)
         found: dict[str, list[PendingAsk]] = {}
-        for pending in failed:
-            assert pending.failed_in is not None
-            why = few(many[pending.failed_in], len(pending.failed_in.intent.asks))
+        for pending, order in failed:
+            why = few(many[order], len(order.intent.asks))
             if why is not None:
                 found.setdefault(why, []).append(pending)
         return found
@@ -193,7 +193,7 @@ class Batches:
         while at < len(leaving):
             left = len(leaving) - at
             even = leaving[at : at + ceil(left / ceil(left / most))]
-            size = hold.fit((pending.load for pending in even if pending.load), now)
+            size = hold.fit((load for pending in even if (load := _history(pending).load)), now)
             if not size:
                 break
             for pending in even[:size]:
@@ -205,8 +205,9 @@ class Batches:
     def take(self, lane: Lane, pending: PendingAsk) -> None:
         """An ask takes room in a provider's queue, or has it there from an earlier session."""
         if lane.hold is not None:
-            load = pending.load or Load(0, prompt_tokens(request_of(pending)))
-            pending.quota_taken = lane.hold, lane.hold.take(load)
+            history = _history(pending)
+            load = history.load or Load(0, prompt_tokens(pending.request))
+            history.quota_taken = lane.hold, lane.hold.take(load)
             self._afloat.add(pending)
 
     def came_back(
@@ -215,16 +216,30 @@ class Batches:
         """An ask has come back. Its room is free, or will be when its batch has ended: else others would leave by one
         and one while results come in.
         """
-        if pending.quota_taken is None:
+        history = pending.batch
+        if history is None or history.quota_taken is None:
             return
-        (hold, amount), pending.quota_taken = pending.quota_taken, None
+        (hold, amount), history.quota_taken = history.quota_taken, None
         self._afloat.discard(pending)
         if order is None:
             hold.free(amount)
         else:
             order.room[hold] += amount
-        if type(settlement) is Reply and pending.load is not None:
-            hold.counted(pending.load, settlement.usage.input_tokens)
+        if type(settlement) is Reply and history.load is not None:
+            hold.counted(history.load, settlement.usage.input_tokens)
+
+    def failed(self, pending: PendingAsk, order: BatchOrder | None) -> None:
+        """An ask failed in a batch, or no batch was made of it."""
+        history = _history(pending)
+        if order is not None and order.receipt is None:
+            history.unplaced += 1
+        else:
+            history.failures += 1
+            history.failed_in = order
+
+    def taken(self, asks: Iterable[PendingAsk]) -> int:
+        """How much room asks have at their provider."""
+        return sum(ask.batch.quota_taken[1] for ask in asks if ask.batch is not None and ask.batch.quota_taken)
 
     def about(self, lane: Lane, asks: Sequence[PendingAsk]) -> About:
         """What is said of a batch: whose it is, for which model, and what it may cost."""
@@ -412,12 +427,18 @@ class Batches:
         return None if whole is None or half is None else whole - half
 
     def _cost(self, lane: Lane | None, asks: Iterable[PendingAsk], size: int) -> float | None:
-        some = [request_of(pending) for pending in islice(asks, SAMPLE)]
+        some = [pending.request for pending in islice(asks, SAMPLE)]
         if lane is None or not some:
             return None
         prices = [self._spending.price(lane, request, expected_usage(request)) for request in some]
         known = [price for price in prices if price is not None]
         return sum(known) * size / len(some) if len(known) == len(some) else None
+
+
+def _history(pending: PendingAsk) -> BatchHistory:
+    if pending.batch is None:
+        pending.batch = BatchHistory()
+    return pending.batch
 
 
 def _free(order: BatchOrder) -> None:

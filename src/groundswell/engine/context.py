@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
+from enum import Enum
 from typing import Any
 
 from groundswell.engine.batch_quota import BatchQuota, Load
@@ -212,36 +213,61 @@ class OpenTrial:
             self.conductor = None
 
 
+class AskState(Enum):
+    """Where an ask is. `NEXT` says where it can go from there."""
+
+    NEW = "new"
+    """It was made; the cache may be asked for its reply."""
+    JOINED = "joined"
+    """It waits for the reply to an equal ask."""
+    QUEUED = "queued"
+    IN_FLIGHT = "in flight"
+    RETRYING = "retrying"
+    """It failed, and will be queued again."""
+    SETTLED = "settled"
+    """It has a reply or a fault, which is being made durable. Its program then goes on."""
+
+
+NEW, JOINED, QUEUED, IN_FLIGHT, RETRYING, SETTLED = AskState
+NEXT: dict[AskState, frozenset[AskState]] = {
+    NEW: frozenset({JOINED, QUEUED, IN_FLIGHT, SETTLED}),
+    JOINED: frozenset({NEW, QUEUED, SETTLED}),
+    QUEUED: frozenset({QUEUED, IN_FLIGHT}),
+    IN_FLIGHT: frozenset({NEW, QUEUED, RETRYING, SETTLED}),
+    RETRYING: frozenset({QUEUED}),
+    SETTLED: frozenset(),
+}
+
+
 class PendingAsk:
     """One ask of an open trial, from the moment it is made until its settlement is durable.
 
-    key       what its reply is kept under, once that was worked out
-    mark      when it left, as the pace has it, while it is in flight
-    lane      which way its reply came
-    attempts  how often it was sent, `refusals` how often that came to nothing because there was too much to do
-    load      what it takes of a batch, once that was worked out; `quota_taken` is the room that it has at a provider
-    failures  how often it failed in a batch, and `failed_in` the last of these
-    unplaced  how often no batch could be made of it
-    live_wave     the wave that it leaves in, where that leaves piece by piece
+    Each group of fields is written by one part of the engine:
+
+    dispatch    `attempts`: how often it was sent; `refusals`: how often that came to nothing because there was too much
+                to do, `refused_since` the first of these; `lane`: which way its reply came
+    reuse       `cache_key`: what its reply is kept under
+    scheduler   `mark`: when it left, as the rate limiter has it, while it is in flight
+    delivery    `live_wave`: the wave that it leaves in, where that leaves piece by piece
+    spending    `tokens` and `usd`: what is reserved for it
+    batching    `batch`: what was worked out about it and batches
     """
 
     __slots__ = (
-        "ask",
         "attempts",
-        "failed_in",
-        "failures",
-        "key",
+        "batch",
+        "cache_key",
+        "id",
         "lane",
         "live_wave",
-        "load",
         "mark",
         "print",
-        "quota_taken",
         "refusals",
         "refused_since",
+        "request",
+        "state",
         "tokens",
         "trial",
-        "unplaced",
         "usd",
         "wait",
     )
@@ -249,7 +275,9 @@ class PendingAsk:
     def __init__(self, trial: OpenTrial, wait: Wait) -> None:
         self.trial = trial
         self.wait = wait
-        self.ask = AskId(trial.id, wait.path)
+        self.request: Request = wait.request  # type: ignore[assignment]  # who looks at it handles no calls
+        self.id = AskId(trial.id, wait.path)
+        self.state = NEW
         try:
             self.print = fingerprint(wait.request)
         except UnicodeEncodeError:
@@ -257,20 +285,46 @@ class PendingAsk:
         except (TypeError, ValueError) as error:
             problem = f"trial {trial.key!r}, ask {wait.path}: the request cannot be stored as JSON: {error}"
             raise SettingsError(problem) from error
-        self.key: bytes | None = None
-        self.mark: Mark | None = None
-        self.lane: Lane | None = None
         self.attempts = 1
         self.refusals = 0
         self.refused_since = 0.0
+        self.lane: Lane | None = None
+        self.cache_key: bytes | None = None
+        self.mark: Mark | None = None
+        self.live_wave: LiveWave | None = None
         self.tokens = 0
         self.usd = 0.0
+        self.batch: BatchHistory | None = None
+
+    def enter(self, state: AskState) -> None:
+        """Go on to the next state."""
+        if state not in NEXT[self.state]:
+            raise AssertionError(f"ask {self.id}: cannot go from {self.state.value} to {state.value}")
+        self.state = state
+
+    @property
+    def wanted(self) -> bool:
+        """Whether its trial still waits for it."""
+        return self.trial.conductor is not None
+
+
+class BatchHistory:
+    """What batching knows of an ask.
+
+    load         what it takes of a batch, once that was worked out
+    quota_taken  the room that it has at a provider, while it is there
+    failures     how often it failed in a batch, and `failed_in` the last of these
+    unplaced     how often no batch could be made of it
+    """
+
+    __slots__ = ("failed_in", "failures", "load", "quota_taken", "unplaced")
+
+    def __init__(self) -> None:
         self.load: Load | None = None
         self.quota_taken: tuple[BatchQuota, int] | None = None
         self.failures = 0
         self.unplaced = 0
         self.failed_in: BatchOrder | None = None
-        self.live_wave: LiveWave | None = None
 
 
 class BatchOrder:
@@ -320,8 +374,3 @@ class LiveWave:
         self.account = account
         self.size = self.left = size
         self.started = started
-
-
-def request_of(pending: PendingAsk) -> Request:
-    """The request of an ask that goes to a model."""
-    return pending.wait.request  # type: ignore[return-value]  # calls never get here

@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from groundswell.engine.batching import Batches
-from groundswell.engine.context import BatchOrder, LiveWave, PendingAsk, RunContext, request_of
+from groundswell.engine.context import BatchOrder, LiveWave, PendingAsk, RunContext
 from groundswell.engine.events import WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
 from groundswell.engine.ports import Answered, Singly, Transport
@@ -132,7 +132,7 @@ class Delivery:
     async def _answer(self, lane: Lane, way: Singly, pending: PendingAsk) -> Answered:
         """What comes of one attempt."""
         try:
-            return _checked(lane, await way.ask(request_of(pending)))
+            return _checked(lane, await way.ask(pending.request))
         except asyncio.CancelledError:
             if cancelled_by_us():
                 self._home.lost(lane, pending)
@@ -186,10 +186,10 @@ class Delivery:
             context.record.id,
             lane.account,
             lane.transport.name,
-            tuple([pending.ask for pending in pendings]),
+            tuple([pending.id for pending in pendings]),
             context.clock.wall(),
             about,
-            items=tuple([Item(p.ask, request_of(p), partial(self._sample, p)) for p in pendings]),
+            items=tuple([Item(p.id, p.request, partial(self._sample, p)) for p in pendings]),
         )
         return Journey(wave, pendings)
 
@@ -197,7 +197,7 @@ class Delivery:
         """An intent is durable. If the run was stopped, or its trials given up meanwhile, the wave does not leave."""
         if self.over:
             return
-        if self._context.over is None and any(pending.trial.conductor is not None for pending in journey.pendings):
+        if self._context.over is None and any(pending.wanted for pending in journey.pendings):
             self._context.spawn(self._travel(lane, journey))
         else:
             self._context.journal.end_wave(journey.wave.id)
@@ -209,7 +209,7 @@ class Delivery:
         started, loose = context.clock.now(), [pending for pending in pendings if pending.live_wave is None]
         if loose:
             self._announce(lane, wave.id, loose, whole=lane.barrier)
-        flying = {pending.ask: pending for pending in pendings}
+        flying = {pending.id: pending for pending in pendings}
         order = self._home.departs(lane, wave) if lane.barrier else None
         try:
             lost, worked = await self._bring(lane, wave, flying, order)

@@ -17,7 +17,7 @@ import msgspec
 
 from groundswell.engine.at_risk import AtRisk
 from groundswell.engine.batching import Batches
-from groundswell.engine.context import BatchOrder, PendingAsk, RunContext, Settle, request_of
+from groundswell.engine.context import IN_FLIGHT, NEW, QUEUED, RETRYING, BatchOrder, PendingAsk, RunContext, Settle
 from groundswell.engine.delivery import Delivery
 from groundswell.engine.events import AskRetried
 from groundswell.engine.lanes import Lane
@@ -102,7 +102,7 @@ class Dispatch:
 
     def take(self, pending: PendingAsk) -> None:
         """Find a settlement for an ask."""
-        request = request_of(pending)
+        request = pending.request
         lane = self._context.lane_of(request)
         if lane not in self._queues.queues:
             self._begin(lane)
@@ -140,8 +140,9 @@ class Dispatch:
 
     def rejoin(self, pending: PendingAsk) -> None:
         """An ask is in flight since an earlier session."""
+        pending.enter(IN_FLIGHT)
         self._queues.flying += 1
-        home = self._context.lane_of(request_of(pending))
+        home = self._context.lane_of(pending.request)
         self.spending.rejoin(home, pending)
         self.batches.take(home, pending)
 
@@ -151,7 +152,8 @@ class Dispatch:
         self.schedule()
 
     def _enqueue(self, lane: Lane, pending: PendingAsk) -> None:
-        if pending.trial.conductor is not None:
+        if pending.wanted:
+            pending.enter(QUEUED)
             self._queues.of(self._fitting(lane, pending)).asks.append(pending)
         else:
             self.reuse.failed(pending, None)
@@ -256,7 +258,7 @@ class Dispatch:
 
     def durable(self, pending: PendingAsk) -> None:
         """A settlement is durable."""
-        if pending.key is not None:
+        if pending.cache_key is not None:
             self.reuse.settled(pending)
         if pending.lane is not None:
             self._queues.of(pending.lane).unsure -= 1
@@ -265,10 +267,9 @@ class Dispatch:
         self, lane: Lane, pending: PendingAsk, settlement: Settlement, standings: Sequence[Standing], now: float
     ) -> None:
         """Free the slot of an ask, and let the pace learn from what came."""
-        mark, pending.mark = pending.mark, None
+        mark = self._queues.landed(lane, pending)
         if mark is None or self._closed:  # then its slot was given back already
             return
-        self._queues.of(lane).flying -= 1
         if standings:
             lane.pace.heard(standings, mark, now)
         if type(settlement) is Fault:
@@ -285,15 +286,13 @@ class Dispatch:
             self.lost(lane, pending)
         self._queues.count(lane, -1)
         self.batches.came_back(pending)
-        if pending.mark is not None and not self._closed:
-            pending.mark = None
-            self._queues.of(lane).flying -= 1
+        if self._queues.landed(lane, pending) is not None and not self._closed:
             lane.pace.recall()
         self.reuse.failed(pending, None)
 
     def lost(self, lane: Lane, pending: PendingAsk) -> None:
         """An ask was sent, and its reply is lost: it may have been paid for."""
-        self.spending.lose(self.spending.most(lane, request_of(pending)))
+        self.spending.lose(self.spending.most(lane, pending.request))
 
     def unsent(self, asks: int) -> None:
         """So many asks of a wave, all that are left of it, were not sent, though they left."""
@@ -309,14 +308,16 @@ class Dispatch:
         self.spending.turn_back(pendings)
         for pending in pendings:
             self.batches.came_back(pending)
-            if pending.trial.conductor is None:
+            if pending.wanted:
+                pending.enter(QUEUED)
+            else:
                 self.reuse.failed(pending, None)
         self._queues.of(lane).asks.extendleft(p for p in reversed(pendings) if p.trial.conductor is not None)
         self._context.halt_when_still()
 
     def refused(self, lane: Lane, pendings: list[PendingAsk], failed: WaveFailed) -> None:
         """A provider did not take a batch, though nothing is wrong with its asks."""
-        amount = sum(pending.quota_taken[1] for pending in pendings if pending.quota_taken)
+        amount = self.batches.taken(pendings)
         self.turned_back(lane, pendings)
         self._scheduler.refused(lane, pendings, amount, failed)
 
@@ -361,21 +362,18 @@ class Dispatch:
         if isinstance(decision, RetryAt):
             self._retry(lane, pending, fault, decision.when, now, lost_on=lost_on)
         else:
+            pending.enter(QUEUED)
             self._queues.of(lane).asks.appendleft(pending)
-            self._context.stop("fault", _why_stopped(lane, request_of(pending).model, fault))
+            self._context.stop("fault", _why_stopped(lane, pending.request.model, fault))
         self._context.halt_when_still()
         return True
 
     def _other_way(self, pending: PendingAsk, order: BatchOrder | None) -> Lane:
         """The lane that an ask takes after it failed in a batch: live, if that happens too often or time is short."""
-        home = self._context.lane_of(request_of(pending))
+        home = self._context.lane_of(pending.request)
         if home.live is None:
             return home
-        if order is not None and order.receipt is None:
-            pending.unplaced += 1  # nothing has failed in a batch: none was made
-        else:
-            pending.failures += 1
-            pending.failed_in = order
+        self.batches.failed(pending, order)
         return home.live if order is not None and order.spilled else self._fitting(home, pending)
 
     def _retry(
@@ -386,13 +384,15 @@ class Dispatch:
         context.counters.retried += 1
         self._queues.retrying += 1
         pending.attempts += 1
+        pending.enter(RETRYING)
 
         def again() -> None:
             self._queues.retrying -= 1
             if self._closed:
                 return
-            if pending.trial.conductor is not None:
+            if pending.wanted:
                 queue = self._queues.of(lane)
+                pending.enter(QUEUED)
                 queue.asks.appendleft(pending)
                 if not lane.barrier:
                     queue.released += 1  # it belongs to the wave that is leaving piece by piece
@@ -427,16 +427,17 @@ class Dispatch:
         self._queues.flying -= 1
         self.batches.came_back(pending)
         self.spending.give_back(pending)
+        pending.enter(NEW)
         self.take(pending)
 
     def forget_dropped(self) -> None:
         """Take the asks of trials that were given up out of the queues."""
         for queue in self._queues.queues.values():
-            dropped = [pending for pending in queue.asks if pending.trial.conductor is None]
+            dropped = [pending for pending in queue.asks if not pending.wanted]
             if dropped:
                 released = islice(queue.asks, queue.released)
-                queue.released -= sum(pending.trial.conductor is None for pending in released)
-                queue.asks = deque(pending for pending in queue.asks if pending.trial.conductor is not None)
+                queue.released -= sum(not pending.wanted for pending in released)
+                queue.asks = deque(pending for pending in queue.asks if pending.wanted)
             for pending in dropped:
                 self._forget(pending)
 

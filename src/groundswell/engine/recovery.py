@@ -93,22 +93,22 @@ class EarlierWaves:
 
     def wait_for(self, pending: PendingAsk) -> bool:
         """Whether an ask is held; then its settlement will come from the wave that carried it."""
-        wave = self._by_ask.get(pending.ask)
+        wave = self._by_ask.get(pending.id)
         if wave is None:
             return False
-        if wave.prints[pending.ask] != pending.print:
+        if wave.prints[pending.id] != pending.print:
             if pending.trial.lenient:
-                self._let_go(wave, pending.ask)
+                self._let_go(wave, pending.id)
                 return False
             raise ReplayMismatch(
                 pending.trial.key,
                 pending.wait.path,
                 f"{pending.trial.program} now makes another request here than the one that is in flight",
             )
-        wave.pending[pending.ask] = pending
+        wave.pending[pending.id] = pending
         self._dispatch.reuse.rejoin(pending)
-        if (early := wave.early.get(pending.ask)) is not None:
-            self._context.loop.call_soon(self._regained, wave, pending.ask, early)
+        if (early := wave.early.get(pending.id)) is not None:
+            self._context.loop.call_soon(self._regained, wave, pending.id, early)
         return True
 
     async def _regain(self, wave: EarlierWave) -> None:

@@ -15,7 +15,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from groundswell.engine.context import PendingAsk, RunContext, Settle, request_of
+from groundswell.engine.context import JOINED, NEW, PendingAsk, RunContext, Settle
 from groundswell.engine.keys import sample_number
 from groundswell.engine.lanes import Lane
 from groundswell.program.request import Chat, Embed, Fault, FaultKind, Settlement, fingerprint
@@ -32,7 +32,7 @@ class SharedAsk:
     def __init__(self, reuse: Reuse, leader: PendingAsk) -> None:
         self.reuse = reuse
         self.leader = leader
-        self.in_batch = reuse._context.lane_of(request_of(leader)).barrier
+        self.in_batch = reuse._context.lane_of(leader.request).barrier
         self.settlement: Settlement | None = None
         self.waiting: list[tuple[Reuse, PendingAsk]] = []
 
@@ -68,9 +68,9 @@ class Reuse:
 
     def rejoin(self, pending: PendingAsk) -> None:
         """An ask is in flight since an earlier session: others may wait for it."""
-        if self._context.options.cache and self._context.lane_of(request_of(pending)).cached:
-            pending.key = self._key(pending)
-            self._asked.setdefault(pending.key, SharedAsk(self, pending))
+        if self._context.options.cache and self._context.lane_of(pending.request).cached:
+            pending.cache_key = self._key(pending)
+            self._asked.setdefault(pending.cache_key, SharedAsk(self, pending))
 
     def look(self, pending: PendingAsk) -> None:
         """Find a reply for an ask, or send it."""
@@ -92,7 +92,7 @@ class Reuse:
     def _look_for(self, looking: list[PendingAsk]) -> None:
         missing: list[tuple[bytes, PendingAsk]] = []
         for pending in looking:
-            key = pending.key = self._key(pending)
+            key = pending.cache_key = self._key(pending)
             if not self._join(key, pending):
                 missing.append((key, pending))
         found = self._context.journal.cached([key for key, _ in missing]) if missing else {}
@@ -102,7 +102,7 @@ class Reuse:
                 self._give(pending, settlement)
             elif not self._join(key, pending):
                 self._asked.setdefault(key, SharedAsk(self, pending))
-                self._send(self._context.lane_of(request_of(pending)), pending)
+                self._send(self._context.lane_of(pending.request), pending)
         self._context.schedule()
 
     def _join(self, key: bytes, pending: PendingAsk) -> bool:
@@ -112,22 +112,23 @@ class Reuse:
             return False
         if asked.settlement is not None:
             self._give(pending, asked.settlement)
-        elif asked.in_batch and not self._context.lane_of(request_of(pending)).barrier:
+        elif asked.in_batch and not self._context.lane_of(pending.request).barrier:
             return False
         else:
+            pending.enter(JOINED)
             asked.waiting.append((self, pending))
         return True
 
     def _give(self, pending: PendingAsk, settlement: Settlement) -> None:
-        if pending.trial.conductor is not None:
+        if pending.wanted:
             self._context.counters.cached += 1
             self._settle(pending, settlement, None)
 
     def replied(self, pending: PendingAsk, settlement: Settlement) -> None:
         """A reply came: keep it, and let everyone who waits for it have it."""
-        key = pending.key
+        key = pending.cache_key
         if key is None:
-            key = pending.key = self._key(pending)
+            key = pending.cache_key = self._key(pending)
         try:
             self._context.journal.add_cached(key, settlement)
         except UnicodeEncodeError:  # it cannot be written, and is a fault when it is journalled
@@ -144,7 +145,7 @@ class Reuse:
         """A settlement is durable: the cache has it."""
         asked = self._led(pending)
         if asked is not None:
-            del self._asked[asked.leader.key]  # type: ignore[arg-type]  # a leader has one
+            del self._asked[asked.leader.cache_key]  # type: ignore[arg-type]  # a leader has one
 
     def failed(self, pending: PendingAsk, fault: Fault | None) -> None:
         """No reply will come of an ask: it failed, or was given up.
@@ -155,16 +156,17 @@ class Reuse:
         asked = self._led(pending)
         if asked is None:
             return
-        del self._asked[asked.leader.key]  # type: ignore[arg-type]  # a leader has one
+        del self._asked[asked.leader.cache_key]  # type: ignore[arg-type]  # a leader has one
         for reuse, other in asked.waiting:
-            if other.trial.conductor is None or reuse._context.over is not None:
+            if not other.wanted or reuse._context.over is not None:
                 continue
             if fault is not None and fault.kind in FOR_EVERYONE:
                 reuse._context.counters.failed += 1
                 reuse._settle(other, fault, None)
             elif fault is not None:
-                reuse._send(reuse._context.lane_of(request_of(other)), other)
+                reuse._send(reuse._context.lane_of(other.request), other)
             else:
+                other.enter(NEW)
                 reuse.look(other)
 
     def close(self) -> None:
@@ -183,12 +185,12 @@ class Reuse:
 
     def _led(self, pending: PendingAsk) -> SharedAsk | None:
         """What others wait for in an ask, if it is the one that was sent for them."""
-        asked = None if pending.key is None else self._asked.get(pending.key)
+        asked = None if pending.cache_key is None else self._asked.get(pending.cache_key)
         return asked if asked is not None and asked.leader is pending else None
 
     def _key(self, pending: PendingAsk) -> bytes:
         """Whose reply, to what and, unless an explicit temperature of 0 makes it moot, which sample."""
-        request = request_of(pending)
+        request = pending.request
         shared = type(request) is Embed or (type(request) is Chat and request.temperature == 0)
         number = 0 if shared else self.sample(pending)
         lane = self._context.lane_of(request)

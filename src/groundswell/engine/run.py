@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from groundswell.engine.admission import Admission, Outcomes
-from groundswell.engine.context import Deliver, OpenTrial, PendingAsk, RunContext
+from groundswell.engine.context import SETTLED, Deliver, OpenTrial, PendingAsk, RunContext
 from groundswell.engine.delivery import cancelled_by_us
 from groundswell.engine.dispatch import Dispatch
 from groundswell.engine.events import DriverReported, Listener, TrialEnded
@@ -482,16 +482,15 @@ class Run(StoredRun):
 
     def write(self, pending: PendingAsk, settlement: Settlement, wave: int | None) -> None:
         """Make a settlement durable before its program sees it."""
+        pending.enter(SETTLED)
         if wave is None and type(settlement) is not Returned:
             pending.trial.reused = True
         try:
-            self.journal.add_settlement(
-                pending.ask, pending.print, wave, settlement, self._settled, pending, settlement
-            )
+            self.journal.add_settlement(pending.id, pending.print, wave, settlement, self._settled, pending, settlement)
         except UnicodeEncodeError:
             garbled = Fault(FaultKind.GARBLED, "the reply holds text that is not valid Unicode", None, pending.attempts)
             self.counters.failed += 1
-            self.journal.add_settlement(pending.ask, pending.print, wave, garbled, self._settled, pending, garbled)
+            self.journal.add_settlement(pending.id, pending.print, wave, garbled, self._settled, pending, garbled)
         self.committing += 1
 
     def _settled(self, pending: PendingAsk, settlement: Settlement) -> None:

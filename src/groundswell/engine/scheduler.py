@@ -18,7 +18,7 @@ from math import ceil, inf
 from groundswell.engine.at_risk import AtRisk
 from groundswell.engine.batch_quota import BatchQuota
 from groundswell.engine.batching import Batches
-from groundswell.engine.context import PendingAsk, RunContext, request_of
+from groundswell.engine.context import IN_FLIGHT, PendingAsk, RunContext
 from groundswell.engine.delivery import Delivery
 from groundswell.engine.lanes import Lane
 from groundswell.engine.rate_limit import Demand, Mark, unsure
@@ -81,6 +81,11 @@ class Queue:
         self.unsure = 0
         self.calls = 0
 
+    def took_off(self, pending: PendingAsk, mark: Mark) -> None:
+        """The rate limiter lets an ask leave."""
+        pending.mark = mark
+        self.flying += 1
+
 
 class Queues:
     """The queues of one run.
@@ -108,6 +113,13 @@ class Queues:
             self._at_risk.at_work(lane)
             self._made_room()  # how many trials are open depends on the lanes in use
         return queue
+
+    def landed(self, lane: Lane, pending: PendingAsk) -> Mark | None:
+        """An ask has come back; gives what its rate limiter needs to know, if it came by one and was not told yet."""
+        mark, pending.mark = pending.mark, None
+        if mark is not None and (queue := self.queues.get(lane)) is not None:
+            queue.flying -= 1
+        return mark
 
     def count(self, lane: Lane, asks: int) -> None:
         """So many more asks are under way on a lane, or fewer."""
@@ -284,9 +296,8 @@ class Scheduler:
             if not isinstance(given, Mark):
                 self._wait_until(given, lane, queue, now)
                 break
-            pending.mark = given
-            queue.flying += 1
             leaving.append(asks.popleft())
+            queue.took_off(pending, given)
         return leaving
 
     def _one_call(self, lane: Lane, queue: Queue, most: int, now: float) -> list[PendingAsk]:
@@ -298,8 +309,7 @@ class Scheduler:
         if not isinstance(given, Mark):
             self._wait_until(given, lane, queue, now)
             return []
-        whole[0].mark = given
-        queue.flying += 1
+        queue.took_off(whole[0], given)
         return [queue.asks.popleft() for _ in whole]
 
     def _wait_until(self, when: float, lane: Lane, queue: Queue, now: float) -> None:
@@ -315,6 +325,8 @@ class Scheduler:
         self._context.counters.sent += len(pendings)
         self._context.counters.waves += 1
         self._spending.reserve(pendings)
+        for pending in pendings:
+            pending.enter(IN_FLIGHT)
 
     def refused(self, lane: Lane, pendings: list[PendingAsk], amount: int, failed: WaveFailed) -> None:
         """A provider did not take a batch, though nothing is wrong with its asks: wait for room, or go another way.
@@ -322,7 +334,7 @@ class Scheduler:
         The asks are in their queue again; `amount` is the room that they had.
         """
         live, hold, queue = lane.live, lane.hold, self._queues.of(lane)
-        wanted = [pending for pending in pendings if pending.trial.conductor is not None]
+        wanted = [pending for pending in pendings if pending.wanted]
         queue.released += len(wanted)
         queue.cohort = max(queue.cohort, queue.released)
         if live is None or hold is None:
@@ -367,10 +379,10 @@ class Scheduler:
 
 
 def _ask(pending: PendingAsk) -> AskId:
-    return pending.ask
+    return pending.id
 
 
 def _demand(pendings: Sequence[PendingAsk]) -> Demand:
     """What the tokens of a call may come to."""
-    usages = [expected_usage(request_of(pending)) for pending in pendings]
+    usages = [expected_usage(pending.request) for pending in pendings]
     return Demand(sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages))

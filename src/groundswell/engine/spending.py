@@ -8,7 +8,7 @@ from math import ceil, sqrt
 
 import msgspec
 
-from groundswell.engine.context import OpenTrial, PendingAsk, RunContext, request_of
+from groundswell.engine.context import OpenTrial, PendingAsk, RunContext
 from groundswell.engine.lanes import Lane
 from groundswell.engine.options import Limits
 from groundswell.engine.ports import Prices
@@ -412,8 +412,8 @@ class Spending:
             tokens = usage.input_tokens + usage.output_tokens
             counters.input_tokens += usage.input_tokens
             counters.output_tokens += usage.output_tokens
-            price = self.price(lane, request_of(pending), usage)
-            spent = self._book(request_of(pending).model, usage, price)
+            price = self.price(lane, pending.request, usage)
+            spent = self._book(pending.request.model, usage, price)
             if price is None:
                 counters.unknown_cost += 1
             else:
@@ -421,7 +421,7 @@ class Spending:
                 counters.usd += price
                 pending.trial.usd += price
             if self._limited:
-                self._learn(request_of(pending), usage, spent)
+                self._learn(pending.request, usage, spent)
                 self._took += self._budget.share(1, tokens, usd)
         if self._limited:
             self._budget.settle(pending.tokens, pending.usd, tokens, usd)
@@ -459,7 +459,7 @@ class Spending:
         """What an ask may use at the most; reserved while it is in flight."""
         known = self._reckon(lane, pending)
         if not known and self._budget.limits.usd is not None:
-            request = request_of(pending)
+            request = pending.request
             raise SettingsError(
                 f"model {request.model!r}: its price is not known, so a budget in dollars cannot be kept: put it under "
                 "[prices] in groundswell.toml, or limit the run by --max-calls or --max-tokens instead of --budget"
@@ -467,7 +467,7 @@ class Spending:
 
     def _reckon(self, lane: Lane, pending: PendingAsk) -> bool:
         """Work out what an ask may use; whether its price is known."""
-        request = request_of(pending)
+        request = pending.request
         usage = self._most_usage(request)
         price = self.price(lane, request, usage)
         pending.tokens, pending.usd = usage.input_tokens + usage.output_tokens, price or 0.0
