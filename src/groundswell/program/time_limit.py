@@ -15,34 +15,46 @@ from types import FrameType
 from groundswell.errors import TimeLimitExceeded
 
 SECONDS = 30.0
-"""Processor time of one step of a program: its code between two asks."""
+"""Processor time of one step of a program: its code between two asks. It may take up to `TICK` more."""
+TICK = 5.0
+"""A timer looks this often whether a step goes on for too long. One for each step would cost two system calls."""
 AGAIN = 1.0
 """A program that catches the error and goes on is interrupted again after so many seconds."""
 _MAIN = threading.main_thread().ident
 _OURS = ("groundswell.program.conductor", __name__)
 _available: bool | None = None
+_armed = False
 _running = False
-_began = 0.0
+_step = 0
+_seen, _since = 0, 0.0
+"""The step that was running when the timer last looked, and the time at which it was first seen."""
 
 
 def begin() -> None:
     """Start the limit for a step that begins now. Every `begin` needs an `end`."""
-    global _available, _began, _running  # noqa: PLW0603  one step runs at a time in the main thread
+    global _running, _step  # noqa: PLW0603  one step runs at a time in the main thread
     if threading.get_ident() != _MAIN:
         return
-    if _available is None:
-        _available = _install()
-    if _available:
-        _began, _running = time.thread_time(), True
-        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS, AGAIN)
+    _step += 1
+    _running = True
+    if not _armed:
+        _arm()
 
 
 def end() -> None:
     """The step has ended."""
     global _running  # noqa: PLW0603
-    if _running and threading.get_ident() == _MAIN:
+    if threading.get_ident() == _MAIN:
         _running = False
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+
+
+def _arm() -> None:
+    global _armed, _available  # noqa: PLW0603
+    if _available is None:
+        _available = _install()
+    _armed = True
+    if _available:
+        signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
 
 
 def _install() -> bool:
@@ -55,8 +67,16 @@ def _install() -> bool:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     # The timer counts the processor time of all threads, and the limit is for the main thread's.
-    over = _running and time.thread_time() - _began >= SECONDS
-    if over and frame is not None and frame.f_globals.get("__name__") not in _OURS:
+    global _armed, _seen, _since  # noqa: PLW0603
+    now = time.thread_time()
+    if _step != _seen:
+        _seen, _since = _step, now
+        signal.setitimer(signal.ITIMER_VIRTUAL, TICK, TICK)
+    elif not _running:  # no step since the last look: the next one starts the timer again
+        _armed = False
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+    elif now - _since >= SECONDS and frame is not None and frame.f_globals.get("__name__") not in _OURS:
+        signal.setitimer(signal.ITIMER_VIRTUAL, AGAIN, AGAIN)
         raise TimeLimitExceeded(
             f"it computed for more than {SECONDS:g} s without an ask; "
             "do long work in a function that is registered with @function"
