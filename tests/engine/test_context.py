@@ -39,7 +39,7 @@ def test_the_life_of_an_ask_that_fails_once() -> None:
         assert ask.state is state
 
 
-@pytest.mark.parametrize(("before", "after"), list(product(AskState, AskState)), ids=lambda state: state.value)
+@pytest.mark.parametrize(("before", "after"), list(product(AskState, AskState)), ids=lambda state: state.name)
 def test_an_ask_goes_only_where_it_can(before: AskState, after: AskState) -> None:
     ask = pending()
     ask.state = before
@@ -47,7 +47,7 @@ def test_an_ask_goes_only_where_it_can(before: AskState, after: AskState) -> Non
         ask.enter(after)
         assert ask.state is after
     else:
-        with pytest.raises(AssertionError, match=f"from {before.value} to {after.value}"):
+        with pytest.raises(AssertionError, match=f"from {before.name} to {after.name}"):
             ask.enter(after)
 
 

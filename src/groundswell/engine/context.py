@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
-from enum import Enum
+from enum import IntEnum
 from typing import Any
 
 from groundswell.engine.batch_quota import BatchQuota, Load
@@ -213,18 +213,18 @@ class OpenTrial:
             self.conductor = None
 
 
-class AskState(Enum):
+class AskState(IntEnum):
     """Where an ask is. `NEXT` says where it can go from there."""
 
-    NEW = "new"
+    NEW = 0
     """It was made; the cache may be asked for its reply."""
-    JOINED = "joined"
+    JOINED = 1
     """It waits for the reply to an equal ask."""
-    QUEUED = "queued"
-    IN_FLIGHT = "in flight"
-    RETRYING = "retrying"
+    QUEUED = 2
+    IN_FLIGHT = 3
+    RETRYING = 4
     """It failed, and will be queued again."""
-    SETTLED = "settled"
+    SETTLED = 5
     """It has a reply or a fault, which is being made durable. Its program then goes on."""
 
 
@@ -244,8 +244,9 @@ class PendingAsk:
 
     Each group of fields is written by one part of the engine:
 
+    run         `home`: the lane that it goes by, unless another way turns out to be better
     dispatch    `attempts`: how often it was sent; `refusals`: how often that came to nothing because there was too much
-                to do, `refused_since` the first of these; `lane`: which way its reply came
+                to do, `refused_since` the first of these; `came_by`: the lane of its reply
     reuse       `cache_key`: what its reply is kept under
     scheduler   `mark`: when it left, as the rate limiter has it, while it is in flight
     delivery    `live_wave`: the wave that it leaves in, where that leaves piece by piece
@@ -257,8 +258,9 @@ class PendingAsk:
         "attempts",
         "batch",
         "cache_key",
+        "came_by",
+        "home",
         "id",
-        "lane",
         "live_wave",
         "mark",
         "print",
@@ -271,6 +273,8 @@ class PendingAsk:
         "usd",
         "wait",
     )
+
+    home: Lane
 
     def __init__(self, trial: OpenTrial, wait: Wait) -> None:
         self.trial = trial
@@ -288,7 +292,7 @@ class PendingAsk:
         self.attempts = 1
         self.refusals = 0
         self.refused_since = 0.0
-        self.lane: Lane | None = None
+        self.came_by: Lane | None = None
         self.cache_key: bytes | None = None
         self.mark: Mark | None = None
         self.live_wave: LiveWave | None = None
@@ -299,7 +303,7 @@ class PendingAsk:
     def enter(self, state: AskState) -> None:
         """Go on to the next state."""
         if state not in NEXT[self.state]:
-            raise AssertionError(f"ask {self.id}: cannot go from {self.state.value} to {state.value}")
+            raise AssertionError(f"ask {self.id}: cannot go from {self.state.name} to {state.name}")
         self.state = state
 
     @property

@@ -103,7 +103,7 @@ class Dispatch:
     def take(self, pending: PendingAsk) -> None:
         """Find a settlement for an ask."""
         request = pending.request
-        lane = self._context.lane_of(request)
+        lane = pending.home
         if lane not in self._queues.queues:
             self._begin(lane)
         if pending.trial.torn:
@@ -142,7 +142,7 @@ class Dispatch:
         """An ask is in flight since an earlier session."""
         pending.enter(IN_FLIGHT)
         self._queues.flying += 1
-        home = self._context.lane_of(pending.request)
+        home = pending.home
         self.spending.rejoin(home, pending)
         self.batches.take(home, pending)
 
@@ -250,7 +250,7 @@ class Dispatch:
             self.reuse.failed(pending, settlement)
         elif lane.cached and self._caching:
             self.reuse.replied(pending, settlement)
-        pending.lane = lane
+        pending.came_by = lane
         self._queues.of(lane).unsure += 1
         self._settle(pending, settlement, wave)
         self._context.lanes.freed(lane)
@@ -260,8 +260,8 @@ class Dispatch:
         """A settlement is durable."""
         if pending.cache_key is not None:
             self.reuse.settled(pending)
-        if pending.lane is not None:
-            self._queues.of(pending.lane).unsure -= 1
+        if pending.came_by is not None:
+            self._queues.of(pending.came_by).unsure -= 1
 
     def _tell_pace(
         self, lane: Lane, pending: PendingAsk, settlement: Settlement, standings: Sequence[Standing], now: float
@@ -370,7 +370,7 @@ class Dispatch:
 
     def _other_way(self, pending: PendingAsk, order: BatchOrder | None) -> Lane:
         """The lane that an ask takes after it failed in a batch: live, if that happens too often or time is short."""
-        home = self._context.lane_of(pending.request)
+        home = pending.home
         if home.live is None:
             return home
         self.batches.failed(pending, order)

@@ -32,7 +32,7 @@ class SharedAsk:
     def __init__(self, reuse: Reuse, leader: PendingAsk) -> None:
         self.reuse = reuse
         self.leader = leader
-        self.in_batch = reuse._context.lane_of(leader.request).barrier
+        self.in_batch = leader.home.barrier
         self.settlement: Settlement | None = None
         self.waiting: list[tuple[Reuse, PendingAsk]] = []
 
@@ -68,7 +68,7 @@ class Reuse:
 
     def rejoin(self, pending: PendingAsk) -> None:
         """An ask is in flight since an earlier session: others may wait for it."""
-        if self._context.options.cache and self._context.lane_of(pending.request).cached:
+        if self._context.options.cache and pending.home.cached:
             pending.cache_key = self._key(pending)
             self._asked.setdefault(pending.cache_key, SharedAsk(self, pending))
 
@@ -102,7 +102,7 @@ class Reuse:
                 self._give(pending, settlement)
             elif not self._join(key, pending):
                 self._asked.setdefault(key, SharedAsk(self, pending))
-                self._send(self._context.lane_of(pending.request), pending)
+                self._send(pending.home, pending)
         self._context.schedule()
 
     def _join(self, key: bytes, pending: PendingAsk) -> bool:
@@ -112,7 +112,7 @@ class Reuse:
             return False
         if asked.settlement is not None:
             self._give(pending, asked.settlement)
-        elif asked.in_batch and not self._context.lane_of(pending.request).barrier:
+        elif asked.in_batch and not pending.home.barrier:
             return False
         else:
             pending.enter(JOINED)
@@ -164,7 +164,7 @@ class Reuse:
                 reuse._context.counters.failed += 1
                 reuse._settle(other, fault, None)
             elif fault is not None:
-                reuse._send(reuse._context.lane_of(other.request), other)
+                reuse._send(other.home, other)
             else:
                 other.enter(NEW)
                 reuse.look(other)
@@ -193,7 +193,7 @@ class Reuse:
         request = pending.request
         shared = type(request) is Embed or (type(request) is Chat and request.temperature == 0)
         number = 0 if shared else self.sample(pending)
-        lane = self._context.lane_of(request)
+        lane = pending.home
         name = lane.known_as
         print_ = pending.print if name is None else fingerprint(msgspec.structs.replace(request, model=name))
         return blake2b(print_ + number.to_bytes(8) + lane.origin, digest_size=16).digest()

@@ -453,7 +453,9 @@ class Run(StoredRun):
         if type(pending.wait.request) is Invoke:
             self._calling += 1
             self.spawn(self._call(pending, pending.wait.request))
-        elif self.held and self.held.wait_for(pending):
+            return
+        pending.home = self.context.lane_of(pending.request)
+        if self.held and self.held.wait_for(pending):
             self.dispatch.rejoin(pending)
         else:
             self.dispatch.take(pending)

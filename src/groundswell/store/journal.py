@@ -146,6 +146,7 @@ class StoreJournal:
         self._indexed_to: int | None = None
         self._ahead: dict[str, TrialRow] = {}
         self._read_to = record.span[0]
+        self._latest: tuple[Settlement | None, str] = (None, "")
 
     def _batch(self) -> Batch:
         """What will be committed next; the run's counters go along."""
@@ -169,7 +170,7 @@ class StoreJournal:
         self, ask: AskId, fingerprint: bytes, wave: int | None, settlement: Settlement, then: Then, *args: Any
     ) -> None:
         fault = settlement.kind.value if type(settlement) is Fault else None
-        row = (ask[0], ask[1], fingerprint, wave, fault, encode_settlement(settlement))
+        row = (ask[0], ask[1], fingerprint, wave, fault, self._encoded(settlement))
         batch = self._batch()
         batch.rows["asks"].extend((*row, checksum(*row)))
         batch.after.append((then, args))
@@ -196,8 +197,14 @@ class StoreJournal:
         self._batch().updates[END_WAVE, wave] = (time.time(), wave)
 
     def add_cached(self, key: bytes, settlement: Settlement) -> None:
-        text = encode_settlement(settlement)
+        text = self._encoded(settlement)
         self._batch().rows["cache"].extend((key, text, time.time(), checksum(key, text)))
+
+    def _encoded(self, settlement: Settlement) -> str:
+        """A settlement as JSON. A reply is written twice in a row: for the cache, and for the ask that it answers."""
+        if self._latest[0] is not settlement:
+            self._latest = settlement, encode_settlement(settlement)
+        return self._latest[1]
 
     def save_counters(self, then: Then, *args: Any) -> None:
         self._batch().after.append((then, args))
