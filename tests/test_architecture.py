@@ -22,16 +22,16 @@ ALLOWED: dict[str, set[str]] = {
     "trust": {"errors"},
     "program": {"errors", "version", "program"},
     "shown": {"errors", "program", "shown"},
-    "accounts": {"errors", "trust", "accounts"},
-    "dialects": {"errors", "program", "dialects", "engine.records"},
+    "accounts": {"errors", "trust", "accounts", "providers"},
+    "providers": {"errors", "program", "providers", "engine.records"},
     "engine": {"errors", "trust", "program", "shown", "engine"},
-    "emulator": {"errors", "loop", "program", "dialects", "emulator"},
-    "transports": {"errors", "program", "accounts", "dialects", "transports", "engine.clock", "engine.hold", *PORTS},
+    "emulator": {"errors", "loop", "program", "providers", "emulator"},
+    "transports": {"errors", "program", "accounts", "providers", "transports", "engine.clock", "engine.hold", *PORTS},
     "store": {"errors", "version", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
     "stats": {"errors", "stats"},
-    "prices": {"program", "accounts"},
-    "estimate": {"errors", "program", "engine", "accounts", "prices", "emulator", "estimate"},
+    "prices": {"program", "accounts", "providers"},
+    "estimate": {"errors", "program", "engine", "accounts", "providers", "prices", "emulator", "estimate"},
     "experiments": {
         *(
             "errors",
@@ -48,7 +48,7 @@ ALLOWED: dict[str, set[str]] = {
             "experiments",
         ),
     },
-    "compose": {"errors", "program", "accounts", "prices", "engine", "transports", "store", "emulator"},
+    "compose": {"errors", "program", "accounts", "providers", "prices", "engine", "transports", "store", "emulator"},
     "portal": {"errors", "loop", "program", "shown", "engine", "compose"},
 }
 EVERYTHING = {"cli", "web", "__init__", "__main__"}

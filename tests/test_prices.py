@@ -16,7 +16,8 @@ from groundswell import SettingsError, Usage
 from groundswell.accounts.config import load
 from groundswell.emulator.prices import PRICES, nano_dollars, price_of
 from groundswell.emulator.settings import LISTED
-from groundswell.prices import BATCH_APIS, NAMES, ModelPrices
+from groundswell.prices import ModelPrices
+from groundswell.providers.registry import PROVIDERS
 from tests.properties import examples
 
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC).timestamp()
@@ -72,7 +73,7 @@ def theirs(model: str, usage: Usage, *, batch: bool = False) -> float:
     found = calc_price(
         told,
         name,
-        provider_id=NAMES.get(provider, provider),
+        provider_id=PROVIDERS[provider].price_list or provider,
         genai_request_timestamp=datetime.fromtimestamp(NOON, UTC),
         price_context={"processing": "batch"} if batch else None,
     )
@@ -264,4 +265,5 @@ def test_what_a_million_cached_tokens_cost_in_a_batch(prices: ModelPrices, model
 
 
 def test_batch_apis_are_those_of_providers_that_there_are(prices: ModelPrices) -> None:
-    assert set(BATCH_APIS) < {model.partition("/")[0] for model in MODELS}
+    batched = {name for name, provider in PROVIDERS.items() if provider.batch_price is not None}
+    assert batched < {model.partition("/")[0] for model in MODELS}

@@ -7,8 +7,8 @@ General layout, from the inside out; imports point only this way:
     engine/       runs programs: the main path is engine/run.py, read it from top to bottom
     trust.py      hosts and files that the user has trusted
     store/        the journal, on SQLite: what a resumed run reads
+    providers/    everything that knows a provider: wire formats, faults, rate limits, batches (pure)
     accounts/     whose models are asked, where, with which key and under which limits
-    dialects/     the providers' wire formats (pure)
     transports/   how requests travel: live, local, scripted
     emulator/     the providers on your own machine, for rehearsals and tests
     prices.py     what models cost

@@ -14,21 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groundswell.accounts.account import Account, Target
 from groundswell.accounts.config import Accounts
-from groundswell.accounts.providers import PROVIDERS
 from groundswell.accounts.rates import Rates
 from groundswell.program.request import Usage
+from groundswell.providers.registry import IN_PROCESS, PROVIDERS
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider
 
 Price = Callable[[Usage], float | None]
 
-FREE = ("scripted", "emulated", "local", "sentences")
-"""Models that run in this process: nobody is paid for them."""
-NAMES = {"gemini": "google", "xai": "x-ai"}
-"""What genai-prices calls providers, where that is not what they are called here."""
-BATCH_APIS = ("openai", "anthropic", "gemini", "mistral")
-"""Providers with a batch API at half price. For a batch model without a price of its own, half of all rates holds."""
 MILLION = 1e6
 LOOK_UP_EVERY = 600.0
 
@@ -65,11 +59,11 @@ class ModelPrices:
         return price(usage)
 
     def _find(self, model: str, *, batch: bool) -> Price:
-        if model.partition("/")[0] in FREE:
+        if model.partition("/")[0] in IN_PROCESS:
             return _nothing
         accounts = self._accounts()
         full = accounts.resolve(model)
-        if full.partition("/")[0] in FREE:
+        if full.partition("/")[0] in IN_PROCESS:
             return _nothing
         target = accounts.whose(full)
         own = _own_rates(accounts.prices, (model, full, f"{target.account.provider}/{target.model}"))
@@ -126,7 +120,7 @@ def _own_rates(prices: Mapping[str, Rates], names: tuple[str, ...]) -> Rates | N
 
 
 def _by_user(rates: Rates, account: Account, *, batch: bool) -> list[Rate]:
-    usual = 0.5 if account.provider in BATCH_APIS else None
+    usual = _batch_price(account)
     share = (rates.batch if rates.batch is not None else usual) if batch else 1.0
     if share is None:
         return []
@@ -142,7 +136,7 @@ def _listed(target: Target, when: datetime, *, batch: bool) -> list[Rate]:
     if found is None:
         return []
     model, own = found
-    hour = target.account.prompt_cache == "1h"
+    hour = target.account.encode_options.get("prompt_cache") == "1h"
     live = model.get_prices(when)
     if not batch:
         return _rates(live, hour=hour)
@@ -150,17 +144,26 @@ def _listed(target: Target, when: datetime, *, batch: bool) -> list[Rate]:
     if price != live:
         rates = _rates(price, hour=hour)
         return _without_cache(rates) if _as_live(target.account, price, live) else rates
-    if target.account.provider not in BATCH_APIS:
+    share = _batch_price(target.account)
+    if share is None:
         return []
-    return [Rate(above, *(each / 2 for each in rest)) for above, *rest in _rates(live, hour=hour)]
+    return [Rate(above, *(each * share for each in rest)) for above, *rest in _rates(live, hour=hour)]
+
+
+def _batch_price(account: Account) -> float | None:
+    """The price of the provider's batch API as a share of the live price, where the model has no price of its own."""
+    provider = PROVIDERS.get(account.provider or "")
+    return None if provider is None else provider.batch_price
 
 
 def _as_live(account: Account, price: ModelPrice, live: ModelPrice) -> bool:
-    """Whether OpenAI's list has no price for cached tokens in batches, and so genai-prices shows the live one.
+    """Whether a list has no price for cached tokens in batches, and so genai-prices shows the live one.
 
     OpenAI gives no discount for them then. (Google's list does have such prices, and some are those of live requests.)
     """
-    return account.provider == "openai" and price.cache_read_mtok == live.cache_read_mtok
+    provider = PROVIDERS.get(account.provider or "")
+    cheaper = provider is None or provider.batch_cache
+    return not cheaper and price.cache_read_mtok == live.cache_read_mtok
 
 
 def _without_cache(rates: list[Rate]) -> list[Rate]:
@@ -169,9 +172,10 @@ def _without_cache(rates: list[Rate]) -> list[Rate]:
 
 def _look_up(target: Target) -> tuple[ModelInfo, bool] | None:
     """A model, and whether it is the provider's own: its batch prices do not hold elsewhere."""
-    name = target.account.provider or ""
+    row = PROVIDERS.get(target.account.provider or "")
+    name = None if row is None else row.price_list or row.name
     providers = _snapshot()
-    provider = next((each for each in providers if each.id == NAMES.get(name, name)), None)
+    provider = next((each for each in providers if each.id == name), None)
     if provider is None or (model := provider.find_model(target.model, all_providers=providers)) is None:
         return None
     return model, any(model is each for each in provider.models)

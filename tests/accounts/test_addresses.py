@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.accounts.addresses import Unfit, endpoint, endpoints, is_loopback, ollama_host, same_place
+from groundswell.accounts.addresses import Unfit, endpoint, endpoints, host_address, is_loopback, same_place
+from groundswell.providers.openai import OPENAI
 from tests.properties import examples
+
+PORT = 11434
 
 
 @pytest.mark.parametrize(
@@ -32,13 +37,13 @@ from tests.properties import examples
     ],
 )
 def test_hosts_as_ollama_takes_them(written: str, meant: str) -> None:
-    assert ollama_host(written) == meant
+    assert host_address(written, PORT) == meant
 
 
 @pytest.mark.parametrize("written", ["gpu1:port", "gpu1:99999", "gpu1:0", "unix:///run/ollama.sock", "a b", "[::1"])
 def test_hosts_that_are_none(written: str) -> None:
     with pytest.raises(Unfit):
-        ollama_host(written)
+        host_address(written, PORT)
 
 
 @pytest.mark.parametrize(
@@ -75,9 +80,9 @@ def test_base_urls_that_cannot_be_used(written: str, problem: str) -> None:
 
 
 def test_several_addresses_stand_once_and_in_order() -> None:
-    assert endpoints(["http://b/v1/", " http://a/v1", "", "http://b/v1"], "openai") == ("http://b/v1", "http://a/v1")
+    assert endpoints(["http://b/v1/", " http://a/v1", "", "http://b/v1"], OPENAI) == ("http://b/v1", "http://a/v1")
     with pytest.raises(Unfit, match="at least one"):
-        endpoints([" ", ""], "openai")
+        endpoints([" ", ""], OPENAI)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,7 @@ def test_several_addresses_stand_once_and_in_order() -> None:
     ],
 )
 def test_same_place(one: str, other: str, same: bool) -> None:
-    assert same_place(one, other) is same
+    assert same_place(one, other, OPENAI) is same
 
 
 HOSTS = st.text("abgpu1-.", max_size=8).map(lambda text: f"h{text}h")
@@ -101,12 +106,12 @@ HOSTS = st.text("abgpu1-.", max_size=8).map(lambda text: f"h{text}h")
 @given(HOSTS, st.integers(1, 65535), st.sampled_from(["", "/v1", "/a/b/v1"]), st.sampled_from(["http", "https"]))
 def test_an_address_that_was_read_reads_the_same_again(host: str, port: int, path: str, scheme: str) -> None:
     once = endpoint(f"{scheme}://{host}:{port}{path}/")
-    assert endpoint(once) == ollama_host(once) == once == f"{scheme}://{host}:{port}{path}"
+    assert endpoint(once) == host_address(once, PORT) == once == f"{scheme}://{host}:{port}{path}"
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_an_address_or_unfit(text: str) -> None:
-    for read in (endpoint, ollama_host):
+    for read in (endpoint, partial(host_address, default_port=PORT)):
         try:
             said = read(text)
         except Unfit as problem:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from groundswell.accounts.account import Key
-from groundswell.accounts.providers import PROVIDERS, Provider
-from groundswell.dialects import address
+from groundswell.providers.provider import Provider
+from groundswell.providers.registry import PROVIDERS
 from tests.accounts.desk import Desk
 
 KEYED = {"OPENAI_API_KEY": "planted"}
@@ -181,7 +181,7 @@ def test_every_setting_arrives(desk: Desk) -> None:
     assert (account.dialect, account.endpoints, account.key) == ("anthropic", ("http://a", "http://b"), Key("k"))
     assert (account.max_concurrent_requests, account.rate_limit_per_minute) == (3, 4.0)
     assert (account.token_limit_per_minute, account.output_token_limit_per_minute) == (5.5, 6.0)
-    assert (account.timeout, account.connect_timeout, account.prompt_cache) == (7.0, 8.0, "1h")
+    assert (account.timeout, account.connect_timeout, account.options) == (7.0, 8.0, {"prompt_cache": "1h"})
     assert account.proxy == Key("http://u:pw@proxy:3128")
     assert account.headers == {"x-team": Key("blue"), "x-token": Key("t")}
 
@@ -189,7 +189,8 @@ def test_every_setting_arrives(desk: Desk) -> None:
 def test_a_prompt_cache_can_be_turned_off(desk: Desk) -> None:
     desk.write(user="[accounts.openai]\nprompt_cache = '1h'\n")
     given = [
-        desk.load(KEYED, flags).find("openai/x").account.prompt_cache for flags in ([], ["openai.prompt_cache=off"])
+        desk.load(KEYED, flags).find("openai/x").account.options["prompt_cache"]
+        for flags in ([], ["openai.prompt_cache=off"])
     ]
     assert given == ["1h", None]
 
@@ -218,7 +219,9 @@ def test_what_is_built_in_is_whole(provider: Provider, desk: Desk) -> None:
     )
     assert (account.official, account.key is not None) == (provider.hosted, bool(provider.key_env))
     if provider.dialect == "openai":
-        assert address(account.endpoints[0], "/v1/chat/completions") == f"{account.endpoints[0]}/chat/completions"
+        assert (
+            account.wire.url(account.endpoints[0], "/v1/chat/completions") == f"{account.endpoints[0]}/chat/completions"
+        )
 
 
 def test_what_is_told_of_an_account(desk: Desk) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from groundswell.accounts.providers import PROVIDERS, Provider
 from groundswell.accounts.settings import SETTINGS
-from groundswell.accounts.sources import RESERVED
 from groundswell.accounts.variables import parse
 from groundswell.cli.app import app
+from groundswell.providers.provider import Provider
+from groundswell.providers.registry import IN_PROCESS, PROVIDERS
 from tests.accounts.desk import Desk
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
@@ -58,7 +58,7 @@ def test_every_account_and_alias_of_an_example_can_be_used(toml: str, desk: Desk
         assert accounts.find(f"{name}/model").account.name == name
     for alias in accounts.aliases:
         full = accounts.resolve(alias)
-        assert full.partition("/")[0] in RESERVED or accounts.find(alias).model
+        assert full.partition("/")[0] in IN_PROCESS or accounts.find(alias).model
     assert written or accounts.aliases
 
 

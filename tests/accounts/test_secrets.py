@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from groundswell.accounts.account import Key
 from groundswell.accounts.config import Accounts
-from groundswell.accounts.providers import PROVIDERS
 from groundswell.accounts.settings import SETTINGS, looks_like_key, shown
 from groundswell.errors import SettingsError
+from groundswell.providers.registry import PROVIDERS
 from tests.accounts.desk import Desk
 from tests.properties import examples
 

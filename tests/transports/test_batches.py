@@ -15,14 +15,11 @@ from groundswell.engine.ports import Batching
 from groundswell.engine.records import Absent, BatchInfo, Found, Intent, Receipt, Undecided, Wave
 from groundswell.errors import NoBatches, QueueFull, WaveError, WaveFailed, WaveLost, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Chat, Fault, FaultKind, Reply, user
-from groundswell.transports.anthropic_batch import AnthropicBatch
-from groundswell.transports.batches import SKEW, Batches
-from groundswell.transports.openai_batch import OpenAIBatch
-from groundswell.transports.patience import ANSWER, ORDER, SILENCE, Patience
-from tests.transports.batch_scene import KEY, Scene, forgotten, gathered, there_and_back
+from groundswell.transports.batch import SKEW, BatchTransport
+from groundswell.transports.batch_client import ANSWER, ORDER, SILENCE, Patience
+from tests.transports.batch_scene import KEY, KINDS, Scene, forgotten, gathered, there_and_back
 from tests.transports.little import closed_port
 
-KINDS: dict[str, type[Batches]] = {"openai": OpenAIBatch, "anthropic": AnthropicBatch}
 CREATE = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}
 LOOK = {"openai": "/v1/batches/batch_*", "anthropic": "/v1/messages/batches/msgbatch_*[0-9a-f]"}
 RESULTS = {"openai": "/v1/files/*/content", "anthropic": "/v1/messages/batches/*/results"}
@@ -31,13 +28,13 @@ DAY = 86_400.0
 
 @pytest.fixture(params=KINDS)
 def scene(request: pytest.FixtureRequest, emulator: Threaded) -> Scene:
-    return Scene(KINDS[request.param], emulator.url, emulator)
+    return Scene(request.param, emulator.url, emulator)
 
 
 @pytest.fixture
 def calm(scene: Scene, emulator: Threaded) -> Scene:
     """The same for a batch that takes a day: it is looked at now and then."""
-    return Scene(KINDS[scene.dialect], emulator.url, emulator, batch_poll=1800.0)
+    return Scene(scene.dialect, emulator.url, emulator, batch_poll=1800.0)
 
 
 def raised_by(scene: Scene, wave: Wave, **options: Any) -> WaveError:
@@ -50,7 +47,7 @@ def raised_by(scene: Scene, wave: Wave, **options: Any) -> WaveError:
 def batches(scene: Scene) -> list[BatchInfo]:
     """All that the account has."""
 
-    async def use(transport: Batches) -> list[BatchInfo]:
+    async def use(transport: BatchTransport) -> list[BatchInfo]:
         return [info async for info in transport.listed(0.0)]
 
     return scene.run(use)
@@ -64,7 +61,7 @@ def faults(found: dict[int, Any]) -> list[FaultKind]:
 
 
 def test_they_are_what_the_engine_wants_of_batches(scene: Scene) -> None:
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         assert isinstance(transport, Batching)
         assert (transport.barrier, transport.cached, transport.vectorised, transport.ready) == (True, True, False, True)
         assert transport.max_wave == transport.capacity.requests
@@ -75,10 +72,10 @@ def test_they_are_what_the_engine_wants_of_batches(scene: Scene) -> None:
 
 
 def test_what_a_batch_holds(emulator: Threaded) -> None:
-    openai = Scene(OpenAIBatch, emulator.url, batch_queue=2_000_000)
-    anthropic = Scene(AnthropicBatch, emulator.url, batch_queue=300_000)
+    openai = Scene("openai", emulator.url, batch_queue=2_000_000)
+    anthropic = Scene("anthropic", emulator.url, batch_queue=300_000)
 
-    async def capacity(transport: Batches) -> tuple[Any, ...]:
+    async def capacity(transport: BatchTransport) -> tuple[Any, ...]:
         return tuple(transport.capacity)
 
     assert openai.run(capacity) == (50_000, 199_000_000, 2_000_000, "tokens")
@@ -88,7 +85,7 @@ def test_what_a_batch_holds(emulator: Threaded) -> None:
 def test_the_provider_s_own_name_for_a_model(scene: Scene) -> None:
     wave = scene.wave([Chat("mine", (user("hello"),), max_tokens=5)])
 
-    async def use(transport: Batches) -> Any:
+    async def use(transport: BatchTransport) -> Any:
         transport.models["mine"] = scene.model
         return await there_and_back(transport, wave)
 
@@ -154,7 +151,7 @@ def test_an_order_of_which_nobody_knows(scene: Scene, emulator: Threaded, fault:
     emulator.set_faults(Rule(fault=fault, path=CREATE[scene.dialect], method="POST", times=1))
     wave = scene.wave(3)
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         with pytest.raises(WaveUnsure):
             await transport.dispatch(wave)
         found = await decided(scene, transport, wave)
@@ -169,7 +166,7 @@ def test_an_order_of_which_nobody_knows(scene: Scene, emulator: Threaded, fault:
     assert bool(batches(scene)) is (fault in ("drop-after", "truncated", "malformed"))
 
 
-async def decided(scene: Scene, transport: Batches, intent: Intent) -> Found | Absent:
+async def decided(scene: Scene, transport: BatchTransport, intent: Intent) -> Found | Absent:
     """What is found out in the end."""
     while isinstance(found := await transport.adopt(intent), Undecided):
         assert found.retry_in > 0
@@ -178,13 +175,13 @@ async def decided(scene: Scene, transport: Batches, intent: Intent) -> Found | A
 
 
 def test_no_answer_in_time(emulator: Threaded) -> None:
-    scene = Scene(AnthropicBatch, emulator.url, emulator, batch_patience=0.2)
+    scene = Scene("anthropic", emulator.url, emulator, batch_patience=0.2)
     emulator.set_faults(Rule(fault="hang", path=CREATE["anthropic"], times=1))
     assert type(raised_by(scene, scene.wave(2))) is WaveUnsure
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
-def test_nobody_is_there(kind: type[Batches]) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_is_there(kind: str) -> None:
     with closed_port() as port:
         scene = Scene(kind, f"http://127.0.0.1:{port}")
         error = raised_by(scene, scene.wave(2))
@@ -209,7 +206,7 @@ def test_a_provider_says_when_to_look_again(scene: Scene, emulator: Threaded) ->
 
 
 def test_looks_grow_rarer(emulator: Threaded) -> None:
-    scene = Scene(OpenAIBatch, emulator.url, emulator, batch_poll=20.0)
+    scene = Scene("openai", emulator.url, emulator, batch_poll=20.0)
     scene.there_and_back(scene.wave(3))
     waits = scene.clock.pauses
     assert waits[0] <= 1.25
@@ -261,7 +258,7 @@ def test_a_batch_that_is_not_there_any_more(scene: Scene, emulator: Threaded) ->
     """Neither by its id nor on the list, for the whole patience."""
     wave = scene.wave(3)
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         receipt = await transport.dispatch(wave)
         emulator.reset()
         await gathered(transport, wave, receipt)
@@ -274,10 +271,10 @@ def test_a_batch_that_is_not_there_any_more(scene: Scene, emulator: Threaded) ->
 
 
 def test_how_long_a_missing_batch_is_looked_for_is_a_setting(emulator: Threaded) -> None:
-    scene = Scene(OpenAIBatch, emulator.url, emulator, batch_patience=20.0)
+    scene = Scene("openai", emulator.url, emulator, batch_patience=20.0)
     wave = scene.wave(3)
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         receipt = await transport.dispatch(wave)
         emulator.reset()
         await gathered(transport, wave, receipt)
@@ -288,10 +285,10 @@ def test_how_long_a_missing_batch_is_looked_for_is_a_setting(emulator: Threaded)
 
 def test_a_short_timeout_for_chats_makes_no_hasty_batches(scene: Scene, emulator: Threaded) -> None:
     """Neither for an order without an answer nor for a batch that is not shown."""
-    hasty = Scene(KINDS[scene.dialect], emulator.url, emulator, timeout=2.0)
+    hasty = Scene(scene.dialect, emulator.url, emulator, timeout=2.0)
     wave, lost = hasty.wave(3), hasty.wave(3, 2)
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         before = hasty.clock.now()
         assert await decided(hasty, transport, forgotten(wave)) == Absent()
         assert hasty.clock.now() - before >= 120.0
@@ -329,7 +326,7 @@ def test_results_that_break_off_again_and_again(scene: Scene, emulator: Threaded
     emulator.set_faults(Rule(fault="results-cut", path=RESULTS[scene.dialect]))
     wave, came = scene.wave(900), []
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         async for settled in transport.collect(wave, await transport.dispatch(wave)):
             came.append(settled)
 
@@ -342,8 +339,8 @@ def test_results_that_break_off_again_and_again(scene: Scene, emulator: Threaded
 def test_results_that_are_too_large_are_not_read_for_a_day(scene: Scene) -> None:
     wave = scene.wave(3)
 
-    async def use(transport: Batches) -> None:
-        transport.provider.http._largest_file = 10
+    async def use(transport: BatchTransport) -> None:
+        transport.client.http._largest_file = 10
         assert [settled async for settled in transport.collect(wave, await transport.dispatch(wave))] == []
 
     with pytest.raises(WaveOutOfReach, match="the file is too large: more than 10 bytes"):
@@ -386,7 +383,7 @@ def test_a_batch_that_is_cancelled(scene: Scene, emulator: Threaded) -> None:
     emulator.set_faults(Rule(fault="batch-stalls", path=CREATE[scene.dialect]))
     wave = scene.wave(6)
 
-    async def use(transport: Batches) -> dict[int, Any]:
+    async def use(transport: BatchTransport) -> dict[int, Any]:
         receipt = await transport.dispatch(wave)
         scene.clock.move(1000.0)
         await transport.cancel(receipt.data["batch"])
@@ -406,7 +403,7 @@ def test_a_batch_that_is_cancelled(scene: Scene, emulator: Threaded) -> None:
 def test_another_process_finds_it(scene: Scene) -> None:
     wave, others = scene.wave(3), [scene.wave(3, 2), scene.wave(3, 1, "another-run"), scene.wave(4, 3)]
 
-    async def send(transport: Batches) -> Receipt:
+    async def send(transport: BatchTransport) -> Receipt:
         for other in others[:2]:
             await transport.dispatch(other)
         receipt = await transport.dispatch(wave)
@@ -423,7 +420,7 @@ def test_a_wave_that_never_left(scene: Scene) -> None:
     """Others of its size are there. That it is absent is said only when its order cannot be on its way any more."""
     wave = scene.wave(3)
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         await there_and_back(transport, scene.wave(3, 2))
         before = scene.clock.now()
         assert isinstance(await transport.adopt(forgotten(wave)), Undecided)
@@ -445,7 +442,7 @@ def test_one_s_own_order_is_not_of_long_ago(scene: Scene, emulator: Threaded) ->
     scene.clock.move(2 * 3600.0)
     emulator.set_faults(Rule(fault="drop", path=CREATE[scene.dialect], method="POST", times=1))
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         with pytest.raises(WaveUnsure):
             await transport.dispatch(wave)
         assert await transport.adopt(wave) == Undecided(ORDER)
@@ -460,7 +457,7 @@ def test_a_list_that_cannot_be_seen_decides_nothing(scene: Scene, emulator: Thre
     receipt = scene.run(lambda transport: transport.dispatch(wave))
     emulator.set_faults(Rule(fault=fault, path=CREATE[scene.dialect], method="GET", times=2))
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         for _ in range(2):
             assert isinstance(await transport.adopt(forgotten(wave)), Undecided)
         assert await decided(scene, transport, forgotten(wave)) == Found(receipt)
@@ -473,7 +470,7 @@ def test_a_list_that_is_never_seen_decides_nothing(scene: Scene, emulator: Threa
     emulator.set_faults(Rule(fault="404", path=CREATE[scene.dialect], method="GET"))
     wave = scene.wave(3)
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         for _ in range(20):
             assert isinstance(await transport.adopt(forgotten(wave)), Undecided)
             scene.clock.move(3600)
@@ -486,7 +483,7 @@ def test_a_list_that_nobody_has_seen_for_a_day_ends_the_search(scene: Scene, emu
     emulator.set_faults(Rule(fault="404", path=CREATE[scene.dialect], method="GET"))
     wave = scene.wave(3)
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         assert isinstance(await transport.adopt(forgotten(wave)), Undecided)
         scene.clock.move(SILENCE + 1)
         with pytest.raises(WaveOutOfReach, match="the list of batches could not be looked at"):
@@ -513,7 +510,7 @@ def test_a_key_that_may_not_look(scene: Scene, emulator: Threaded) -> None:
 
 
 def test_looking_at_a_batch(scene: Scene, emulator: Threaded) -> None:
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         receipt = await transport.dispatch(scene.wave(3))
         emulator.set_faults(Rule(fault="503", method="GET", times=2))
         info = await transport.look(receipt.data["batch"])
@@ -528,10 +525,10 @@ def test_looking_at_a_batch(scene: Scene, emulator: Threaded) -> None:
 
 
 def test_batches_are_listed_newest_first(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"groundswell.dialects.{scene.dialect}_batch.PER_PAGE", 2)
+    monkeypatch.setattr(f"groundswell.providers.{scene.dialect}.PER_PAGE", 2)
     times: list[float] = []
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         for number in range(5):
             receipt = await transport.dispatch(scene.wave(number + 1, number))
             times.append(receipt.data["created_at"])
@@ -543,7 +540,7 @@ def test_batches_are_listed_newest_first(scene: Scene, monkeypatch: pytest.Monke
 
 
 def test_a_batch_that_has_ended_is_cancelled_in_vain(scene: Scene) -> None:
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         wave = scene.wave(3)
         receipt = await transport.dispatch(wave)
         await gathered(transport, wave, receipt)
@@ -567,7 +564,9 @@ def test_there_is_nothing_to_cancel(scene: Scene, batch: str) -> None:
     [lambda transport: transport.look("batch_1"), lambda transport: transport.cancel("batch_1")],
     ids=["look", "cancel"],
 )
-def test_what_cannot_be_seen_is_out_of_reach(scene: Scene, emulator: Threaded, use: Callable[[Batches], Any]) -> None:
+def test_what_cannot_be_seen_is_out_of_reach(
+    scene: Scene, emulator: Threaded, use: Callable[[BatchTransport], Any]
+) -> None:
     emulator.set_faults(Rule(fault="503"))
     with pytest.raises(WaveOutOfReach):
         scene.run(use)

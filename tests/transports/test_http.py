@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 import pytest
 
 from groundswell.accounts.account import Account, Key
-from groundswell.dialects import openai
 from groundswell.engine.records import AskId, Item, Wave
 from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Fault, FaultKind, Settlement, user
+from groundswell.providers.openai import OPENAI
 from groundswell.transports.http import Answer, Http, NoAnswer, parsed
 from groundswell.transports.live import Live
 from tests.transports.little import CUT, Answering, Got, Little, answer, closed_port, serving
@@ -35,7 +35,7 @@ def account(**settings: Any) -> Account:
 
 def with_http(use: Callable[[Http], Coroutine[Any, Any, T]], of: Account | None = None) -> T:
     async def main() -> T:
-        http = Http(of or account(), openai.headers)
+        http = Http(of or account(), OPENAI.headers)
         try:
             return await use(http)
         finally:

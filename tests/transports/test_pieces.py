@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.dialects import openai
 from groundswell.program.request import Chat, Fault, FaultKind, Reply, ToolCall, Usage, user
+from groundswell.providers.openai import OPENAI
 from groundswell.transports.pieces import Pieces
 
 CHAT = Chat("m", (user("hi"),), logprobs=1)
@@ -28,7 +28,7 @@ def read(*chunks: dict[str, Any]) -> Any:
     for chunk in chunks:
         pieces.add(chunk)
     status, body = pieces.whole()
-    return openai.decode(CHAT, status, JSON, body, 0.0)
+    return OPENAI.decode(CHAT, status, JSON, body, 0.0)
 
 
 @given(st.lists(st.text(), max_size=8))

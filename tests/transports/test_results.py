@@ -6,10 +6,10 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.dialects.batches import Asked
 from groundswell.engine.records import AskId, Intent, Item, Settled, Wave
 from groundswell.program.request import Chat, Reply, Settlement, user
-from groundswell.transports.results import Reading
+from groundswell.providers.batches import Asked
+from groundswell.transports.batch import Reading
 from tests.properties import examples
 
 ASKS = tuple(AskId(number, "0") for number in range(4))

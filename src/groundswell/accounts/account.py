@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Literal, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import msgspec
 
-Dialect = Literal["openai", "anthropic", "ollama"]
-BATCH_PROVIDERS = ("openai", "anthropic")
+from groundswell.providers.provider import NO_OPTIONS, BatchFormat, Options, WireFormat
+from groundswell.providers.registry import PROVIDERS, wire_format
 
 
 class Key:
@@ -44,14 +44,15 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     `provider` is the one whose models are asked, where that is known: an account may have a name of its own.
     `official` says that the endpoints are the provider's own. `headers` go along with every request; like the key
     and the proxy, which may name a password, they are shown nowhere. None for a limit means that it is not known:
-    then it is learnt from what the provider says. `batch` says whether its batch API may be used, `batch_queue` how
-    much may wait there, `batch_poll` how often to look, and `batch_patience` how long to look for a batch that the
-    provider does not show before it counts as lost, both in seconds.
+    then it is learnt from what the provider says. `options` are settings that only its wire format has. `batch` says
+    whether its batch API may be used, `batch_queue` how much may wait there, `batch_poll` how often to look, and
+    `batch_patience` how long to look for a batch that the provider does not show before it counts as lost, both in
+    seconds.
     """
 
     name: str
     provider: str | None = None
-    dialect: Dialect
+    dialect: str
     endpoints: tuple[str, ...]
     key: Key | None = None
     official: bool = False
@@ -63,7 +64,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     connect_timeout: float = 10.0
     proxy: Key | None = None
     headers: Mapping[str, Key] = {}
-    prompt_cache: Literal["5m", "1h"] | None = "5m"
+    options: Options = NO_OPTIONS
     batch: bool | None = None
     batch_queue: int | None = None
     batch_poll: float = 30.0
@@ -75,10 +76,21 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         return (self.provider or self.name) if self.official else " ".join(sorted(self.endpoints))
 
     @property
-    def batches(self) -> Literal["openai", "anthropic"] | None:
-        """Whose kind of batches it takes, if any: those of the two providers unless told otherwise."""
-        able = self.provider in BATCH_PROVIDERS if self.batch is None else self.batch
-        return self.dialect if able and self.dialect in BATCH_PROVIDERS else None  # type: ignore[return-value]
+    def wire(self) -> WireFormat:
+        """How its server is spoken to."""
+        return wire_format(self.dialect, self.provider)
+
+    @property
+    def encode_options(self) -> dict[str, str | None]:
+        """The options of its wire format, for `encode`: as set, else their defaults."""
+        return {name: self.options.get(name, option.default) for name, option in self.wire.options.items()}
+
+    @property
+    def batch_format(self) -> BatchFormat | None:
+        """The batch API that it may use, if any: that of its provider unless told otherwise."""
+        provider = PROVIDERS.get(self.provider or "")
+        able = provider is not None and provider.batch if self.batch is None else self.batch
+        return self.wire.batch if able else None
 
     @property
     def owner(self) -> str:

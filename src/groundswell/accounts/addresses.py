@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from groundswell.accounts.account import Dialect
+from groundswell.providers.provider import WireFormat
 
-OLLAMA_PORT = 11434
 LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """Where to connect when a server was told to listen everywhere."""
 
@@ -24,10 +23,11 @@ class Unfit(ValueError):
     """What is wrong with a value, to be put behind the name of its setting. It never holds the value."""
 
 
-def endpoints(written: Iterable[str], dialect: Dialect) -> tuple[str, ...]:
+def endpoints(written: Iterable[str], wire: WireFormat) -> tuple[str, ...]:
     """Base URLs as they are used: each one once, and at least one."""
-    read = ollama_host if dialect == "ollama" else endpoint
-    found = tuple(dict.fromkeys(read(each.strip()) for each in written if each.strip()))
+    port = wire.default_port
+    texts = [each.strip() for each in written if each.strip()]
+    found = tuple(dict.fromkeys(endpoint(each) if port is None else host_address(each, port) for each in texts))
     if not found:
         raise Unfit("must name at least one address")
     return found
@@ -61,23 +61,23 @@ def host_of(url: str) -> str | None:
     return host if host and _HOST.fullmatch(host) else None
 
 
-def ollama_host(text: str) -> str:
+def host_address(text: str, default_port: int) -> str:
     """An address in the forms that Ollama itself takes: scheme, host and port may be missing."""
     scheme, found, rest = text.partition("://")
     if not found:
         scheme, rest = "http", text
     authority, slash, path = rest.partition("/")
-    host, port = _split(authority)
+    name, port = _split(authority)
     if not port and not found:
-        port = str(OLLAMA_PORT)
-    host = LOOPBACK.get(host, host)
-    bracketed = f"[{host}]" if ":" in host else host
+        port = str(default_port)
+    name = LOOPBACK.get(name, name)
+    bracketed = f"[{name}]" if ":" in name else name
     return endpoint(f"{scheme}://{bracketed}{':' if port else ''}{port}{slash}{path}")
 
 
-def same_place(one: str, other: str) -> bool:
-    """Whether two base URLs lead to the same place; it may stand there with its version or without."""
-    return _place(one) == _place(other)
+def same_place(one: str, other: str, wire: WireFormat) -> bool:
+    """Whether requests to two base URLs go to the same place; a base URL may end in its version, or not."""
+    return _place(one, wire) == _place(other, wire)
 
 
 def is_loopback(url: str) -> bool:
@@ -103,10 +103,9 @@ def is_own_machine(url: str) -> bool:
     return is_loopback(url) and not (urlsplit(url).hostname or "").rstrip(".").endswith(".localhost")
 
 
-def _place(url: str) -> tuple[str, str | None, int | None, str]:
-    parts = urlsplit(url)
-    port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
-    return parts.scheme, parts.hostname, port, parts.path.rstrip("/").removesuffix("/v1")
+def _place(base: str, wire: WireFormat) -> tuple[str, str | None, int | None, str]:
+    parts = urlsplit(wire.url(base, f"{wire.version}/"))
+    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme), parts.path
 
 
 def _split(authority: str) -> tuple[str, str]:

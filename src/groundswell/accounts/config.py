@@ -14,11 +14,9 @@ import msgspec
 from groundswell.accounts.account import Account, Key, Target
 from groundswell.accounts.destinations import not_trusted
 from groundswell.accounts.plans import Plan, plan
-from groundswell.accounts.providers import PROVIDERS
 from groundswell.accounts.rates import Rates
 from groundswell.accounts.settings import Variable, shown, suggestion
 from groundswell.accounts.sources import (
-    RESERVED,
     Given,
     Sheet,
     Written,
@@ -29,6 +27,7 @@ from groundswell.accounts.sources import (
 )
 from groundswell.accounts.variables import Environment, Variables, read_variables
 from groundswell.errors import KeyMissing, NotTrusted, SettingsError
+from groundswell.providers.registry import IN_PROCESS, PROVIDERS
 from groundswell.trust import Trust, config_folder
 
 FILE = "groundswell.toml"
@@ -147,7 +146,7 @@ class Accounts:
 
     def _sheet(self, name: str) -> Sheet:
         if name not in self._sheets:
-            there_are = suggestion(name, {*self._sheets, *RESERVED})
+            there_are = suggestion(name, {*self._sheets, *IN_PROCESS})
             raise SettingsError(f"no provider or account {shown(name)} is set up; {there_are}")
         return self._sheets[name]
 

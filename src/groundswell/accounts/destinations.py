@@ -21,10 +21,10 @@ from typing import NamedTuple
 from groundswell.accounts.account import Key
 from groundswell.accounts.addresses import is_own_machine, origin
 from groundswell.accounts.plans import Plan
-from groundswell.accounts.providers import Provider
 from groundswell.accounts.settings import Variable
 from groundswell.accounts.variables import Variables
 from groundswell.errors import NotTrusted
+from groundswell.providers.provider import Provider
 from groundswell.trust import Trust
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from groundswell.accounts.account import Account, Dialect, Key
+from groundswell.accounts.account import Account, Key
 from groundswell.accounts.addresses import Unfit, endpoints, same_place
-from groundswell.accounts.providers import PROVIDERS, Provider
-from groundswell.accounts.settings import OFF, Variable, base_url, proxy_address
+from groundswell.accounts.settings import OFF, OPTIONS, Variable, base_url, proxy_address
 from groundswell.accounts.sources import Given, Layer, Sheet
 from groundswell.accounts.variables import Variables
 from groundswell.errors import SettingsError
+from groundswell.providers.provider import Provider, WireFormat
+from groundswell.providers.registry import PROVIDERS, wire_format
 
 PLAIN = (
     "max_concurrent_requests",
@@ -106,25 +107,25 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 def plan(name: str, sheet: Sheet, variables: Variables) -> Plan:
     """What an account is by its settings; an error names the setting that cannot be."""
     provider = PROVIDERS.get(sheet["provider"].value if "provider" in sheet else name)
-    dialect = _dialect(sheet, provider)
+    wire = _wire(sheet, provider)
     given = _address(name, sheet, provider, variables)
-    if dialect is None or (given is None and provider is None):
+    if wire is None or (given is None and provider is None):
         raise _unfinished(name, sheet)
-    found = _endpoints(given, provider, dialect)
+    found = _endpoints(given, provider, wire)
     official = provider is not None and provider.hosted and _own(found, provider)
     named: tuple[str, ...] = (sheet["key_env"].value,) if "key_env" in sheet else ()
     keyless = not named and provider is not None and _elsewhere(given, provider, official)
     usual = () if provider is None or keyless else provider.key_env
     values: dict[str, Any] = {setting: sheet[setting].value for setting in PLAIN if setting in sheet}
-    if "prompt_cache" in sheet:
-        values["prompt_cache"] = None if sheet["prompt_cache"].value == OFF else sheet["prompt_cache"].value
+    options = {name: None if sheet[name].value == OFF else sheet[name].value for name in OPTIONS if name in sheet}
     return Plan(
         account=Account(
             name=name,
             provider=None if provider is None else provider.name,
-            dialect=dialect,
+            dialect=wire.name,
             endpoints=found,
             official=official,
+            options=options,
             **values,
         ),
         provider=provider,
@@ -136,11 +137,10 @@ def plan(name: str, sheet: Sheet, variables: Variables) -> Plan:
     )
 
 
-def _dialect(sheet: Sheet, provider: Provider | None) -> Dialect | None:
+def _wire(sheet: Sheet, provider: Provider | None) -> WireFormat | None:
     if "dialect" in sheet:
-        said: Dialect = sheet["dialect"].value
-        return said
-    return None if provider is None else provider.dialect
+        return wire_format(sheet["dialect"].value, None if provider is None else provider.name)
+    return None if provider is None else provider.wire
 
 
 def _address(name: str, sheet: Sheet, provider: Provider | None, variables: Variables) -> Given | None:
@@ -164,18 +164,18 @@ def _in_variable(name: str, variables: Variables) -> Given | None:
         raise SettingsError(f"{place}: {name}: {wrong}") from None
 
 
-def _endpoints(given: Given | None, provider: Provider | None, dialect: Dialect) -> tuple[str, ...]:
+def _endpoints(given: Given | None, provider: Provider | None, wire: WireFormat) -> tuple[str, ...]:
     if given is None:
         assert provider is not None  # else the account would be unfinished
         return provider.base_urls[:1]
     try:
-        return endpoints(given.value, dialect)
+        return endpoints(given.value, wire)
     except Unfit as wrong:
         raise given.wrong(wrong) from None
 
 
 def _own(found: tuple[str, ...], provider: Provider) -> bool:
-    return all(any(same_place(each, own) for own in provider.base_urls) for each in found)
+    return all(any(same_place(each, own, provider.wire) for own in provider.base_urls) for each in found)
 
 
 def _elsewhere(given: Given | None, provider: Provider, official: bool) -> bool:

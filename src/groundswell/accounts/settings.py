@@ -6,15 +6,17 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, get_args
+from functools import partial
+from typing import Any, NamedTuple
 
-from groundswell.accounts.account import Dialect, Key
+from groundswell.accounts.account import Key
 from groundswell.accounts.addresses import Unfit, host_of
-from groundswell.accounts.providers import PROVIDERS
+from groundswell.providers.registry import PROVIDERS, WIRE_FORMATS
 
 NO_KEYS = "keys come from the environment or .env only: name the variable that holds it with key_env"
 KEY_NAMES = {"key", "api_key", "apikey", "token", "api_token", "auth_token", "secret", "password", "bearer"}
-DIALECTS: tuple[str, ...] = get_args(Dialect)
+OPTIONS = {name: option for wire in WIRE_FORMATS.values() for name, option in wire.options.items()}
+"""Settings that only one wire format has."""
 OFF = "off"
 
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
@@ -92,14 +94,12 @@ def provider(value: Any) -> str:
 
 
 def dialect(value: Any) -> str:
-    if (name := text(value)) not in DIALECTS:
-        raise Unfit(f"must be one of: {', '.join(DIALECTS)}")
-    return name
+    return _one_of(tuple(WIRE_FORMATS), value)
 
 
-def prompt_cache(value: Any) -> str:
-    if (name := text(value)) not in ("5m", "1h", OFF):
-        raise Unfit("must be one of: 5m, 1h, off")
+def _one_of(choices: tuple[str, ...], value: Any) -> str:
+    if (name := text(value)) not in choices:
+        raise Unfit(f"must be one of: {', '.join(choices)}")
     return name
 
 
@@ -184,7 +184,7 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     "connect_timeout": number,
     "proxy": proxy,
     "headers": headers,
-    "prompt_cache": prompt_cache,
+    **{name: partial(_one_of, option.choices) for name, option in OPTIONS.items()},
     "batch": switch,
     "batch_queue": count,
     "batch_poll": number,

@@ -11,17 +11,15 @@ from typing import Any, NamedTuple
 
 from groundswell.accounts import settings
 from groundswell.accounts.addresses import Unfit
-from groundswell.accounts.providers import PROVIDERS
 from groundswell.accounts.rates import rates
 from groundswell.accounts.settings import SETTINGS, looks_like_key, shown, suggestion
 from groundswell.accounts.variables import Variables, read_text
 from groundswell.errors import SettingsError
+from groundswell.providers.registry import IN_PROCESS, PROVIDERS
 
 PREFIX = "GROUNDSWELL_"
 FLAG = "--account"
 TABLES = ("models", "accounts", "prices", "mutation")
-RESERVED = ("scripted", "emulated", "local", "sentences")
-"""Providers that are no accounts."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _QUOTED = re.compile(r"""(['"]).{2,}\1""")
@@ -102,7 +100,7 @@ def _account(name: str, table: dict[str, Any], path: Path) -> Sheet:
     field = f"[accounts.{name}]"
     if not _NAME.fullmatch(name) or looks_like_key(name):
         raise _wrong(path, f"[accounts] {shown(name)}", "an account's name has letters, digits, - and _ only")
-    if name in RESERVED:
+    if name in IN_PROCESS:
         raise _wrong(path, field, "this name is taken by models that need no account; give it another one")
     if not table and name not in PROVIDERS:
         raise _wrong(path, field, "has no settings: set provider, or both dialect and base_url")

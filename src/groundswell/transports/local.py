@@ -1,7 +1,7 @@
 """Models that run inside this process, from weights on this machine. Read `Local` from top to bottom.
 
 collect    the asks of a wave: chats at once, texts to embed many to a call (vectors.py)
-_ask       encode (dialects/openai.py, which llama.cpp speaks), run in a thread (llama.py), decode
+_ask       encode (providers/openai.py, which llama.cpp speaks), run in a thread (llama.py), decode
 SHELF      the models in memory: each once in a process, until the last engine that used it is closed
 """
 
@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from groundswell.dialects import openai
 from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
 from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
+from groundswell.providers.openai import OPENAI
 from groundswell.transports.llama import LONGEST_TEXT, CannotLoad, Llama
 from groundswell.transports.shelf import Shelf
 from groundswell.transports.vectors import embedded, gathered, texts_in
@@ -135,7 +135,7 @@ def encoded(request: Request, sample: int, name: str) -> dict[str, Any] | Fault:
     if isinstance(request, Chat):
         seed = sample if request.seed is None else request.seed
         request = msgspec.structs.replace(request, seed=seed % SEEDS)
-    call = openai.encode(request, "local")
+    call = OPENAI.encode(request, "local")
     if isinstance(call, Fault):
         return call
     body: dict[str, Any] = msgspec.json.decode(call.body)
@@ -144,7 +144,7 @@ def encoded(request: Request, sample: int, name: str) -> dict[str, Any] | Fault:
 
 def decoded(request: Request, status: int, answer: bytes) -> Reply | Embedding | Fault:
     """What an answer of llama.cpp means."""
-    settlement = openai.decode(request, status, JSON, answer, time.time())
+    settlement = OPENAI.decode(request, status, JSON, answer, time.time())
     if isinstance(settlement, Reply):  # what was read before is a matter of chance, and must not be part of a reply
         return msgspec.structs.replace(settlement, usage=msgspec.structs.replace(settlement.usage, cached_tokens=0))
     if isinstance(settlement, Embedding):

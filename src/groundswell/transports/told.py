@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from groundswell.accounts.account import Account
-from groundswell.accounts.providers import PROVIDERS
 from groundswell.accounts.unsaid import unsaid
 from groundswell.program.request import Fault, FaultKind
+from groundswell.providers.registry import PROVIDERS
 
 
 def unsaid_in(fault: Fault, account: Account) -> Fault:

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundswell.dialects import Call, anthropic
 from groundswell.program.request import (
     Chat,
     Embed,
@@ -21,10 +20,12 @@ from groundswell.program.request import (
     system,
     user,
 )
+from groundswell.providers.anthropic import ANTHROPIC
+from groundswell.providers.provider import Call
 
 
 def body(chat: Chat, **options: Any) -> dict[str, Any]:
-    made = anthropic.encode(chat, "claude", **options)
+    made = ANTHROPIC.encode(chat, "claude", options)
     assert isinstance(made, Call)
     return msgspec.json.decode(made.body, type=dict[str, Any])
 
@@ -45,12 +46,12 @@ def test_a_first_prompt_has_its_system_part_marked_alone() -> None:
 
 
 def test_a_conversation_is_marked_at_its_end_once_the_model_has_spoken() -> None:
-    sent = body(Chat("m", (system("a"), user("b"), assistant("c"), user("d"))), cache="1h")
+    sent = body(Chat("m", (system("a"), user("b"), assistant("c"), user("d"))), prompt_cache="1h")
     assert markers(sent) == ([LONG], [None, None, LONG])
 
 
 def test_no_marks_where_none_are_wanted() -> None:
-    sent = body(Chat("m", (system("a"), user("b"), assistant("c"), user("d"))), cache=None)
+    sent = body(Chat("m", (system("a"), user("b"), assistant("c"), user("d"))), prompt_cache=None)
     assert markers(sent) == ([None], [None, None, None])
 
 
@@ -64,7 +65,7 @@ def test_results_of_tools_go_back_together() -> None:
 
 
 def test_a_system_message_in_mid_conversation_keeps_its_place() -> None:
-    sent = body(Chat("m", (user("a"), assistant("b"), system("c"))), cache=None)
+    sent = body(Chat("m", (user("a"), assistant("b"), system("c"))), prompt_cache=None)
     assert "system" not in sent
     block = {"type": "text", "text": "<system>\nc\n</system>"}
     assert sent["messages"][2] == {"role": "user", "content": [block]}
@@ -102,7 +103,7 @@ UNFIT: list[tuple[str, Chat | Embed]] = [
 
 @pytest.mark.parametrize(("word", "request_"), UNFIT, ids=[f"{at}-{row[0]}" for at, row in enumerate(UNFIT)])
 def test_what_anthropic_does_not_have_is_refused_by_name(word: str, request_: Chat | Embed) -> None:
-    made = anthropic.encode(request_, "claude")
+    made = ANTHROPIC.encode(request_, "claude")
     assert isinstance(made, Fault)
     assert made.kind is FaultKind.BAD_REQUEST
     assert word in made.message
@@ -128,25 +129,25 @@ REPLIES: list[tuple[str, list[Any], str | None, Reply]] = [
 @pytest.mark.parametrize(("_name", "content", "reason", "reply"), REPLIES, ids=[row[0] for row in REPLIES])
 def test_what_a_message_means(_name: str, content: list[Any], reason: str | None, reply: Reply) -> None:
     answer = msgspec.json.encode({"content": content, "stop_reason": reason})
-    assert anthropic.decode(Chat("m", (user("a"),)), 200, {}, answer, 0.0) == reply
+    assert ANTHROPIC.decode(Chat("m", (user("a"),)), 200, {}, answer, 0.0) == reply
 
 
 def test_a_refusal_without_words_takes_its_explanation() -> None:
     details = {"type": "refusal", "category": "bio", "explanation": "Not this."}
     answer = msgspec.json.encode({"content": [], "stop_reason": "refusal", "stop_details": details})
-    got = anthropic.decode(Chat("m", (user("a"),)), 200, {}, answer, 0.0)
+    got = ANTHROPIC.decode(Chat("m", (user("a"),)), 200, {}, answer, 0.0)
     assert got == Reply("Not this.", finish="refusal")
 
 
 def test_input_counts_what_the_cache_gave_and_took() -> None:
     usage = {"input_tokens": 5, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 300, "output_tokens": 1}
     answer = msgspec.json.encode({"content": [TEXT], "stop_reason": "end_turn", "usage": usage})
-    got = anthropic.decode(Chat("m", (user("a"),)), 200, {}, answer, 0.0)
+    got = ANTHROPIC.decode(Chat("m", (user("a"),)), 200, {}, answer, 0.0)
     assert isinstance(got, Reply)
     assert got.usage == Usage(325, 1, 20, cache_write_tokens=300)
 
 
 def test_the_headers_name_key_and_version() -> None:
-    sent = anthropic.headers("k")
+    sent = ANTHROPIC.headers("k")
     assert (sent["x-api-key"], sent["anthropic-version"]) == ("k", "2023-06-01")
-    assert "x-api-key" not in anthropic.headers(None)
+    assert "x-api-key" not in ANTHROPIC.headers(None)

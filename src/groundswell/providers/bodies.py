@@ -1,4 +1,4 @@
-"""Writing request bodies and reading answers: what the three dialects share."""
+"""Writing request bodies and reading answers: what the wire formats share."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 import msgspec
 
-from groundswell.dialects import Call
-from groundswell.dialects.faults import complained, complaint, failed, garbled, load
 from groundswell.program.request import UNSENDABLE, Chat, Embedding, Fault, FaultKind, ToolCall, Usage
+from groundswell.providers.faults import SHARED, FaultTable, complained, complaint, failed, garbled, load
+from groundswell.providers.provider import Call
 
 LARGEST_COUNT = 2**53
+JSON_TYPE = {"content-type": "application/json"}
 
 _dump = msgspec.json.Encoder().encode
 
@@ -47,17 +48,19 @@ def call(path: str, body: dict[str, Any] | msgspec.Struct, extra: Mapping[str, A
         return refused(f"the request holds something that JSON cannot: {error}")
 
 
-def opened(status: int, headers: Mapping[str, str], body: bytes, now: float) -> dict[str, Any] | Fault:
+def opened(
+    status: int, headers: Mapping[str, str], body: bytes, now: float, faults: FaultTable = SHARED
+) -> dict[str, Any] | Fault:
     """The JSON object of a good answer, or the fault that it is instead."""
     if not 200 <= status < 300:
-        return failed(status, headers, body, now)
+        return failed(status, headers, body, now, faults)
     kind = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
     if kind and not any(fit in kind.lower() for fit in ("json", "text/plain", "octet-stream")):
         return garbled(f"HTTP {status} with content of type {kind.partition(';')[0].strip()[:50]}, not JSON")
     data = load(body)
     said = complaint(data)
     if said:
-        return complained(said, headers, now)
+        return complained(said, headers, now, faults)
     if not isinstance(data, dict):
         what = "an empty body" if not body else "a body that is not a JSON object, or is cut short"
         return garbled(f"HTTP {status} with {what}")

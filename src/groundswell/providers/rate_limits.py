@@ -24,7 +24,7 @@ _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e
 _PIECES = re.compile("(?<![0-9.])([0-9.]++)([a-zµ]+)")
 
 
-class Names(NamedTuple):
+class HeaderNames(NamedTuple):
     """The headers that tell of one limit."""
 
     resource: Resource
@@ -33,12 +33,12 @@ class Names(NamedTuple):
     reset: str
 
     @classmethod
-    def of(cls, resource: Resource, pattern: str) -> Names:
+    def of(cls, resource: Resource, pattern: str) -> HeaderNames:
         """The names by what they have in common. They are made once: every answer is asked for them."""
         return cls(resource, pattern.format("limit"), pattern.format("remaining"), pattern.format("reset"))
 
 
-def read(headers: Mapping[str, str], every: Iterable[Names], now: float) -> tuple[Standing, ...]:
+def read(headers: Mapping[str, str], every: Iterable[HeaderNames], now: float) -> tuple[Standing, ...]:
     """The limits that headers tell of. One whose limit or remainder is missing, or makes no sense, is left out."""
     found: list[Standing] = []
     for resource, of_limit, of_remaining, of_reset in every:

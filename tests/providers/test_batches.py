@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.dialects import Call, anthropic_batch, openai, openai_batch
-from groundswell.dialects.batches import Batch, Problem, id_of, moment, queue_limit, refusal, verdict
 from groundswell.engine.records import BatchInfo
 from groundswell.program.request import (
     Chat,
@@ -25,8 +23,13 @@ from groundswell.program.request import (
     encode_settlement,
     user,
 )
-from tests.dialects.strategies import changed, json_values, openai_chats
+from groundswell.providers import openai
+from groundswell.providers.anthropic import ANTHROPIC
+from groundswell.providers.batches import Batch, Problem, id_of, moment, queue_limit, refusal, verdict
+from groundswell.providers.openai import OPENAI
+from groundswell.providers.provider import Call
 from tests.properties import examples
+from tests.providers.strategies import changed, json_values, openai_chats
 
 OPENAI_QUEUE = (
     "Enqueued token limit reached for gpt-4o-mini in organization org-1. Limit: 2,000,000 enqueued tokens. "
@@ -248,7 +251,7 @@ def check_batch(batch: Batch | None) -> None:
 @settings(max_examples=examples(120))
 @given(st.data())
 def test_any_batch_object(data: st.DataObject) -> None:
-    for read, good in ((openai_batch.read_batch, GOOD_OPENAI), (anthropic_batch.read_batch, GOOD_ANTHROPIC)):
+    for read, good in ((OPENAI.batch.read_batch, GOOD_OPENAI), (ANTHROPIC.batch.read_batch, GOOD_ANTHROPIC)):
         value = data.draw(json_values | gone_wrong(good))
         check_batch(read(value))
 
@@ -256,7 +259,7 @@ def test_any_batch_object(data: st.DataObject) -> None:
 @settings(max_examples=examples(200))
 @given(st.data())
 def test_any_page(data: st.DataObject) -> None:
-    for read, good in ((openai_batch.read_page, GOOD_OPENAI), (anthropic_batch.read_page, GOOD_ANTHROPIC)):
+    for read, good in ((OPENAI.batch.read_page, GOOD_OPENAI), (ANTHROPIC.batch.read_page, GOOD_ANTHROPIC)):
         page = {"data": [good, good], "has_more": True, "last_id": "batch_1"}
         found = read(data.draw(json_values | gone_wrong(page)))
         assert found is None or found.after is None or id_of(found.after)
@@ -267,7 +270,7 @@ def test_any_page(data: st.DataObject) -> None:
 @settings(max_examples=examples(250))
 @given(st.data())
 def test_any_line(data: st.DataObject) -> None:
-    for read, lines in ((openai_batch.read_line, OPENAI_LINES), (anthropic_batch.read_line, ANTHROPIC_LINES)):
+    for read, lines in ((OPENAI.batch.read_line, OPENAI_LINES), (ANTHROPIC.batch.read_line, ANTHROPIC_LINES)):
         line = msgspec.json.encode(data.draw(json_values | st.sampled_from(lines).flatmap(gone_wrong)))
         line = data.draw(st.sampled_from([line, line[: data.draw(st.integers(0, len(line)))], data.draw(st.binary())]))
         found = read(line, {"a": data.draw(st.sampled_from(ASKED))}.get, data.draw(PATHS), 1e9)
@@ -286,7 +289,7 @@ def test_any_refusal(status: int, body: bytes) -> None:
     assert found is None or status < 500 or status == 501
 
 
-@pytest.mark.parametrize("read", [openai_batch.read_line, anthropic_batch.read_line])
+@pytest.mark.parametrize("read", [OPENAI.batch.read_line, ANTHROPIC.batch.read_line])
 def test_a_line_nested_too_deep(read: object) -> None:
     assert read(b"[" * 100_000, lambda _: None, "", 0.0) is None  # type: ignore[operator]
     deep = b'{"custom_id":"a","response":{"status_code":200,"body":%s},"result":{"type":"succeeded","message":%s}}'
@@ -297,9 +300,9 @@ def test_a_line_nested_too_deep(read: object) -> None:
 @settings(max_examples=examples(60))
 @given(openai_chats())
 def test_any_chat_is_one_line_that_can_be_read(chat: Chat) -> None:
-    call = openai_batch.encode(chat, chat.model)
+    call = OPENAI.batch.encode(chat, chat.model)
     if isinstance(call, Call):
-        line = openai_batch.line("id-1", call)
+        line = OPENAI.batch.line("id-1", call)
         assert b"\n" not in line
         assert json.loads(line) == {
             "custom_id": "id-1",
@@ -307,5 +310,5 @@ def test_any_chat_is_one_line_that_can_be_read(chat: Chat) -> None:
             "url": "/v1/chat/completions",
             "body": json.loads(call.body),
         }
-        params = json.loads(anthropic_batch.line("id-1", call))
+        params = json.loads(ANTHROPIC.batch.line("id-1", call))
         assert params == {"custom_id": "id-1", "params": json.loads(call.body)}

@@ -1,33 +1,49 @@
-"""Anthropic's dialect."""
+"""Anthropic's wire format, live and in batches."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Any
 
-from groundswell.dialects import Call
-from groundswell.dialects.bodies import call, counted, name_of, object_of, odd_number, opened, refused, tool_call
-from groundswell.dialects.faults import garbled
-from groundswell.dialects.schemas import closed, looseness, too_deep, unlimited
-from groundswell.dialects.standings import Names, read
+import msgspec
+
+from groundswell.engine.records import BatchInfo, BatchState
 from groundswell.program.request import (
     Chat,
     Embed,
     Embedding,
     Fault,
+    FaultKind,
     Image,
     Message,
     Reply,
     Request,
+    Settlement,
     Standing,
     Text,
     ToolCall,
     Usage,
 )
+from groundswell.providers.batches import Asked, Batch, Page, Results, id_of, items_of, moment, odd_line
+from groundswell.providers.batches import read_page as page_of
+from groundswell.providers.bodies import (
+    JSON_TYPE,
+    call,
+    counted,
+    name_of,
+    object_of,
+    odd_number,
+    opened,
+    refused,
+    tool_call,
+)
+from groundswell.providers.faults import BROKEN, SHARED, FaultTable, complaint, garbled, load
+from groundswell.providers.json_schema import closed, looseness, too_deep, unlimited
+from groundswell.providers.provider import NO_OPTIONS, BatchFormat, Call, Option, Options, WireFormat
+from groundswell.providers.rate_limits import HeaderNames, read
 
 PATH = "/v1/messages"
-HEALTH_PATH = "/v1/models"
 VERSION = "2023-06-01"
 MAX_TOKENS = 4096
 """Anthropic wants a limit; this one is used where the program sets none."""
@@ -44,40 +60,86 @@ FINISHES = {
 CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
 SPLIT_LIMITS = (
-    Names.of("requests", "anthropic-ratelimit-requests-{}"),
-    Names.of("input_tokens", "anthropic-ratelimit-input-tokens-{}"),
-    Names.of("output_tokens", "anthropic-ratelimit-output-tokens-{}"),
+    HeaderNames.of("requests", "anthropic-ratelimit-requests-{}"),
+    HeaderNames.of("input_tokens", "anthropic-ratelimit-input-tokens-{}"),
+    HeaderNames.of("output_tokens", "anthropic-ratelimit-output-tokens-{}"),
 )
-COMBINED_LIMIT = (Names.of("tokens", "anthropic-ratelimit-tokens-{}"),)
+COMBINED_LIMIT = (HeaderNames.of("tokens", "anthropic-ratelimit-tokens-{}"),)
 
-Cache = Literal["5m", "1h"]
+BATCHES = "/v1/messages/batches"
+MOST_REQUESTS = 100_000
+LARGEST_BODY = 256_000_000 - 1_000_000
+"""Bytes; a little less than what Anthropic takes, whichever megabytes it means."""
+PER_PAGE = 1000
+STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status that an error would have had by itself."""
+LEFT = {
+    "expired": Fault(FaultKind.EXPIRED, "the batch expired before this request was worked on"),
+    "canceled": Fault(FaultKind.CANCELLED, "the batch was cancelled before this request was worked on"),
+}
+COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
+NOBODY = Chat("", ())
+"""What was asked makes no difference to what a reply means."""
+
+CACHE = "5m"
 
 
-def headers(key: str | None) -> dict[str, str]:
-    """The headers of every call."""
-    sent = {"content-type": "application/json", "anthropic-version": VERSION}
-    return sent if key is None else {**sent, "x-api-key": key}
+class Anthropic(WireFormat):
+    """Messages. There are no embeddings."""
 
+    name = "anthropic"
+    options: Mapping[str, Option] = {"prompt_cache": Option((CACHE, "1h", "off"), CACHE)}
+    batch: AnthropicBatch
 
-def standings(headers: Mapping[str, str], now: float) -> tuple[Standing, ...]:
-    """What the headers of an answer say of rate limits; `now` is in Unix time.
+    def __init__(self, faults: FaultTable = SHARED) -> None:
+        super().__init__(faults)
+        self.batch = AnthropicBatch(self)
 
-    `tokens` repeats whichever of the token limits is nearest. It counts only where it may be another one.
-    """
-    split = read(headers, SPLIT_LIMITS, now)
-    of_tokens = [standing[1:3] for standing in split if standing.resource != "requests"]
-    if len(of_tokens) == 2:
-        return split
-    combined = read(headers, COMBINED_LIMIT, now)
-    return split if combined and combined[0][1:3] in of_tokens else split + combined
+    def headers(self, key: str | None) -> dict[str, str]:
+        sent = {"content-type": "application/json", "anthropic-version": VERSION}
+        return sent if key is None else {**sent, "x-api-key": key}
 
+    def rate_limits(self, headers: Mapping[str, str], now: float) -> tuple[Standing, ...]:
+        """`tokens` repeats whichever of the token limits is nearest. It counts only where it may be another one."""
+        split = read(headers, SPLIT_LIMITS, now)
+        of_tokens = [standing[1:3] for standing in split if standing.resource != "requests"]
+        if len(of_tokens) == 2:
+            return split
+        combined = read(headers, COMBINED_LIMIT, now)
+        return split if combined and combined[0][1:3] in of_tokens else split + combined
 
-def encode(request: Request, model: str, *, cache: Cache | None = "5m") -> Call | Fault:
-    """What to send for a request; `cache` says how long the provider should keep the prompt, if at all."""
-    if isinstance(request, Embed):
-        return refused("Anthropic has no embeddings; use a model of another provider")
-    problem = _unfit(request)
-    return refused(problem) if problem else call(PATH, _chat(request, model, cache), request.extra)
+    def encode(self, request: Request, model: str, options: Options = NO_OPTIONS) -> Call | Fault:
+        """The option `prompt_cache` says how long the provider should keep the prompt, if at all."""
+        if isinstance(request, Embed):
+            return refused("Anthropic has no embeddings; use a model of another provider")
+        problem = _unfit(request)
+        return (
+            refused(problem)
+            if problem
+            else call(PATH, _chat(request, model, options.get("prompt_cache", CACHE)), request.extra)
+        )
+
+    def decode(
+        self, request: Request, status: int, headers: Mapping[str, str], body: bytes, now: float
+    ) -> Reply | Embedding | Fault:
+        data = opened(status, headers, body, now, self.faults)
+        if isinstance(data, Fault):
+            return data
+        content = data.get("content")
+        if isinstance(request, Embed) or not isinstance(content, list):
+            return garbled("an answer without content")
+        return _reply(data, [block for block in content if isinstance(block, dict)])
 
 
 def _unfit(chat: Chat) -> str | None:
@@ -100,7 +162,7 @@ def _unfit(chat: Chat) -> str | None:
     return None
 
 
-def _chat(chat: Chat, model: str, cache: Cache | None) -> dict[str, Any]:
+def _chat(chat: Chat, model: str, cache: str | None) -> dict[str, Any]:
     told = list(takewhile(lambda message: message.role == "system", chat.messages))
     system = [block for message in told for block in _blocks(message.content)]
     messages = _messages(chat.messages[len(told) :])
@@ -123,12 +185,12 @@ def _chat(chat: Chat, model: str, cache: Cache | None) -> dict[str, Any]:
     return body
 
 
-def _mark(system: list[dict[str, Any]], messages: list[dict[str, Any]], cache: Cache) -> None:
+def _mark(system: list[dict[str, Any]], messages: list[dict[str, Any]], cache: str) -> None:
     """Mark what later requests will begin with: the system prompt, and a conversation that has begun to grow.
 
     A first prompt is not marked: writing the cache costs a quarter more, and most are never read again.
     """
-    marker = {"type": "ephemeral"} if cache == "5m" else {"type": "ephemeral", "ttl": cache}
+    marker = {"type": "ephemeral"} if cache == CACHE else {"type": "ephemeral", "ttl": cache}
     if system:
         system[-1]["cache_control"] = marker
     if messages and messages[-1]["content"] and any(message["role"] == "assistant" for message in messages):
@@ -206,19 +268,6 @@ def _output(chat: Chat) -> dict[str, Any]:
     return settings
 
 
-def decode(
-    request: Request, status: int, headers: Mapping[str, str], body: bytes, now: float
-) -> Reply | Embedding | Fault:
-    """What an answer means."""
-    data = opened(status, headers, body, now)
-    if isinstance(data, Fault):
-        return data
-    content = data.get("content")
-    if isinstance(request, Embed) or not isinstance(content, list):
-        return garbled("an answer without content")
-    return _reply(data, [block for block in content if isinstance(block, dict)])
-
-
 def _reply(data: dict[str, Any], blocks: list[dict[str, Any]]) -> Reply | Fault:
     """A reply with nothing in it is one if it says why it ended: models do fall silent, or only think."""
     reason = data.get("stop_reason")
@@ -260,3 +309,109 @@ def _usage(data: dict[str, Any]) -> Usage:
         counted(usage, "output_tokens_details", "thinking_tokens"),
         written,
     )
+
+
+class AnthropicBatch(BatchFormat):
+    """One request holds all others. A batch carries no metadata: only the ids in its results show whose it is."""
+
+    name = "anthropic_batch"
+    path = BATCHES
+    max_requests = MOST_REQUESTS
+    max_bytes = LARGEST_BODY
+    queue_counts = "requests"
+    mixed = True
+    separator = b","
+    before, after = b'{"requests":[', b"]}"
+
+    def __init__(self, wire: Anthropic) -> None:
+        self.wire = wire
+
+    def encode(self, request: Request, model: str, options: Options = NO_OPTIONS) -> Call | Fault:
+        return self.wire.encode(request, model, options)
+
+    def line(self, custom_id: str, call: Call) -> bytes:
+        return b'{"custom_id":"%s","params":%s}' % (custom_id.encode(), call.body)
+
+    def list_path(self, after: str | None) -> str:
+        return f"{BATCHES}?limit={PER_PAGE}" + (f"&after_id={after}" if after else "")
+
+    def read_batch(self, data: object) -> Batch | None:
+        """Only `ended` is the end."""
+        if not isinstance(data, dict):
+            return None
+        id, status = id_of(data.get("id")), data.get("processing_status")
+        if id is None or not isinstance(status, str):
+            return None
+        counts = {name: counted(data, "request_counts", name) for name in COUNTS}
+        total = sum(counts.values())
+        failed = total - counts["processing"] - counts["succeeded"]
+        info = BatchInfo(
+            id,
+            _state(status, counts),
+            total,
+            total - counts["processing"],
+            failed,
+            moment(data.get("created_at")) or 0.0,
+            moment(data.get("expires_at")),
+            moment(data.get("ended_at")) if status == "ended" else None,
+        )
+        return Batch(info, PATH, _results(data, id, total) if status == "ended" else ())
+
+    def read_page(self, data: object) -> Page | None:
+        listed = items_of(data)
+        return None if listed is None else page_of(data, [self.read_batch(one) for one in listed])
+
+    def read_line(self, line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str, Settlement] | None:
+        try:
+            data = _lines.decode(line)
+        except BROKEN:
+            return odd_line(line)
+        result = data.result
+        if result.type == "succeeded":
+            return data.custom_id, self.wire.decode(NOBODY, 200, JSON_TYPE, bytes(result.message), now)
+        if result.type == "errored":
+            return data.custom_id, self._errored(bytes(result.error), now)
+        return data.custom_id, LEFT.get(result.type) or garbled("a result of a type that is not known")
+
+    def _errored(self, error: bytes, now: float) -> Settlement:
+        """The fault that it would have been by itself."""
+        data = load(error)
+        said = complaint(data) or complaint({"error": data})
+        if said is None:
+            return garbled("a result with an error that says nothing")
+        body = msgspec.json.encode({"error": {"type": said.kind, "message": said.message}})
+        return self.wire.decode(NOBODY, STATUSES.get(said.kind, 500), JSON_TYPE, body, now)
+
+
+def _state(status: str, counts: dict[str, int]) -> BatchState:
+    """What a batch has come to, in OpenAI's words."""
+    if status != "ended":
+        return "cancelling" if status == "canceling" else "in_progress"
+    if counts["canceled"]:
+        return "cancelled"
+    return "expired" if counts["expired"] else "completed"
+
+
+def _results(data: dict[str, Any], id: str, total: int) -> tuple[Results, ...]:
+    """Where the results are. Those of an archived batch are gone."""
+    url = data.get("results_url")
+    if data.get("archived_at") is not None and url is None:
+        return ()
+    return (Results(f"{BATCHES}/{id}/results", total, url if isinstance(url, str) else None),)
+
+
+class _Result(msgspec.Struct):
+    type: str
+    message: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
+
+
+class _Line(msgspec.Struct):
+    custom_id: str
+    result: _Result
+
+
+_lines = msgspec.json.Decoder(_Line)
+
+
+ANTHROPIC = Anthropic()

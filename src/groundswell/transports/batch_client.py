@@ -1,24 +1,23 @@
-"""What batches need of a provider: to look at things, again if need be, and to tell what is wrong with them."""
+"""The requests that a batch transport makes of its account's batch API, and how long it waits for them."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
 from groundswell.accounts.account import Account
 from groundswell.accounts.unsaid import unsaid
-from groundswell.dialects import Call, address
-from groundswell.dialects.batches import Asked, Batch, Page, Results
-from groundswell.dialects.faults import failed, garbled, load
 from groundswell.engine.ports import Clock
-from groundswell.program.request import Fault, FaultKind, Settlement
-from groundswell.transports.http import Answer, Http, NoAnswer, Refused, Url, Usual, heed, parsed
-from groundswell.transports.patience import Patience
+from groundswell.program.request import Fault, FaultKind
+from groundswell.providers.batches import Batch, Page, Results
+from groundswell.providers.faults import failed, garbled, load
+from groundswell.providers.provider import BatchFormat
+from groundswell.transports.http import Answer, Http, NoAnswer, Refused, Url, heed, parsed
 from groundswell.transports.told import unsaid_in
 
 FIRST_LOOK = 1.0
@@ -38,21 +37,36 @@ PASSING = frozenset(
     }
 )
 
+ANSWER = 600.0
+LOOK = 60.0
+ORDER = 120.0
+SILENCE = 26 * 3600.0
+
 T = TypeVar("T")
 
 
-class Wire(Protocol):
-    """A dialect of batches. `MIXED`: one may hold several models and endpoints."""
+class Patience(NamedTuple):
+    """Times in seconds. The `timeout` of an account, which is meant for live requests, has no part in them.
 
-    SEPARATOR: bytes
-    MIXED: bool
+    missing  how long a batch that was ordered may be neither shown by its id nor listed, and how long its results may
+             be missing, before it counts as lost: the account's `batch_patience`
+    order    how long an order that was not answered is looked for in the list of batches
+    answer   the time limit of an order or an upload, and of each piece of results
+    look     the time limit of a look at a batch or at the list
+    silence  how long a provider that cannot be reached is waited for: the day that a batch takes, and some more
+    """
 
-    def line(self, custom_id: str, call: Call) -> bytes: ...
-    def listing(self, after: str | None) -> str: ...
-    def path(self, batch: str) -> str: ...
-    def read_batch(self, data: object) -> Batch | None: ...
-    def read_page(self, data: object) -> Page | None: ...
-    def read_line(self, line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str, Settlement] | None: ...
+    missing: float
+    order: float = ORDER
+    answer: float = ANSWER
+    look: float = LOOK
+    silence: float = SILENCE
+
+    @classmethod
+    def of(cls, account: Account) -> Patience:
+        """What an account wants. None of the shorter times is longer than its `batch_patience`."""
+        most = account.batch_patience
+        return cls(most, min(ORDER, most), min(ANSWER, most), min(LOOK, most))
 
 
 class Unseen(Exception):
@@ -91,20 +105,21 @@ class Search:
         self.perhaps = self.complete = False
 
 
-class Provider:
-    """One account's provider of batches. They live at the first of its addresses."""
+class BatchClient:
+    """The batch API of one account, at the first of its addresses."""
 
-    def __init__(self, account: Account, wire: Wire, usual: Usual, clock: Clock, patience: Patience) -> None:
-        self.http = Http(msgspec.structs.replace(account, timeout=patience.answer), usual)
+    def __init__(self, account: Account, format: BatchFormat, clock: Clock, patience: Patience) -> None:
+        self.http = Http(msgspec.structs.replace(account, timeout=patience.answer), account.wire.headers)
         self.clock = clock
         self.patience = patience
         self._account = account
-        self._wire = wire
+        self._wire = account.wire
+        self._format = format
         self._base = account.endpoints[0]
 
     def url(self, path: str) -> Url:
         """The address of a path."""
-        return parsed(address(self._base, path))
+        return parsed(self._wire.url(self._base, path))
 
     def waits(self) -> Waits:
         """Pauses up to what the account says of how often to look."""
@@ -115,7 +130,7 @@ class Provider:
         after: str | None = None
         pages: set[str] = set()
         while True:
-            page = await self.at(self._wire.listing(after), self._wire.read_page)
+            page = await self.at(self._format.list_path(after), self._format.read_page)
             for batch in page.batches:
                 if self._clean(batch) and not 0 < batch.info.created_at < when:
                     yield batch
@@ -128,7 +143,7 @@ class Provider:
 
     async def one(self, id: str) -> Batch:
         """A batch; raises `Unseen`."""
-        batch = await self.at(self._wire.path(id), self.batch)
+        batch = await self.at(self._format.batch_path(id), self.batch)
         if batch.info.id != id:
             raise Unseen(garbled("another batch than the one that was asked for"))
         return batch
@@ -168,7 +183,7 @@ class Provider:
 
     def batch(self, data: object) -> Batch | None:
         """A batch object, or None where it is none that may be written down."""
-        batch = self._wire.read_batch(data)
+        batch = self._format.read_batch(data)
         return batch if batch is not None and self._clean(batch) else None
 
     def _clean(self, batch: Batch) -> bool:
@@ -180,7 +195,7 @@ class Provider:
         """The fault that an answer is which is not what was asked for."""
         if 200 <= answer.status < 300:
             return garbled(f"HTTP {answer.status} with something else than was asked for")
-        return self.told(failed(*answer, self.clock.wall()))
+        return self.told(failed(*answer, self.clock.wall(), self._wire.faults))
 
     def why(self, error: NoAnswer | Refused) -> Fault:
         """The fault that ended a download."""

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundswell.dialects import Call, address, openai
 from groundswell.program.request import (
     UNSENDABLE,
     Chat,
@@ -23,19 +22,22 @@ from groundswell.program.request import (
     Usage,
     user,
 )
+from groundswell.providers import openai
+from groundswell.providers.openai import OPENAI
+from groundswell.providers.provider import Call
 
 CHAT = Chat("m", (user("go on"),))
 
 
 def body(chat: Chat | Embed, model: str = "gpt-4o") -> dict[str, Any]:
-    made = openai.encode(chat, model)
+    made = OPENAI.encode(chat, model)
     assert isinstance(made, Call)
     return msgspec.json.decode(made.body, type=dict[str, Any])
 
 
 def reply(message: dict[str, Any], finish: str | None = "stop", **more: Any) -> Reply | Embedding | Fault:
     answer = {"choices": [{"index": 0, "message": message, "finish_reason": finish}], **more}
-    return openai.decode(CHAT, 200, {}, msgspec.json.encode(answer), 0.0)
+    return OPENAI.decode(CHAT, 200, {}, msgspec.json.encode(answer), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -81,20 +83,20 @@ def test_what_is_passed_through_wins() -> None:
 
 
 def test_a_stream_cannot_be_asked_for() -> None:
-    made = openai.encode(Chat("m", (user("x"),), extra={"stream": True}), "m")
+    made = OPENAI.encode(Chat("m", (user("x"),), extra={"stream": True}), "m")
     assert isinstance(made, Fault)
     assert (made.kind, "extra['stream']" in made.message) == (FaultKind.BAD_REQUEST, True)
 
 
 def test_what_json_cannot_hold_is_refused() -> None:
-    assert openai.encode(Chat("m", (user("\ud800"),)), "m") == UNSENDABLE
-    made = openai.encode(Chat("m", (user("x"),), extra={"a": object()}), "m")
+    assert OPENAI.encode(Chat("m", (user("\ud800"),)), "m") == UNSENDABLE
+    made = OPENAI.encode(Chat("m", (user("x"),), extra={"a": object()}), "m")
     assert isinstance(made, Fault)
     assert made.kind is FaultKind.BAD_REQUEST
 
 
 def test_an_unknown_effort_is_named() -> None:
-    made = openai.encode(Chat("m", (user("x"),), reasoning="furious"), "m")
+    made = OPENAI.encode(Chat("m", (user("x"),), reasoning="furious"), "m")
     assert isinstance(made, Fault)
     assert "reasoning='furious'" in made.message
 
@@ -127,13 +129,13 @@ def test_logprobs_are_kept_if_they_were_asked_for() -> None:
     choice = {"message": {"content": "hi"}, "logprobs": {"content": tokens}, "finish_reason": "stop"}
     answer = msgspec.json.encode({"choices": [choice]})
     asked = Chat("m", (user("x"),), logprobs=0)
-    assert openai.decode(asked, 200, {}, answer, 0.0) == Reply("hi", logprobs=tokens)
-    assert openai.decode(CHAT, 200, {}, answer, 0.0) == Reply("hi")
+    assert OPENAI.decode(asked, 200, {}, answer, 0.0) == Reply("hi", logprobs=tokens)
+    assert OPENAI.decode(CHAT, 200, {}, answer, 0.0) == Reply("hi")
 
 
 def test_embeddings_are_put_in_order() -> None:
     rows = [{"index": 1, "embedding": [2.0]}, {"index": 0, "embedding": [1.0]}]
-    got = openai.decode(Embed("m", ("a", "b")), 200, {}, msgspec.json.encode({"data": rows}), 0.0)
+    got = OPENAI.decode(Embed("m", ("a", "b")), 200, {}, msgspec.json.encode({"data": rows}), 0.0)
     assert isinstance(got, Embedding)
     assert got.vectors == [[1.0], [2.0]]
 
@@ -150,8 +152,8 @@ def test_a_turn_of_tool_calls_alone_has_no_content() -> None:
 
 
 def test_the_key_stands_in_one_header() -> None:
-    assert openai.headers("sk-1")["authorization"] == "Bearer sk-1"
-    assert "authorization" not in openai.headers(None)
+    assert OPENAI.headers("sk-1")["authorization"] == "Bearer sk-1"
+    assert "authorization" not in OPENAI.headers(None)
 
 
 @pytest.mark.parametrize(
@@ -164,4 +166,4 @@ def test_the_key_stands_in_one_header() -> None:
     ],
 )
 def test_the_version_stands_in_an_address_once(base: str, url: str) -> None:
-    assert address(base, openai.CHAT_PATH) == url
+    assert OPENAI.url(base, openai.CHAT_PATH) == url

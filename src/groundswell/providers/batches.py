@@ -1,15 +1,4 @@
-"""What the batches of both providers have in common: how they are read, and what a refusal means. Pure.
-
-A dialect of batches is a module with these functions, beside those of the ordinary dialect that it is made from:
-
-    encode(request, model) -> Call | Fault      what a request is in a batch; a fault where that cannot be one
-    line(custom_id, call) -> bytes              how it is written
-    read_batch(data) -> Batch | None            a batch object
-    read_page(data) -> Page | None              a page of a list
-    read_line(line, asked, endpoint, now) -> (custom id, settlement) | None     one result
-
-None of those that read ever raises: what came from the other side may be anything.
-"""
+"""What the batch formats have in common: batch objects, how they are read, and what a refusal means. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +7,19 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from groundswell.dialects.faults import Complaint, complained, complaint, failed, garbled, in_short, load
 from groundswell.engine.records import BatchInfo
 from groundswell.program.request import Fault, FaultKind, Request, Settlement
+from groundswell.providers.faults import (
+    SHARED,
+    Complaint,
+    FaultTable,
+    complained,
+    complaint,
+    failed,
+    garbled,
+    in_short,
+    load,
+)
 
 LATEST = 1e11
 """Times after this one are mistakes."""
@@ -133,12 +132,14 @@ def queue_limit(message: str) -> int | None:
     return (int(found[1].replace(",", "")) or None) if found else None
 
 
-def refusal(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Refusal | None:
+def refusal(
+    status: int, headers: Mapping[str, str], body: bytes, now: float, faults: FaultTable = SHARED
+) -> Refusal | None:
     """Why an order was not taken, or None where it may have been."""
     data = load(body)
     said = complaint(data) or Complaint()
     problem = Problem(said.message, said.code, param=_param(data))
-    fault = failed(status, headers, body, now)
+    fault = failed(status, headers, body, now, faults)
     certain = (300 <= status < 500 and status not in UNSURE) or status == 501
     if status < 500 and is_full(problem):
         return Refusal(_unsent(fault.message), "full", queue_limit(said.message))
@@ -155,7 +156,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, now: float) ->
     return Refusal(fault if fault.kind is FaultKind.AUTH else _unsent(fault.message))
 
 
-def verdict(batch: Batch) -> tuple[dict[int, Fault], Refusal]:
+def verdict(batch: Batch, faults: FaultTable = SHARED) -> tuple[dict[int, Fault], Refusal]:
     """What became of a batch that failed as a whole: the faults of lines by their number, and that of the others."""
     for problem in batch.problems:
         words = in_short(problem.message) or problem.code or "no reason given"
@@ -163,7 +164,7 @@ def verdict(batch: Batch) -> tuple[dict[int, Fault], Refusal]:
             return {}, Refusal(_unsent(words), "full", queue_limit(problem.message))
         if is_never(problem):
             return {}, Refusal(_unsent(words), "never")
-        if complained(Complaint(problem.message, code=problem.code), {}, 0.0).kind is FaultKind.QUOTA:
+        if complained(Complaint(problem.message, code=problem.code), {}, 0.0, faults).kind is FaultKind.QUOTA:
             return {}, Refusal(Fault(FaultKind.QUOTA, words))
     named = {problem.line: _line_fault(problem) for problem in reversed(batch.problems) if problem.line is not None}
     if named:

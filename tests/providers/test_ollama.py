@@ -7,14 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundswell.dialects import Call, ollama
 from groundswell.program.request import Chat, Fault, FaultKind, Image, Message, Reply, Text, ToolCall, Usage, user
+from groundswell.providers.ollama import OLLAMA
+from groundswell.providers.provider import Call
 
 CHAT = Chat("m", (user("go on"),))
 
 
 def body(chat: Chat, model: str = "llama3.2") -> dict[str, Any]:
-    made = ollama.encode(chat, model)
+    made = OLLAMA.encode(chat, model)
     assert isinstance(made, Call)
     return msgspec.json.decode(made.body, type=dict[str, Any])
 
@@ -58,7 +59,7 @@ UNFIT = [
 
 @pytest.mark.parametrize(("word", "chat"), UNFIT, ids=[row[0] for row in UNFIT])
 def test_what_ollama_does_not_have_is_refused_by_name(word: str, chat: Chat) -> None:
-    made = ollama.encode(chat, "m")
+    made = OLLAMA.encode(chat, "m")
     assert isinstance(made, Fault)
     assert made.kind is FaultKind.BAD_REQUEST
     assert word in made.message
@@ -66,14 +67,14 @@ def test_what_ollama_does_not_have_is_refused_by_name(word: str, chat: Chat) -> 
 
 def test_counts_that_are_left_out_are_zero() -> None:
     answer = b'{"model":"m","message":{"role":"assistant","content":"hi"},"done":true,"done_reason":"stop"}'
-    assert ollama.decode(CHAT, 200, {}, answer, 0.0) == Reply("hi", Usage(), model="m")
+    assert OLLAMA.decode(CHAT, 200, {}, answer, 0.0) == Reply("hi", Usage(), model="m")
 
 
 def test_an_object_written_over_many_lines_is_one_answer() -> None:
     answer = b'{\n "message": {"content": "hi"},\n "done": true,\n "eval_count": 3\n}\n'
-    assert ollama.decode(CHAT, 200, {}, answer, 0.0) == Reply("hi", Usage(0, 3))
+    assert OLLAMA.decode(CHAT, 200, {}, answer, 0.0) == Reply("hi", Usage(0, 3))
 
 
 def test_a_key_is_sent_if_there_is_one() -> None:
-    assert ollama.headers("k")["authorization"] == "Bearer k"
-    assert "authorization" not in ollama.headers(None)
+    assert OLLAMA.headers("k")["authorization"] == "Bearer k"
+    assert "authorization" not in OLLAMA.headers(None)

@@ -1,47 +1,55 @@
-"""What is known of providers without being told."""
+"""Every provider that Groundswell knows without being told, one row for each.
+
+Settings, prices, estimates and tests iterate over these rows. docs/providers.md says how to add one.
+"""
 
 from __future__ import annotations
 
-import msgspec
+from groundswell.program.request import FaultKind
+from groundswell.providers.anthropic import ANTHROPIC
+from groundswell.providers.faults import FaultTable
+from groundswell.providers.ollama import OLLAMA
+from groundswell.providers.openai import OPENAI, OpenAI
+from groundswell.providers.provider import Provider, WireFormat
 
-from groundswell.accounts.account import Dialect
+IN_PROCESS = ("scripted", "emulated", "local", "sentences")
+"""What stands before the slash of models that run in this process. They need no account, and cost nothing."""
 
+GEMINI_FAULTS = FaultTable(
+    phrases=(
+        ("perday", FaultKind.QUOTA),
+        ("per day", FaultKind.QUOTA),
+        ("perminute", FaultKind.RATE_LIMITED),
+        ("per minute", FaultKind.RATE_LIMITED),
+    )
+)
+"""Google calls every limit a quota that is exhausted. One that is counted by the minute passes."""
 
-class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a provider is, and the variables in which people keep its key and another address.
-
-    The first of `base_urls` is where requests go; the others are the provider's own too. A provider that is not
-    `hosted` is a server of one's own: it needs no key, and what it answers goes by its address.
-    """
-
-    name: str
-    dialect: Dialect = "openai"
-    base_urls: tuple[str, ...]
-    key_env: tuple[str, ...] = ()
-    base_url_env: str | None = None
-    hosted: bool = True
-    hint: str
-
-
-_TABLE = (
+_ROWS = (
     Provider(
         name="openai",
+        wire=OPENAI,
         base_urls=("https://api.openai.com/v1", "https://eu.api.openai.com/v1", "https://us.api.openai.com/v1"),
         key_env=("OPENAI_API_KEY",),
         base_url_env="OPENAI_BASE_URL",
+        batch_price=0.5,
+        batch=True,
+        batch_cache=False,
         hint="keys are made at https://platform.openai.com/api-keys",
     ),
     Provider(
         name="anthropic",
-        dialect="anthropic",
+        wire=ANTHROPIC,
         base_urls=("https://api.anthropic.com",),
         key_env=("ANTHROPIC_API_KEY",),
         base_url_env="ANTHROPIC_BASE_URL",
+        batch_price=0.5,
+        batch=True,
         hint="keys are made at https://console.anthropic.com/settings/keys",
     ),
     Provider(
         name="ollama",
-        dialect="ollama",
+        wire=OLLAMA,
         base_urls=("http://127.0.0.1:11434",),
         base_url_env="OLLAMA_HOST",
         hosted=False,
@@ -49,54 +57,67 @@ _TABLE = (
     ),
     Provider(
         name="openrouter",
+        wire=OPENAI,
         base_urls=("https://openrouter.ai/api/v1",),
         key_env=("OPENROUTER_API_KEY",),
         hint="keys are made at https://openrouter.ai/keys",
     ),
     Provider(
         name="gemini",
+        wire=OpenAI(GEMINI_FAULTS),
         base_urls=("https://generativelanguage.googleapis.com/v1beta/openai",),
         key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        price_list="google",
+        batch_price=0.5,
         hint="keys are made at https://aistudio.google.com/apikey",
     ),
     Provider(
         name="groq",
+        wire=OPENAI,
         base_urls=("https://api.groq.com/openai/v1",),
         key_env=("GROQ_API_KEY",),
         hint="keys are made at https://console.groq.com/keys",
     ),
     Provider(
         name="mistral",
+        wire=OPENAI,
         base_urls=("https://api.mistral.ai/v1",),
         key_env=("MISTRAL_API_KEY",),
+        batch_price=0.5,
         hint="keys are made at https://console.mistral.ai",
     ),
     Provider(
         name="deepseek",
+        wire=OPENAI,
         base_urls=("https://api.deepseek.com/v1",),
         key_env=("DEEPSEEK_API_KEY",),
         hint="keys are made at https://platform.deepseek.com",
     ),
     Provider(
         name="together",
+        wire=OPENAI,
         base_urls=("https://api.together.ai/v1", "https://api.together.xyz/v1"),
         key_env=("TOGETHER_API_KEY",),
         hint="keys are made at https://api.together.ai",
     ),
     Provider(
         name="fireworks",
+        wire=OPENAI,
         base_urls=("https://api.fireworks.ai/inference/v1",),
         key_env=("FIREWORKS_API_KEY",),
         hint="keys are made at https://fireworks.ai",
     ),
     Provider(
         name="xai",
+        wire=OPENAI,
         base_urls=("https://api.x.ai/v1",),
         key_env=("XAI_API_KEY",),
+        price_list="x-ai",
         hint="keys are made at https://console.x.ai",
     ),
     Provider(
         name="vllm",
+        wire=OPENAI,
         base_urls=("http://127.0.0.1:8000/v1",),
         key_env=("VLLM_API_KEY",),
         base_url_env="VLLM_BASE_URL",
@@ -105,6 +126,7 @@ _TABLE = (
     ),
     Provider(
         name="llamacpp",
+        wire=OPENAI,
         base_urls=("http://127.0.0.1:8080/v1",),
         base_url_env="LLAMACPP_BASE_URL",
         hosted=False,
@@ -112,6 +134,7 @@ _TABLE = (
     ),
     Provider(
         name="lmstudio",
+        wire=OPENAI,
         base_urls=("http://127.0.0.1:1234/v1",),
         base_url_env="LMSTUDIO_BASE_URL",
         hosted=False,
@@ -119,4 +142,14 @@ _TABLE = (
     ),
 )
 
-PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _TABLE}
+PROVIDERS: dict[str, Provider] = {provider.name: provider for provider in _ROWS}
+WIRE_FORMATS: dict[str, WireFormat] = {}
+"""The wire formats by the names that `dialect` takes in groundswell.toml; each as the first row that has it."""
+for _row in _ROWS:
+    WIRE_FORMATS.setdefault(_row.wire.name, _row.wire)
+
+
+def wire_format(dialect: str, provider: str | None = None) -> WireFormat:
+    """The wire format of that name; with the provider's own fault table if the provider speaks it."""
+    row = PROVIDERS.get(provider or "")
+    return row.wire if row is not None and row.wire.name == dialect else WIRE_FORMATS[dialect]

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from groundswell.dialects import openai, openai_batch
-from groundswell.dialects.batches import Batch, Problem, Results
 from groundswell.emulator.desks.openai_lines import read_create, read_lines
 from groundswell.engine.records import BatchInfo
 from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, Request, Usage, user
+from groundswell.providers import openai
+from groundswell.providers.batches import Batch, Problem, Results
+from groundswell.providers.openai import OPENAI
 
 COMPLETED: dict[str, Any] = {
     "id": "batch_abc123",
@@ -49,7 +50,7 @@ VECTORS = {"data": [{"index": at, "embedding": [1.0, float(at)]} for at in range
 
 
 def test_a_batch() -> None:
-    found = openai_batch.read_batch(COMPLETED)
+    found = OPENAI.batch.read_batch(COMPLETED)
     info = BatchInfo(
         "batch_abc123", "completed", 100, 100, 5, 1711471533.0, 1711557933.0, 1711493163.0, "r1", (1 << 32) + 3
     )
@@ -70,19 +71,19 @@ def test_a_batch() -> None:
     ],
 )
 def test_states(fields: dict[str, Any], state: str, ended_at: float | None) -> None:
-    found = openai_batch.read_batch({**COMPLETED, **fields})
+    found = OPENAI.batch.read_batch({**COMPLETED, **fields})
     assert found is not None
     assert (found.info.state, found.info.ended_at) == (state, ended_at)
 
 
 @pytest.mark.parametrize("without", ["id", "status"])
 def test_no_batch(without: str) -> None:
-    assert openai_batch.read_batch({key: value for key, value in COMPLETED.items() if key != without}) is None
+    assert OPENAI.batch.read_batch({key: value for key, value in COMPLETED.items() if key != without}) is None
 
 
 def test_a_batch_that_failed() -> None:
     error = {"code": "missing_required_parameter", "line": 1, "message": "Missing.", "param": "body.messages"}
-    found = openai_batch.read_batch({**COMPLETED, "errors": {"object": "list", "data": [error, 7]}})
+    found = OPENAI.batch.read_batch({**COMPLETED, "errors": {"object": "list", "data": [error, 7]}})
     assert found is not None
     assert found.problems == (Problem("Missing.", "missing_required_parameter", 1, "body.messages"),)
 
@@ -156,18 +157,18 @@ def line(**fields: Any) -> bytes:
     ],
 )
 def test_lines(fields: dict[str, Any], asked: Request | None, endpoint: str, settlement: Any) -> None:
-    found = openai_batch.read_line(line(**fields), {"request-2": asked}.get, endpoint, 0.0)
+    found = OPENAI.batch.read_line(line(**fields), {"request-2": asked}.get, endpoint, 0.0)
     assert found == ("request-2", settlement)
 
 
 def test_what_is_written_can_be_read_by_the_other_side() -> None:
     requests = [Chat("gpt-4o-mini", (user(f"question {at}\n\u2028"),), max_tokens=5) for at in range(3)]
-    calls = [openai_batch.encode(request, "gpt-4o-mini") for request in requests]
-    lines = [openai_batch.line(f"id-{at}", call) for at, call in enumerate(calls) if not isinstance(call, Fault)]
-    read = read_lines(openai.CHAT_PATH, openai_batch.SEPARATOR.join(lines))
+    calls = [OPENAI.batch.encode(request, "gpt-4o-mini") for request in requests]
+    lines = [OPENAI.batch.line(f"id-{at}", call) for at, call in enumerate(calls) if not isinstance(call, Fault)]
+    read = read_lines(openai.CHAT_PATH, OPENAI.batch.separator.join(lines))
     assert read.problems == []
     assert [one.custom_id for one in read.lines] == ["id-0", "id-1", "id-2"]
-    wanted = read_create(json.loads(openai_batch.create("file-1", openai.CHAT_PATH, openai_batch.metadata("r", 7, 3))))
+    wanted = read_create(json.loads(OPENAI.batch.create("file-1", openai.CHAT_PATH, "r", 7, 3)))
     assert (wanted.input_file_id, wanted.endpoint) == ("file-1", openai.CHAT_PATH)
     assert wanted.metadata == {"groundswell_run": "r", "groundswell_wave": "7", "requests": "3"}
 
@@ -177,18 +178,18 @@ def test_what_is_written_can_be_read_by_the_other_side() -> None:
     [({"id": "file-1", "object": "file"}, "file-1"), ({"id": "file-1"}, None), ({"object": "file"}, None), (7, None)],
 )
 def test_a_file(data: object, id: str | None) -> None:
-    assert openai_batch.read_file(data) == id
+    assert OPENAI.batch.read_upload(data) == id
 
 
 def test_pages() -> None:
     page = {"object": "list", "data": [COMPLETED, 7, None], "has_more": True, "last_id": "batch_last"}
-    found = openai_batch.read_page(page)
+    found = OPENAI.batch.read_page(page)
     assert found is not None
     assert ([batch.info.id for batch in found.batches], found.after) == (["batch_abc123"], "batch_last")
     for odd, after in (({"last_id": 7}, "batch_abc123"), ({"has_more": False}, None), ({"has_more": None}, None)):
-        found = openai_batch.read_page({**page, **odd})
+        found = OPENAI.batch.read_page({**page, **odd})
         assert found is not None
         assert found.after == after
-    assert openai_batch.read_page({"data": [7], "has_more": True}) is None, "it does not say how to go on"
-    assert openai_batch.read_page({"data": {}}) is None
-    assert openai_batch.listing("batch_1") == "/v1/batches?limit=100&after=batch_1"
+    assert OPENAI.batch.read_page({"data": [7], "has_more": True}) is None, "it does not say how to go on"
+    assert OPENAI.batch.read_page({"data": {}}) is None
+    assert OPENAI.batch.list_path("batch_1") == "/v1/batches?limit=100&after=batch_1"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundswell.dialects.schemas import closed, limit_in, looseness, strict, unlimited
+from groundswell.providers.json_schema import closed, limit_in, looseness, strict, unlimited
 
 
 class Point(msgspec.Struct):

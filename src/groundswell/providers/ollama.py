@@ -1,23 +1,10 @@
-"""Ollama's dialect."""
+"""Ollama's wire format."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from groundswell.dialects import Call
-from groundswell.dialects.bodies import (
-    call,
-    counted,
-    embedded,
-    name_of,
-    object_of,
-    odd_number,
-    opened,
-    refused,
-    tool_call,
-)
-from groundswell.dialects.faults import complained, complaint, garbled, load
 from groundswell.program.request import (
     Chat,
     Embed,
@@ -28,47 +15,80 @@ from groundswell.program.request import (
     Message,
     Reply,
     Request,
-    Standing,
     Text,
     Tool,
     ToolCall,
     Usage,
 )
+from groundswell.providers.bodies import (
+    call,
+    counted,
+    embedded,
+    name_of,
+    object_of,
+    odd_number,
+    opened,
+    refused,
+    tool_call,
+)
+from groundswell.providers.faults import complained, complaint, garbled, load
+from groundswell.providers.provider import NO_OPTIONS, Call, Options, WireFormat
 
 CHAT_PATH = "/api/chat"
 EMBED_PATH = "/api/embed"
-HEALTH_PATH = "/api/version"
 LEVELS = ("low", "medium", "high")
 TAKES_LEVELS = "gpt-oss"
 """The models that are told how hard to think; the others only whether."""
 
 
-def headers(key: str | None) -> dict[str, str]:
-    """The headers of every call. A server of one's own asks for no key."""
-    sent = {"content-type": "application/json"}
-    return sent if key is None else {**sent, "authorization": f"Bearer {key}"}
+class Ollama(WireFormat):
+    """Chat and embeddings of a server of one's own. It reports no rate limits and has no batches."""
 
+    name = "ollama"
+    health_path = "/api/version"
+    default_port = 11434
 
-def standings(headers: Mapping[str, str], now: float) -> tuple[Standing, ...]:
-    """What the headers of an answer say of rate limits: Ollama has none."""
-    return ()
+    def headers(self, key: str | None) -> dict[str, str]:
+        """A server of one's own asks for no key."""
+        sent = {"content-type": "application/json"}
+        return sent if key is None else {**sent, "authorization": f"Bearer {key}"}
 
+    def encode(self, request: Request, model: str, options: Options = NO_OPTIONS) -> Call | Fault:
+        if isinstance(request, Embed):
+            asked: dict[str, Any] = {"model": model, "input": list(request.texts)}
+            if request.dimensions is not None:
+                asked["dimensions"] = request.dimensions
+            return call(EMBED_PATH, asked, request.extra)
+        problem = _unfit(request)
+        if problem:
+            return refused(problem)
+        body = _chat(request, model)
+        extra = dict(request.extra or {})
+        if isinstance(extra.get("options"), dict):
+            extra["options"] = {**body.get("options", {}), **extra["options"]}
+        return call(CHAT_PATH, body, extra)
 
-def encode(request: Request, model: str) -> Call | Fault:
-    """What to send for a request."""
-    if isinstance(request, Embed):
-        asked: dict[str, Any] = {"model": model, "input": list(request.texts)}
-        if request.dimensions is not None:
-            asked["dimensions"] = request.dimensions
-        return call(EMBED_PATH, asked, request.extra)
-    problem = _unfit(request)
-    if problem:
-        return refused(problem)
-    body = _chat(request, model)
-    extra = dict(request.extra or {})
-    if isinstance(extra.get("options"), dict):
-        extra["options"] = {**body.get("options", {}), **extra["options"]}
-    return call(CHAT_PATH, body, extra)
+    def decode(
+        self, request: Request, status: int, headers: Mapping[str, str], body: bytes, now: float
+    ) -> Reply | Embedding | Fault:
+        """A server that streamed though it was asked not to is understood too."""
+        data = opened(status, headers, body, now, self.faults)
+        if isinstance(data, Fault):
+            lines = body.splitlines() if data.kind is FaultKind.GARBLED else []
+            return (
+                self._streamed(request, lines, headers, now) if len(lines) > 1 and isinstance(request, Chat) else data
+            )
+        return _embedding(request, data) if isinstance(request, Embed) else _reply(request, [data])
+
+    def _streamed(self, chat: Chat, lines: list[bytes], headers: Mapping[str, str], now: float) -> Reply | Fault:
+        read = [load(line) for line in lines if line.strip()]
+        said = next(filter(None, map(complaint, read)), None)
+        if said:
+            return complained(said, headers, now, self.faults)
+        chunks = [one for one in read if isinstance(one, dict)]
+        if not chunks or len(chunks) < len(read):
+            return garbled("a body that is neither JSON nor lines of JSON, or is cut short")
+        return _reply(chat, chunks)
 
 
 def _unfit(chat: Chat) -> str | None:
@@ -147,28 +167,6 @@ def _tool(tool: Tool) -> dict[str, Any]:
     return {"type": "function", "function": {key: value for key, value in function.items() if value}}
 
 
-def decode(
-    request: Request, status: int, headers: Mapping[str, str], body: bytes, now: float
-) -> Reply | Embedding | Fault:
-    """What an answer means. A server that streamed though it was asked not to is understood too."""
-    data = opened(status, headers, body, now)
-    if isinstance(data, Fault):
-        lines = body.splitlines() if data.kind is FaultKind.GARBLED else []
-        return _streamed(request, lines, headers, now) if len(lines) > 1 and isinstance(request, Chat) else data
-    return _embedding(request, data) if isinstance(request, Embed) else _reply(request, [data])
-
-
-def _streamed(chat: Chat, lines: list[bytes], headers: Mapping[str, str], now: float) -> Reply | Fault:
-    read = [load(line) for line in lines if line.strip()]
-    said = next(filter(None, map(complaint, read)), None)
-    if said:
-        return complained(said, headers, now)
-    chunks = [one for one in read if isinstance(one, dict)]
-    if not chunks or len(chunks) < len(read):
-        return garbled("a body that is neither JSON nor lines of JSON, or is cut short")
-    return _reply(chat, chunks)
-
-
 def _reply(chat: Chat, chunks: list[dict[str, Any]]) -> Reply | Fault:
     last = chunks[-1]
     messages = [chunk.get("message") for chunk in chunks]
@@ -219,3 +217,6 @@ def _embedding(embed: Embed, data: dict[str, Any]) -> Embedding | Fault:
     if not isinstance(vectors, list):
         return garbled("an answer without embeddings")
     return embedded(vectors, len(embed.texts), Usage(counted(data, "prompt_eval_count")), name_of(data))
+
+
+OLLAMA = Ollama()

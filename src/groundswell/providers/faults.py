@@ -1,4 +1,7 @@
-"""What went wrong, told from a status, headers and an error body, in the same way for every provider."""
+"""What went wrong, by the status, the headers and the body of an answer.
+
+The tables here hold for every provider. A provider adds to them with a `FaultTable`, which is read first.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from email.utils import mktime_tz, parsedate_tz
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -86,12 +90,30 @@ BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
 """What reading something as JSON may raise, whatever it is."""
 
 
+class FaultTable(NamedTuple):
+    """What the errors of one provider mean. It is read before the tables that all providers share.
+
+    codes    by the `type`, `code` or `status` of an error body
+    phrases  by words in its message, or in the names of the quotas that it says are used up; in lower case
+    """
+
+    codes: Mapping[str, FaultKind] = MappingProxyType({})
+    phrases: tuple[tuple[str, FaultKind], ...] = ()
+
+
+SHARED = FaultTable()
+"""Nothing beyond what all providers share."""
+TELLING = FaultTable(TELLING_NAMES, TELLING_WORDS)
+
+
 class Complaint(NamedTuple):
-    """What an error body says."""
+    """What an error body says. `quotas` and `retry_after` are what Google writes into its details."""
 
     message: str = ""
     kind: str = ""
     code: str = ""
+    quotas: str = ""
+    retry_after: float | None = None
 
 
 def load(body: bytes | str) -> Any:
@@ -104,13 +126,20 @@ def load(body: bytes | str) -> Any:
 
 def complaint(data: object) -> Complaint | None:
     """The error that an answer holds, in any of the shapes seen in the field, or None."""
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]  # as Google's OpenAI-compatible API has it
     if not isinstance(data, dict):
         return None
     error = data.get("error")
     if error and isinstance(error, str):
         return Complaint(error)
     if error and isinstance(error, dict):
-        return Complaint(_text(error, "message"), _text(error, "type"), _text(error, "code"))
+        kind = _text(error, "type") or _text(error, "status")
+        details = error.get("details")
+        if not isinstance(details, list):
+            return Complaint(_text(error, "message"), kind, _text(error, "code"))
+        parts = [one for one in details if isinstance(one, dict)]
+        return Complaint(_text(error, "message"), kind, _text(error, "code"), _quotas(parts), _retry_delay(parts))
     if data.get("object") == "error" or data.get("type") == "error":
         return Complaint(_text(data, "message"), _text(data, "type"), _text(data, "code"))
     return None
@@ -121,16 +150,29 @@ def _text(error: dict[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def failed(status: int, headers: Mapping[str, str], body: bytes, now: float) -> Fault:
+def _quotas(details: list[dict[str, Any]]) -> str:
+    """The quotas that a google.rpc.QuotaFailure names, such as `GenerateRequestsPerMinutePerProjectPerModel`."""
+    listed = [one["violations"] for one in details if isinstance(one.get("violations"), list)]
+    found = [_text(one, "quotaId") for violations in listed for one in violations if isinstance(one, dict)]
+    return " ".join(found)
+
+
+def _retry_delay(details: list[dict[str, Any]]) -> float | None:
+    """The seconds that a google.rpc.RetryInfo asks to wait, such as `39s`."""
+    delays = (_number(_text(one, "retryDelay").removesuffix("s")) for one in details)
+    return next((seconds for seconds in delays if seconds is not None), None)
+
+
+def failed(status: int, headers: Mapping[str, str], body: bytes, now: float, faults: FaultTable = SHARED) -> Fault:
     """The fault that an answer with an error status means."""
     data = load(body)
     said = complaint(data) or Complaint(_aside(data))
-    return _fault(_classified(status, said), status, said, headers, now)
+    return _fault(_classified(status, said, faults), status, said, headers, now)
 
 
-def complained(said: Complaint, headers: Mapping[str, str], now: float) -> Fault:
+def complained(said: Complaint, headers: Mapping[str, str], now: float, faults: FaultTable = SHARED) -> Fault:
     """The fault that an error body means which came with a good status."""
-    kind = _telling(said) or NAMES.get(said.kind) or NAMES.get(said.code) or _by_words(said) or FaultKind.SERVER
+    kind = _telling(said, faults) or NAMES.get(said.kind) or NAMES.get(said.code) or _by_words(said) or FaultKind.SERVER
     return _fault(kind, 200, said, headers, now)
 
 
@@ -146,8 +188,8 @@ def _aside(data: object) -> str:
     return ""
 
 
-def _classified(status: int, said: Complaint) -> FaultKind:
-    telling = _telling(said)
+def _classified(status: int, said: Complaint, faults: FaultTable) -> FaultKind:
+    telling = _telling(said, faults)
     if telling and status != 401 and status < 500:
         return telling
     if status in STATUSES:
@@ -157,12 +199,17 @@ def _classified(status: int, said: Complaint) -> FaultKind:
     return FaultKind.BAD_REQUEST if status >= 300 else FaultKind.GARBLED
 
 
-def _telling(said: Complaint) -> FaultKind | None:
-    named = TELLING_NAMES.get(said.code) or TELLING_NAMES.get(said.kind)
-    if named:
+def _telling(said: Complaint, faults: FaultTable) -> FaultKind | None:
+    """What an error says more exactly than its status: by the provider's own table, then by the shared one."""
+    return _by_table(said, faults, f"{said.message}\n{said.quotas}") or _by_table(said, TELLING, said.message)
+
+
+def _by_table(said: Complaint, faults: FaultTable, text: str) -> FaultKind | None:
+    named = faults.codes.get(said.code) or faults.codes.get(said.kind)
+    if named or not faults.phrases:
         return named
-    message = said.message.lower()
-    return next((kind for words, kind in TELLING_WORDS if words in message), None)
+    text = text.lower()
+    return next((kind for words, kind in faults.phrases if words in text), None)
 
 
 def _by_words(said: Complaint) -> FaultKind | None:
@@ -176,7 +223,13 @@ def _by_words(said: Complaint) -> FaultKind | None:
 
 def _fault(kind: FaultKind, status: int, said: Complaint, headers: Mapping[str, str], now: float) -> Fault:
     lowered = {name.lower(): value for name, value in headers.items()}
-    return Fault(_as_told(kind, lowered), _message(kind, status, said), retry_after(lowered, now))
+    return Fault(_as_told(kind, lowered), _message(kind, status, said), _wait(lowered, said, now))
+
+
+def _wait(headers: Mapping[str, str], said: Complaint, now: float) -> float | None:
+    """How long to wait: by the headers, else by the body."""
+    wait = retry_after(headers, now)
+    return wait if wait is not None or said.retry_after is None else min(said.retry_after, LONGEST_WAIT)
 
 
 def _as_told(kind: FaultKind, headers: Mapping[str, str]) -> FaultKind:

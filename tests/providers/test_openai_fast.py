@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell import Chat, Reply, user
-from groundswell.dialects import openai
-from groundswell.dialects.bodies import opened
 from groundswell.program.request import Fault
+from groundswell.providers import openai
+from groundswell.providers.bodies import opened
+from groundswell.providers.openai import OPENAI
 
 PLAIN = {
     "id": "chatcmpl-1",
@@ -113,7 +114,7 @@ def test_both_ways_give_the_same(
     raw = msgspec.json.encode(body)
     data = opened(200, headers, raw, 0.0)
     thorough = data if isinstance(data, Fault) else openai._reply(chat, data)
-    assert openai.decode(chat, 200, headers, raw, 0.0) == thorough
+    assert OPENAI.decode(chat, 200, headers, raw, 0.0) == thorough
 
 
 @pytest.mark.parametrize("finish", ["stop", "length"])

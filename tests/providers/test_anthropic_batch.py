@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from groundswell.dialects import anthropic_batch
-from groundswell.dialects.batches import Batch, Results
 from groundswell.engine.records import BatchInfo
 from groundswell.program.request import Fault, FaultKind, Reply, Usage
+from groundswell.providers.anthropic import ANTHROPIC
+from groundswell.providers.batches import Batch, Results
 
 ENDED: dict[str, Any] = {
     "id": "msgbatch_01HkcTjaV5uDC8jWR4ZsDV8d",
@@ -30,7 +30,7 @@ PATH = "/v1/messages/batches/msgbatch_01HkcTjaV5uDC8jWR4ZsDV8d"
 def test_a_batch() -> None:
     info = BatchInfo(ENDED["id"], "completed", 7, 7, 2, 1727203044.100435, 1727289444.100435, 1727206644.0)
     results = (Results(f"{PATH}/results", 7, ENDED["results_url"]),)
-    assert anthropic_batch.read_batch(ENDED) == Batch(info, "/v1/messages", results)
+    assert ANTHROPIC.batch.read_batch(ENDED) == Batch(info, "/v1/messages", results)
 
 
 @pytest.mark.parametrize(
@@ -46,27 +46,27 @@ def test_a_batch() -> None:
     ],
 )
 def test_states(fields: dict[str, Any], state: str, done: int, failed: int) -> None:
-    found = anthropic_batch.read_batch({**ENDED, **fields})
+    found = ANTHROPIC.batch.read_batch({**ENDED, **fields})
     assert found is not None
     assert (found.info.state, found.info.done, found.info.failed) == (state, done, failed)
     assert bool(found.results) is not found.info.open
 
 
 def test_results_that_are_gone() -> None:
-    found = anthropic_batch.read_batch({**ENDED, "results_url": None, "archived_at": "2024-10-24T18:37:24Z"})
+    found = ANTHROPIC.batch.read_batch({**ENDED, "results_url": None, "archived_at": "2024-10-24T18:37:24Z"})
     assert found is not None
     assert found.results == ()
 
 
 def test_results_whose_address_is_not_told() -> None:
-    found = anthropic_batch.read_batch({**ENDED, "results_url": None})
+    found = ANTHROPIC.batch.read_batch({**ENDED, "results_url": None})
     assert found is not None
     assert found.results == (Results(f"{PATH}/results", 7),)
 
 
 @pytest.mark.parametrize("without", ["id", "processing_status"])
 def test_no_batch(without: str) -> None:
-    assert anthropic_batch.read_batch({key: value for key, value in ENDED.items() if key != without}) is None
+    assert ANTHROPIC.batch.read_batch({key: value for key, value in ENDED.items() if key != without}) is None
 
 
 def errored(kind: str, message: str = "No.") -> dict[str, Any]:
@@ -119,12 +119,12 @@ MESSAGE = {
 )
 def test_lines(result: Any, settlement: Any) -> None:
     line = json.dumps({"custom_id": "a", "result": result}).encode()
-    assert anthropic_batch.read_line(line, lambda _: None, "/v1/messages", 0.0) == ("a", settlement)
+    assert ANTHROPIC.batch.read_line(line, lambda _: None, "/v1/messages", 0.0) == ("a", settlement)
 
 
 def test_pages() -> None:
     page = {"data": [ENDED, "?"], "has_more": True, "first_id": ENDED["id"], "last_id": "msgbatch_2"}
-    found = anthropic_batch.read_page(page)
+    found = ANTHROPIC.batch.read_page(page)
     assert found is not None
     assert (len(found.batches), found.after) == (1, "msgbatch_2")
-    assert anthropic_batch.listing("msgbatch_2") == "/v1/messages/batches?limit=1000&after_id=msgbatch_2"
+    assert ANTHROPIC.batch.list_path("msgbatch_2") == "/v1/messages/batches?limit=1000&after_id=msgbatch_2"
