@@ -9,9 +9,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groundswell.accounts.account import Account, Target
-from groundswell.accounts.addresses import is_loopback
-from groundswell.accounts.config import Accounts, load_here
 from groundswell.engine.clock import LoopClock
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import BatchChanged, EndpointChanged, Listener, tell
@@ -22,9 +19,12 @@ from groundswell.engine.retry import RetryPolicy
 from groundswell.engine.run import RunOptions
 from groundswell.engine.ways import Via
 from groundswell.errors import SettingsError
-from groundswell.prices import ModelPrices
 from groundswell.program.request import Embed, Embedding, Reply, Request
 from groundswell.providers import registry
+from groundswell.providers.accounts.account import Account, Target
+from groundswell.providers.accounts.addresses import is_loopback
+from groundswell.providers.accounts.config import Accounts, load_here
+from groundswell.providers.prices import ModelPrices
 from groundswell.transports import sentences, weights
 from groundswell.transports.batch import BatchTransport
 from groundswell.transports.live import Live

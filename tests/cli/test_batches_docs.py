@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.accounts.account import Account
-from groundswell.accounts.config import load
 from groundswell.emulator.server import running
 from groundswell.emulator.settings import Settings
 from groundswell.engine import ways
 from groundswell.engine.hold import FIRST_PAUSE, LONGEST_PAUSE
 from groundswell.engine.run import RunOptions
 from groundswell.providers import anthropic, openai
+from groundswell.providers.accounts.account import Account
+from groundswell.providers.accounts.config import load
 from groundswell.transports.batch_client import ORDER, SILENCE
 from tests.cli.batch_office import A_DAY, OFTEN, Office
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from groundswell.accounts.account import Account, Key
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import BatchTimes, Settings
 from groundswell.engine.ports import Batching
+from groundswell.providers.accounts.account import Account, Key
 from groundswell.testing.conformance import TransportCheck, check_name, transport_checks
 from groundswell.transports.batch import BatchTransport
 from tests.transports.batch_scene import KINDS, MovedClock

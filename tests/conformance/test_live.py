@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from groundswell.accounts.account import Account, Key
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
+from groundswell.providers.accounts.account import Account, Key
 from groundswell.providers.registry import WIRE_FORMATS
 from groundswell.testing.conformance import TransportCheck, check_name, transport_checks
 from groundswell.transports.live import Live

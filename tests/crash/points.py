@@ -23,11 +23,11 @@ from typing import Any
 
 import msgspec
 
-from groundswell.accounts.account import Account
-from groundswell.accounts.config import Accounts
 from groundswell.compose import ByModel
 from groundswell.engine.ports import Then
 from groundswell.engine.records import Intent, Receipt, RunRecord
+from groundswell.providers.accounts.account import Account
+from groundswell.providers.accounts.config import Accounts
 from groundswell.store.journal import Store, StoreJournal
 from groundswell.testing.crash import kill_me
 from groundswell.transports.batch import BatchTransport

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundswell.accounts.account import Account
 from groundswell.engine.retry import PASSING
 from groundswell.program.request import Chat, Embed, Fault, FaultKind, Reply, Request, user
+from groundswell.providers.accounts.account import Account
 from groundswell.providers.anthropic import ANTHROPIC
 from groundswell.providers.faults import FaultTable, retry_after
 from groundswell.providers.ollama import OLLAMA

@@ -7,10 +7,10 @@ import re
 import msgspec
 import pytest
 
-from groundswell.accounts.account import Account
-from groundswell.accounts.addresses import endpoint, same_place
-from groundswell.accounts.settings import SETTINGS, dialect
 from groundswell.program.request import Chat, Embed, Fault, FaultKind, Reply, user
+from groundswell.providers.accounts.account import Account
+from groundswell.providers.accounts.addresses import endpoint, same_place
+from groundswell.providers.accounts.settings import SETTINGS, dialect
 from groundswell.providers.provider import BatchFormat, Call, Provider, WireFormat
 from groundswell.providers.registry import IN_PROCESS, PROVIDERS, WIRE_FORMATS, wire_format
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
-from groundswell.accounts.account import Account, Key
 from groundswell.emulator.server import Threaded
 from groundswell.engine.records import AskId, BatchInfo, Intent, Item, Receipt, Settled, Wave
 from groundswell.program.request import Chat, Embed, Request, Settlement, user
+from groundswell.providers.accounts.account import Account, Key
 from groundswell.providers.registry import WIRE_FORMATS
 from groundswell.transports.batch import BatchTransport
 from tests.emulator.emulated import EMULATED

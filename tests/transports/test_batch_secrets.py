@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundswell.accounts.account import Key
 from groundswell.engine.records import Receipt, Wave
 from groundswell.errors import WaveError
+from groundswell.providers.accounts.account import Key
 from groundswell.transports.batch import BatchTransport
 from groundswell.transports.batch_client import Patience
 from tests.planted import BOX, HEADER, STATUSES, leaked

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from groundswell.accounts.account import Account, Key
 from groundswell.engine.records import AskId, Item, Wave
 from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Fault, FaultKind, Settlement, user
+from groundswell.providers.accounts.account import Account, Key
 from groundswell.providers.openai import OPENAI
 from groundswell.transports.http import Answer, Http, NoAnswer, parsed
 from groundswell.transports.live import Live

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.accounts.config import Accounts, load
 from groundswell.compose import ByModel
 from groundswell.engine.lanes import Lane, Lanes
 from groundswell.engine.pace import Paces
 from groundswell.engine.records import AskId, Intent, Item, Receipt, Settled, Wave
 from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, user
+from groundswell.providers.accounts.config import Accounts, load
 from groundswell.testing.clock import FakeClock
 from groundswell.transports import local, weights
 from groundswell.transports.llama import SLOTS, CannotLoad

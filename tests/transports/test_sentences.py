@@ -14,13 +14,13 @@ import pytest
 
 import groundswell
 from groundswell import FaultKind, RunOptions, Trial, program
-from groundswell.accounts.config import load
 from groundswell.compose import ByModel, provider_of
 from groundswell.engine.lanes import Lane, Lanes
 from groundswell.engine.pace import Paces
 from groundswell.engine.records import AskId, Intent, Item, Receipt, Wave
 from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Embed, Embedding, Fault, Request, user
+from groundswell.providers.accounts.config import load
 from groundswell.testing.clock import FakeClock
 from groundswell.transports import encoder, sentences
 from groundswell.transports.encoder import Encoder, Refused, Wish

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from groundswell import compose
-from groundswell.accounts.config import Accounts, load_here
 from groundswell.engine.ports import Batching, Router
 from groundswell.engine.records import BatchInfo
 from groundswell.errors import RunError, SettingsError, WaveError
+from groundswell.providers.accounts.config import Accounts, load_here
 from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave
 

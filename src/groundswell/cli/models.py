@@ -65,9 +65,9 @@ RUNNER = "pip install 'groundswell[local]'"
 
 def examine() -> dict[str, Any]:
     """Every model that may be named, as one object."""
-    from groundswell.accounts.config import short_names
     from groundswell.cli.doctor import examine_accounts
     from groundswell.emulator.characters import NAMES
+    from groundswell.providers.accounts.config import short_names
 
     accounts = examine_accounts()
     return {

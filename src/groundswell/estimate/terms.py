@@ -6,11 +6,11 @@ from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
 
-from groundswell.accounts.account import Account
-from groundswell.accounts.config import Accounts
 from groundswell.estimate.speeds import Kind
-from groundswell.prices import ModelPrices
 from groundswell.program.request import Usage
+from groundswell.providers.accounts.account import Account
+from groundswell.providers.accounts.config import Accounts
+from groundswell.providers.prices import ModelPrices
 from groundswell.providers.registry import IN_PROCESS, PROVIDERS
 
 MOST_AT_ONCE = 256

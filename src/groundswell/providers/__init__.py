@@ -12,4 +12,7 @@
     json_schema.py  JSON schemas as structured output wants them
 
 All of these are pure. To add a provider, see docs/providers.md.
+
+    accounts/       whose models are asked, where, with which key and under which limits
+    prices.py       what models cost
 """

@@ -18,7 +18,6 @@ from secrets import token_hex
 from tempfile import SpooledTemporaryFile
 from typing import IO, Protocol
 
-from groundswell.accounts.account import Account
 from groundswell.engine.clock import LoopClock
 from groundswell.engine.hold import Capacity
 from groundswell.engine.ports import Clock
@@ -34,6 +33,7 @@ from groundswell.errors import (
     WaveUnsure,
 )
 from groundswell.program.request import Fault, FaultKind, Request, Settlement
+from groundswell.providers.accounts.account import Account
 from groundswell.providers.batches import Asked, Batch, Refusal, Results, id_of, refusal, verdict
 from groundswell.providers.faults import load
 from groundswell.providers.provider import Call
@@ -316,7 +316,7 @@ class BatchTransport:
                         settled = reading.take(line, self.clock.wall())
                         if settled is not None:
                             news = True
-                            yield self._unsaid(settled)
+                            yield self._redacted(settled)
             except (NoAnswer, Refused) as error:
                 fault = self.client.why(error)
                 if reading.lines:
@@ -467,7 +467,7 @@ class BatchTransport:
         if not 200 <= answer.status < 300 and ((info := await self.look(batch)) is None or info.open):
             raise Unseen(self.client.fault(answer))
 
-    def _unsaid(self, settled: Settled) -> Settled:
+    def _redacted(self, settled: Settled) -> Settled:
         fault = settled.settlement
         return settled._replace(settlement=self.client.told(fault)) if isinstance(fault, Fault) else settled
 

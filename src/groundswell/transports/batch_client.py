@@ -10,15 +10,13 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from groundswell.accounts.account import Account
-from groundswell.accounts.unsaid import unsaid
 from groundswell.engine.ports import Clock
 from groundswell.program.request import Fault, FaultKind
+from groundswell.providers.accounts.account import Account, redact, redact_fault
 from groundswell.providers.batches import Batch, Page, Results
 from groundswell.providers.faults import failed, garbled, load
 from groundswell.providers.provider import BatchFormat
 from groundswell.transports.http import Answer, Http, NoAnswer, Refused, Url, heed, parsed
-from groundswell.transports.told import unsaid_in
 
 FIRST_LOOK = 1.0
 """Seconds until something is first looked at."""
@@ -189,7 +187,7 @@ class BatchClient:
     def _clean(self, batch: Batch) -> bool:
         """Whether nothing of our secrets is where an id should be."""
         said = f"{batch.info.id} {batch.info.run}"
-        return unsaid(said, self._account) == said
+        return redact(said, self._account) == said
 
     def fault(self, answer: Answer) -> Fault:
         """The fault that an answer is which is not what was asked for."""
@@ -203,7 +201,7 @@ class BatchClient:
 
     def told(self, fault: Fault) -> Fault:
         """The fault without our secrets."""
-        return unsaid_in(fault, self._account)
+        return redact_fault(fault, self._account)
 
     def place(self, results: Results) -> Url:
         """Where results are. Of an address that the provider gave, what leads away from our own is not believed."""

@@ -27,9 +27,9 @@ from pyreqwest.proxy import ProxyBuilder
 from pyreqwest.request import RequestBuilder
 from pyreqwest.response import Response
 
-from groundswell.accounts.account import Account
 from groundswell.errors import SettingsError
 from groundswell.program.request import Fault, FaultKind
+from groundswell.providers.accounts.account import Account
 
 IDLE = timedelta(seconds=50)
 """Less than the minute after which many servers close a connection that nobody uses."""

@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from groundswell.accounts.account import Account
 from groundswell.engine.records import (
     Absent,
     AskId,
@@ -31,9 +30,9 @@ from groundswell.engine.records import (
     Wave,
 )
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
+from groundswell.providers.accounts.account import Account, redact_fault
 from groundswell.transports.endpoints import Endpoint, Endpoints
 from groundswell.transports.http import Http, NoAnswer, Url, parsed
-from groundswell.transports.told import unsaid_in
 from groundswell.transports.vectors import embedded, gathered
 
 HEARS_EVERY = 0.02
@@ -134,7 +133,7 @@ class Live:
         try:
             status, headers, content = await self._http.post(self._url(endpoint, path), body)
         except NoAnswer as error:
-            fault = msgspec.structs.replace(unsaid_in(error.fault, self.account), sent=error.sent)
+            fault = msgspec.structs.replace(redact_fault(error.fault, self.account), sent=error.sent)
             return self._missed(endpoint, fault, time.monotonic()), ()
         except BaseException:
             endpoint.given_up()
@@ -146,7 +145,7 @@ class Live:
         if type(settlement) is not Fault:
             self._replied(endpoint, before, now - started, now)
         else:
-            settlement = unsaid_in(settlement, self.account)
+            settlement = redact_fault(settlement, self.account)
             if status >= 500 or settlement.kind in NO_GOOD:
                 settlement = self._missed(endpoint, settlement, now)
             else:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from groundswell.accounts.account import Key
 from groundswell.errors import SettingsError
+from groundswell.providers.accounts.account import Key
 
 ENVIRONMENT = "environment"
 

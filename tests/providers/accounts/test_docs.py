@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from groundswell.accounts.settings import SETTINGS
-from groundswell.accounts.variables import parse
 from groundswell.cli.app import app
+from groundswell.providers.accounts.environment import parse
+from groundswell.providers.accounts.settings import SETTINGS
 from groundswell.providers.provider import Provider
 from groundswell.providers.registry import IN_PROCESS, PROVIDERS
-from tests.accounts.desk import Desk
+from tests.providers.accounts.desk import Desk
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
+GUIDE = (Path(__file__).parents[3] / "docs" / "models.md").read_text()
 KEYS = {name: "planted" for provider in PROVIDERS.values() for name in provider.key_env}
 
 CONFIRMED = {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.accounts.desk import Desk
+from tests.providers.accounts.desk import Desk
 
 
 @pytest.fixture

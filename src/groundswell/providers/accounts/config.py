@@ -11,22 +11,23 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from groundswell.accounts.account import Account, Key, Target
-from groundswell.accounts.destinations import not_trusted
-from groundswell.accounts.plans import Plan, plan
-from groundswell.accounts.rates import Rates
-from groundswell.accounts.settings import Variable, shown, suggestion
-from groundswell.accounts.sources import (
+from groundswell.errors import KeyMissing, NotTrusted, SettingsError
+from groundswell.providers.accounts.account import Account, Key, Target
+from groundswell.providers.accounts.environment import Environment, Variables, read_variables
+from groundswell.providers.accounts.plan import Plan, not_trusted, plan
+from groundswell.providers.accounts.settings import (
     Given,
+    Rates,
     Sheet,
+    Variable,
     Written,
     from_flags,
     from_variables,
     read_file,
+    shown,
+    suggestion,
     unused_variables,
 )
-from groundswell.accounts.variables import Environment, Variables, read_variables
-from groundswell.errors import KeyMissing, NotTrusted, SettingsError
 from groundswell.providers.registry import IN_PROCESS, PROVIDERS
 from groundswell.trust import Trust, config_folder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from groundswell.accounts.config import Accounts, load
+from groundswell.providers.accounts.config import Accounts, load
 from groundswell.trust import Trust
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.accounts.account import Key
-from groundswell.accounts.variables import Variables, parse, read_variables
 from groundswell.errors import SettingsError
+from groundswell.providers.accounts.account import Key
+from groundswell.providers.accounts.environment import Variables, parse, read_variables
 
 PATH = Path("folder/.env")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.accounts.account import Key
 from groundswell.errors import SettingsError
-from tests.accounts.desk import Desk
+from groundswell.providers.accounts.account import Key
+from tests.providers.accounts.desk import Desk
 
 EXPORTED = {"OPENAI_API_KEY": "planted", "AWS_SECRET_ACCESS_KEY": "aws", "VLLM_API_KEY": "own"}
 EVIL = "https://evil.example"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from groundswell.accounts.account import Key
+from groundswell.providers.accounts.account import Key
 from groundswell.providers.provider import Provider
 from groundswell.providers.registry import PROVIDERS
-from tests.accounts.desk import Desk
+from tests.providers.accounts.desk import Desk
 
 KEYED = {"OPENAI_API_KEY": "planted"}
 USER = "[accounts.openai]\ntimeout = 1\n"

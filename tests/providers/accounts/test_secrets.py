@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.accounts.account import Key
-from groundswell.accounts.config import Accounts
-from groundswell.accounts.settings import SETTINGS, looks_like_key, shown
 from groundswell.errors import SettingsError
+from groundswell.providers.accounts.account import Key
+from groundswell.providers.accounts.config import Accounts
+from groundswell.providers.accounts.settings import SETTINGS, looks_like_key, shown
 from groundswell.providers.registry import PROVIDERS
-from tests.accounts.desk import Desk
 from tests.properties import examples
+from tests.providers.accounts.desk import Desk
 
 BODY = st.text("ABCXYZabcxyz0123456789", min_size=20, max_size=40).map(lambda text: f"{text}7q")
 KEYS = st.one_of(

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.accounts.account import Account, Key
-from groundswell.accounts.unsaid import IN_PLACE, PIECE, unsaid
+from groundswell.providers.accounts.account import PIECE, REDACTED, Account, Key, redact
 from tests.properties import examples
 
 KEY = "12345678abc"
@@ -33,26 +32,26 @@ def box(**given_: Any) -> Account:
     ],
 )
 def test_what_is_left_of_a_text(text: str, left: str) -> None:
-    assert unsaid(text, box(key=Key(KEY))) == left
+    assert redact(text, box(key=Key(KEY))) == left
 
 
 def test_headers_and_proxies_are_taken_out_as_well() -> None:
     account = box(headers={"x-a": Key("header-value")}, proxy=Key("http://me:pass%20word1@host:1"))
     text = "header-value, me:pass word1, me:pass%20word1, bWU6cGFzcyB3b3JkMQ==, host"
-    assert unsaid(text, account) == "[secret], [secret], [secret], [secret], host"
+    assert redact(text, account) == "[secret], [secret], [secret], [secret], host"
 
 
 def test_an_account_without_secrets_takes_nothing_out() -> None:
-    assert unsaid("all of this", box()) == "all of this"
+    assert redact("all of this", box()) == "all of this"
 
 
 @settings(max_examples=examples(100))
 @given(st.lists(st.one_of(st.text("18ab ", max_size=5), st.sampled_from([KEY[at:] for at in range(6)])), max_size=8))
 def test_no_piece_of_the_key_is_left_and_the_rest_is(parts: list[str]) -> None:
     text = "".join(parts)
-    left = unsaid(text, box(key=Key(KEY)))
+    left = redact(text, box(key=Key(KEY)))
     assert not any(KEY[at : at + PIECE] in left for at in range(len(KEY) - PIECE + 1))
     at = 0
-    for kept in left.split(IN_PLACE):
+    for kept in left.split(REDACTED):
         assert kept in text[at:]
         at = text.index(kept, at) + len(kept)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.accounts.addresses import Unfit, endpoint, endpoints, host_address, is_loopback, same_place
+from groundswell.providers.accounts.addresses import Unfit, endpoint, endpoints, host_address, is_loopback, same_place
 from groundswell.providers.openai import OPENAI
 from tests.properties import examples
 

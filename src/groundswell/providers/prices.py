@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from groundswell.accounts.account import Account, Target
-from groundswell.accounts.config import Accounts
-from groundswell.accounts.rates import Rates
 from groundswell.program.request import Usage
+from groundswell.providers.accounts.account import Account, Target
+from groundswell.providers.accounts.config import Accounts
+from groundswell.providers.accounts.settings import Rates
 from groundswell.providers.registry import IN_PROCESS, PROVIDERS
 
 if TYPE_CHECKING:

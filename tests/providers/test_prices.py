@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell import SettingsError, Usage
-from groundswell.accounts.config import load
 from groundswell.emulator.prices import PRICES, nano_dollars, price_of
 from groundswell.emulator.settings import LISTED
-from groundswell.prices import ModelPrices
+from groundswell.providers.accounts.config import load
+from groundswell.providers.prices import ModelPrices
 from groundswell.providers.registry import PROVIDERS
 from tests.properties import examples
 

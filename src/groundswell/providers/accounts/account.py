@@ -1,15 +1,22 @@
-"""An account: a provider's endpoints with the credentials and limits that go with them."""
+"""An account: a provider's endpoints with the credentials and limits that go with them, and redaction of those."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import NamedTuple, NoReturn
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from groundswell.program.request import Fault, FaultKind
 from groundswell.providers.provider import NO_OPTIONS, BatchFormat, Options, WireFormat
 from groundswell.providers.registry import PROVIDERS, wire_format
+
+PIECE = 8
+"""So many characters of a secret in a row are taken out, wherever they stand."""
+REDACTED = "[secret]"
 
 
 class Key:
@@ -104,3 +111,40 @@ class Target(NamedTuple):
 
     account: Account
     model: str
+
+
+def redact(text: str, account: Account) -> str:
+    """A text without anything of the account's key, headers and proxy."""
+    pieces = {secret[at : at + PIECE] for secret in _secrets(account) for at in range(len(secret) - PIECE + 1)}
+    found = [at for at in range(len(text) - PIECE + 1) if text[at : at + PIECE] in pieces]
+    said, end = "", 0
+    for at in found:
+        if at > end or not said:
+            said += text[end:at] + REDACTED
+        end = at + PIECE
+    return said + text[end:]
+
+
+def _secrets(account: Account) -> Iterator[str]:
+    if account.key is not None:
+        yield account.key.reveal()
+    yield from (value.reveal() for value in account.headers.values())
+    if account.proxy is not None:
+        user = urlsplit(account.proxy.reveal()).netloc.rpartition("@")[0]
+        yield from (user, unquote(user), base64.b64encode(unquote(user).encode()).decode())
+
+
+def redact_fault(fault: Fault, account: Account) -> Fault:
+    """The fault without what the other side repeated of our secrets; and whether there was a key to be refused."""
+    message = redact(fault.message, account)
+    if fault.kind is FaultKind.AUTH:
+        key = account.key
+        message += f": no key was sent, since none is set for this account{_wanted(account)}" * (key is None)
+        message += f": is the key in {key.variable} right?" if key is not None and key.variable else ""
+    return msgspec.structs.replace(fault, message=message)
+
+
+def _wanted(account: Account) -> str:
+    """The variable that a provider's key is looked for in."""
+    provider = PROVIDERS.get(account.provider or "")
+    return f": set {provider.key_env[0]}" if provider is not None and provider.key_env else ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groundswell.accounts.settings import NO_KEYS
 from groundswell.errors import SettingsError
-from tests.accounts.desk import Desk
+from groundswell.providers.accounts.settings import NO_KEYS
+from tests.providers.accounts.desk import Desk
 
 
 @pytest.mark.parametrize(
