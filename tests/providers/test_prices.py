@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from genai_prices import Usage as TheirUsage
 from genai_prices import calc_price
+from genai_prices.data_snapshot import get_snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from groundswell.emulator.prices import PRICES, nano_dollars, price_of
 from groundswell.emulator.settings import LISTED
 from groundswell.providers.accounts.config import load
 from groundswell.providers.prices import ModelPrices
+from groundswell.providers.provider import Provider
 from groundswell.providers.registry import PROVIDERS
 from tests.properties import examples
 
@@ -264,6 +266,9 @@ def test_what_a_million_cached_tokens_cost_in_a_batch(prices: ModelPrices, model
     assert each * 10 == pytest.approx(usd)
 
 
-def test_batch_apis_are_those_of_providers_that_there_are(prices: ModelPrices) -> None:
-    batched = {name for name, provider in PROVIDERS.items() if provider.batch_price is not None}
-    assert batched < {model.partition("/")[0] for model in MODELS}
+HOSTED = {name: provider for name, provider in PROVIDERS.items() if provider.hosted}
+
+
+@pytest.mark.parametrize("provider", HOSTED.values(), ids=HOSTED)
+def test_every_hosted_provider_has_a_price_list(provider: Provider) -> None:
+    assert (provider.price_list or provider.name) in {each.id for each in get_snapshot().providers}
