@@ -9,7 +9,7 @@ General layout, from the inside out; imports point only this way:
     store/        the journal, on SQLite: what a resumed run reads
     providers/    everything that knows a provider: one file and one row in registry.py for each (pure);
                   accounts/ (whose models are asked, where, with which key) and prices.py
-    transports/   how requests travel: live, local, scripted
+    transports/   how requests travel: live, batch, local, scripted
     emulator/     the providers on your own machine, for rehearsals and tests
     estimate/     what a run would use and cost, before anything is sent
     compose.py    builds an engine from settings; `groundswell.open` is here

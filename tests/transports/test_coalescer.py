@@ -9,7 +9,7 @@ import pytest
 
 from groundswell.engine.records import AskId, Item, Settled
 from groundswell.program.request import Embed, Embedding
-from groundswell.transports.joining import Joining
+from groundswell.transports.in_process import Coalescer
 
 
 class Model:
@@ -39,7 +39,7 @@ def asks(found: list[Settled]) -> list[int]:
 
 async def begun(model: Model, waves: int) -> list[asyncio.Task[list[Settled]]]:
     """One wave under way, and others that wait for it."""
-    joining = Joining(model.call)
+    joining = Coalescer(model.call)
     tasks = []
     for number in range(waves):
         tasks.append(asyncio.create_task(joining.settled(wave(10 * number, 3))))
@@ -90,7 +90,7 @@ def test_a_later_wave_makes_a_call_of_its_own() -> None:
     async def main() -> None:
         model = Model()
         model.gate.set()
-        joining = Joining(model.call)
+        joining = Coalescer(model.call)
         assert asks(await joining.settled(wave(1, 2))) == [1, 2]
         assert asks(await joining.settled(wave(5, 1))) == [5]
         assert model.calls == [2, 1]

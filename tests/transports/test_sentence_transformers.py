@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.transports import encoder
-from groundswell.transports.encoder import CannotLoad, Encoder, GivenUp, Refused, Wish, fitting, is_full
+from groundswell.transports import sentence_transformers
+from groundswell.transports.sentence_transformers import CannotLoad, Encoder, GivenUp, Refused, Wish, fitting, is_full
 from tests.properties import examples
 
 PLAIN = Wish()
@@ -55,8 +55,8 @@ class Model:
 
 def holding(monkeypatch: pytest.MonkeyPatch, model: Model, room: int = 1000) -> Encoder:
     """An encoder whose model is a stand-in."""
-    monkeypatch.setattr(encoder, "_load", lambda name, revision, device: model)
-    monkeypatch.setattr(encoder, "_room", lambda model: room)
+    monkeypatch.setattr(sentence_transformers, "_load", lambda name, revision, device: model)
+    monkeypatch.setattr(sentence_transformers, "_room", lambda model: room)
     return Encoder("any")
 
 
@@ -193,7 +193,7 @@ def test_a_model_is_loaded_once_and_again_after_it_was_unloaded(monkeypatch: pyt
         loads.append(name)
         return Model()
 
-    monkeypatch.setattr(encoder, "_load", load)
+    monkeypatch.setattr(sentence_transformers, "_load", load)
     assert not held.loaded
     embedded(held, ["a"])
     embedded(held, ["b"])
@@ -205,7 +205,7 @@ def test_a_model_is_loaded_once_and_again_after_it_was_unloaded(monkeypatch: pyt
 
 
 def test_without_the_library_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder, "PACKAGE", "no_such_package_anywhere")
-    assert not encoder.installed()
+    monkeypatch.setattr(sentence_transformers, "PACKAGE", "no_such_package_anywhere")
+    assert not sentence_transformers.installed()
     with pytest.raises(CannotLoad, match=r"pip install 'groundswell\[embeddings\]'"):
         Encoder("any").lengths(["a"], PLAIN)

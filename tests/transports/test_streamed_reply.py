@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from groundswell.program.request import Chat, Fault, FaultKind, Reply, ToolCall, Usage, user
 from groundswell.providers.openai import OPENAI
-from groundswell.transports.pieces import Pieces
+from groundswell.transports.llama import StreamedReply
 
 CHAT = Chat("m", (user("hi"),), logprobs=1)
 JSON = {"content-type": "application/json"}
@@ -24,7 +24,7 @@ def delta(finish: str | None = None, logprobs: Any = None, index: int = 0, **sai
 
 
 def read(*chunks: dict[str, Any]) -> Any:
-    pieces = Pieces()
+    pieces = StreamedReply()
     for chunk in chunks:
         pieces.add(chunk)
     status, body = pieces.whole()
@@ -88,6 +88,6 @@ def test_a_reply_without_an_end_is_garbled(chunks: list[dict[str, Any]]) -> None
 
 
 def test_the_whole_is_json() -> None:
-    pieces = Pieces()
+    pieces = StreamedReply()
     pieces.add(delta("stop", content="a"))
     assert msgspec.json.decode(pieces.whole()[1])["object"] == "chat.completion"
