@@ -1,6 +1,6 @@
 """Embeddings, one text at a time against a call for a whole wave: `python bench/embeddings.py`.
 
-  http        OpenAI's dialect at the emulator, every reply after 50 ms, through the engine; and environments of which
+  http        OpenAI's format at the emulator, every reply after 50 ms, through the engine; and environments of which
               each asks, then asks and embeds at once: how many calls for embeddings a step takes, and how long
   local       local/smollm2 in this process, through the engine
   sentences   sentence-transformers on the processor, and on a graphics processor if there is one, without the engine
@@ -131,7 +131,7 @@ def speeds(what: str, taking: Taking, few: int, waves: Sequence[int]) -> Iterato
 def in_sentences(options: argparse.Namespace) -> Iterator[Row]:
     """On sentence-transformers."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    encoder = by_path("transports/encoder.py")
+    encoder = by_path("transports/sentence_transformers.py")
     with tempfile.TemporaryDirectory() as folder:
         model = options.model or made(Path(folder), options.make_model or "small")
         for device in options.device or devices():
@@ -203,7 +203,7 @@ def apart(some: Sequence[bytes], others: Sequence[bytes]) -> float:
 
 def devices() -> list[str]:
     """The processor, and the best of what else there is."""
-    best: str = by_path("transports/encoder.py").best_device()
+    best: str = by_path("transports/sentence_transformers.py").best_device()
     return ["cpu"] if best == "cpu" else ["cpu", best]
 
 

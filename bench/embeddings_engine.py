@@ -12,12 +12,12 @@ from typing import Any
 
 import groundswell
 from groundswell import Engine, RunOptions, Trial, program
-from groundswell.accounts.config import load
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.server import running
 from groundswell.emulator.settings import Settings
 from groundswell.engine.events import Event, WaveSent
 from groundswell.program.traps import together
+from groundswell.providers.accounts.config import load
 from groundswell.transports import weights
 
 OPENAI, CHAT = "openai/text-embedding-3-small", "openai/gpt-4o-mini"

@@ -36,7 +36,6 @@ import msgspec
 
 import groundswell
 from groundswell import Trial, program, system, user
-from groundswell.accounts.config import load
 from groundswell.emulator.app import App
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.http import HttpServer
@@ -45,6 +44,7 @@ from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.settings import Settings
 from groundswell.emulator.world import World
 from groundswell.loop import new_event_loop, tuned_collector
+from groundswell.providers.accounts.config import load
 
 OUT = Path(__file__).parent / "out"
 ASKS, PER_SECOND = 10_000, 90.0

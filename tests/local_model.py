@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from groundswell.transports import weights
-from groundswell.transports.local import SHELF
+from groundswell.transports.local import POOL
 
 WEIGHTS = weights.find("smollm2")
 MODEL = "local/smollm2"
@@ -21,6 +21,6 @@ needs_model = pytest.mark.skipif(
 def held_model() -> Iterator[None]:
     """Somebody uses the model all the time: engines that open and close do not load it anew."""
     assert WEIGHTS is not None
-    key, _ = SHELF.take(WEIGHTS)
+    key, _ = POOL.acquire(WEIGHTS)
     yield
-    SHELF.put_back(key)
+    POOL.release(key)

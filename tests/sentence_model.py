@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from groundswell.testing.random_sentences import TINY, make_sentences
-from groundswell.transports import encoder
+from groundswell.transports import sentence_transformers
 
 WORDS = ("the", "a", "stone", "water", "says", "tell", "me", "secret", "word", "please", "kindly", "now")
 WIDTH, LONGEST = TINY.width, TINY.longest
 needs_sentences = pytest.mark.skipif(
-    not encoder.installed(), reason="needs sentence-transformers (pip install 'groundswell[embeddings]')"
+    not sentence_transformers.installed(), reason="needs sentence-transformers (pip install 'groundswell[embeddings]')"
 )
 
 

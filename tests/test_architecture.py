@@ -14,6 +14,10 @@ import groundswell
 ROOT = Path(groundswell.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 PORTS = {"engine.ports", "engine.records"}
+WIRE = {
+    f"providers.{path.stem}" for path in (ROOT / "providers").glob("*.py") if path.stem not in ("__init__", "prices")
+}
+"""The wire formats and what they share: pure, and without accounts."""
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
@@ -22,16 +26,16 @@ ALLOWED: dict[str, set[str]] = {
     "trust": {"errors"},
     "program": {"errors", "version", "program"},
     "shown": {"errors", "program", "shown"},
-    "accounts": {"errors", "trust", "accounts"},
-    "dialects": {"errors", "program", "dialects", "engine.records"},
+    "providers": {"program", "engine.records", *WIRE},
+    "providers.accounts": {"errors", "trust", "program", "providers.accounts", *WIRE},
+    "providers.prices": {"program", "providers.accounts", *WIRE},
     "engine": {"errors", "trust", "program", "shown", "engine"},
-    "emulator": {"errors", "loop", "program", "dialects", "emulator"},
-    "transports": {"errors", "program", "accounts", "dialects", "transports", "engine.batch_quota", *PORTS},
+    "emulator": {"errors", "loop", "program", "emulator", *WIRE},
+    "transports": {"errors", "program", "providers", "transports", "engine.batch_quota", *PORTS},
     "store": {"errors", "version", "program", "store", *PORTS},
     "testing": {"errors", "program", "engine", "testing"},
     "stats": {"errors", "stats"},
-    "prices": {"program", "accounts"},
-    "estimate": {"errors", "program", "engine", "accounts", "prices", "emulator", "estimate"},
+    "estimate": {"errors", "program", "engine", "providers", "emulator", "estimate"},
     "experiments": {
         *(
             "errors",
@@ -48,7 +52,7 @@ ALLOWED: dict[str, set[str]] = {
             "experiments",
         ),
     },
-    "compose": {"errors", "program", "accounts", "prices", "engine", "transports", "store", "emulator"},
+    "compose": {"errors", "program", "providers", "engine", "transports", "store", "emulator"},
     "portal": {"errors", "loop", "program", "shown", "engine", "compose"},
 }
 EVERYTHING = {"cli", "web", "__init__", "__main__"}
@@ -85,7 +89,13 @@ def imported(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.ImportFrom):
         assert node.level == 0, "imports are absolute here"
         module = node.module or ""
-        if module in ("groundswell", "groundswell.engine", "groundswell.store", "groundswell.program"):
+        if module in (
+            "groundswell",
+            "groundswell.engine",
+            "groundswell.store",
+            "groundswell.program",
+            "groundswell.providers",
+        ):
             yield from (f"{module}.{alias.name}" for alias in node.names)
         else:
             yield module
@@ -115,9 +125,10 @@ def allows(part: str, name: str) -> bool:
 
 def strays(path: Path) -> list[str]:
     """The imports of a module that point the wrong way."""
-    part = module_name(path).partition(".")[0]
-    if part in EVERYTHING:
+    module = module_name(path)
+    if module.partition(".")[0] in EVERYTHING:
         return []
+    part = max((rule for rule in ALLOWED if module == rule or module.startswith(f"{rule}.")), key=len)
     return [name for name in own_imports(parsed(path)) if not allows(part, name)]
 
 

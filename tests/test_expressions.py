@@ -31,7 +31,7 @@ METHODS = {
 USES = re.compile(rf"\bre\b|\.({'|'.join(METHODS)})\(")
 NO_PATTERN = ("escape", "purge", "RegexFlag")
 OWN_TEXT = (
-    *("accounts.", "cli.", "testing.", "web.", "transports.sentences."),
+    *("providers.accounts.", "cli.", "testing.", "web.", "transports.sentences."),
     *("experiments.prompting.checks.", "experiments.prompting.sheets.", "experiments.simulations.wording."),
     *("experiments.prompt_evolution.benchmark.", "experiments.simulations.files.", "experiments.reporting.drawing."),
 )

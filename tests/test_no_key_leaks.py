@@ -18,8 +18,8 @@ import pytest
 
 import groundswell
 from groundswell import RetryPolicy, Run, RunOptions, Trial, program
-from groundswell.accounts import config
 from groundswell.engine.events import Event
+from groundswell.providers.accounts import config
 from groundswell.transports import live
 from groundswell.trust import users_trust
 from tests import planted

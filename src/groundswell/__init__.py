@@ -7,11 +7,10 @@ General layout, from the inside out; imports point only this way:
     engine/       runs programs: the main path is engine/run.py, read it from top to bottom
     trust.py      hosts and files that the user has trusted
     store/        the journal, on SQLite: what a resumed run reads
-    accounts/     whose models are asked, where, with which key and under which limits
-    dialects/     the providers' wire formats (pure)
-    transports/   how requests travel: live, local, scripted
+    providers/    everything that knows a provider: one file and one row in registry.py for each (pure);
+                  accounts/ (whose models are asked, where, with which key) and prices.py
+    transports/   how requests travel: live, batch, local, scripted
     emulator/     the providers on your own machine, for rehearsals and tests
-    prices.py     what models cost
     estimate/     what a run would use and cost, before anything is sent
     compose.py    builds an engine from settings; `groundswell.open` is here
     loop.py       the event loop that everything runs on

@@ -9,9 +9,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groundswell.accounts.account import Account, Target
-from groundswell.accounts.addresses import is_loopback
-from groundswell.accounts.config import Accounts, load_here
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import BatchChanged, EndpointChanged, Listener, tell
 from groundswell.engine.options import RunOptions
@@ -20,15 +17,17 @@ from groundswell.engine.rate_limit import PaceLimits, Paces
 from groundswell.engine.records import BatchInfo, EndpointFigures, Via
 from groundswell.engine.retry import RetryPolicy
 from groundswell.errors import SettingsError
-from groundswell.prices import ModelPrices
 from groundswell.program.request import Embed, Embedding, Reply, Request
+from groundswell.providers import registry
+from groundswell.providers.accounts.account import Account, Target
+from groundswell.providers.accounts.addresses import is_loopback
+from groundswell.providers.accounts.config import Accounts, load_here
+from groundswell.providers.prices import ModelPrices
 from groundswell.transports import sentences, weights
-from groundswell.transports.anthropic_batch import AnthropicBatch
-from groundswell.transports.batches import Batches
+from groundswell.transports.batch import BatchTransport
 from groundswell.transports.live import Live
 from groundswell.transports.llama import SLOTS
 from groundswell.transports.local import PIECE, Local
-from groundswell.transports.openai_batch import OpenAIBatch
 from groundswell.transports.scripted import Script, Scripted, find_script, registered
 from groundswell.transports.sentences import Sentences
 
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
     from groundswell.store.journal import Store
 
 MAX_CONCURRENT = 256
-WITHIN = ("local", "sentences", "scripted", "emulated")
-"""Models that are reached inside this process, without an account."""
+IN_PROCESS = registry.IN_PROCESS
 
 _paces = Paces()
 """How fast accounts may be asked is a matter of the whole process, however many engines there are in it."""
@@ -52,7 +50,7 @@ class OneWay:
     """A router that sends everything the same way."""
 
     def __init__(self, transport: Transport, max_concurrent: int) -> None:
-        at_home = transport.name in WITHIN
+        at_home = transport.name in IN_PROCESS
         self._route = Route(transport.name, transport, at_once(max_concurrent), at_home=at_home)
 
     def route(self, request: Request, via: Via = "live") -> Route:
@@ -85,11 +83,11 @@ class ByModel:
         self._local = Local(self._notice)
         self._sentences = Sentences(self._notice)
         self._live: dict[str, Live] = {}
-        self._batch: dict[str, Batches] = {}
+        self._batch: dict[str, BatchTransport] = {}
 
     def route(self, request: Request, via: Via = "live") -> Route:
         model = request.model
-        full = model if model.partition("/")[0] in WITHIN else self._accounts.resolve(model)
+        full = model if model.partition("/")[0] in IN_PROCESS else self._accounts.resolve(model)
         provider = full.partition("/")[0]
         if provider == self._local.name:
             route = self._at_home(request, full)
@@ -166,14 +164,13 @@ class ByModel:
             live = self._live[account.name] = Live(account, self._notice)
         return live
 
-    def _batched(self, account: Account) -> Batches | None:
+    def _batched(self, account: Account) -> BatchTransport | None:
         """The transport for an account's batches, if it has any."""
-        if account.batches is None:
+        if account.batch_format is None:
             return None
         batch = self._batch.get(account.name)
         if batch is None:
-            make = OpenAIBatch if account.batches == "openai" else AnthropicBatch
-            batch = self._batch[account.name] = make(account, partial(self._moved, account.name))
+            batch = self._batch[account.name] = BatchTransport(account, partial(self._moved, account.name))
         return batch
 
     def _at_home(self, request: Request, full: str) -> Route:
@@ -316,10 +313,10 @@ def account_of(model: str, account: Sequence[str] = ()) -> str | None:
 
 def _target(model: str, accounts: Accounts | None, account: Sequence[str]) -> Account | str:
     """The account that a model leads to, or what it is reached by within this process."""
-    if (inside := model.partition("/")[0]) in WITHIN:
+    if (inside := model.partition("/")[0]) in IN_PROCESS:
         return inside
     known = accounts or load_here(account)
-    if (inside := known.resolve(model).partition("/")[0]) in WITHIN:
+    if (inside := known.resolve(model).partition("/")[0]) in IN_PROCESS:
         return inside
     return known.whose(model).account
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import groundswell
 from groundswell import RunOptions
-from groundswell.accounts.config import load
 from groundswell.engine.driver import decode_settings, load_driver
 from groundswell.engine.events import BatchSent, Event
 from groundswell.errors import RunStopped
+from groundswell.providers.accounts.config import load
 from tests.shows.desk import Desk
 
 DRIVER = f"{Path(__file__).parents[1] / 'shows' / 'exchange.py'}:exchange"

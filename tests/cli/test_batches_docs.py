@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.accounts.account import Account
-from groundswell.accounts.config import load
-from groundswell.dialects import anthropic_batch, openai_batch
 from groundswell.emulator.server import running
 from groundswell.emulator.settings import Settings
 from groundswell.engine import batching as ways
 from groundswell.engine.batch_quota import FIRST_PAUSE, LONGEST_PAUSE
 from groundswell.engine.options import RunOptions
-from groundswell.transports.patience import ORDER, SILENCE
+from groundswell.providers import anthropic, openai
+from groundswell.providers.accounts.account import Account
+from groundswell.providers.accounts.config import load
+from groundswell.transports.batch_client import ORDER, SILENCE
 from tests.cli.batch_office import A_DAY, OFTEN, Office
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "batches.md").read_text()
@@ -83,17 +83,17 @@ def test_the_settings_are_read(tmp_path: Path) -> None:
     (tmp_path / "groundswell.toml").write_text(toml)
     accounts = load({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}, tmp_path, tmp_path)
     openai, anthropic = accounts.account("openai"), accounts.account("anthropic")
-    assert (openai.batch_queue, openai.batch_poll, openai.batches) == (2_000_000, 10, "openai")
+    assert (openai.batch_queue, openai.batch_poll, openai.batch_format) == (2_000_000, 10, openai.wire.batch)
     assert openai.batch_patience == 7200
-    assert anthropic.batches is None
+    assert anthropic.batch_format is None
 
 
 @pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("words", "said", "true"),
     [
-        ("50,000 requests or 200 MB at OpenAI", 50_000, openai_batch.MOST_REQUESTS),
-        ("100,000 or 256 MB at Anthropic", 100_000, anthropic_batch.MOST_REQUESTS),
+        ("50,000 requests or 200 MB at OpenAI", 50_000, openai.MOST_REQUESTS),
+        ("100,000 or 256 MB at Anthropic", 100_000, anthropic.MOST_REQUESTS),
         ("up to 2% of a batch", 0.02, ways.FEW),
         ("what failed in two batches", 2, ways.TRIES),
         ("the last quarter of the time", 1 / 4, ways.LAST_PART),

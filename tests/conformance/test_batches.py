@@ -7,19 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from groundswell.accounts.account import Account, Dialect, Key
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import BatchTimes, Settings
 from groundswell.engine.ports import Batching
+from groundswell.providers.accounts.account import Account, Key
 from groundswell.testing.conformance import TransportCheck, check_name, transport_checks
-from groundswell.transports.anthropic_batch import AnthropicBatch
-from groundswell.transports.batches import Batches
-from groundswell.transports.openai_batch import OpenAIBatch
-from tests.transports.batch_scene import MovedClock
+from groundswell.transports.batch import BatchTransport
+from tests.transports.batch_scene import KINDS, MovedClock
 
-KINDS: dict[str, type[Batches]] = {"openai": OpenAIBatch, "anthropic": AnthropicBatch}
-DIALECTS: dict[str, Dialect] = {"openai": "openai", "anthropic": "anthropic"}
 AT_ONCE = BatchTimes(validating=0, working=0, finalizing=0)
 
 
@@ -34,12 +30,12 @@ def emulator() -> Iterator[Threaded]:
 @pytest.mark.parametrize("check", transport_checks, ids=check_name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_batches(emulator: Threaded, kind: str, check: TransportCheck) -> None:
-    account = Account(name="box", dialect=DIALECTS[kind], endpoints=(emulator.url,), key=Key(f"sk-{check.__name__}"))
+    account = Account(name="box", dialect=kind, endpoints=(emulator.url,), key=Key(f"sk-{check.__name__}"))
     clock = MovedClock(emulator)
-    made: list[Batches] = []
+    made: list[BatchTransport] = []
 
-    def make() -> Batches:
-        made.append(KINDS[kind](account, clock=clock))
+    def make() -> BatchTransport:
+        made.append(BatchTransport(account, clock=clock))
         assert isinstance(made[-1], Batching)
         return made[-1]
 

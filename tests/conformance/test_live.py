@@ -7,14 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from groundswell.accounts.account import Account, Dialect, Key
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
+from groundswell.providers.accounts.account import Account, Key
+from groundswell.providers.registry import WIRE_FORMATS
 from groundswell.testing.conformance import TransportCheck, check_name, transport_checks
 from groundswell.transports.live import Live
+from tests.emulator.emulated import EMULATED
 
-DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic", "ollama")
+DIALECTS = [name for name in WIRE_FORMATS if name in EMULATED]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def emulator() -> Iterator[Threaded]:
 @pytest.mark.parametrize("check", transport_checks, ids=check_name)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("endpoints", [1, 2], ids=["one endpoint", "two endpoints"])
-def test_live(emulator: Threaded, dialect: Dialect, endpoints: int, check: TransportCheck) -> None:
+def test_live(emulator: Threaded, dialect: str, endpoints: int, check: TransportCheck) -> None:
     urls = (emulator.url, emulator.url.replace("127.0.0.1", "localhost"))[:endpoints]
     account = Account(name="box", dialect=dialect, endpoints=urls, key=Key("sk-of-no-worth"))
     made: list[Live] = []

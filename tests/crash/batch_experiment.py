@@ -11,10 +11,10 @@ from typing import Literal
 import msgspec
 
 from groundswell import Outcome, RetryPolicy, Run, RunOptions, Trial, program
-from groundswell.accounts.config import Accounts, load
 from groundswell.compose import ByModel
 from groundswell.engine.engine import Engine
 from groundswell.engine.ports import LoopClock, Router, Store
+from groundswell.providers.accounts.config import Accounts, load
 from groundswell.store.journal import Store as FileStore
 from tests.crash.points import Trap, WatchedRouter, WatchedStore
 from tests.patience import PATIENCE

@@ -23,14 +23,14 @@ from typing import Any
 
 import msgspec
 
-from groundswell.accounts.account import Account
-from groundswell.accounts.config import Accounts
 from groundswell.compose import ByModel
 from groundswell.engine.ports import Then
 from groundswell.engine.records import Intent, Receipt, RunRecord
+from groundswell.providers.accounts.account import Account
+from groundswell.providers.accounts.config import Accounts
 from groundswell.store.journal import Store, StoreJournal
 from groundswell.testing.crash import kill_me
-from groundswell.transports.batches import Batches
+from groundswell.transports.batch import BatchTransport
 from groundswell.transports.http import Answer, Enclosed, Http, Url, Usual
 
 DURABLE = {
@@ -143,11 +143,11 @@ class WatchedRouter(ByModel):
         super().__init__(accounts, None, ())
         self._trap = trap
 
-    def _batched(self, account: Account) -> Batches | None:
+    def _batched(self, account: Account) -> BatchTransport | None:
         batch = super()._batched(account)
-        if batch is not None and not isinstance(batch.provider.http, WatchedHttp):
+        if batch is not None and not isinstance(batch.client.http, WatchedHttp):
             timed = msgspec.structs.replace(account, timeout=batch.patience.answer)
-            batch.provider.http = WatchedHttp(timed, batch.usual, self._trap)
+            batch.client.http = WatchedHttp(timed, account.wire.headers, self._trap)
         return batch
 
 

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from groundswell import Estimate
-from groundswell.accounts.config import load
 from groundswell.engine.spending import Range
 from groundswell.estimate.bill import Bill, bill, live_seconds
 from groundswell.estimate.figures import Load
 from groundswell.estimate.speeds import START
 from groundswell.estimate.terms import Terms, terms_of
-from groundswell.prices import ModelPrices
+from groundswell.providers.accounts.config import load
+from groundswell.providers.prices import ModelPrices
 
 TOML = """
 [models]

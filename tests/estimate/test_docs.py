@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from groundswell import Usage
-from groundswell.accounts.config import load
 from groundswell.cli.app import app
-from groundswell.prices import ModelPrices
+from groundswell.providers.accounts.config import load
+from groundswell.providers.prices import ModelPrices
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "money.md").read_text()

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 import groundswell
 from groundswell import Reply, Trial, Usage, assistant, program, system, together, user
-from groundswell.accounts.config import load
-from groundswell.dialects import anthropic
 from groundswell.emulator import tokens
 from groundswell.emulator.server import Threaded
 from groundswell.engine.outcome import decode_spec, encode_spec
@@ -23,9 +21,11 @@ from groundswell.estimate.bill import bill
 from groundswell.estimate.figures import Estimate
 from groundswell.estimate.sample import rehearse
 from groundswell.estimate.terms import terms_of
-from groundswell.prices import ModelPrices
 from groundswell.program.conductor import Conductor
 from groundswell.program.request import Chat
+from groundswell.providers import anthropic
+from groundswell.providers.accounts.config import load
+from groundswell.providers.prices import ModelPrices
 from tests.properties import examples
 from tests.transports.scene import environment
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,10 +35,11 @@ class Little:
         self.gone = threading.Event()
         self.over = threading.Event()
         self.port = 0
+        self.scheme = "http"
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def talk(self, connection: socket.socket) -> None:
         """Answer what comes over one connection, until it ends."""
@@ -69,14 +71,15 @@ def answer(body: bytes = b"{}", status: str = "200 OK", **headers: str) -> bytes
 
 
 @contextmanager
-def serving(answering: Answering) -> Iterator[Little]:
+def serving(answering: Answering, tls: ssl.SSLContext | None = None) -> Iterator[Little]:
     """A server while the block runs, on threads of its own."""
     little = Little(answering)
+    little.scheme = "http" if tls is None else "https"
 
     class Talk(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             try:
-                little.talk(self.request)
+                little.talk(self.request if tls is None else tls.wrap_socket(self.request, server_side=True))
             except OSError:
                 little.gone.set()
 

@@ -11,10 +11,10 @@ import msgspec
 
 import groundswell
 from groundswell import Engine, Outcome, RetryPolicy, RunOptions, Trial, program
-from groundswell.accounts.config import Accounts, load
 from groundswell.engine.events import Event
 from groundswell.engine.records import RunRecord
 from groundswell.program.trial import Program
+from groundswell.providers.accounts.config import Accounts, load
 from groundswell.store.journal import Store
 
 KEY = "sk-of-a-test-and-of-no-worth"

@@ -14,16 +14,13 @@ import pytest
 
 from groundswell.engine.records import Intent, Receipt
 from groundswell.program.request import Chat, Reply, user
-from groundswell.transports.anthropic_batch import AnthropicBatch
-from groundswell.transports.batches import Batches
-from groundswell.transports.openai_batch import OpenAIBatch
-from tests.transports.batch_scene import Scene
+from groundswell.transports.batch import BatchTransport
+from tests.transports.batch_scene import KINDS, Scene
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
 LINES, WIDE = 12_500, 8000
 MEGABYTE = 1_000_000
-KINDS: dict[str, type[Batches]] = {"openai": OpenAIBatch, "anthropic": AnthropicBatch}
 
 
 def resident() -> int:
@@ -100,9 +97,9 @@ def bulk(intent: Intent) -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_of_a_hundred_megabytes(kind: str) -> None:
-    small, wave = (Scene(KINDS[kind], "http://127.0.0.1:1").wave(lines) for lines in (100, LINES))
+    small, wave = (Scene(kind, "http://127.0.0.1:1").wave(lines) for lines in (100, LINES))
 
-    async def use(transport: Batches) -> tuple[int, int, int]:
+    async def use(transport: BatchTransport) -> tuple[int, int, int]:
         async for _ in transport.collect(small, Receipt({"batch": "x_1"})):
             pass  # a client takes some megabytes when it is first used
         Bulk.intent = wave
@@ -117,7 +114,7 @@ def test_results_of_a_hundred_megabytes(kind: str) -> None:
         return count, letters, most - before
 
     with bulk(small) as url:
-        count, letters, grown = Scene(KINDS[kind], url).run(use)
+        count, letters, grown = Scene(kind, url).run(use)
     assert (count, letters) == (LINES, LINES * WIDE)
     assert grown < 20 * MEGABYTE
 
@@ -126,7 +123,7 @@ def test_results_of_a_hundred_megabytes(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_wave_of_a_hundred_megabytes(kind: str) -> None:
     request = Chat("m", (user("x" * WIDE),))
-    wave = Scene(KINDS[kind], "http://127.0.0.1:1").wave([request] * LINES)
+    wave = Scene(kind, "http://127.0.0.1:1").wave([request] * LINES)
     grown: list[int] = []
     stop = threading.Event()
 
@@ -134,7 +131,7 @@ def test_a_wave_of_a_hundred_megabytes(kind: str) -> None:
         while not stop.wait(0.01):
             grown.append(resident() - before)
 
-    async def use(transport: Batches) -> Receipt:
+    async def use(transport: BatchTransport) -> Receipt:
         watching = threading.Thread(target=watch, args=(resident(),))
         watching.start()
         try:
@@ -144,7 +141,7 @@ def test_a_wave_of_a_hundred_megabytes(kind: str) -> None:
             watching.join()
 
     with bulk(wave) as url:
-        receipt = Scene(KINDS[kind], url).run(use)
+        receipt = Scene(kind, url).run(use)
     assert receipt.data["batch"] == "x_1"
     assert Bulk.taken > LINES * WIDE
     assert max(grown) < 20 * MEGABYTE

@@ -10,18 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundswell.accounts.account import Key
 from groundswell.engine.records import Receipt, Wave
 from groundswell.errors import WaveError
-from groundswell.transports.anthropic_batch import AnthropicBatch
-from groundswell.transports.batches import Batches
-from groundswell.transports.openai_batch import OpenAIBatch
-from groundswell.transports.patience import Patience
+from groundswell.providers.accounts.account import Key
+from groundswell.transports.batch import BatchTransport
+from groundswell.transports.batch_client import Patience
 from tests.planted import BOX, HEADER, STATUSES, leaked
-from tests.transports.batch_scene import Scene
+from tests.transports.batch_scene import KINDS, Scene
 from tests.transports.little import Got, answer, serving
-
-KINDS: dict[str, type[Batches]] = {"openai": OpenAIBatch, "anthropic": AnthropicBatch}
 
 
 def everywhere(got: Got, custom_ids: list[str]) -> dict[str, Any]:
@@ -69,7 +65,7 @@ def parrot(status: int, wave: Wave, *, good_ids: bool) -> Callable[[Got], bytes]
     return answering
 
 
-async def everything(transport: Batches, wave: Wave) -> AsyncIterator[Any]:
+async def everything(transport: BatchTransport, wave: Wave) -> AsyncIterator[Any]:
     """What comes of everything that a transport can do: given, told or raised."""
 
     async def collected(receipt: Receipt) -> list[Any]:
@@ -98,11 +94,11 @@ async def everything(transport: Batches, wave: Wave) -> AsyncIterator[Any]:
 @pytest.mark.parametrize("good_ids", [True, False], ids=["good ids", "odd ids"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_of_our_secrets_is_told(kind: str, good_ids: bool, status: int) -> None:
-    wave = Scene(KINDS[kind], "http://127.0.0.1:1").wave(2)
+    wave = Scene(kind, "http://127.0.0.1:1").wave(2)
     with serving(parrot(status, wave, good_ids=good_ids)) as little:
-        scene = Scene(KINDS[kind], little.url, key=Key(BOX), headers={"x-pass": Key(HEADER)})
+        scene = Scene(kind, little.url, key=Key(BOX), headers={"x-pass": Key(HEADER)})
 
-        async def use(transport: Batches) -> list[Any]:
+        async def use(transport: BatchTransport) -> list[Any]:
             return [came async for came in everything(transport, wave)]
 
         came = scene.run(use, patience=Patience(5.0, silence=5.0))

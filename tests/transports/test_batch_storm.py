@@ -13,13 +13,10 @@ from groundswell.emulator.settings import Settings
 from groundswell.engine.records import Absent, Found, Receipt, Undecided, Wave
 from groundswell.errors import WaveFailed, WaveUnsure
 from groundswell.program.request import Fault, Reply, Settlement
-from groundswell.transports.anthropic_batch import AnthropicBatch
-from groundswell.transports.batches import Batches
-from groundswell.transports.openai_batch import OpenAIBatch
-from tests.transports.batch_scene import Scene, forgotten, gathered
+from groundswell.transports.batch import BatchTransport
+from tests.transports.batch_scene import KINDS, Scene, forgotten, gathered
 from tests.transports.little import serving
 
-KINDS: dict[str, type[Batches]] = {"openai": OpenAIBatch, "anthropic": AnthropicBatch}
 STORM = tuple(
     Rule(fault=fault, rate=rate)
     for fault, rate in {
@@ -31,7 +28,7 @@ STORM = tuple(
 )
 
 
-async def taken(scene: Scene, transport: Batches, wave: Wave) -> Receipt | None:
+async def taken(scene: Scene, transport: BatchTransport, wave: Wave) -> Receipt | None:
     """The receipt of a wave, found out in another process if its order was lost; None if it was not taken."""
     try:
         return await transport.dispatch(wave)
@@ -53,9 +50,9 @@ async def taken(scene: Scene, transport: Batches, wave: Wave) -> Receipt | None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_ask_is_paid_once(kind: str, seed: int) -> None:
     with running(Settings(seed=seed, faults=STORM)) as emulator:
-        scene = Scene(KINDS[kind], emulator.url, emulator)
+        scene = Scene(kind, emulator.url, emulator)
 
-        async def use(transport: Batches) -> list[Settlement]:
+        async def use(transport: BatchTransport) -> list[Settlement]:
             found: list[Settlement] = []
             for number in range(4):
                 wave = scene.wave(10, 100 * number, f"run-{number}")
@@ -77,10 +74,10 @@ def test_every_ask_is_paid_once(kind: str, seed: int) -> None:
 def test_a_stop_leaves_nothing_behind(kind: str) -> None:
     """While one waits for an answer, a look or a result."""
     with serving(lambda got: None) as little:
-        scene = Scene(KINDS[kind], little.url)
+        scene = Scene(kind, little.url)
         wave = scene.wave(3)
 
-        async def use(transport: Batches) -> None:
+        async def use(transport: BatchTransport) -> None:
             sending = transport.dispatch(wave)
             looking = gathered(transport, wave, Receipt({"batch": "batch_1"}))
             tasks = [asyncio.ensure_future(sending), asyncio.ensure_future(looking)]

@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
+import ssl
 import time
 import traceback
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-from groundswell.accounts.account import Account, Key
-from groundswell.dialects import openai
 from groundswell.engine.records import AskId, Item, Wave
 from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Fault, FaultKind, Settlement, user
-from groundswell.transports.http import Answer, Http, NoAnswer, parsed
+from groundswell.providers.accounts.account import Account, Key
+from groundswell.providers.openai import OPENAI
+from groundswell.transports.http import CA_BUNDLES, Answer, Http, NoAnswer, parsed
 from groundswell.transports.live import Live
 from tests.transports.little import CUT, Answering, Got, Little, answer, closed_port, serving
 
@@ -35,7 +37,7 @@ def account(**settings: Any) -> Account:
 
 def with_http(use: Callable[[Http], Coroutine[Any, Any, T]], of: Account | None = None) -> T:
     async def main() -> T:
-        http = Http(of or account(), openai.headers)
+        http = Http(of or account(), OPENAI.headers)
         try:
             return await use(http)
         finally:
@@ -221,6 +223,54 @@ def test_the_proxy_of_the_environment_is_for_other_machines(
         came = post(url, account(endpoints=(url,)))
     assert len(proxy.got) == proxied
     assert not proxied or (isinstance(came, Answer) and came.body == b"by proxy")
+
+
+CERTIFICATES = Path(__file__).with_name("certificates")
+"""An authority, and a server's certificate that it signed. Nobody trusts them."""
+
+
+def post_with_tls() -> Answer | Fault:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(CERTIFICATES / "server.pem")
+    with serving(fixed(answer()), tls) as little:
+        return post(f"{little.url}/v1", account(endpoints=(f"{little.url}/v1",)))
+
+
+@pytest.mark.parametrize("variable", CA_BUNDLES)
+@pytest.mark.parametrize("name", ["ca.pem", ""], ids=["file", "folder"])
+def test_certificates_that_the_environment_names_are_trusted(
+    monkeypatch: pytest.MonkeyPatch, variable: str, name: str
+) -> None:
+    for each in CA_BUNDLES:
+        monkeypatch.delenv(each, raising=False)
+    refused = post_with_tls()
+    assert isinstance(refused, Fault)
+    assert "UnknownIssuer" in refused.message
+    monkeypatch.setenv(variable, str(CERTIFICATES / name))
+    got = post_with_tls()
+    assert isinstance(got, Answer)
+    assert got.status == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (None, "No such file or directory"),
+        ("nothing", "it holds no certificate"),
+        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "a certificate in it cannot be read"),
+    ],
+    ids=["missing", "empty", "broken"],
+)
+def test_certificates_that_cannot_be_read_are_an_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str | None, problem: str
+) -> None:
+    path = tmp_path / "bundle.pem"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(path))
+    with pytest.raises(SettingsError, match=f"REQUESTS_CA_BUNDLE names .*bundle.pem.*{problem}"):
+        post("https://127.0.0.1:1", account(endpoints=("https://127.0.0.1:1/v1",)))
+    assert isinstance(post("http://127.0.0.1:1"), Fault), "without TLS they are not needed"
 
 
 def test_a_proxy_that_is_down() -> None:

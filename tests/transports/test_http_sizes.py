@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from groundswell.dialects import openai
 from groundswell.engine.records import AskId, Item, Wave
 from groundswell.program.request import Chat, Fault, FaultKind, user
+from groundswell.providers.openai import OPENAI
 from groundswell.transports import http as http_module
 from groundswell.transports.http import Answer, Http, NoAnswer, Refused, parsed
 from groundswell.transports.live import Live
@@ -30,7 +30,7 @@ ENDLESS = 50_000_000
 
 def with_limits(use: Callable[[Http], Coroutine[Any, Any, T]], **limits: int) -> T:
     async def main() -> T:
-        http = Http(account(timeout=60.0), openai.headers, **{"largest_answer": MOST, **limits})
+        http = Http(account(timeout=60.0), OPENAI.headers, **{"largest_answer": MOST, **limits})
         try:
             return await use(http)
         finally:
@@ -216,6 +216,6 @@ def test_an_ask_ends_as_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["never closed", "deep", "digits", "cut"],
 )
 def test_an_answer_that_is_hard_to_read_is_a_fault(body: bytes) -> None:
-    found = openai.decode(Chat("m", (user("hi"),)), 200, {}, body, 0.0)
+    found = OPENAI.decode(Chat("m", (user("hi"),)), 200, {}, body, 0.0)
     assert isinstance(found, Fault)
     assert found.kind is FaultKind.GARBLED

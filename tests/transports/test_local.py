@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.accounts.config import Accounts, load
 from groundswell.compose import ByModel
 from groundswell.engine.lanes import Lane, Lanes
 from groundswell.engine.rate_limit import Paces
 from groundswell.engine.records import AskId, Intent, Item, Receipt, Settled, Wave
 from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, user
+from groundswell.providers.accounts.config import Accounts, load
 from groundswell.testing.clock import FakeClock
 from groundswell.transports import local, weights
+from groundswell.transports.in_process import ModelPool, in_thread
 from groundswell.transports.llama import SLOTS, CannotLoad
-from groundswell.transports.local import PIECE, SEEDS, SHELF, Local, decoded, encoded, in_thread
-from groundswell.transports.shelf import Shelf
+from groundswell.transports.local import PIECE, POOL, SEEDS, Local, decoded, encoded
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ class Model:
 @pytest.fixture
 def transport(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Local:
     """A transport whose models are stand-ins."""
-    monkeypatch.setattr(local, "SHELF", Shelf(weights.identity, Model))
+    monkeypatch.setattr(local, "POOL", ModelPool(weights.identity, Model))
     told: list[str] = []
     made = Local(lambda account, model, what: told.append(f"{account} {model} {what}"))
     made.told = told  # type: ignore[attr-defined]
@@ -257,12 +257,12 @@ def test_a_model_is_in_memory_once_and_until_the_last_who_uses_it_is_done(transp
     model = transport._llama(path)
     assert other._llama(path) is model
     assert transport._llama(transport.models["local/b.gguf"]) is not model
-    assert len(local.SHELF) == 2
+    assert len(local.POOL) == 2
     asyncio.run(transport.close())
-    assert (len(local.SHELF), model.unloaded) == (1, False)  # type: ignore[attr-defined]
+    assert (len(local.POOL), model.unloaded) == (1, False)  # type: ignore[attr-defined]
     asyncio.run(other.close())
-    assert (len(local.SHELF), model.unloaded) == (0, True)  # type: ignore[attr-defined]
-    assert SHELF is not local.SHELF
+    assert (len(local.POOL), model.unloaded) == (0, True)  # type: ignore[attr-defined]
+    assert POOL is not local.POOL
 
 
 def test_work_that_nobody_waits_for_is_told_to_stop() -> None:

@@ -21,8 +21,8 @@ import groundswell
 from groundswell import FaultKind, Message, Outcome, RunOptions, Trial, assistant, program, system, user
 from groundswell.program.request import Chat, Embed, Embedding, Fault, Reply
 from groundswell.program.trial import Program
-from groundswell.transports import llama, local
-from groundswell.transports.local import SHELF, Local
+from groundswell.transports import in_process, llama
+from groundswell.transports.local import POOL, Local
 from tests.local_model import MODEL, WEIGHTS, held_model, needs_model
 from tests.patience import PATIENCE
 
@@ -201,8 +201,8 @@ def test_two_engines_share_one_model(tmp_path: Path) -> None:
             runs = [engine.run() for engine in (one, two)]
             outcomes = await asyncio.gather(*[run.submit(talk, "tea") for run in runs])
             assert [outcome.fault for outcome in outcomes] == [None, None]
-            assert len(SHELF) == 1
-        assert len(SHELF) == 1, "the test itself holds it"
+            assert len(POOL) == 1
+        assert len(POOL) == 1, "the test itself holds it"
 
     asyncio.run(main())
 
@@ -215,9 +215,9 @@ def test_an_ask_that_is_cancelled_stops_the_model() -> None:
         endless = chat("Tell a very long story.", max_tokens=4000, extra={"ignore_eos": True})
         task = asyncio.create_task(transport._ask(endless, 1))
         await asyncio.sleep(0)
-        while not local._running:
+        while not in_process._running:
             await asyncio.sleep(0.001)
-        (thread,) = local._running
+        (thread,) = in_process._running
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -283,7 +283,7 @@ SCRIPT = """
 import asyncio, sys
 import groundswell
 from groundswell import Trial, program
-from groundswell.transports import llama, local
+from groundswell.transports import in_process, llama, local
 
 @program("tests/local/endless")
 async def endless(trial: Trial, spec: int) -> str:
@@ -294,7 +294,7 @@ async def main() -> None:
     async with groundswell.open(sys.argv[1]) as engine:
         run = engine.run()
         ends = asyncio.ensure_future(run.submit(endless, 1))
-        while not local._running and not ends.done():
+        while not in_process._running and not ends.done():
             await asyncio.sleep(0.01)
         print("ended" if ends.done() else "asked", flush=True)
         await ends

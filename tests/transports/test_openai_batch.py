@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from groundswell.dialects import Call, openai_batch
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.server import Threaded, running
@@ -17,15 +16,16 @@ from groundswell.emulator.settings import Settings
 from groundswell.engine.records import Found, Intent, Receipt, Undecided, Wave
 from groundswell.errors import NoBatches, QueueFull, WaveFailed, WaveLost
 from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, Request, Settlement, user
-from groundswell.transports.batches import Batches
-from groundswell.transports.openai_batch import OpenAIBatch
+from groundswell.providers.openai import OPENAI
+from groundswell.providers.provider import Call
+from groundswell.transports.batch import BatchTransport
 from tests.transports.batch_scene import Scene, Scripted, by_place, embeds, forgotten, gathered, said
 from tests.transports.little import answer, serving
 
 
 @pytest.fixture
 def scene(emulator: Threaded) -> Scene:
-    return Scene(OpenAIBatch, emulator.url, emulator)
+    return Scene("openai", emulator.url, emulator)
 
 
 def test_a_wave_there_and_back(scene: Scene, emulator: Threaded) -> None:
@@ -54,7 +54,7 @@ def test_another_process_collects_the_same(scene: Scene, requests: object) -> No
 def test_everybody_may_see_how_it_goes(scene: Scene) -> None:
     wave = scene.wave(40)
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         receipt = await transport.dispatch(wave)
         await gathered(transport, wave, receipt)
         last = transport.seen(receipt)
@@ -108,7 +108,7 @@ def test_what_is_uploaded_and_ordered(scene: Scene) -> None:
     made = {"id": "batch_1", "status": "validating", "created_at": 1}
     scripted = Scripted({"POST /v1/files": said({"id": "file-1", "object": "file"}), "POST /v1/batches": said(made)})
     with serving(scripted) as little:
-        receipt = Scene(OpenAIBatch, little.url + "/v1").run(lambda transport: transport.dispatch(wave))
+        receipt = Scene("openai", little.url + "/v1").run(lambda transport: transport.dispatch(wave))
     assert receipt == Receipt({"batch": "batch_1", "created_at": 1.0})
     upload, order = little.got
     assert "transfer-encoding" not in upload.headers
@@ -175,12 +175,12 @@ def test_an_upload_that_fails_for_good(
 def test_the_size_of_a_request_is_that_of_its_line(scene: Scene) -> None:
     wave = scene.wave([Chat(scene.model, (user("x" * n),), temperature=0.5) for n in (1, 100, 10_000)])
 
-    async def use(transport: Batches) -> list[int | Fault]:
+    async def use(transport: BatchTransport) -> list[int | Fault]:
         return [transport.size(item.request) for item in wave.items]
 
-    calls = [openai_batch.encode(item.request, scene.model) for item in wave.items]
+    calls = [OPENAI.batch.encode(item.request, scene.model) for item in wave.items]
     ids = [wave.custom_id(ask) for ask in wave.asks]
-    lines = [openai_batch.line(id, call) for id, call in zip(ids, calls, strict=True) if isinstance(call, Call)]
+    lines = [OPENAI.batch.line(id, call) for id, call in zip(ids, calls, strict=True) if isinstance(call, Call)]
     assert scene.run(use) == [len(line) + 1 for line in lines]
 
 
@@ -202,7 +202,7 @@ UNFIT: dict[str, Request] = {
 @pytest.mark.sampled(every=4)
 @pytest.mark.parametrize("unfit", UNFIT)
 def test_what_would_fail_a_batch_is_found_before(scene: Scene, emulator: Threaded, unfit: str) -> None:
-    async def use(transport: Batches) -> int | Fault:
+    async def use(transport: BatchTransport) -> int | Fault:
         return transport.size(UNFIT[unfit])
 
     fault = scene.run(use)
@@ -213,7 +213,7 @@ def test_what_would_fail_a_batch_is_found_before(scene: Scene, emulator: Threade
 def test_what_fits_by_its_size_has_not_too_many_texts(scene: Scene) -> None:
     """A batch may hold 50,000 texts, in however many requests."""
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         for texts in (1, 7, 2048, 50_000):
             size = transport.size(Embed("text-embedding-3-small", ("a",) * texts))
             assert isinstance(size, int)
@@ -244,7 +244,7 @@ def test_a_request_that_cannot_be_sent_stops_its_wave(scene: Scene, emulator: Th
 
 
 def test_a_wave_that_cannot_be_written_down(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundswell.transports.batches.IN_MEMORY", 10)
+    monkeypatch.setattr("groundswell.transports.batch.IN_MEMORY", 10)
     monkeypatch.setattr("tempfile.tempdir", "/nowhere/at/all")
     with pytest.raises(WaveFailed, match="temporary file: No such file"):
         scene.there_and_back(scene.wave(3))
@@ -256,7 +256,7 @@ def test_a_disk_that_is_full_is_found_out_before_anything_is_ordered(
 ) -> None:
     """What the last lines are buffered in is written late."""
     full = Path("/dev/full").open("w+b")  # noqa: SIM115  the transport closes it
-    monkeypatch.setattr("groundswell.transports.batches.SpooledTemporaryFile", lambda _: full)
+    monkeypatch.setattr("groundswell.transports.batch.SpooledTemporaryFile", lambda _: full)
     with pytest.raises(WaveFailed, match="temporary file: No space left"):
         scene.there_and_back(scene.wave(3))
     assert emulator.ledger()["totals"]["received"] == 0
@@ -265,7 +265,9 @@ def test_a_disk_that_is_full_is_found_out_before_anything_is_ordered(
 # Batches that fail as a whole.
 
 
-async def until_it_fails(transport: Batches, wave: Wave, receipt: Receipt | None = None) -> dict[int, Settlement]:
+async def until_it_fails(
+    transport: BatchTransport, wave: Wave, receipt: Receipt | None = None
+) -> dict[int, Settlement]:
     """What comes of a wave before it fails, by the place of the ask; the failure is under -1."""
     found = []
     try:
@@ -291,7 +293,7 @@ def test_which_lines_are_to_blame(scene: Scene, lines: tuple[int, ...]) -> None:
     problems = [{"code": "x", "message": f"bad line {line}", "line": line, "param": "body.messages"} for line in lines]
     wave, batch = scene.wave(4), ended(status="failed", errors={"object": "list", "data": problems})
     with serving(Scripted({"GET /v1/batches/batch_1": said(batch)})) as little:
-        there = Scene(OpenAIBatch, little.url)
+        there = Scene("openai", little.url)
         found = there.run(lambda transport: until_it_fails(transport, wave, Receipt({"batch": "batch_1"})))
     named = {line - 1 for line in lines if 1 <= line <= 4}
     assert found.keys() == (named if len(named) == 4 else {*named, -1})
@@ -302,7 +304,7 @@ def test_which_lines_are_to_blame(scene: Scene, lines: tuple[int, ...]) -> None:
 
 def test_a_queue_that_is_full(emulator: Threaded) -> None:
     with running(Settings(limits=RateLimits(enqueued_tokens=1000))) as tight:
-        scene = Scene(OpenAIBatch, tight.url, tight)
+        scene = Scene("openai", tight.url, tight)
         with pytest.raises(QueueFull, match="Enqueued token limit reached") as raised:
             scene.there_and_back(scene.wave([Chat(scene.model, (user("x" * 8000),))]))
     assert raised.value.limit == 1000
@@ -340,7 +342,7 @@ def error_of(intent: Intent, place: int) -> bytes:
 def collected(answers: dict[str, Any], wave: Wave) -> dict[int, Settlement]:
     """What is collected of batch_1 from a provider that answers so."""
     with serving(Scripted(answers)) as little:
-        scene = Scene(OpenAIBatch, little.url)
+        scene = Scene("openai", little.url)
         return scene.run(lambda transport: gathered(transport, wave, Receipt({"batch": "batch_1"})))
 
 
@@ -429,15 +431,15 @@ def test_another_batch_than_the_one_asked_for(scene: Scene) -> None:
 def test_a_list_in_a_circle_decides_nothing(scene: Scene) -> None:
     page = {"data": [{**ended(), "created_at": 4e9}], "has_more": True, "last_id": "batch_1"}
     with serving(Scripted({"GET /v1/batches": said(page)})) as little:
-        found = Scene(OpenAIBatch, little.url).run(lambda transport: transport.adopt(forgotten(scene.wave(1))))
+        found = Scene("openai", little.url).run(lambda transport: transport.adopt(forgotten(scene.wave(1))))
     assert isinstance(found, Undecided)
 
 
 def test_a_wave_on_a_later_page_is_found(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundswell.dialects.openai_batch.PER_PAGE", 1)
+    monkeypatch.setattr("groundswell.providers.openai.PER_PAGE", 1)
     waves = [scene.wave(1, number) for number in range(3)]
 
-    async def use(transport: Batches) -> None:
+    async def use(transport: BatchTransport) -> None:
         receipts = [await transport.dispatch(wave) for wave in waves]
         for wave, receipt in zip(waves, receipts, strict=True):
             assert await transport.adopt(forgotten(wave)) == Found(receipt)
@@ -453,5 +455,5 @@ def test_a_list_that_begins_with_the_oldest(scene: Scene) -> None:
     pages = [said({"data": old, "has_more": True, "last_id": "batch_1"})]
     pages.append(said({"data": [{**ended(metadata=mine), "id": "batch_2", "created_at": 4e9}]}))
     with serving(Scripted({"GET /v1/batches": pages})) as little:
-        found = Scene(OpenAIBatch, little.url).run(lambda transport: transport.adopt(forgotten(wave)))
+        found = Scene("openai", little.url).run(lambda transport: transport.adopt(forgotten(wave)))
     assert found == Found(Receipt({"batch": "batch_2", "created_at": 4e9}))

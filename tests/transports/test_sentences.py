@@ -14,18 +14,18 @@ import pytest
 
 import groundswell
 from groundswell import FaultKind, RunOptions, Trial, program
-from groundswell.accounts.config import load
 from groundswell.compose import ByModel, provider_of
 from groundswell.engine.lanes import Lane, Lanes
 from groundswell.engine.rate_limit import Paces
 from groundswell.engine.records import AskId, Intent, Item, Receipt, Wave
 from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Embed, Embedding, Fault, Request, user
+from groundswell.providers.accounts.config import load
 from groundswell.testing.clock import FakeClock
-from groundswell.transports import encoder, sentences
-from groundswell.transports.encoder import Encoder, Refused, Wish
-from groundswell.transports.sentences import SHELF, Place, Sentences, identity, locate, wished
-from groundswell.transports.shelf import Shelf
+from groundswell.transports import sentence_transformers, sentences
+from groundswell.transports.in_process import ModelPool
+from groundswell.transports.sentence_transformers import Encoder, Refused, Wish
+from groundswell.transports.sentences import POOL, Place, Sentences, identity, locate, wished
 from tests.sentence_model import LONGEST, WIDTH, little_model, make, needs_sentences
 
 __all__ = ["little_model"]
@@ -42,7 +42,7 @@ def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with two models that nobody loads, and the library."""
-    monkeypatch.setattr(encoder, "installed", lambda: True)
+    monkeypatch.setattr(sentence_transformers, "installed", lambda: True)
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
         (tmp_path / name / "1_Pooling").mkdir(parents=True)
@@ -100,7 +100,7 @@ def test_a_model_that_is_not_there_is_found_out_before_anything_is_sent(folder: 
 
 
 def test_without_the_library_it_is_said_how_to_get_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder, "installed", lambda: False)
+    monkeypatch.setattr(sentence_transformers, "installed", lambda: False)
     with pytest.raises(SettingsError, match=r"pip install 'groundswell\[embeddings\]'"):
         lane(folder, "sentences/a")
 
@@ -150,7 +150,7 @@ class Hub:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
-    monkeypatch.setattr(encoder, "installed", lambda: True)
+    monkeypatch.setattr(sentence_transformers, "installed", lambda: True)
     found = Hub({"BAAI/bge": COMMIT})
     monkeypatch.setitem(sys.modules, "huggingface_hub", cast("Any", found))
     return found
@@ -231,8 +231,8 @@ class Model(Encoder):
 @pytest.fixture
 def transport(monkeypatch: pytest.MonkeyPatch) -> Sentences:
     """A transport whose models are stand-ins."""
-    shelf: Shelf[Place, Encoder] = Shelf(lambda place: place.which, lambda place: Model(place.name))
-    monkeypatch.setattr(sentences, "SHELF", shelf)
+    shelf: ModelPool[Place, Encoder] = ModelPool(lambda place: place.which, lambda place: Model(place.name))
+    monkeypatch.setattr(sentences, "POOL", shelf)
     made = Sentences()
     made.models = {"sentences/a": Place("a", None, "1"), "sentences/b": Place("b", None, "2")}
     return made
@@ -282,7 +282,10 @@ def test_a_chat_that_gets_here_all_the_same_is_a_bad_request(transport: Sentence
 
 @pytest.mark.parametrize(
     ("error", "kind"),
-    [(encoder.CannotLoad("no weights"), FaultKind.UNREACHABLE), (Refused("too wide"), FaultKind.BAD_REQUEST)],
+    [
+        (sentence_transformers.CannotLoad("no weights"), FaultKind.UNREACHABLE),
+        (Refused("too wide"), FaultKind.BAD_REQUEST),
+    ],
     ids=["load", "refused"],
 )
 def test_what_the_library_raises_is_a_fault(transport: Sentences, error: Exception, kind: FaultKind) -> None:
@@ -296,9 +299,9 @@ def test_a_model_is_in_memory_once_and_until_the_last_who_uses_it_is_done(transp
     other.models = dict(transport.models)
     assert model_of(transport, "sentences/a") is model_of(other, "sentences/a")
     asyncio.run(transport.close())
-    assert len(sentences.SHELF) == 1
+    assert len(sentences.POOL) == 1
     asyncio.run(other.close())
-    assert len(sentences.SHELF) == 0
+    assert len(sentences.POOL) == 0
 
 
 @program("tests/sentences/vectors")
@@ -322,9 +325,9 @@ def run(store: Path, specs: Sequence[tuple[str, list[str], int | None]], **optio
 @pytest.fixture(scope="module")
 def held(little_model: Path) -> Iterator[Encoder]:
     """Somebody uses the model all the time: engines that open and close do not load it anew."""
-    shelved, model = SHELF.take(locate(f"sentences/{little_model}"))
+    shelved, model = POOL.acquire(locate(f"sentences/{little_model}"))
     yield model
-    SHELF.put_back(shelved)
+    POOL.release(shelved)
 
 
 def phrases(count: int) -> list[str]:

@@ -14,7 +14,6 @@ import msgspec
 
 import groundswell
 from groundswell import Outcome, RunOptions, Trial, program
-from groundswell.accounts.config import load
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.server import Threaded
 from groundswell.emulator.settings import BatchTimes, Settings
@@ -23,6 +22,7 @@ from groundswell.engine.records import Counters
 from groundswell.errors import RunStopped
 from groundswell.program.request import assistant, user
 from groundswell.program.trial import Program
+from groundswell.providers.accounts.config import load
 from tests.patience import PATIENCE
 from tests.transports.scene import MODELS, environment
 

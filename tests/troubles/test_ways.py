@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from groundswell import Image, Limits, RunOptions, Text, Tool, Trial, program
-from groundswell.dialects import anthropic_batch, openai_batch
 from groundswell.emulator.faults import Rule
 from groundswell.engine.events import RouteChosen
 from groundswell.program.request import Usage, user
 from groundswell.program.trial import Program
+from groundswell.providers.anthropic import ANTHROPIC
+from groundswell.providers.openai import OPENAI
 from tests.transports.batch_scene import Scripted, said
 from tests.transports.little import Got, serving
 from tests.transports.scene import EMBEDDERS, MODELS, Texts, vectors
@@ -165,8 +166,8 @@ def test_more_asks_than_a_batch_holds(scene: Scene, provider: str) -> None:
 def test_batches_are_no_larger_than_they_may_be(scene: Scene, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     specs = [*topics(provider, MANY), Topic(MODELS[provider], "this and that " * 200)]
     whole = scene.undisturbed(talk, specs)
-    monkeypatch.setattr(openai_batch, "LARGEST_FILE", 2000)
-    monkeypatch.setattr(anthropic_batch, "LARGEST_BODY", 2000)
+    monkeypatch.setattr(OPENAI.batch, "max_bytes", 2000)
+    monkeypatch.setattr(ANTHROPIC.batch, "max_bytes", 2000)
     ran = scene.run(talk, specs)
     _check(scene, ran, whole, MANY, 1)
     assert len(ran.sent) > 1

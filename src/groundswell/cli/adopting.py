@@ -18,7 +18,7 @@ from groundswell.errors import RunError, SettingsError, WaveError, WaveOutOfReac
 from groundswell.program.request import Fault, FaultKind
 from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave
-from groundswell.transports.batches import LEFT, NO_RESULT, SKEW, receipt_of
+from groundswell.transports.batch import LEFT, NO_RESULT, SKEW, receipt_of
 
 CANDIDATES = 5
 NOTHING_CAME = (NO_RESULT, *LEFT.values())

@@ -10,12 +10,12 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from groundswell.accounts.config import load_here
 from groundswell.cli import output
 from groundswell.cli.looking import Sight
 from groundswell.errors import SettingsError
-from groundswell.prices import ModelPrices
 from groundswell.program.request import Embedding, Fault, Reply, Usage
+from groundswell.providers.accounts.config import load_here
+from groundswell.providers.prices import ModelPrices
 from groundswell.shown.words import visible
 from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave

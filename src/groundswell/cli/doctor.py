@@ -99,8 +99,8 @@ def examine_store(store: str) -> dict[str, Any]:
 
 def examine_accounts() -> dict[str, Any]:
     """The accounts as they are set up. Nobody is asked over the network, and no key is told."""
-    from groundswell.accounts.config import load_here
     from groundswell.errors import SettingsError
+    from groundswell.providers.accounts.config import load_here
 
     try:
         return {"problems": [], **load_here().describe()}

@@ -46,10 +46,10 @@ def refuse_estimate(flags: RunFlags) -> None:
 
 
 def _billed(estimate: Estimate, flags: RunFlags) -> Bill:
-    from groundswell.accounts.config import load_here
     from groundswell.estimate.bill import bill
     from groundswell.estimate.terms import terms_of
-    from groundswell.prices import ModelPrices
+    from groundswell.providers.accounts.config import load_here
+    from groundswell.providers.prices import ModelPrices
 
     accounts = cache(lambda: load_here(flags.account or ()))
     prices = ModelPrices(accounts)

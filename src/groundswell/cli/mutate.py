@@ -119,10 +119,10 @@ def _authorised(flags: MutationFlags, settings: S) -> S:
     """The settings, if their target may be tested. Where that is to be confirmed, somebody is asked."""
     import msgspec
 
-    from groundswell.compose import WITHIN
+    from groundswell.providers.registry import IN_PROCESS
 
     task, evaluation = settings.task, settings.evaluation
-    if task.target.partition("/")[0] in WITHIN:
+    if task.target.partition("/")[0] in IN_PROCESS:
         return settings
     from groundswell.experiments.query_mutation.sessions import Session
     from groundswell.experiments.query_mutation.targets import authorise

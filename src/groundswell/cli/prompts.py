@@ -53,7 +53,7 @@ def models_of(given: Sequence[str] | None, account: Sequence[str] | None) -> tup
         raise SettingsError("--model: a name is empty; write --model A,B or --model A --model B")
     if named:
         return tuple(dict.fromkeys(named))
-    from groundswell.accounts.config import load_here
+    from groundswell.providers.accounts.config import load_here
 
     return (load_here(account or ()).default_model,)
 

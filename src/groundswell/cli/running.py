@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import typer
 
 from groundswell import compose
-from groundswell.accounts.config import load_here
 from groundswell.cli import output
 from groundswell.cli.estimating import show_estimate
 from groundswell.cli.log import Log
@@ -30,6 +29,7 @@ from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import NotTrusted, ProgramError, RunError, SettingsError, StoreError
 from groundswell.experiments.needed import explained
 from groundswell.loop import new_event_loop, stop_signals, tuned_collector
+from groundswell.providers.accounts.config import load_here
 
 if TYPE_CHECKING:
     from groundswell.cli.options import RunFlags

@@ -58,9 +58,9 @@ def add(
     json: Json = False,
 ) -> None:
     """Trust hosts and files. Settings of a folder may send keys to such a host; a stored run may load such a file."""
-    from groundswell.accounts.addresses import Unfit
-    from groundswell.accounts.settings import variable as checked
     from groundswell.cli import output
+    from groundswell.providers.accounts.addresses import Unfit
+    from groundswell.providers.accounts.settings import variable as checked
 
     files = [_file(each) for each in what if _is_file(each)]
     hosts = [_host(each) for each in what if not _is_file(each)]
@@ -174,7 +174,7 @@ def _absolute(what: str) -> Path:
 
 def _host(what: str) -> str:
     """A host as it is kept: scheme, name and port. Of an address, the rest does not count."""
-    from groundswell.accounts.addresses import Unfit, endpoint, origin
+    from groundswell.providers.accounts.addresses import Unfit, endpoint, origin
 
     try:
         return origin(endpoint(what if "://" in what else f"https://{what}"))

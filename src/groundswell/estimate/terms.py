@@ -6,12 +6,12 @@ from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
 
-from groundswell.accounts.account import Account
-from groundswell.accounts.config import Accounts
-from groundswell.accounts.providers import PROVIDERS
 from groundswell.estimate.speeds import Kind
-from groundswell.prices import BATCH_APIS, FREE, ModelPrices
 from groundswell.program.request import Usage
+from groundswell.providers.accounts.account import Account
+from groundswell.providers.accounts.config import Accounts
+from groundswell.providers.prices import ModelPrices
+from groundswell.providers.registry import IN_PROCESS, PROVIDERS
 
 MOST_AT_ONCE = 256
 
@@ -59,7 +59,7 @@ def terms_of(model: str, accounts: Callable[[], Accounts], prices: ModelPrices, 
         model,
         "hosted" if provider is None or provider.hosted else "own",
         live,
-        batch if account.provider in BATCH_APIS else None,
+        batch if provider is not None and provider.batch_price is not None else None,
         at_once=min(limits, default=MOST_AT_ONCE),
         said=bool(limits),
         requests_per_minute=account.rate_limit_per_minute or inf,
@@ -71,8 +71,8 @@ def terms_of(model: str, accounts: Callable[[], Accounts], prices: ModelPrices, 
 
 def _inside(model: str) -> str | None:
     place = model.partition("/")[0]
-    return place if "/" in model and place in FREE else None
+    return place if "/" in model and place in IN_PROCESS else None
 
 
 def _writes(account: Account) -> bool:
-    return account.dialect == "anthropic" and account.prompt_cache is not None
+    return account.encode_options.get("prompt_cache") is not None

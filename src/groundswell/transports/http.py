@@ -7,10 +7,13 @@ key would go along.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+import os
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from ipaddress import ip_address
+from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -27,9 +30,9 @@ from pyreqwest.proxy import ProxyBuilder
 from pyreqwest.request import RequestBuilder
 from pyreqwest.response import Response
 
-from groundswell.accounts.account import Account
 from groundswell.errors import SettingsError
 from groundswell.program.request import Fault, FaultKind
+from groundswell.providers.accounts.account import Account
 
 IDLE = timedelta(seconds=50)
 """Less than the minute after which many servers close a connection that nobody uses."""
@@ -42,8 +45,13 @@ LONGEST_DOWNLOAD = timedelta(hours=6)
 """For all of a file. Each piece of it has the time that an answer has."""
 LARGEST_ANSWER = 64 * 1024 * 1024
 """Bytes of an answer, or of a line of a file, once decompressed: a few kilobytes may decompress to gigabytes."""
+CA_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""Variables that name a file, or a folder of files, with certificates to trust beside those of the system. The client
+itself reads `SSL_CERT_FILE` and `SSL_CERT_DIR`."""
 LARGEST_FILE = 16 * 1024 * 1024 * 1024
 """Bytes of a file that is read by the line, once they are decompressed."""
+
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 T = TypeVar("T")
 Usual = Callable[[str | None], Mapping[str, str]]
@@ -284,6 +292,8 @@ def _client(account: Account, usual: Usual) -> Client:
         .follow_redirects(False)
         .referer(False)
     )
+    if any(url.startswith("https://") for url in account.endpoints):
+        builder = _with_ca_bundle(builder, account)
     try:
         builder = builder.default_headers(_headers(account, usual))
         if account.proxy is not None:
@@ -297,6 +307,34 @@ def _client(account: Account, usual: Usual) -> Client:
         f"account {account.name}: its proxy or its headers cannot be used ({problem}): "
         "a proxy looks like http://host:port, a header's value is plain text"
     )
+
+
+def _with_ca_bundle(builder: ClientBuilder, account: Account) -> ClientBuilder:
+    """Trust the certificates that the environment names, as a company's proxy may need."""
+    named = next((name for name in CA_BUNDLES if os.environ.get(name)), None)
+    if named is None:
+        return builder
+    path = Path(os.environ[named])
+    try:
+        files = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
+        found = [certificate for file in files for certificate in _CERTIFICATE.findall(file.read_bytes())]
+        _trusting(ClientBuilder(), found).build()  # what cannot be read shows only then
+    except (OSError, PyreqwestError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "a certificate in it cannot be read"
+    else:
+        if found:
+            return _trusting(builder, found)
+        problem = "it holds no certificate"
+    raise SettingsError(
+        f"account {account.name}: {named} names {path}, which cannot be used: {problem}. "
+        f"Set {named} to a file of certificates in PEM form, or unset it"
+    )
+
+
+def _trusting(builder: ClientBuilder, certificates: Sequence[bytes]) -> ClientBuilder:
+    for certificate in certificates:
+        builder = builder.add_root_certificate_pem(certificate)
+    return builder
 
 
 def _on_this_machine(url: str) -> bool:

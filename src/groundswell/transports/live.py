@@ -1,6 +1,6 @@
 """Live requests to one account. Read `Live` from top to bottom.
 
-ask        encode (dialects), choose an endpoint (endpoints.py), post (http.py), decode
+ask        encode (providers), choose an endpoint (endpoints.py), post (http.py), decode
 collect    the asks of a wave, each in a call of its own; embeddings together
 _missed    an endpoint that goes on failing is taken out, and watched ...
 _watch     ... until a health check finds it again; when all are out for long, asks fail and the run stops
@@ -13,13 +13,10 @@ import random
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
-from types import ModuleType
 from typing import Any
 
 import msgspec
 
-from groundswell.accounts.account import Account
-from groundswell.dialects import address, anthropic, ollama, openai
 from groundswell.engine.records import (
     Absent,
     AskId,
@@ -33,12 +30,11 @@ from groundswell.engine.records import (
     Wave,
 )
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
+from groundswell.providers.accounts.account import Account, redact_fault
+from groundswell.transports.embeddings import embedded, gathered
 from groundswell.transports.endpoints import Endpoint, Endpoints
 from groundswell.transports.http import Http, NoAnswer, Url, parsed
-from groundswell.transports.told import unsaid_in
-from groundswell.transports.vectors import embedded, gathered
 
-DIALECTS: dict[str, ModuleType] = {"openai": openai, "anthropic": anthropic, "ollama": ollama}
 HEARS_EVERY = 0.02
 MOST_AT_ONCE = 256
 NEVER_ANSWERED, ANSWERED_BEFORE = 10.0, 900.0
@@ -62,9 +58,10 @@ class Live:
         self.account = account
         self.models: dict[str, str] = {}
         self._notice = notice or (lambda account, endpoint, what: None)
-        self._dialect = DIALECTS[account.dialect]
+        self._wire = account.wire
+        self._options = account.encode_options
         self._endpoints = Endpoints(account.endpoints)
-        self._http = Http(account, self._dialect.headers)
+        self._http = Http(account, self._wire.headers)
         self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
         self._watching: set[asyncio.Task[None]] = set()
         self._waiting: list[asyncio.Future[None]] = []
@@ -122,7 +119,7 @@ class Live:
     async def ask(self, request: Request) -> tuple[Reply | Embedding | Fault, Sequence[Standing]]:
         """Make one attempt."""
         model = self.models.get(request.model, request.model)
-        call = self._encode(request, model)
+        call = self._wire.encode(request, model, self._options)
         if isinstance(call, Fault):
             return call, ()
         path, body = call
@@ -136,7 +133,7 @@ class Live:
         try:
             status, headers, content = await self._http.post(self._url(endpoint, path), body)
         except NoAnswer as error:
-            fault = msgspec.structs.replace(unsaid_in(error.fault, self.account), sent=error.sent)
+            fault = msgspec.structs.replace(redact_fault(error.fault, self.account), sent=error.sent)
             return self._missed(endpoint, fault, time.monotonic()), ()
         except BaseException:
             endpoint.given_up()
@@ -144,18 +141,18 @@ class Live:
         finally:
             self._tell_waiting()
         now = time.monotonic()
-        settlement = self._dialect.decode(request, status, headers, content, time.time())
+        settlement = self._wire.decode(request, status, headers, content, time.time())
         if type(settlement) is not Fault:
             self._replied(endpoint, before, now - started, now)
         else:
-            settlement = unsaid_in(settlement, self.account)
+            settlement = redact_fault(settlement, self.account)
             if status >= 500 or settlement.kind in NO_GOOD:
                 settlement = self._missed(endpoint, settlement, now)
             else:
                 self._replied(endpoint, before, now - started, now)
             if settlement.kind is FaultKind.NOT_FOUND and self._another_may_have(model, endpoint):
                 return await self.ask(request)
-        return settlement, self._standings(status, headers, now)
+        return settlement, self._rate_limits(status, headers, now)
 
     async def _chosen(self, model: str) -> Endpoint | None:
         """Where a request goes. If all hangs on an endpoint that is being tried, wait for what becomes of it."""
@@ -182,18 +179,12 @@ class Live:
             if not one.done():
                 one.set_result(None)
 
-    def _encode(self, request: Request, model: str) -> Any:
-        if self._dialect is anthropic:
-            return anthropic.encode(request, model, cache=self.account.prompt_cache)
-        return self._dialect.encode(request, model)
-
-    def _standings(self, status: int, headers: Any, now: float) -> Sequence[Standing]:
+    def _rate_limits(self, status: int, headers: Any, now: float) -> Sequence[Standing]:
         """What the provider says of its limits: always with a refusal, now and then otherwise, since it takes time."""
         if status != 429 and now - self._heard_at < HEARS_EVERY:
             return ()
         self._heard_at = now
-        found: tuple[Standing, ...] = self._dialect.standings(headers, time.time())
-        return found
+        return self._wire.rate_limits(headers, time.time())
 
     def _replied(self, endpoint: Endpoint, before: int, seconds: float, now: float) -> None:
         """An endpoint answered, as one that works does."""
@@ -221,7 +212,7 @@ class Live:
 
     async def _watch(self, endpoint: Endpoint, fault: Fault) -> None:
         """Look after an endpoint that is out until it answers."""
-        url = address(endpoint.url, self._dialect.HEALTH_PATH)
+        url = self._wire.url(endpoint.url, self._wire.health_path)
         while endpoint.state == "down":
             await asyncio.sleep(endpoint.next_pause() * (0.75 + 0.5 * random.random()))
             if await self._http.alive(url):
@@ -264,7 +255,7 @@ class Live:
     def _url(self, endpoint: Endpoint, path: str) -> Url:
         url = self._urls.get((endpoint.url, path))
         if url is None:
-            url = self._urls[endpoint.url, path] = parsed(address(endpoint.url, path))
+            url = self._urls[endpoint.url, path] = parsed(self._wire.url(endpoint.url, path))
         return url
 
 

@@ -1,33 +1,27 @@
 """Models that run inside this process, from weights on this machine. Read `Local` from top to bottom.
 
-collect    the asks of a wave: chats at once, texts to embed many to a call (vectors.py)
-_ask       encode (dialects/openai.py, which llama.cpp speaks), run in a thread (llama.py), decode
-SHELF      the models in memory: each once in a process, until the last engine that used it is closed
+collect    the asks of a wave: chats at once, texts to embed many to a call (embeddings.py)
+_ask       encode (providers/openai.py, which llama.cpp speaks), run in a thread (llama.py), decode
+POOL       the models in memory: each once in a process, until the last engine that used it is closed
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
-import contextlib
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from groundswell.dialects import openai
 from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
 from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
+from groundswell.providers.openai import OPENAI
+from groundswell.transports.embeddings import embedded, gathered, texts_in
+from groundswell.transports.in_process import ModelPool, Notice, in_thread
 from groundswell.transports.llama import LONGEST_TEXT, CannotLoad, Llama
-from groundswell.transports.shelf import Shelf
-from groundswell.transports.vectors import embedded, gathered, texts_in
 from groundswell.transports.weights import identity, short_name
-
-T = TypeVar("T")
 
 SEEDS = (1 << 32) - 1
 """llama.cpp's seeds are below this; this one means chance."""
@@ -36,14 +30,8 @@ PIECE = 16
 JSON = {"content-type": "application/json"}
 TOO_LONG = "too large to process"
 SLOW = "answers one request at a time: several at once would not get the same replies on this machine"
-PATIENCE = 5.0
-"""Seconds that the end of the process waits for requests that were given up."""
 
-Notice = Callable[[str, str, str], None]
-"""Is told account, model and what happened to it."""
-
-
-SHELF: Shelf[Path, Llama] = Shelf(identity, Llama)
+POOL: ModelPool[Path, Llama] = ModelPool(identity, Llama)
 
 
 class Local:
@@ -85,10 +73,10 @@ class Local:
         return Absent(perhaps_paid=True)
 
     async def close(self) -> None:
-        """Put the models back."""
+        """Release the models."""
         taken, self._taken = self._taken, {}
         for key, _ in taken.values():
-            SHELF.put_back(key)
+            POOL.release(key)
 
     async def _at_once(self, request: Request) -> tuple[Reply | Embedding | Fault, Sequence[Standing]]:
         """One call for many texts, which have no seed."""
@@ -117,7 +105,7 @@ class Local:
     def _llama(self, path: Path) -> Llama:
         taken = self._taken.get(path)
         if taken is None:
-            taken = self._taken[path] = SHELF.take(path)
+            taken = self._taken[path] = POOL.acquire(path)
             if taken[1].exact is None:
                 self._notice(self.name, short_name(path), "loads its weights")
         return taken[1]
@@ -135,7 +123,7 @@ def encoded(request: Request, sample: int, name: str) -> dict[str, Any] | Fault:
     if isinstance(request, Chat):
         seed = sample if request.seed is None else request.seed
         request = msgspec.structs.replace(request, seed=seed % SEEDS)
-    call = openai.encode(request, "local")
+    call = OPENAI.encode(request, "local")
     if isinstance(call, Fault):
         return call
     body: dict[str, Any] = msgspec.json.decode(call.body)
@@ -144,7 +132,7 @@ def encoded(request: Request, sample: int, name: str) -> dict[str, Any] | Fault:
 
 def decoded(request: Request, status: int, answer: bytes) -> Reply | Embedding | Fault:
     """What an answer of llama.cpp means."""
-    settlement = openai.decode(request, status, JSON, answer, time.time())
+    settlement = OPENAI.decode(request, status, JSON, answer, time.time())
     if isinstance(settlement, Reply):  # what was read before is a matter of chance, and must not be part of a reply
         return msgspec.structs.replace(settlement, usage=msgspec.structs.replace(settlement.usage, cached_tokens=0))
     if isinstance(settlement, Embedding):
@@ -153,48 +141,3 @@ def decoded(request: Request, status: int, answer: bytes) -> Reply | Embedding |
     if TOO_LONG in said:
         return Fault(FaultKind.CONTEXT, f"a text has more than the {LONGEST_TEXT} tokens that can be embedded: {said}")
     return msgspec.structs.replace(settlement, message=f"llama.cpp: {said}")
-
-
-_running: dict[threading.Thread, threading.Event] = {}
-
-
-async def in_thread(work: Callable[[threading.Event], T]) -> T:
-    """Do something long in a thread of its own. If nobody waits for it any more it is told so, and left alone."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-    stopped = threading.Event()
-
-    def go() -> None:
-        try:
-            result = work(stopped)
-        except BaseException as error:  # noqa: BLE001  the edge of the thread: who waits for it gets what was raised
-            tell(partial(done.set_exception, error))
-        else:
-            tell(partial(done.set_result, result))
-        finally:
-            _running.pop(threading.current_thread(), None)
-
-    def tell(end: Callable[[], None]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(lambda: None if done.done() else end())
-
-    thread = threading.Thread(target=go, name="groundswell-local", daemon=True)
-    _running[thread] = stopped
-    thread.start()
-    try:
-        return await done
-    finally:
-        stopped.set()
-
-
-def _give_up() -> None:
-    """The process ends: so must what still runs in threads, or it would run into what is being torn down."""
-    running = dict(_running)
-    for stopped in running.values():
-        stopped.set()
-    until = time.monotonic() + PATIENCE
-    for thread in running:
-        thread.join(max(0.0, until - time.monotonic()))
-
-
-atexit.register(_give_up)

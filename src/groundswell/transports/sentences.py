@@ -1,8 +1,8 @@
 """Models of sentence-transformers inside this process, for embeddings. Read `Sentences` from top to bottom.
 
 locate     which model a string means: a folder, or a name at the hub, of which the commit is found out
-collect    the texts of a wave, and of those that wait beside it (joining.py), in one call
-_embedded  measure, refuse what is too long, embed the rest in a thread (encoder.py)
+collect    the texts of a wave, and of those that wait beside it (in_process.py), in one call
+_embedded  measure, refuse what is too long, embed the rest in a thread (sentence_transformers.py)
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ from typing import NamedTuple
 from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
 from groundswell.errors import SettingsError
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Usage
-from groundswell.transports import encoder
-from groundswell.transports.encoder import CannotLoad, Encoder, Refused, Wish
-from groundswell.transports.joining import Joining
-from groundswell.transports.local import Notice, in_thread
-from groundswell.transports.shelf import Shelf
-from groundswell.transports.vectors import gathered
+from groundswell.transports import sentence_transformers
+from groundswell.transports.embeddings import gathered
+from groundswell.transports.in_process import Coalescer, ModelPool, Notice, in_thread
+from groundswell.transports.sentence_transformers import CannotLoad, Encoder, Refused, Wish
 
 PREFIX = "sentences/"
 RUNNER = "sentence-transformers"
@@ -57,8 +55,8 @@ def locate(model: str) -> Place:
     """What a model string means; an error says what is missing and what to do about it."""
     given = model.removeprefix(PREFIX)
     path = Path(os.path.expanduser(given))
-    if not encoder.installed():
-        raise SettingsError(f"model {model!r}: {encoder.NOT_INSTALLED}")
+    if not sentence_transformers.installed():
+        raise SettingsError(f"model {model!r}: {sentence_transformers.NOT_INSTALLED}")
     if given and (path.is_dir() or given.startswith(("/", "~", "."))):
         return _folder(model, path)
     meant = _HUB_NAME.fullmatch(given)
@@ -123,7 +121,7 @@ def _digest(path: Path, size: int, changed: int) -> str:
         return hashlib.file_digest(file, "blake2b").hexdigest()
 
 
-SHELF: Shelf[Place, Encoder] = Shelf(
+POOL: ModelPool[Place, Encoder] = ModelPool(
     lambda place: place.which,
     lambda place: Encoder(place.name, place.revision, os.environ.get(DEVICE) or None),
 )
@@ -143,7 +141,7 @@ class Sentences:
         self.models: dict[str, Place] = {}
         self._notice = notice or (lambda account, model, what: None)
         self._taken: dict[str, tuple[str, Encoder]] = {}
-        self._joined: dict[str, Joining] = {}
+        self._joined: dict[str, Coalescer] = {}
         self._sent: dict[tuple[int, tuple[AskId, ...]], tuple[Item, ...]] = {}
 
     async def dispatch(self, wave: Wave) -> Receipt:
@@ -157,7 +155,7 @@ class Sentences:
                 yield Settled(item.ask, Fault(FaultKind.BAD_REQUEST, f"model {item.request.model!r}: {NO_CHAT}"))
         for group in gathered([item for item in items if isinstance(item.request, Embed)], 1):
             which = self.models[group[0].request.model].which
-            joining = self._joined.setdefault(which, Joining(self._settled))
+            joining = self._joined.setdefault(which, Coalescer(self._settled))
             for settled in await joining.settled(group):
                 yield settled
 
@@ -165,10 +163,10 @@ class Sentences:
         return Absent(perhaps_paid=True)
 
     async def close(self) -> None:
-        """Put the models back."""
+        """Release the models."""
         taken, self._taken = self._taken, {}
         for key, _ in taken.values():
-            SHELF.put_back(key)
+            POOL.release(key)
 
     async def _settled(self, items: Sequence[Item]) -> list[Settled]:
         """What comes of asks for one model, each kind of them in one call."""
@@ -197,7 +195,7 @@ class Sentences:
     def _encoder(self, place: Place) -> Encoder:
         taken = self._taken.get(place.which)
         if taken is None:
-            taken = self._taken[place.which] = SHELF.take(place)
+            taken = self._taken[place.which] = POOL.acquire(place)
             if not taken[1].loaded:
                 self._notice(self.name, short_name(place.name), "loads its weights")
         return taken[1]

@@ -6,7 +6,6 @@ from functools import cache, reduce
 
 import msgspec
 
-from groundswell.accounts.config import load_here
 from groundswell.engine.spending import NOTHING, Range
 from groundswell.estimate.bill import Bill, bill
 from groundswell.estimate.declared import estimate_of
@@ -14,7 +13,8 @@ from groundswell.estimate.terms import terms_of
 from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.driving import simulate
 from groundswell.experiments.simulations.reading import countable
-from groundswell.prices import ModelPrices
+from groundswell.providers.accounts.config import load_here
+from groundswell.providers.prices import ModelPrices
 from groundswell.web.settings import ServerSettings
 
 

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import msgspec
 
-from groundswell.accounts.config import load_here
 from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.batch import MOST_ENTITIES
 from groundswell.experiments.simulations.simulation import MOST_TURNS
+from groundswell.providers.accounts.config import load_here
 
 TOKEN = "GROUNDSWELL_TOKEN"
 SHORTEST_TOKEN = 16

@@ -11,11 +11,11 @@ from anthropic.types.shared import ErrorResponse
 from hypothesis import given
 from pydantic import TypeAdapter
 
-from groundswell.dialects.bodies import object_of
 from groundswell.emulator.wire import About, Rejected, anthropic
 from groundswell.program.request import Chat, Image, Message, Reply, Text, ToolCall, Usage, user
-from tests.dialects.strategies import replies
+from groundswell.providers.bodies import object_of
 from tests.emulator.wire.sdk import events, judged
+from tests.providers.strategies import replies
 
 ABOUT = About("msg_1", 1_700_000_000.7, "claude-opus-4-7")
 HELLO = [{"role": "user", "content": "hello"}]

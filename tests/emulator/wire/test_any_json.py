@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from groundswell.emulator.tokens import count_request
 from groundswell.emulator.wire import Incoming, Rejected, anthropic, ollama, openai
 from groundswell.program.request import fingerprint
-from tests.dialects.strategies import changed, json_values
 from tests.properties import examples
+from tests.providers.strategies import changed, json_values
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 FUNCTION = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}

@@ -12,7 +12,7 @@ from ollama import ChatResponse, EmbedResponse, GenerateResponse, ListResponse, 
 
 from groundswell.emulator.wire import About, Incoming, Rejected, ollama
 from groundswell.program.request import Chat, Embed, Embedding, Image, Message, Reply, Text, ToolCall, Usage, user
-from tests.dialects.strategies import replies
+from tests.providers.strategies import replies
 
 ABOUT = About("unused", 1_700_000_000.5, "llama3.2")
 

@@ -12,8 +12,8 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from groundswell.emulator.wire import About, Rejected, openai
 from groundswell.program.request import Chat, Embedding, Image, Message, Reply, Text, ToolCall, Usage, user
-from tests.dialects.strategies import replies
 from tests.emulator.wire.sdk import events, judged
+from tests.providers.strategies import replies
 
 ABOUT = About("chatcmpl-1", 1_700_000_000.7, "gpt-4o-mini")
 HELLO = [{"role": "user", "content": "hello"}]

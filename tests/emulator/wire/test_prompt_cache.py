@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.dialects import Call, anthropic
 from groundswell.emulator.tokens import count_request
 from groundswell.emulator.wire import Rejected
 from groundswell.emulator.wire.anthropic import cache_points, read_chat
 from groundswell.program.request import Chat
-from tests.dialects.strategies import anthropic_chats
+from groundswell.providers.anthropic import ANTHROPIC
+from groundswell.providers.provider import Call
+from tests.providers.strategies import anthropic_chats
 
 MARK = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
@@ -101,7 +102,7 @@ def test_wrong_markers_are_turned_down(made: dict[str, Any], words: str) -> None
 
 @given(anthropic_chats(), st.sampled_from(["5m", "1h"]))
 def test_a_marker_at_the_end_covers_as_many_tokens_as_are_counted(chat: Chat, ttl: Any) -> None:
-    made = anthropic.encode(chat, "m", cache=ttl)
+    made = ANTHROPIC.encode(chat, "m", {"prompt_cache": ttl})
     assert isinstance(made, Call)
     body = {**msgspec.json.decode(made.body), "cache_control": MARK}
     assert cache_points(body)[-1].tokens == count_request(read_chat(body).request)

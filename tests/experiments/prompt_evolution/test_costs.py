@@ -11,7 +11,6 @@ import pytest
 
 import groundswell
 from groundswell import Limits, Reply, RunOptions, Summary, Usage
-from groundswell.accounts.config import load
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.server import running
 from groundswell.emulator.settings import Settings
@@ -21,6 +20,7 @@ from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
 from groundswell.experiments.prompt_evolution.settings import Evolution, Stops
+from groundswell.providers.accounts.config import load
 from tests.experiments.prompt_evolution.stage import SMALL, Emulated
 from tests.transports.scene import environment
 

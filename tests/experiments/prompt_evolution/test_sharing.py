@@ -12,7 +12,6 @@ import pytest
 
 import groundswell
 from groundswell import Engine, Summary
-from groundswell.accounts.config import load
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
@@ -20,6 +19,7 @@ from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
 from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.providers.accounts.config import load
 from tests.experiments.prompt_evolution.stage import SMALL
 from tests.transports.scene import environment
 

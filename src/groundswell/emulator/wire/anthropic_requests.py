@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from groundswell.dialects.anthropic import EFFORTS
-from groundswell.dialects.schemas import limit_in, looseness
 from groundswell.emulator.schemas import flaw_in
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire.pieces import dump
 from groundswell.program.request import Chat, Image, Message, Role, Text, Tool, ToolCall
+from groundswell.providers.anthropic import EFFORTS
+from groundswell.providers.json_schema import limit_in, looseness
 
 KEYS = frozenset(
     {

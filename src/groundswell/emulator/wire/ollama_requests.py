@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from groundswell.dialects.schemas import ANY_OBJECT
 from groundswell.emulator.embedding import WIDEST
 from groundswell.emulator.schemas import flaw_in
 from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire.pieces import dump
 from groundswell.program.request import Chat, Embed, Image, Message, Role, Text, Tool, ToolCall
+from groundswell.providers.json_schema import ANY_OBJECT
 
 CHAT_KEYS = frozenset(
     {"model", "messages", "stream", "format", "options", "tools", "think", "logprobs", "top_logprobs"}

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from groundswell.dialects.openai import REASONING_LEVELS, wants_completion_tokens
-from groundswell.dialects.schemas import ANY_OBJECT, looseness
 from groundswell.emulator.embedding import WIDEST
 from groundswell.emulator.schemas import flaw_in
 from groundswell.emulator.wire import Incoming
@@ -28,6 +26,8 @@ from groundswell.emulator.wire.openai_checks import (
 )
 from groundswell.emulator.wire.pieces import dump
 from groundswell.program.request import Chat, Embed, Image, Message, Role, Text, Tool, ToolCall
+from groundswell.providers.json_schema import ANY_OBJECT, looseness
+from groundswell.providers.openai import REASONING_LEVELS, wants_completion_tokens
 
 ROLES: dict[str, Role] = {
     "user": "user",

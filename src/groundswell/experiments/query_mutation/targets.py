@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from groundswell.compose import WITHIN, allowed_targets
+from groundswell.compose import IN_PROCESS, allowed_targets
 from groundswell.engine.run import Run
 from groundswell.errors import KeyMissing, SettingsError
 from groundswell.experiments.query_mutation.guards import Guard
@@ -47,7 +47,7 @@ def authorised(run: Run, target: str, *, allowed: Sequence[str] = (), confirmed:
             raise
         raise KeyMissing(f"{error}; {ALSO}") from error
     full = lane.full or target
-    if lane.at_home or full.partition("/")[0] in WITHIN:
+    if lane.at_home or full.partition("/")[0] in IN_PROCESS:
         return
     was = run.record.sources.get(f"model {target}", full)
     if was != full:  # changes may be accepted, but nobody has confirmed this one

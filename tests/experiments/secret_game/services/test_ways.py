@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundswell.accounts.config import load
 from groundswell.compose import provider_of
 from groundswell.engine.options import RunOptions
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.services.ways import SERVICES, ServiceName, way_of
+from groundswell.providers.accounts.config import load
 
 GPT = {"ann": "gpt35", "bob": "gpt-4o"}
 CLAUDE = {"ann": "claude_opus", "bob": "claude_sonnet"}

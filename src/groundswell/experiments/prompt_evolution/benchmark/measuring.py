@@ -110,7 +110,7 @@ class _Stage:
     async def look(self) -> None:
         """Find out who is asked, under which limits, and say what that takes."""
         config, model = self._config, self.workload.model
-        if compose.provider_of(model, account=self._account) in compose.WITHIN:
+        if compose.provider_of(model, account=self._account) in compose.IN_PROCESS:
             account, self.limit = None, NO_ACCOUNT
         else:
             async with self._opened(1) as (_, run):

@@ -33,7 +33,7 @@ from groundswell.experiments.secret_game.services.ways import MAX_CONCURRENT, Se
 from groundswell.experiments.secret_game.services.written import Scoring, write_analysis, write_results
 
 if TYPE_CHECKING:
-    from groundswell.accounts.config import Accounts
+    from groundswell.providers.accounts.config import Accounts
 
 
 class BatchService:

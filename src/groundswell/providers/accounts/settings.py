@@ -1,0 +1,469 @@
+"""Settings of accounts: what can be set, what files, variables and flags say, and what is wrong with a value.
+
+`SETTINGS` has a reader for each setting. `read_file`, `from_variables` and `from_flags` give the settings together with
+where they were said. `Rates` are what a user says that models cost.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import IntEnum
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from groundswell.errors import SettingsError
+from groundswell.providers.accounts.account import Key
+from groundswell.providers.accounts.addresses import Unfit, host_of
+from groundswell.providers.accounts.environment import Variables, read_text
+from groundswell.providers.registry import IN_PROCESS, PROVIDERS, WIRE_FORMATS
+
+NO_KEYS = "keys come from the environment or .env only: name the variable that holds it with key_env"
+KEY_NAMES = {"key", "api_key", "apikey", "token", "api_token", "auth_token", "secret", "password", "bearer"}
+OPTIONS = {name: option for wire in WIRE_FORMATS.values() for name, option in wire.options.items()}
+"""Settings that only one wire format has."""
+OFF = "off"
+
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_SENDABLE = re.compile(r"[ -~]+")
+_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+_PROXY = re.compile(r"(https?|socks5h?)://[!-~]+")
+_KEY = re.compile(
+    r"(Bearer\s+)?("
+    r"(sk[-_]|gsk_|csk-|xai-|fw_|hf_|tgp_|nvapi-)[A-Za-z0-9_-]{8,}"
+    r"|AIza[A-Za-z0-9_-]{16,}"
+    r"|(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{32,}"
+    r")|Bearer\s+\S+"
+)
+
+
+class Variable(NamedTuple):
+    """What stands in a variable, written as `env:NAME`."""
+
+    name: str
+
+
+def looks_like_key(text: str) -> bool:
+    """Whether a text, or a part of an address, has the form of a provider's key."""
+    parts = re.split(r"[/\s,;=:@?&]+", text)
+    return bool(_KEY.fullmatch(text.strip())) or any(_KEY.fullmatch(part) for part in parts if re.search(r"\d", part))
+
+
+def shown(name: str) -> str:
+    """A name in a message; where somebody wrote a key for a name, it is not shown."""
+    return "(not shown: it looks like a key)" if looks_like_key(name) else repr(name)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """What may have been meant, or else what there is."""
+    names = sorted(known)
+    close = difflib.get_close_matches(word.lower(), names, 1)
+    return f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names)}"
+
+
+def number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise Unfit("must be a number above 0")
+    return float(value)
+
+
+def count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Unfit("must be a whole number of at least 1")
+    return value
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise Unfit("must be a text in quotes")
+    if looks_like_key(value):
+        raise Unfit(f"looks like a key; {NO_KEYS}")
+    return value.strip()
+
+
+def models(value: Any) -> tuple[str, ...]:
+    """Models, each by name: all models of all accounts cannot be meant."""
+    if not isinstance(value, list):
+        raise Unfit('must be a list of models, such as ["lab/guarded", "work/*"]')
+    named = tuple(text(each) for each in value)
+    if any("*" in each.partition("/")[0] for each in named):
+        raise Unfit('must name the account before the slash: a * may stand after it, as in "work/*"')
+    return named
+
+
+def provider(value: Any) -> str:
+    if (name := text(value)) not in PROVIDERS:
+        raise Unfit(f"no such provider is built in; {suggestion(name, PROVIDERS)}")
+    return name
+
+
+def dialect(value: Any) -> str:
+    return _one_of(tuple(WIRE_FORMATS), value)
+
+
+def _one_of(choices: tuple[str, ...], value: Any) -> str:
+    if (name := text(value)) not in choices:
+        raise Unfit(f"must be one of: {', '.join(choices)}")
+    return name
+
+
+def switch(value: Any) -> bool:
+    if value not in (True, False, "on", OFF):
+        raise Unfit("must be true or false")
+    return value in (True, "on")
+
+
+def base_url(value: Any) -> tuple[str, ...]:
+    """The addresses as written; what they mean depends on the dialect."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise Unfit("must be an address in quotes, or a list of them")
+    return tuple(text(each) for each in value if each.strip())
+
+
+def variable(value: Any) -> str:
+    if not isinstance(value, str) or looks_like_key(value) or not _VARIABLE.fullmatch(value.strip()):
+        raise Unfit(f"must be the NAME of a variable, in capitals, such as WORK_OPENAI_KEY; {NO_KEYS}")
+    return value.strip()
+
+
+def proxy(value: Any) -> Key | Variable:
+    meant = _private(value)
+    return meant if isinstance(meant, Variable) else proxy_address(meant)
+
+
+def proxy_address(address: Key) -> Key:
+    """A proxy's address, checked and never shown: it may hold a password."""
+    if not _PROXY.fullmatch(address.reveal()) or "\\" in address.reveal() or not host_of(address.reveal()):
+        raise Unfit("must be the address of a proxy, such as http://host:3128, or env:NAME")
+    return address
+
+
+def headers(value: Any) -> dict[str, Key | Variable]:
+    if not isinstance(value, dict):
+        raise Unfit('must be a table, such as { X-Team = "blue", X-Pass = "env:TEAM_PASS" }')
+    return {_header_name(name): _header(name, each) for name, each in value.items()}
+
+
+def _header_name(name: str) -> str:
+    if not _HEADER.fullmatch(name) or looks_like_key(name):
+        raise Unfit(f"{shown(name)} cannot be the name of a header")
+    if name.lower() == "host":
+        raise Unfit("Host cannot be set: it follows from base_url")
+    return name.lower()
+
+
+def _header(name: str, value: Any) -> Key | Variable:
+    try:
+        meant = _private(value)
+    except Unfit as wrong:
+        raise Unfit(f"{name}: {wrong}") from None
+    if isinstance(meant, Variable):
+        return meant
+    if _SECRET_HEADER.search(name):
+        raise Unfit(f'{name}: carries a secret by its name: write it as "env:NAME", the NAME of a variable')
+    if not _SENDABLE.fullmatch(meant.reveal()):
+        raise Unfit(f"{name}: holds a character that cannot be sent in a header")
+    return meant
+
+
+def _private(value: Any) -> Key | Variable:
+    """A text that is held back from all reports, or the variable that it stands in."""
+    if isinstance(value, str) and value.startswith("env:"):
+        return Variable(variable(value.removeprefix("env:")))
+    return Key(text(value))
+
+
+SETTINGS: dict[str, Callable[[Any], Any]] = {
+    "provider": provider,
+    "dialect": dialect,
+    "base_url": base_url,
+    "key_env": variable,
+    "max_concurrent_requests": count,
+    "rate_limit_per_minute": number,
+    "token_limit_per_minute": number,
+    "output_token_limit_per_minute": number,
+    "timeout": number,
+    "connect_timeout": number,
+    "proxy": proxy,
+    "headers": headers,
+    **{name: partial(_one_of, option.choices) for name, option in OPTIONS.items()},
+    "batch": switch,
+    "batch_queue": count,
+    "batch_poll": number,
+    "batch_patience": number,
+}
+
+
+def read(name: str, value: Any) -> Any:
+    """The value of a setting in a file."""
+    if (reader := SETTINGS.get(name)) is None:
+        raise Unfit(unknown(name))
+    return reader(value)
+
+
+def read_words(name: str, words: str) -> Any:
+    """The value of a setting in a variable or a flag, where everything is text."""
+    reader = SETTINGS.get(name)
+    if reader is headers:
+        raise Unfit("is a table: set it in groundswell.toml")
+    if reader in (count, number):
+        return read(name, _as_number(words))
+    if reader is switch:
+        return read(name, {"true": True, "false": False}.get(words.lower(), words))
+    return read(name, words)
+
+
+def unknown(name: str) -> str:
+    """What to say of a setting that there is not."""
+    if name.lower().replace("-", "_") in KEY_NAMES:
+        return NO_KEYS
+    return f"there is no such setting; {suggestion(name, SETTINGS)}"
+
+
+def _as_number(words: str) -> float | int | str:
+    try:
+        value = float(words)
+    except ValueError:
+        return words
+    return int(value) if value.is_integer() else value
+
+
+class Rates(msgspec.Struct, frozen=True, kw_only=True):
+    """Dollars per million tokens. None: as input tokens; for `batch`, the share of the live price, not known."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    cache_write: float | None = None
+    batch: float | None = None
+
+
+PRICE_FIELDS = Rates.__struct_fields__
+PRICE_EXAMPLE = "{ input = 0.10, output = 0.40 }"
+
+
+def rates(value: Any) -> Rates:
+    """The prices of a model; an error says which of them is wrong."""
+    if not isinstance(value, dict):
+        raise Unfit(f"must be a table of dollars per million tokens, such as {PRICE_EXAMPLE}")
+    for name, price in value.items():
+        if name not in PRICE_FIELDS:
+            raise Unfit(f"there is no such price as {shown(name)}; {suggestion(name, PRICE_FIELDS)}")
+        if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < math.inf:
+            raise Unfit(f"{name}: must be a number that is not negative")
+    for name in ("input", "output"):
+        if name not in value:
+            raise Unfit(f"{name} is missing: write it as {PRICE_EXAMPLE}, in dollars per million tokens")
+    if value.get("batch", 0) > 1:
+        raise Unfit("batch: must be a share of the live price, such as 0.5 for half of it")
+    return Rates(**{name: float(price) for name, price in value.items()})
+
+
+PREFIX = "GROUNDSWELL_"
+FLAG = "--account"
+TABLES = ("models", "accounts", "prices", "mutation")
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_QUOTED = re.compile(r"""(['"]).{2,}\1""")
+
+
+class Layer(IntEnum):
+    """Who says something: a later one wins."""
+
+    FILE = 1
+    VARIABLE = 2
+    FLAG = 3
+
+
+class Given(NamedTuple):
+    """The value of a setting, and where it was said: `folder` if by a file of the working folder, or by its .env."""
+
+    value: Any
+    layer: Layer
+    source: str
+    field: str
+    folder: bool = False
+
+    def wrong(self, problem: object) -> SettingsError:
+        return _wrong(self.source, self.field, problem)
+
+    @property
+    def place(self) -> str:
+        """Where it was said, in as few words as say it."""
+        return self.source if self.layer is Layer.FILE else f"{self.field} ({self.source})"
+
+
+Sheet = dict[str, Given]
+"""The settings of one account, by name."""
+
+
+class Written(NamedTuple):
+    """What a file says: settings by account, aliases, prices by pattern, and models that may be tested."""
+
+    accounts: dict[str, Sheet]
+    aliases: Sheet
+    prices: Sheet
+    targets: Given | None = None
+
+
+def read_file(path: Path) -> Written | None:
+    """What a groundswell.toml says; None where there is no such file."""
+    if (text := read_text(path)) is None:
+        return None
+    tables = _decoded(text, path)
+    for name in tables:
+        if name not in TABLES:
+            raise _wrong(path, f"[{_plain(name)}]", f"there is no such table; {suggestion(name, TABLES)}")
+    accounts = _table(tables, "accounts", path)
+    return Written(
+        {name: _account(name, _table(accounts, name, path, "accounts."), path) for name in accounts},
+        {name: _alias(name, target, path) for name, target in _table(tables, "models", path).items()},
+        {name: _price(name, value, path) for name, value in _table(tables, "prices", path).items()},
+        _targets(_table(tables, "mutation", path), path),
+    )
+
+
+def _decoded(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        problem = _QUOTED.sub("…", str(error))
+    raise SettingsError(f"{path}: is not valid TOML: {problem}")
+
+
+def _table(tables: dict[str, Any], name: str, path: Path, above: str = "") -> dict[str, Any]:
+    table = tables.get(name, {})
+    if not isinstance(table, dict):
+        raise _wrong(path, f"[{above}{_plain(name)}]", "must be a table")
+    return table
+
+
+def _account(name: str, table: dict[str, Any], path: Path) -> Sheet:
+    field = f"[accounts.{name}]"
+    if not _NAME.fullmatch(name) or looks_like_key(name):
+        raise _wrong(path, f"[accounts] {shown(name)}", "an account's name has letters, digits, - and _ only")
+    if name in IN_PROCESS:
+        raise _wrong(path, field, "this name is taken by models that need no account; give it another one")
+    if not table and name not in PROVIDERS:
+        raise _wrong(path, field, "has no settings: set provider, or both dialect and base_url")
+    return {setting: _setting(name, setting, value, path) for setting, value in table.items()}
+
+
+def _setting(account: str, setting: str, value: Any, path: Path) -> Given:
+    field = f"[accounts.{account}] {_plain(setting)}"
+    try:
+        return Given(read(setting, value), Layer.FILE, str(path), field)
+    except Unfit as wrong:
+        raise _wrong(path, field, wrong) from None
+
+
+def _alias(name: str, target: Any, path: Path) -> Given:
+    field = f"[models] {_plain(name)}"
+    if "/" in name or not name.strip() or looks_like_key(name):
+        raise _wrong(path, field, "an alias is a word without a slash")
+    try:
+        return Given(text(target), Layer.FILE, str(path), field)
+    except Unfit as wrong:
+        raise _wrong(path, field, wrong) from None
+
+
+def _price(pattern: str, value: Any, path: Path) -> Given:
+    field = f"[prices] {shown(pattern)}"
+    if not pattern.strip() or looks_like_key(pattern):
+        raise _wrong(path, field, 'must be a model, or a pattern such as "lab/*"')
+    try:
+        return Given(rates(value), Layer.FILE, str(path), field)
+    except Unfit as wrong:
+        raise _wrong(path, field, wrong) from None
+
+
+def _targets(table: dict[str, Any], path: Path) -> Given | None:
+    """The models that query mutation may test."""
+    for name in table:
+        if name != "targets":
+            raise _wrong(path, f"[mutation] {_plain(name)}", "there is no such setting; there is: targets")
+    if "targets" not in table:
+        return None
+    field = "[mutation] targets"
+    try:
+        return Given(models(table["targets"]), Layer.FILE, str(path), field)
+    except Unfit as wrong:
+        raise _wrong(path, field, wrong) from None
+
+
+def from_variables(accounts: Iterable[str], variables: Variables) -> Iterator[tuple[str, str, Given]]:
+    """What variables like GROUNDSWELL_OPENAI_TIMEOUT say: account, setting and value."""
+    tokens = {name: _token(name) for name in accounts}
+    for variable in variables:
+        words = variables.get(variable) if variable.startswith(PREFIX) else None
+        if words is None:
+            continue
+        rest = variable.removeprefix(PREFIX)
+        meant = {name: rest[len(token) :].lower() for name, token in tokens.items() if rest.startswith(token)}
+        if meant:
+            account, setting = _one_meant(meant, variable, variables.place(variable))
+            said = _said(setting, words, Layer.VARIABLE, variables.place(variable), variable)
+            yield account, setting, said._replace(folder=variables.in_folder(variable))
+
+
+def unused_variables(accounts: Iterable[str], variables: Variables) -> list[str]:
+    """Variables that look like settings of accounts that there are not."""
+    tokens = [_token(name) for name in accounts]
+    endings = tuple(f"_{setting.upper()}" for setting in SETTINGS)
+    ours = [name for name in variables if name.startswith(PREFIX) and name.endswith(endings)]
+    return [name for name in ours if not any(name.removeprefix(PREFIX).startswith(token) for token in tokens)]
+
+
+def _token(account: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "_", account.upper()) + "_"
+
+
+def _one_meant(meant: dict[str, str], variable: str, source: str) -> tuple[str, str]:
+    """The one account that a variable can be about."""
+    fit = {account: setting for account, setting in meant.items() if setting in SETTINGS}
+    if not fit:
+        account, setting = max(meant.items(), key=lambda pair: len(pair[0]))
+        if setting in KEY_NAMES:
+            problem = f"is not where a key is looked for: {account}'s is in a variable that key_env names"
+            raise _wrong(source, variable, problem)
+        raise _wrong(source, variable, unknown(setting))
+    if len(fit) > 1:
+        raise _wrong(source, variable, f"could be about any of the accounts {', '.join(sorted(fit))}: rename one")
+    return next(iter(fit.items()))
+
+
+def from_flags(accounts: Sequence[str], flags: Sequence[str]) -> Iterator[tuple[str, str, Given]]:
+    """What flags like `openai.timeout=30` say: account, setting and value."""
+    for flag in flags:
+        path, equals, words = flag.partition("=")
+        account, dot, setting = path.strip().partition(".")
+        if not equals or not dot:
+            raise SettingsError(f"{FLAG}: write it as NAME.SETTING=VALUE, such as openai.rate_limit_per_minute=3500")
+        if account not in accounts:
+            raise SettingsError(f"{FLAG}: there is no account {shown(account)}; {suggestion(account, accounts)}")
+        yield account, setting, _said(setting, words.strip(), Layer.FLAG, FLAG, f"{account}.{_plain(setting)}")
+
+
+def _said(setting: str, words: str, layer: Layer, source: str, field: str) -> Given:
+    try:
+        return Given(read_words(setting, words), layer, source, field)
+    except Unfit as wrong:
+        raise _wrong(source, field, wrong) from None
+
+
+def _plain(name: str) -> str:
+    """A name in a message, in quotes only where it needs them."""
+    return name if _NAME.fullmatch(name) and not looks_like_key(name) else shown(name)
+
+
+def _wrong(source: object, field: str, problem: object) -> SettingsError:
+    return SettingsError(f"{source}: {field}: {problem}")

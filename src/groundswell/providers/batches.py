@@ -1,0 +1,201 @@
+"""What the batch formats have in common: batch objects, how they are read, and what a refusal means. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+from groundswell.engine.records import BatchInfo
+from groundswell.program.request import Fault, FaultKind, Request, Settlement
+from groundswell.providers.faults import (
+    SHARED,
+    Complaint,
+    FaultTable,
+    complained,
+    complaint,
+    failed,
+    garbled,
+    in_short,
+    load,
+)
+
+LATEST = 1e11
+"""Times after this one are mistakes."""
+UNSURE = frozenset({408, 409, 425, 499})
+"""Refusals that may come from somebody on the way, after the order was passed on."""
+NO_BATCHES = frozenset({404, 405, 501})
+
+_ID = re.compile(r"[a-zA-Z0-9][\w.:-]{0,199}", re.ASCII)
+_LIMIT = re.compile(r"(?i)\blimit(?:\s+of|:)?\s+(\d[\d,]{0,25})")
+_QUEUE = re.compile(r"(?i)enqueued|in the (?:batch )?queue\b|limit of [\d,]+ batch")
+_UNFIT = re.compile(r"(?i)not (?:yet )?(?:supported|available|allowed|enabled|permitted)|n[o']t support|unsupported")
+_WHAT = re.compile(r"(?i)model|endpoint|deployment|project|organi[sz]ation|batch api")
+
+
+Asked = Callable[[str], Request | None]
+"""What was asked under a custom id, if that is still known."""
+
+
+class Results(NamedTuple):
+    """Where results are: below the provider's address, or at the URL that it gave; and how many it promised."""
+
+    path: str
+    promised: int
+    url: str | None = None
+
+
+class Problem(NamedTuple):
+    """What a provider found wrong with a batch, or with one of its lines, the first of which is 1."""
+
+    message: str
+    code: str = ""
+    line: int | None = None
+    param: str = ""
+
+
+class Batch(NamedTuple):
+    """A batch object: what everybody may see, and what it takes to read its results, in this order."""
+
+    info: BatchInfo
+    endpoint: str = ""
+    results: tuple[Results, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def promised(self) -> int:
+        """How many results there are, as far as is said."""
+        return sum(results.promised for results in self.results)
+
+
+class Page(NamedTuple):
+    """A part of the list of batches, newest first; the next part begins after a batch, if there is one."""
+
+    batches: tuple[Batch, ...]
+    after: str | None = None
+
+
+class Refusal(NamedTuple):
+    """Why a batch was not taken: the queue is full, no batch would be, or something else."""
+
+    fault: Fault
+    what: Literal["full", "never", "other"] = "other"
+    limit: int | None = None
+
+
+def id_of(value: object) -> str | None:
+    """An id that can stand in an address, or None."""
+    return value if isinstance(value, str) and _ID.fullmatch(value) else None
+
+
+def moment(value: object) -> float | None:
+    """A time in Unix time, from a number or from what RFC 3339 says; None where it is neither."""
+    if isinstance(value, str):
+        try:
+            told = datetime.fromisoformat(value)
+            value = (told if told.tzinfo is not None else told.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 < value < LATEST else None
+
+
+def read_page(data: object, batches: list[Batch | None]) -> Page | None:
+    """A page with these batches, of which some could not be read; None where it does not say how to go on."""
+    if not isinstance(data, dict):
+        return None
+    found = tuple(batch for batch in batches if batch is not None)
+    if not data.get("has_more"):
+        return Page(found)
+    after = id_of(data.get("last_id")) or (found[-1].info.id if found else None)
+    return None if after is None else Page(found, after)
+
+
+def items_of(data: object) -> list[Any] | None:
+    """What a list lists, or None where it is no list."""
+    listed = data.get("data") if isinstance(data, dict) else None
+    return listed if isinstance(listed, list) else None
+
+
+def odd_line(line: bytes) -> tuple[str, Settlement] | None:
+    """What is left of a result in a form that is not known: whose it is, at the best."""
+    data = load(line)
+    custom_id = data.get("custom_id") if isinstance(data, dict) else None
+    return (custom_id, garbled("a result in a form that is not known")) if isinstance(custom_id, str) else None
+
+
+def queue_limit(message: str) -> int | None:
+    """How much may wait, in the words of a provider that takes no more."""
+    found = _LIMIT.search(message)
+    return (int(found[1].replace(",", "")) or None) if found else None
+
+
+def refusal(
+    status: int, headers: Mapping[str, str], body: bytes, now: float, faults: FaultTable = SHARED
+) -> Refusal | None:
+    """Why an order was not taken, or None where it may have been."""
+    data = load(body)
+    said = complaint(data) or Complaint()
+    problem = Problem(said.message, said.code, param=_param(data))
+    fault = failed(status, headers, body, now, faults)
+    certain = (300 <= status < 500 and status not in UNSURE) or status == 501
+    if status < 500 and is_full(problem):
+        return Refusal(_unsent(fault.message), "full", queue_limit(said.message))
+    if status < 500 and fault.kind is FaultKind.RATE_LIMITED:
+        return Refusal(fault, "full")
+    if certain and (is_never(problem) or problem.param == "endpoint"):
+        return Refusal(_unsent(f"the provider takes no such batches: {in_short(said.message)}"), "never")
+    if status < 500 and fault.kind is FaultKind.QUOTA:
+        return Refusal(fault)
+    if not certain:
+        return None
+    if status in NO_BATCHES and "file" not in said.message.lower():
+        return Refusal(_unsent(f"the account takes no batches: {fault.message}"), "never")
+    return Refusal(fault if fault.kind is FaultKind.AUTH else _unsent(fault.message))
+
+
+def verdict(batch: Batch, faults: FaultTable = SHARED) -> tuple[dict[int, Fault], Refusal]:
+    """What became of a batch that failed as a whole: the faults of lines by their number, and that of the others."""
+    for problem in batch.problems:
+        words = in_short(problem.message) or problem.code or "no reason given"
+        if is_full(problem):
+            return {}, Refusal(_unsent(words), "full", queue_limit(problem.message))
+        if is_never(problem):
+            return {}, Refusal(_unsent(words), "never")
+        if complained(Complaint(problem.message, code=problem.code), {}, 0.0, faults).kind is FaultKind.QUOTA:
+            return {}, Refusal(Fault(FaultKind.QUOTA, words))
+    named = {problem.line: _line_fault(problem) for problem in reversed(batch.problems) if problem.line is not None}
+    if named:
+        return named, Refusal(_unsent(f"the batch failed since {len(named)} of its requests were bad"))
+    first = next((problem.message or problem.code for problem in batch.problems), "")
+    return {}, Refusal(_unsent(f"the batch failed: {in_short(first) or 'no reason given'}"))
+
+
+def is_full(problem: Problem) -> bool:
+    """Whether the provider has too much of ours waiting."""
+    return problem.code == "token_limit_exceeded" or _QUEUE.search(problem.message) is not None
+
+
+def is_never(problem: Problem) -> bool:
+    """Whether batches of this kind are not taken at all: for instance none of this model."""
+    said = problem.message
+    return "batch" in said.lower() and _UNFIT.search(said) is not None and _WHAT.search(said) is not None
+
+
+def _line_fault(problem: Problem) -> Fault:
+    """The fault of a line: a model that is not there is not the line's own."""
+    kind = FaultKind.NOT_FOUND if problem.code == "model_not_found" else FaultKind.BAD_REQUEST
+    where = f" ({in_short(problem.param)})" if problem.param else ""
+    return Fault(kind, f"{in_short(problem.message) or problem.code or 'no reason given'}{where}")
+
+
+def _unsent(message: str) -> Fault:
+    return Fault(FaultKind.UNSENT, message)
+
+
+def _param(data: object) -> str:
+    error = data.get("error") if isinstance(data, dict) else None
+    param = error.get("param") if isinstance(error, dict) else None
+    return param if isinstance(param, str) else ""

@@ -1,0 +1,277 @@
+"""What went wrong, by the status, the headers and the body of an answer.
+
+The tables here hold for every provider. A provider adds to them with a `FaultTable`, which is read first.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from email.utils import mktime_tz, parsedate_tz
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from groundswell.program.request import Fault, FaultKind
+
+LONGEST_WAIT = 86_400.0
+"""No provider means a longer wait than a day; a header that says more is a mistake."""
+LONGEST_MESSAGE = 300
+
+STATUSES = {
+    401: FaultKind.AUTH,
+    402: FaultKind.QUOTA,
+    403: FaultKind.AUTH,
+    404: FaultKind.NOT_FOUND,
+    408: FaultKind.TIMEOUT,
+    409: FaultKind.SERVER,
+    413: FaultKind.CONTEXT,
+    429: FaultKind.RATE_LIMITED,
+    499: FaultKind.SERVER,
+    503: FaultKind.OVERLOADED,
+    504: FaultKind.TIMEOUT,
+    529: FaultKind.OVERLOADED,
+}
+NAMES = {
+    "authentication_error": FaultKind.AUTH,
+    "permission_error": FaultKind.AUTH,
+    "invalid_api_key": FaultKind.AUTH,
+    "not_found_error": FaultKind.NOT_FOUND,
+    "model_not_found": FaultKind.NOT_FOUND,
+    "rate_limit_error": FaultKind.RATE_LIMITED,
+    "rate_limit_exceeded": FaultKind.RATE_LIMITED,
+    "overloaded_error": FaultKind.OVERLOADED,
+    "timeout_error": FaultKind.TIMEOUT,
+    "invalid_request_error": FaultKind.BAD_REQUEST,
+}
+"""What an error's `type` or `code` says where the status says nothing: in a body that came with 200."""
+
+TELLING_NAMES = {
+    "insufficient_quota": FaultKind.QUOTA,
+    "billing_error": FaultKind.QUOTA,
+    "billing_hard_limit_reached": FaultKind.QUOTA,
+    "billing_not_active": FaultKind.QUOTA,
+    "context_length_exceeded": FaultKind.CONTEXT,
+    "exceed_context_size_error": FaultKind.CONTEXT,
+    "request_too_large": FaultKind.CONTEXT,
+    "content_policy_violation": FaultKind.FILTERED,
+    "content_filter": FaultKind.FILTERED,
+}
+"""What a `type` or `code` says more exactly than the status does."""
+
+TELLING_WORDS = (
+    ("credit balance is too low", FaultKind.QUOTA),
+    ("exceeded your current quota", FaultKind.QUOTA),
+    ("prompt is too long", FaultKind.CONTEXT),
+    ("maximum context length", FaultKind.CONTEXT),
+    ("exceeds the available context size", FaultKind.CONTEXT),
+    ("exceeds the context length", FaultKind.CONTEXT),
+    ("exceeds maximum context length", FaultKind.CONTEXT),
+    ("request too large", FaultKind.CONTEXT),
+    ("content management policy", FaultKind.FILTERED),
+    ("violating our usage policy", FaultKind.FILTERED),
+    ("output blocked by content filtering policy", FaultKind.FILTERED),
+)
+"""The same for errors that only their message tells apart."""
+
+_SECRET = re.compile(
+    r"(?i)\b(?:"
+    r"bearer\s+\S+"
+    r"|(?:sk|key|gsk|xai|pk|hf|r8|pplx|nvapi|fw|csk)[-_][\w*.\-]{6,}"
+    r"|AIza[\w*.\-]{6,}"
+    r"|(?P<named>(?:(?:x-)?api[-_ ]?key|authorization)[\"']?\s*[:=]\s*[\"']?)(?:(?:basic|bearer)\s+)?[\w*.+/=\-]{6,}"
+    r")"
+)
+"""What keys look like, and what stands where a key is named."""
+_NAME = re.compile(r"[a-z]+(_[a-z]+)+")
+BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What reading something as JSON may raise, whatever it is."""
+
+
+class FaultTable(NamedTuple):
+    """What the errors of one provider mean. It is read before the tables that all providers share.
+
+    codes    by the `type`, `code` or `status` of an error body
+    phrases  by words in its message, or in the names of the quotas that it says are used up; in lower case
+    """
+
+    codes: Mapping[str, FaultKind] = MappingProxyType({})
+    phrases: tuple[tuple[str, FaultKind], ...] = ()
+
+
+SHARED = FaultTable()
+"""Nothing beyond what all providers share."""
+TELLING = FaultTable(TELLING_NAMES, TELLING_WORDS)
+
+
+class Complaint(NamedTuple):
+    """What an error body says. `quotas` and `retry_after` are what Google writes into its details."""
+
+    message: str = ""
+    kind: str = ""
+    code: str = ""
+    quotas: str = ""
+    retry_after: float | None = None
+
+
+def load(body: bytes | str) -> Any:
+    """The JSON of a body, or `...` where it is none."""
+    try:
+        return msgspec.json.decode(body)
+    except BROKEN:
+        return ...
+
+
+def complaint(data: object) -> Complaint | None:
+    """The error that an answer holds, in any of the shapes seen in the field, or None."""
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]  # as Google's OpenAI-compatible API has it
+    if not isinstance(data, dict):
+        return None
+    error = data.get("error")
+    if error and isinstance(error, str):
+        return Complaint(error)
+    if error and isinstance(error, dict):
+        kind = _text(error, "type") or _text(error, "status")
+        details = error.get("details")
+        if not isinstance(details, list):
+            return Complaint(_text(error, "message"), kind, _text(error, "code"))
+        parts = [one for one in details if isinstance(one, dict)]
+        return Complaint(_text(error, "message"), kind, _text(error, "code"), _quotas(parts), _retry_delay(parts))
+    if data.get("object") == "error" or data.get("type") == "error":
+        return Complaint(_text(data, "message"), _text(data, "type"), _text(data, "code"))
+    return None
+
+
+def _text(error: dict[str, Any], key: str) -> str:
+    value = error.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _quotas(details: list[dict[str, Any]]) -> str:
+    """The quotas that a google.rpc.QuotaFailure names, such as `GenerateRequestsPerMinutePerProjectPerModel`."""
+    listed = [one["violations"] for one in details if isinstance(one.get("violations"), list)]
+    found = [_text(one, "quotaId") for violations in listed for one in violations if isinstance(one, dict)]
+    return " ".join(found)
+
+
+def _retry_delay(details: list[dict[str, Any]]) -> float | None:
+    """The seconds that a google.rpc.RetryInfo asks to wait, such as `39s`."""
+    delays = (_number(_text(one, "retryDelay").removesuffix("s")) for one in details)
+    return next((seconds for seconds in delays if seconds is not None), None)
+
+
+def failed(status: int, headers: Mapping[str, str], body: bytes, now: float, faults: FaultTable = SHARED) -> Fault:
+    """The fault that an answer with an error status means."""
+    data = load(body)
+    said = complaint(data) or Complaint(_aside(data))
+    return _fault(_classified(status, said, faults), status, said, headers, now)
+
+
+def complained(said: Complaint, headers: Mapping[str, str], now: float, faults: FaultTable = SHARED) -> Fault:
+    """The fault that an error body means which came with a good status."""
+    kind = _telling(said, faults) or NAMES.get(said.kind) or NAMES.get(said.code) or _by_words(said) or FaultKind.SERVER
+    return _fault(kind, 200, said, headers, now)
+
+
+def garbled(problem: str) -> Fault:
+    """An answer that cannot be read."""
+    return Fault(FaultKind.GARBLED, problem)
+
+
+def _aside(data: object) -> str:
+    """What a body says that is no error object: some servers write `detail` or `message`."""
+    if isinstance(data, dict):
+        return _text(data, "message") or _text(data, "detail")
+    return ""
+
+
+def _classified(status: int, said: Complaint, faults: FaultTable) -> FaultKind:
+    telling = _telling(said, faults)
+    if telling and status != 401 and status < 500:
+        return telling
+    if status in STATUSES:
+        return STATUSES[status]
+    if status >= 500:
+        return FaultKind.SERVER
+    return FaultKind.BAD_REQUEST if status >= 300 else FaultKind.GARBLED
+
+
+def _telling(said: Complaint, faults: FaultTable) -> FaultKind | None:
+    """What an error says more exactly than its status: by the provider's own table, then by the shared one."""
+    return _by_table(said, faults, f"{said.message}\n{said.quotas}") or _by_table(said, TELLING, said.message)
+
+
+def _by_table(said: Complaint, faults: FaultTable, text: str) -> FaultKind | None:
+    named = faults.codes.get(said.code) or faults.codes.get(said.kind)
+    if named or not faults.phrases:
+        return named
+    text = text.lower()
+    return next((kind for words, kind in faults.phrases if words in text), None)
+
+
+def _by_words(said: Complaint) -> FaultKind | None:
+    """Ollama's errors have neither type nor code."""
+    if "server busy" in said.message:
+        return FaultKind.OVERLOADED
+    if said.message.endswith("not found"):
+        return FaultKind.NOT_FOUND
+    return None
+
+
+def _fault(kind: FaultKind, status: int, said: Complaint, headers: Mapping[str, str], now: float) -> Fault:
+    lowered = {name.lower(): value for name, value in headers.items()}
+    return Fault(_as_told(kind, lowered), _message(kind, status, said), _wait(lowered, said, now))
+
+
+def _wait(headers: Mapping[str, str], said: Complaint, now: float) -> float | None:
+    """How long to wait: by the headers, else by the body."""
+    wait = retry_after(headers, now)
+    return wait if wait is not None or said.retry_after is None else min(said.retry_after, LONGEST_WAIT)
+
+
+def _as_told(kind: FaultKind, headers: Mapping[str, str]) -> FaultKind:
+    """`x-should-retry` wins over what the status lets us think; faults of load pass in any case."""
+    told = headers.get("x-should-retry", "").strip().lower()
+    if told == "true" and kind is FaultKind.BAD_REQUEST:
+        return FaultKind.SERVER
+    if told == "false" and kind in (FaultKind.SERVER, FaultKind.TIMEOUT):
+        return FaultKind.BAD_REQUEST
+    return kind
+
+
+def _message(kind: FaultKind, status: int, said: Complaint) -> str:
+    if kind is FaultKind.AUTH:
+        # In the provider's own words there may be a piece of the key; its name for the error holds none.
+        named = next((name for name in (said.code, said.kind) if _NAME.fullmatch(name)), "no reason given")
+        return f"HTTP {status}: the provider did not accept the key, or the key may not do this ({named})"
+    return f"HTTP {status}: {in_short(said.message) or 'no reason given'}"
+
+
+def in_short(message: str) -> str:
+    """What a provider wrote, in one line that is not too long, without what looks like a key."""
+    words = " ".join(_SECRET.sub(lambda found: (found["named"] or "") + "[key]", message).split())
+    return words if len(words) <= LONGEST_MESSAGE else words[: LONGEST_MESSAGE - 1] + "…"
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """How long the other side asks us to wait, in seconds. Header names are lower case; `now` is in Unix time."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        seconds = _number(headers.get(name, ""))
+        if seconds is not None:
+            return min(seconds * unit, LONGEST_WAIT)
+    try:
+        date = parsedate_tz(headers.get("retry-after", ""))
+        return None if date is None else min(max(0.0, mktime_tz(date) - now), LONGEST_WAIT)
+    except (ValueError, OverflowError, TypeError, IndexError):
+        return None
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None

@@ -1,0 +1,586 @@
+"""Waves as batches at a provider. Read `BatchTransport` from top to bottom.
+
+dispatch   the lines are written to a temporary file, sent, and ordered: once, since an order may be paid for
+collect    look until the batch has ended, then read its results by the line; what they leave out is accounted for.
+           A batch that is not shown by its id is looked for on the list; how long, is in batch_client.py
+adopt      after a crash, or an answer that was lost: look for the batch among those that the account has
+look, listed, cancel    what people may want to do with batches
+
+What differs between providers is in their `BatchFormat` (providers/).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
+from secrets import token_hex
+from tempfile import SpooledTemporaryFile
+from typing import IO, Protocol
+
+from groundswell.engine.batch_quota import Capacity
+from groundswell.engine.ports import Clock, LoopClock
+from groundswell.engine.records import Absent, AskId, BatchInfo, Found, Intent, Receipt, Settled, Undecided, Wave
+from groundswell.errors import (
+    NoBatches,
+    QueueFull,
+    SettingsError,
+    WaveError,
+    WaveFailed,
+    WaveLost,
+    WaveOutOfReach,
+    WaveUnsure,
+)
+from groundswell.program.request import Fault, FaultKind, Request, Settlement
+from groundswell.providers.accounts.account import Account
+from groundswell.providers.batches import Asked, Batch, Refusal, Results, id_of, refusal, verdict
+from groundswell.providers.faults import load
+from groundswell.providers.provider import Call
+from groundswell.transports.batch_client import PASSING, TRIES, BatchClient, Patience, Search, Unseen
+from groundswell.transports.http import Answer, Enclosed, NoAnswer, Refused
+
+SKEW = 26 * 3600.0
+"""Seconds by which the provider's clock may be behind ours: who mistakes the time zone is wrong by most of a day."""
+SHORT_TRIES, BREAKS = 5, 8
+"""How often results are read that lack something, and how often those that break off, with an error or without."""
+TELLING = 20
+"""So many results under ids of others show that a batch is somebody else's."""
+IN_MEMORY, SLICE = 4_000_000, 256
+"""Bytes of a wave that are held in memory, and lines that are written before others have their turn."""
+
+LEFT: dict[str, Fault] = {
+    "expired": Fault(FaultKind.EXPIRED, "the batch expired before this request was worked on"),
+    "cancelled": Fault(FaultKind.CANCELLED, "the batch was cancelled"),
+}
+NO_RESULT = Fault(FaultKind.GARBLED, "the batch ended with no result for this request")
+BOM = b"\xef\xbb\xbf"
+"""Some write it at the beginning of a file, and it is no part of the first line."""
+Notice = Callable[[BatchInfo], None]
+"""Is told of a batch whenever it has changed."""
+
+
+class BatchTransport:
+    """The batches of one account, which must have a batch format; each wave is one batch."""
+
+    barrier = True
+    cached = True
+    vectorised = False
+    ready = True
+
+    def __init__(
+        self,
+        account: Account,
+        notice: Notice | None = None,
+        *,
+        clock: Clock | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        format = account.wire.batch
+        if format is None:
+            raise SettingsError(f"account {account.name!r}: {account.dialect} has no batches")
+        self.account = account
+        self.format = format
+        self.models: dict[str, str] = {}
+        self.owner = account.owner
+        self.clock: Clock = clock or LoopClock()
+        self.patience = patience or Patience.of(account)
+        self.client = BatchClient(account, format, self.clock, self.patience)
+        self._faults = account.wire.faults
+        self._options = account.encode_options
+        self._notice = notice or (lambda info: None)
+        self._seen: dict[str, BatchInfo] = {}
+        self._waves: dict[str, tuple[str, int]] = {}
+        self._ordered: set[tuple[str, int]] = set()
+        self._searches: dict[tuple[str, int], Search] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the batch format, as the journal records it."""
+        return self.format.name
+
+    @property
+    def capacity(self) -> Capacity:
+        """What a batch may hold, and how much may wait at the provider."""
+        made = self.format
+        return Capacity(made.max_requests, made.max_bytes, self.account.batch_queue, made.queue_counts)
+
+    @property
+    def max_wave(self) -> int:
+        return self.capacity.requests
+
+    def size(self, request: Request) -> int | Fault:
+        call = self._call(request)
+        if isinstance(call, Fault):
+            return call
+        size = self.format.weight(request, len(self.format.line("0" * 32, call)) + len(self.format.separator))
+        if size > self.capacity.bytes:
+            most = self.capacity.bytes
+            return Fault(FaultKind.BAD_REQUEST, f"the request takes {size:,} bytes, and a batch holds {most:,}")
+        return size
+
+    def seen(self, receipt: Receipt) -> BatchInfo | None:
+        return self._seen.get(str(receipt.data.get("batch")))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.client.http.close()
+
+    # Dispatch.
+
+    async def dispatch(self, wave: Wave) -> Receipt:
+        with _temporary() as lines:
+            try:
+                endpoint = await self._write(wave, lines)
+            except OSError as error:
+                why = f"the wave cannot be written to a temporary file: {error.strerror}"
+                raise WaveFailed(Fault(FaultKind.UNSENT, why)) from error
+            self._ordered.add((wave.run, wave.id))
+            answer = await self._order(wave, lines, endpoint)
+        batch = self.client.batch(load(answer.body)) if 200 <= answer.status < 300 else None
+        if batch is None:
+            raise self._refused(answer)
+        self._waves[batch.info.id] = wave.run, wave.id
+        self._note(batch.info)
+        return receipt_of(batch.info)
+
+    async def _write(self, wave: Wave, lines: IO[bytes]) -> str:
+        """Write the lines of a wave; gives the endpoint that they are for."""
+        kinds: set[tuple[str, str]] = set()
+        path = ""
+        for number, item in enumerate(wave.items):
+            call = self._call(item.request)
+            if isinstance(call, Fault):
+                raise WaveFailed(call)
+            path = call.path
+            kinds.add((path, self.models.get(item.request.model, item.request.model)))
+            if len(kinds) > 1 and not self.format.mixed:
+                told = " and ".join(sorted(f"{model} at {where}" for where, model in kinds))
+                raise WaveFailed(Fault(FaultKind.UNSENT, f"a batch is for one model and endpoint, not for {told}"))
+            lines.write(self.format.separator if number else b"")
+            lines.write(self.format.line(wave.custom_id(item.ask), call))
+            if number % SLICE == SLICE - 1:
+                await asyncio.sleep(0)
+        lines.flush()  # a disk that is full says so here, before anything is ordered
+        return path
+
+    def _call(self, request: Request) -> Call | Fault:
+        return self.format.encode(request, self.models.get(request.model, request.model), self._options)
+
+    async def _order(self, wave: Wave, lines: IO[bytes], endpoint: str) -> Answer:
+        """Have a batch made of the lines of a wave: from a file that is uploaded first, or from one body."""
+        url = self.client.url(self.format.path)
+        if self.format.upload_path is None:
+            whole = Enclosed(lines, "application/json", self.format.before, self.format.after)
+            return await self._once(self.client.http.post_file(url, whole))
+        file = await self._upload(lines, self.format.upload_path, f"{wave.run}-{wave.id}.jsonl")
+        body = self.format.create(file, endpoint, wave.run, wave.id, len(wave.items))
+        return await self._once(self.client.http.post(url, body))
+
+    async def _upload(self, lines: IO[bytes], path: str, name: str) -> str:
+        """Send the file; gives its id. That costs nothing, so that it may be tried more than once."""
+        waits, boundary = self.client.waits(), token_hex(24)
+        form = Enclosed(lines, f"multipart/form-data; boundary={boundary}", *self.format.form(boundary, name))
+        for left in reversed(range(TRIES)):
+            file = await self._try_upload(path, form)
+            if isinstance(file, str):
+                return file
+            if not left or file.fault.kind not in PASSING:
+                raise self._error(file)
+            await self.client.pause(waits.next(file.fault.retry_after))
+        raise AssertionError("the last try either worked or failed")
+
+    async def _try_upload(self, path: str, form: Enclosed) -> str | Refusal:
+        try:
+            answer = await self.client.http.post_file(self.client.url(path), form)
+        except NoAnswer as error:
+            return Refusal(error.fault)
+        file = self.format.read_upload(load(answer.body)) if 200 <= answer.status < 300 else None
+        return file or refusal(*answer, self.clock.wall(), self._faults) or Refusal(self.client.fault(answer))
+
+    async def _once(self, sending: Awaitable[Answer]) -> Answer:
+        """The answer to an order. If there is none, the order may have been taken, unless it was never sent."""
+        try:
+            return await sending
+        except NoAnswer as error:
+            fault, sent = self.client.told(error.fault), error.sent
+        raise _unsure(fault.message) if sent else WaveFailed(fault)
+
+    def _refused(self, answer: Answer) -> WaveError:
+        """What an answer to an order means that is no batch."""
+        if 200 <= answer.status < 300:
+            return _unsure(f"HTTP {answer.status} with something that is no batch")
+        why = refusal(*answer, self.clock.wall(), self._faults)
+        if why is None:
+            return _unsure(self.client.fault(answer).message)
+        return self._error(why)
+
+    def _error(self, why: Refusal) -> WaveFailed:
+        """A refusal as the engine knows it."""
+        fault = self.client.told(why.fault)
+        if why.what == "full":
+            return QueueFull(fault, why.limit)
+        return NoBatches(fault) if why.what == "never" else WaveFailed(fault)
+
+    # Collect.
+
+    async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
+        id = id_of(receipt.data.get("batch"))
+        if id is None:
+            raise WaveLost(Fault(FaultKind.GARBLED, "the receipt of this wave names no batch"))
+        self._waves[id] = intent.run, intent.id
+        batch = await self._ended(id, intent)
+        reading = Reading(intent, batch.endpoint, self.format.read_line)
+        for results in batch.results:
+            async with aclosing(self._read(id, results, reading)) as found:
+                async for settled in found:
+                    yield settled
+        if batch.info.state == "failed":
+            async for settled in self._failed(batch, intent, reading):
+                yield settled
+        for ask in reading.left:
+            yield Settled(ask, LEFT.get(batch.info.state, NO_RESULT))
+
+    async def _ended(self, id: str, intent: Intent) -> Batch:
+        """A batch, once it has ended. What cannot be seen is waited for, but not for ever."""
+        what = f"batch {id}"
+        waits, heard, early = self.client.waits(), self.clock.now(), 0
+        at_least = missing = unread = None
+        while True:
+            await self.client.pause(waits.next(at_least))
+            try:
+                batch = await self._shown(id, intent)
+            except Unseen as unseen:
+                at_least = unseen.fault.retry_after
+                self._bear(unseen.fault, heard, what)
+                continue
+            at_least, heard = None, self.clock.now()
+            if batch is None:
+                missing = self._still_missing(missing, what)
+                continue
+            missing = None
+            self._note(batch.info)
+            if batch.info.open:
+                continue
+            # If it has done more than there are results of, it was looked at a moment too early, or they are gone.
+            if _lacks_paid(batch):
+                unread = self._still_missing(unread, f"the results of {what}")
+                continue
+            early += 1
+            if batch.promised >= batch.info.done or early > SHORT_TRIES:
+                return batch
+
+    async def _shown(self, id: str, intent: Intent) -> Batch | None:
+        """A batch by its id or, if the provider knows none of that id, on the list; None if it is on neither.
+
+        Raises `Unseen`.
+        """
+        try:
+            return await self.client.one(id)
+        except Unseen as unseen:
+            if unseen.fault.kind is not FaultKind.NOT_FOUND:
+                raise
+        async with aclosing(self.client.since(intent.at - SKEW)) as batches:
+            async for batch in batches:
+                if batch.info.id == id or (batch.info.run, batch.info.wave) == (intent.run, intent.id):
+                    return batch
+        return None
+
+    def _bear(self, fault: Fault, heard: float, what: str) -> None:
+        """Put up with a fault that may pass, or not: the key is refused, or nothing was heard for too long."""
+        if fault.kind is FaultKind.AUTH:
+            raise WaveOutOfReach(fault)
+        silent = self.clock.now() - heard
+        if silent > self.patience.silence:
+            why = f"{what} could not be looked at for {silent / 3600:.1f} hours: {fault.message}"
+            raise WaveOutOfReach(Fault(FaultKind.UNREACHABLE, why))
+
+    def _still_missing(self, since: float | None, what: str) -> float:
+        """The provider says that there is no such thing. Gives since when it does; raises `WaveLost` after a while."""
+        now = self.clock.now()
+        if since is not None and now - since >= self.patience.missing:
+            raise WaveLost(Fault(FaultKind.GARBLED, f"the provider has not shown {what} for {_long(now - since)}"))
+        return now if since is None else since
+
+    async def _read(self, id: str, results: Results, reading: Reading) -> AsyncGenerator[Settled, None]:
+        """What a file of results settles. One that breaks off, or lacks something, is begun again."""
+        what, missing = f"the results of batch {id}", None
+        waits, heard, short, breaks = self.client.waits(), self.clock.now(), 0, 0
+        reading.another()
+        while True:
+            reading.begin()
+            news = False
+            try:
+                async with aclosing(self.client.http.lines(self.client.place(results))) as lines:
+                    async for line in lines:
+                        settled = reading.take(line, self.clock.wall())
+                        if settled is not None:
+                            news = True
+                            yield self._redacted(settled)
+            except (NoAnswer, Refused) as error:
+                fault = self.client.why(error)
+                if reading.lines:
+                    heard, missing = self.clock.now(), None
+                if fault.kind is FaultKind.NOT_FOUND:
+                    missing = self._still_missing(missing, what)
+                else:
+                    self._bear(fault, heard, what)
+                breaks = 0 if news else breaks + (reading.lines > 0 or fault.kind is FaultKind.GARBLED)
+                if breaks == BREAKS:
+                    raise WaveOutOfReach(fault) from None
+                await self.client.pause(waits.next(fault.retry_after))
+                continue
+            short += 1
+            if short >= (BREAKS if reading.torn else SHORT_TRIES) or reading.whole(results.promised):
+                return
+            await self.client.pause(waits.next())
+
+    async def _failed(self, batch: Batch, intent: Intent, reading: Reading) -> AsyncIterator[Settled]:
+        """A batch failed as a whole: requests that are to blame are told so, and nothing was done for the others."""
+        faults, why = verdict(batch, self._faults)
+        for line, fault in faults.items():
+            if line <= len(intent.asks) and reading.settle(line - 1):
+                yield Settled(intent.asks[line - 1], self.client.told(fault))
+        if not reading.done:
+            raise self._error(why)
+
+    # Adopt.
+
+    async def adopt(self, intent: Intent) -> Found | Absent | Undecided:
+        key, now = (intent.run, intent.id), self.clock.now()
+        search = self._searches.setdefault(key, Search(now, self.client.waits()))
+        try:
+            found = await self._search(intent, search) or self._absent(intent, search, now)
+        except Unseen as unseen:
+            self._bear(unseen.fault, search.heard, "the list of batches")
+            return Undecided(search.waits.next(unseen.fault.retry_after))
+        search.heard, search.complete = now, search.complete or now >= self._settles(search)
+        if not isinstance(found, Undecided):
+            del self._searches[key]
+        return found
+
+    async def _search(self, intent: Intent, search: Search) -> Found | Undecided | None:
+        """Look for the batch of a wave; None where none of the account's is it. Raises `Unseen`."""
+        if not self.format.tagged:
+            return await self._search_results(intent, search)
+        async with aclosing(self.client.since(intent.at - SKEW)) as batches:
+            async for batch in batches:
+                if (batch.info.run, batch.info.wave) == (intent.run, intent.id):
+                    return Found(receipt_of(batch.info))
+        return None
+
+    async def _search_results(self, intent: Intent, search: Search) -> Found | Undecided | None:
+        """A batch of as many requests may be this wave's, or one that does not say how many it has.
+
+        Whether it is shows in its results, once it has ended.
+        """
+        ours = {intent.custom_id(ask) for ask in intent.asks}
+        waiting = False
+        async with aclosing(self.client.since(intent.at - SKEW)) as batches:
+            async for batch in batches:
+                info = batch.info
+                if info.total not in (0, len(ours)) or info.id in search.others or self._another_wave(info.id, intent):
+                    continue
+                if search.complete and info.id not in search.listed:
+                    continue
+                search.listed.add(info.id)
+                if info.open:
+                    waiting = True
+                elif await self._holds(batch, ours, search):
+                    return Found(receipt_of(info))
+                else:
+                    search.others.add(info.id)
+        return Undecided(self.account.batch_poll) if waiting else None
+
+    async def _holds(self, batch: Batch, ours: set[str], search: Search) -> bool:
+        """Whether a batch has results under our ids: the first few that can be read tell. Raises `Unseen`."""
+        others = 0
+        for results in batch.results:
+            try:
+                async with aclosing(self.client.http.lines(self.client.place(results))) as lines:
+                    async for line in lines:
+                        found = self.format.read_line(line, lambda _: None, batch.endpoint, 0.0)
+                        if found is not None and found[0] in ours:
+                            return True
+                        others += found is not None
+                        if others == TELLING:
+                            return False
+            except (NoAnswer, Refused) as error:
+                fault = self.client.why(error)
+                if fault.kind is not FaultKind.NOT_FOUND:
+                    raise Unseen(fault) from None
+        search.perhaps |= not others  # its results are gone, or cannot be read
+        return False
+
+    def _absent(self, intent: Intent, search: Search, now: float) -> Absent | Undecided:
+        """No batch is this wave's: that is final if the order cannot be on its way any more."""
+        left = self._settles(search) - now
+        by_another = (intent.run, intent.id) not in self._ordered
+        if left > 0 and not (by_another and self.clock.wall() - intent.at > SKEW + self.patience.answer):
+            return Undecided(left)
+        return Absent(perhaps_paid=search.perhaps)
+
+    def _settles(self, search: Search) -> float:
+        """When an order that was on its way at the first look is on the list, if it ever will be."""
+        return search.first + self.patience.order
+
+    def _another_wave(self, batch: str, intent: Intent) -> bool:
+        """Whether a batch is known to be that of another wave."""
+        return self._waves.get(batch, (intent.run, intent.id)) != (intent.run, intent.id)
+
+    # What people may want.
+
+    async def look(self, batch: str) -> BatchInfo | None:
+        if id_of(batch) is None:
+            return None
+        try:
+            return (await self.client.patiently(lambda: self.client.one(batch))).info
+        except Unseen as unseen:
+            if unseen.fault.kind is FaultKind.NOT_FOUND:
+                return None
+            raise WaveOutOfReach(unseen.fault) from None
+
+    async def listed(self, since: float) -> AsyncIterator[BatchInfo]:
+        try:
+            async with aclosing(self.client.since(since)) as batches:
+                async for batch in batches:
+                    yield batch.info
+        except Unseen as unseen:
+            raise WaveOutOfReach(unseen.fault) from None
+
+    async def cancel(self, batch: str) -> None:
+        if id_of(batch) is None:
+            raise WaveFailed(Fault(FaultKind.NOT_FOUND, "there is no such batch"))
+        try:
+            await self.client.patiently(lambda: self._cancel(batch))
+        except Unseen as unseen:
+            if unseen.fault.kind is FaultKind.NOT_FOUND:
+                raise WaveFailed(unseen.fault) from None
+            raise WaveOutOfReach(unseen.fault) from None
+
+    async def _cancel(self, batch: str) -> None:
+        """Cancel a batch. One that has ended is no error, but providers say so."""
+        try:
+            answer = await self.client.http.post(self.client.url(self.format.cancel_path(batch)), b"")
+        except NoAnswer as error:
+            raise Unseen(self.client.told(error.fault)) from None
+        if not 200 <= answer.status < 300 and ((info := await self.look(batch)) is None or info.open):
+            raise Unseen(self.client.fault(answer))
+
+    def _redacted(self, settled: Settled) -> Settled:
+        fault = settled.settlement
+        return settled._replace(settlement=self.client.told(fault)) if isinstance(fault, Fault) else settled
+
+    def _note(self, info: BatchInfo) -> None:
+        """Remember how a batch was seen, and tell if that is news."""
+        before, self._seen[info.id] = self._seen.get(info.id), info
+        if info != before:
+            self._notice(info)
+
+
+@contextmanager
+def _temporary() -> Iterator[IO[bytes]]:
+    """A file for the lines of a wave. A disk that is full says so once more when it is closed: that is no news."""
+    lines = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  that is what this is
+    try:
+        yield lines
+    finally:
+        with suppress(OSError):
+            lines.close()
+
+
+def receipt_of(info: BatchInfo) -> Receipt:
+    """What it takes to collect a batch, in any process."""
+    return Receipt({"batch": info.id, "created_at": info.created_at})
+
+
+def _lacks_paid(batch: Batch) -> bool:
+    """Whether a batch that has ended shows no results of requests that were answered, and so paid for."""
+    info = batch.info
+    if info.state == "failed":
+        return False
+    return batch.promised < info.done - info.failed or (info.state == "completed" and not batch.results)
+
+
+def _long(seconds: float) -> str:
+    """How long something took."""
+    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+
+
+def _unsure(why: str) -> WaveUnsure:
+    return WaveUnsure(f"the batch may have been made, or not: {why}")
+
+
+class Reader(Protocol):
+    """Reads a line into a custom id and what it means; None where it cannot be read."""
+
+    def __call__(self, line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str, Settlement] | None: ...
+
+
+class Reading:
+    """Reads the files of a batch, each perhaps more than once, and settles every ask once.
+
+    Which requests were asked is known as long as the wave has not been lost to a crash. A wave may have a hundred
+    thousand asks, so that little is kept of each.
+    """
+
+    def __init__(self, intent: Intent, endpoint: str, read: Reader) -> None:
+        self._intent = intent
+        self._items = intent.items if isinstance(intent, Wave) else ()
+        self._places = {intent.custom_id(ask): place for place, ask in enumerate(intent.asks)}
+        self._endpoint = endpoint
+        self._read = read
+        self._left = bytearray(b"\x01" * len(intent.asks))
+        self._here = bytearray(len(intent.asks))
+        self._strangers = self._unread = self.lines = 0
+        self.torn = False
+
+    @property
+    def left(self) -> Iterator[AskId]:
+        """The asks that have no result, in their order."""
+        return (ask for ask, left in zip(self._intent.asks, self._left, strict=True) if left)
+
+    @property
+    def done(self) -> bool:
+        """Whether every ask has a result."""
+        return not any(self._left)
+
+    def another(self) -> None:
+        """Another file is read."""
+        self._here = bytearray(len(self._here))
+
+    def begin(self) -> None:
+        """A file is read from its beginning. `torn` says that the last line so far could not be read."""
+        self._strangers = self._unread = self.lines = 0
+        self.torn = False
+
+    def take(self, line: bytes, now: float) -> Settled | None:
+        """What a line settles; nothing, if it is a stranger's, cannot be read, or repeats what was said."""
+        if not self.lines:
+            line = line.removeprefix(BOM)
+        if not line.strip():
+            return None
+        self.lines += 1
+        found = self._read(line, self._request, self._endpoint, now)
+        self.torn = found is None
+        if found is None:
+            self._unread += 1
+            return None
+        place = self._places.get(found[0])
+        if place is None:
+            self._strangers += 1
+            return None
+        self._here[place] = 1
+        return Settled(self._intent.asks[place], found[1]) if self.settle(place) else None
+
+    def settle(self, place: int) -> bool:
+        """Whether the ask at a place has no result yet; it has one now."""
+        left, self._left[place] = self._left[place], 0
+        return bool(left)
+
+    def whole(self, promised: int) -> bool:
+        """Whether a file that was read had all that was promised, or all that is wanted."""
+        return self.done or (not self._unread and sum(self._here) + self._strangers >= promised)
+
+    def _request(self, custom_id: str) -> Request | None:
+        place = self._places.get(custom_id)
+        return self._items[place].request if place is not None and self._items else None
