@@ -319,6 +319,7 @@ class AnthropicBatch(BatchFormat):
     max_requests = MOST_REQUESTS
     max_bytes = LARGEST_BODY
     queue_counts = "requests"
+    days_kept = 29
     mixed = True
     separator = b","
     before, after = b'{"requests":[', b"]}"

@@ -63,7 +63,7 @@ LARGEST_FILE = 200_000_000 - 1_000_000
 PER_PAGE = 100
 FILE_KEPT = 3 * 86_400
 """Seconds after which an input file is deleted: a batch is over after one day."""
-RESULTS_KEPT = 30 * 86_400
+DAYS_KEPT = 30
 RUN, WAVE = "groundswell_run", "groundswell_wave"
 
 STATES: dict[str, BatchState] = {
@@ -364,6 +364,7 @@ class OpenAIBatch(BatchFormat):
     max_requests = MOST_REQUESTS
     max_bytes = LARGEST_FILE
     queue_counts = "tokens"
+    days_kept = DAYS_KEPT
     tagged = True
     upload_path = FILES
 
@@ -412,7 +413,7 @@ class OpenAIBatch(BatchFormat):
                 "endpoint": endpoint,
                 "completion_window": "24h",
                 "metadata": {RUN: run, WAVE: str(wave), "requests": str(requests)},
-                "output_expires_after": {"anchor": "created_at", "seconds": RESULTS_KEPT},
+                "output_expires_after": {"anchor": "created_at", "seconds": DAYS_KEPT * 86_400},
             }
         )
 

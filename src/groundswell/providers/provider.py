@@ -100,6 +100,7 @@ class BatchFormat(ABC):
     max_requests  requests in one batch
     max_bytes     bytes in one batch
     queue_counts  what the limit of the provider's queue counts
+    days_kept     days after which the provider deletes the results
     mixed         whether one batch may hold several models and endpoints
     tagged        whether a batch object carries our run and wave; otherwise only the ids in its results show that
     separator     what stands between two lines; `before` and `after` enclose all of them
@@ -111,6 +112,7 @@ class BatchFormat(ABC):
     max_requests: int
     max_bytes: int
     queue_counts: Literal["tokens", "requests"]
+    days_kept: int
     mixed = False
     tagged = False
     separator = b"\n"
