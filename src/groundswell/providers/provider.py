@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from groundswell.program.request import Embedding, Fault, Reply, Request, Settlement, Standing
-from groundswell.providers.batches import Asked, Batch, Page
+from groundswell.providers.batches import Batch, Page, RequestLookup
 from groundswell.providers.faults import SHARED, FaultTable
 
 _VERSIONED = re.compile(r"/v\d\w*(/openai)?$")
@@ -164,7 +164,7 @@ class BatchFormat(ABC):
         """A page of the list of batches; None where it is none."""
 
     @abstractmethod
-    def read_line(self, line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str, Settlement] | None:
+    def read_line(self, line: bytes, asked: RequestLookup, endpoint: str, now: float) -> tuple[str, Settlement] | None:
         """The custom id and the settlement of one result; None where the line cannot be read."""
 
 
