@@ -31,7 +31,7 @@ from groundswell.providers.accounts.config import Accounts
 from groundswell.store.journal import Store, StoreJournal
 from groundswell.testing.crash import kill_me
 from groundswell.transports.batch import BatchTransport
-from groundswell.transports.http import Answer, Enclosed, Http, Url, Usual
+from groundswell.transports.http import Answer, FileBody, HeadersByKey, Http, Url
 
 DURABLE = {
     "intent-durable": "SELECT count(*) FROM waves",
@@ -99,7 +99,7 @@ class Trap:
 class WatchedHttp(Http):
     """Connections with a trap around every request."""
 
-    def __init__(self, account: Account, usual: Usual, trap: Trap) -> None:
+    def __init__(self, account: Account, usual: HeadersByKey, trap: Trap) -> None:
         super().__init__(account, usual)
         self._trap = trap
 
@@ -109,7 +109,7 @@ class WatchedHttp(Http):
         self._trap.reach(f"after-{kind}")
         return answer
 
-    async def post_file(self, url: Url, enclosed: Enclosed) -> Answer:
+    async def post_file(self, url: Url, enclosed: FileBody) -> Answer:
         kind = self._before("POST", url)
         answer = await super().post_file(url, enclosed)
         self._trap.reach(f"after-{kind}")

@@ -25,7 +25,15 @@ from groundswell.program.request import (
 )
 from groundswell.providers import openai
 from groundswell.providers.anthropic import ANTHROPIC
-from groundswell.providers.batches import Batch, Problem, id_of, moment, queue_limit, refusal, verdict
+from groundswell.providers.batches import (
+    Batch,
+    Problem,
+    faults_of_failed_batch,
+    queue_limit,
+    read_id,
+    read_refusal,
+    read_time,
+)
 from groundswell.providers.openai import OPENAI
 from groundswell.providers.provider import Call
 from tests.properties import examples
@@ -68,7 +76,7 @@ def error(message: str, **fields: object) -> bytes:
     ],
 )
 def test_refusals(status: int, body: bytes, what: str, kind: FaultKind, limit: int | None) -> None:
-    found = refusal(status, {}, body, 0.0)
+    found = read_refusal(status, {}, body, 0.0)
     assert found is not None
     assert (found.what, found.fault.kind, found.limit) == (what, kind, limit)
     assert found.fault.message
@@ -77,12 +85,12 @@ def test_refusals(status: int, body: bytes, what: str, kind: FaultKind, limit: i
 @pytest.mark.parametrize("status", [408, 409, 425, 499, 500, 502, 503, 504, 529])
 @pytest.mark.parametrize("body", [b"", error("This request would exceed your limit of 50 requests per minute.")])
 def test_answers_after_which_nobody_knows(status: int, body: bytes) -> None:
-    assert refusal(status, {}, body, 0.0) is None
+    assert read_refusal(status, {}, body, 0.0) is None
 
 
 def test_what_a_gateway_says_of_a_queue_is_not_believed_of_a_batch() -> None:
     """It may have passed the order on."""
-    assert refusal(503, {}, error("Your request is in the queue."), 0.0) is None
+    assert read_refusal(503, {}, error("Your request is in the queue."), 0.0) is None
 
 
 @pytest.mark.parametrize(
@@ -119,13 +127,13 @@ def failed(*problems: Problem) -> Batch:
     ],
 )
 def test_batches_that_failed(problems: list[Problem], what: str, kind: FaultKind, words: str) -> None:
-    _, why = verdict(failed(*problems))
+    _, why = faults_of_failed_batch(failed(*problems))
     assert (why.what, why.fault.kind) == (what, kind)
     assert words in why.fault.message
 
 
 def test_lines_that_failed_a_batch() -> None:
-    named, _ = verdict(
+    named, _ = faults_of_failed_batch(
         failed(
             Problem("Missing required parameter: 'messages'.", "missing_required_parameter", 3, "body.messages"),
             Problem("And another thing.", "", 3),
@@ -157,7 +165,7 @@ def test_lines_that_failed_a_batch() -> None:
     ],
 )
 def test_ids(value: object, good: bool) -> None:
-    assert (id_of(value) is not None) is good
+    assert (read_id(value) is not None) is good
 
 
 @pytest.mark.parametrize(
@@ -180,7 +188,7 @@ def test_ids(value: object, good: bool) -> None:
     ],
 )
 def test_moments(value: object, seconds: float | None) -> None:
-    assert moment(value) == seconds
+    assert read_time(value) == seconds
 
 
 # Whatever comes from the other side, reading it raises nothing.
@@ -243,9 +251,9 @@ def check_batch(batch: Batch | None) -> None:
     """What was read can be written down, and named in an address."""
     if batch is not None:
         assert msgspec.json.decode(msgspec.json.encode(batch.info), type=BatchInfo) == batch.info
-        assert id_of(batch.info.id) is not None
+        assert read_id(batch.info.id) is not None
         assert batch.info.total >= 0
-        verdict(batch)
+        faults_of_failed_batch(batch)
 
 
 @settings(max_examples=examples(120))
@@ -262,7 +270,7 @@ def test_any_page(data: st.DataObject) -> None:
     for read, good in ((OPENAI.batch.read_page, GOOD_OPENAI), (ANTHROPIC.batch.read_page, GOOD_ANTHROPIC)):
         page = {"data": [good, good], "has_more": True, "last_id": "batch_1"}
         found = read(data.draw(json_values | gone_wrong(page)))
-        assert found is None or found.after is None or id_of(found.after)
+        assert found is None or found.after is None or read_id(found.after)
         for batch in found.batches if found is not None else ():
             check_batch(batch)
 
@@ -284,7 +292,7 @@ def test_any_line(data: st.DataObject) -> None:
 @settings(max_examples=examples(200))
 @given(st.integers(300, 599), st.binary(max_size=30) | json_values.map(msgspec.json.encode) | st.text().map(error))
 def test_any_refusal(status: int, body: bytes) -> None:
-    found = refusal(status, {}, body, 0.0)
+    found = read_refusal(status, {}, body, 0.0)
     assert found is None or found.fault.message
     assert found is None or status < 500 or status == 501
 

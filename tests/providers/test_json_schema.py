@@ -8,7 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from groundswell.providers.json_schema import closed, limit_in, looseness, strict, unlimited
+from groundswell.providers.json_schema import (
+    close_objects,
+    find_limit,
+    find_looseness,
+    move_limits_to_description,
+    strict,
+)
 
 
 class Point(msgspec.Struct):
@@ -28,24 +34,24 @@ class Free(msgspec.Struct):
 def test_the_schema_of_a_type_can_be_strict() -> None:
     schema = strict(msgspec.json.schema(Path))
     assert schema is not None
-    assert looseness(schema) is None
+    assert find_looseness(schema) is None
     assert schema["$defs"]["Point"]["required"] == ["x", "y"]
     assert schema["$defs"]["Point"]["additionalProperties"] is False
     assert "default" not in schema["$defs"]["Point"]["properties"]["y"]
 
 
 def test_closing_leaves_optional_what_was_optional() -> None:
-    schema = closed(msgspec.json.schema(Path))
+    schema = close_objects(msgspec.json.schema(Path))
     assert schema["$defs"]["Point"]["required"] == ["x"]
-    assert looseness(schema, all_required=False) is None
-    assert looseness(schema) is not None
+    assert find_looseness(schema, all_required=False) is None
+    assert find_looseness(schema) is not None
 
 
 def test_the_schema_given_is_left_as_it_was() -> None:
     schema = msgspec.json.schema(Path)
     before = msgspec.json.encode(schema)
     strict(schema)
-    closed(schema)
+    close_objects(schema)
     assert msgspec.json.encode(schema) == before
 
 
@@ -64,14 +70,14 @@ LOOSE: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("schema", "words"), LOOSE)
 def test_what_is_loose_is_named(schema: dict[str, Any], words: str) -> None:
-    assert words in str(looseness(schema))
+    assert words in str(find_looseness(schema))
 
 
 def test_a_schema_too_deep_is_loose() -> None:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(400):
         schema = {"type": "array", "items": schema}
-    assert "nesting" in str(looseness(schema))
+    assert "nesting" in str(find_looseness(schema))
 
 
 LIMITED = {
@@ -87,7 +93,7 @@ LIMITED = {
 
 def test_limits_that_are_refused_are_told_in_words() -> None:
     before = deepcopy(LIMITED)
-    made = unlimited(LIMITED)
+    made = move_limits_to_description(LIMITED)
     age, tags, few = made["properties"].values()
     assert age == {"type": "integer", "description": "In years. (minimum: 0, maximum: 120)"}
     assert tags == {
@@ -99,11 +105,11 @@ def test_limits_that_are_refused_are_told_in_words() -> None:
     assert few["items"]["anyOf"] == [{"type": "number", "description": "(multipleOf: 2)"}]
     assert few["description"] == "(minItems: 2)"
     assert before == LIMITED, "the program keeps its own"
-    assert limit_in(LIMITED) == ("integer", "minimum")
-    assert limit_in(made) is None
+    assert find_limit(LIMITED) == ("integer", "minimum")
+    assert find_limit(made) is None
 
 
 def test_a_property_may_be_called_as_a_limit_is() -> None:
     schema = {"type": "object", "properties": {"minimum": {"type": "integer"}}}
-    assert unlimited(schema) == schema
-    assert limit_in(schema) is None
+    assert move_limits_to_description(schema) == schema
+    assert find_limit(schema) is None

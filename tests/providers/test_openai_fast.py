@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from groundswell import Chat, Reply, user
 from groundswell.program.request import Fault
 from groundswell.providers import openai
-from groundswell.providers.bodies import opened
+from groundswell.providers.bodies import read_object
 from groundswell.providers.openai import OPENAI
 
 PLAIN = {
@@ -112,7 +112,7 @@ def test_both_ways_give_the_same(
     chat = Chat("openai/gpt-x", (user("Hi"),), logprobs=2 if wants_logprobs else None)
     headers = {} if content_type is None else {"content-type": content_type}
     raw = msgspec.json.encode(body)
-    data = opened(200, headers, raw, 0.0)
+    data = read_object(200, headers, raw, 0.0)
     thorough = data if isinstance(data, Fault) else openai._reply(chat, data)
     assert OPENAI.decode(chat, 200, headers, raw, 0.0) == thorough
 

@@ -12,7 +12,7 @@ from groundswell.providers.accounts.account import Account
 from groundswell.providers.accounts.addresses import endpoint, same_place
 from groundswell.providers.accounts.settings import SETTINGS, dialect
 from groundswell.providers.provider import BatchFormat, Call, Provider, WireFormat
-from groundswell.providers.registry import IN_PROCESS, PROVIDERS, WIRE_FORMATS, wire_format
+from groundswell.providers.registry import BATCH_FORMATS, IN_PROCESS, PROVIDERS, WIRE_FORMATS, wire_format
 
 CHAT = Chat("the-model", (user("Name a colour."),), max_tokens=9)
 EMBED = Embed("the-model", ("one", "two"))
@@ -117,6 +117,8 @@ def test_a_batch_format_has_all_that_the_transport_needs(batch: BatchFormat) -> 
     assert re.fullmatch(r"[a-z]+_batch", batch.name)
     assert batch.max_requests > 0
     assert batch.max_bytes > 0
+    assert batch.days_kept > 1, "a batch may take a day"
+    assert BATCH_FORMATS[batch.name] is batch
     call = batch.encode(CHAT, "its-own-name")
     assert isinstance(call, Call)
     line = batch.line("id-1", call)

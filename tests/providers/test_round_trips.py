@@ -14,7 +14,7 @@ from groundswell.emulator.wire import ollama as ollama_wire
 from groundswell.emulator.wire import openai as openai_wire
 from groundswell.program.request import Chat, Embed, Embedding, Fault, Reply, Usage, fingerprint, user
 from groundswell.providers.anthropic import ANTHROPIC
-from groundswell.providers.json_schema import closed, strict
+from groundswell.providers.json_schema import close_objects, strict
 from groundswell.providers.ollama import OLLAMA
 from groundswell.providers.openai import OPENAI
 from groundswell.providers.provider import Call
@@ -50,7 +50,7 @@ def test_anthropic_reads_the_chat_that_was_sent(chat: Chat, cache: Any) -> None:
     """The seed is left out, a limit is there always, and schemas are closed."""
     read = anthropic_wire.read_chat(sent(ANTHROPIC.encode(chat, chat.model, {"prompt_cache": cache})))
     assert read.request == replace(
-        chat, seed=None, max_tokens=chat.max_tokens or 4096, schema=closed(chat.schema) if chat.schema else None
+        chat, seed=None, max_tokens=chat.max_tokens or 4096, schema=close_objects(chat.schema) if chat.schema else None
     )
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from groundswell.engine.records import AskId, Intent, Item, Settled, Wave
 from groundswell.program.request import Chat, Reply, Settlement, user
-from groundswell.providers.batches import Asked
+from groundswell.providers.batches import RequestLookup
 from groundswell.transports.batch import Reading
 from tests.properties import examples
 
@@ -17,7 +17,7 @@ INTENT = Intent(7, "run", "box", "openai_batch", ASKS, 0.0)
 IDS = [INTENT.custom_id(ask) for ask in ASKS]
 
 
-def read(line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str, Settlement] | None:
+def read(line: bytes, asked: RequestLookup, endpoint: str, now: float) -> tuple[str, Settlement] | None:
     """A line is an id and a text; `?` cannot be read."""
     custom_id, _, text = line.decode().partition(" ")
     request = asked(custom_id)

@@ -13,7 +13,14 @@ from groundswell.engine.ports import Answered
 from groundswell.engine.records import AskId, Item
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Request, Usage
 from groundswell.transports import embeddings
-from groundswell.transports.embeddings import MOST_CHARACTERS, MOST_TEXTS, embedded, gathered, merged, parted
+from groundswell.transports.embeddings import (
+    MOST_CHARACTERS,
+    MOST_TEXTS,
+    embed_together,
+    group_requests,
+    merge_requests,
+    split_embedding,
+)
 from tests.properties import examples
 
 REQUESTS = st.builds(
@@ -46,7 +53,7 @@ def answer(request: Embed, tokens: int = 0) -> Embedding:
 @given(st.lists(REQUESTS, max_size=30), st.integers(0, 5))
 def test_every_ask_is_in_one_group_of_its_own_kind(requests: list[Embed], calls: int) -> None:
     items = items_of(requests)
-    groups = gathered(items, calls)
+    groups = group_requests(items, calls)
     assert Counter(item.ask for group in groups for item in group) == Counter(item.ask for item in items)
     assert all(groups)
     for group in groups:
@@ -58,8 +65,8 @@ def test_every_ask_is_in_one_group_of_its_own_kind(requests: list[Embed], calls:
 @settings(max_examples=examples(60))
 @given(st.lists(REQUESTS, min_size=1, max_size=30), st.integers(1, 4), st.integers(0, 1000))
 def test_every_text_gets_its_vector_and_the_tokens_add_up(requests: list[Embed], calls: int, tokens: int) -> None:
-    for group in gathered(items_of(requests), calls):
-        parts = parted(group, answer(merged(group), tokens))
+    for group in group_requests(items_of(requests), calls):
+        parts = split_embedding(group, answer(merge_requests(group), tokens))
         for item, part in zip(group, parts, strict=True):
             assert part.vectors == [vector_of(text) for text in texts_of(item)]
             assert part.usage.input_tokens >= 0
@@ -72,7 +79,7 @@ def test_no_call_is_over_the_limits_unless_one_ask_alone_is(sizes: list[int], ca
     limits = (embeddings.MOST_TEXTS, embeddings.MOST_CHARACTERS)
     embeddings.MOST_TEXTS, embeddings.MOST_CHARACTERS = 6, 20
     try:
-        groups = gathered(items_of([Embed("a/b", ("x" * 5,) * size) for size in sizes]), calls)
+        groups = group_requests(items_of([Embed("a/b", ("x" * 5,) * size) for size in sizes]), calls)
     finally:
         embeddings.MOST_TEXTS, embeddings.MOST_CHARACTERS = limits
     for group in groups:
@@ -83,7 +90,7 @@ def test_no_call_is_over_the_limits_unless_one_ask_alone_is(sizes: list[int], ca
 @settings(max_examples=examples(40))
 @given(st.integers(1, 300), st.integers(1, 8))
 def test_texts_of_one_kind_are_spread_evenly_over_the_calls(count: int, calls: int) -> None:
-    groups = gathered(items_of([Embed("a/b", ("x",))] * count), calls)
+    groups = group_requests(items_of([Embed("a/b", ("x",))] * count), calls)
     assert len(groups) <= calls
     assert max(map(len, groups)) == -(-count // calls)
 
@@ -104,7 +111,7 @@ def test_texts_of_one_kind_are_spread_evenly_over_the_calls(count: int, calls: i
     ids=["none", "just fits", "one too many", "long", "too long alone", "models", "widths", "extras", "none works"],
 )
 def test_groups(requests: list[Embed], calls: int, sizes: list[int]) -> None:
-    assert [len(group) for group in gathered(items_of(requests), calls)] == sizes
+    assert [len(group) for group in group_requests(items_of(requests), calls)] == sizes
 
 
 @pytest.mark.parametrize(
@@ -118,12 +125,16 @@ def test_groups(requests: list[Embed], calls: int, sizes: list[int]) -> None:
 )
 def test_tokens_are_shared_by_length(texts: list[tuple[str, ...]], tokens: int, shares: list[int]) -> None:
     items = items_of([Embed("a/b", each) for each in texts])
-    assert [part.usage.input_tokens for part in parted(items, answer(merged(items), tokens))] == shares
+    assert [part.usage.input_tokens for part in split_embedding(items, answer(merge_requests(items), tokens))] == shares
 
 
 def test_an_ask_for_no_texts_gets_no_vectors() -> None:
     items = items_of([Embed("a/b", ("x",)), Embed("a/b", ()), Embed("a/b", ("y",))])
-    assert [part.vectors for part in parted(items, answer(merged(items)))] == [[vector_of("x")], [], [vector_of("y")]]
+    assert [part.vectors for part in split_embedding(items, answer(merge_requests(items)))] == [
+        [vector_of("x")],
+        [],
+        [vector_of("y")],
+    ]
 
 
 def settled(texts: list[str], bad: set[str], kind: FaultKind) -> tuple[list[bool], list[int]]:
@@ -135,7 +146,7 @@ def settled(texts: list[str], bad: set[str], kind: FaultKind) -> tuple[list[bool
         calls.append(len(request.texts))
         return (Fault(kind, "no"), ()) if bad & set(request.texts) else (answer(request), ())
 
-    found = asyncio.run(embedded(items_of([Embed("a/b", (text,)) for text in texts]), ask))
+    found = asyncio.run(embed_together(items_of([Embed("a/b", (text,)) for text in texts]), ask))
     assert [one.ask.trial for one in found] == list(range(len(texts)))
     return [isinstance(one.settlement, Fault) for one in found], calls
 

@@ -21,7 +21,7 @@ from groundswell.errors import SettingsError
 from groundswell.program.request import Chat, Fault, FaultKind, Settlement, user
 from groundswell.providers.accounts.account import Account, Key
 from groundswell.providers.openai import OPENAI
-from groundswell.transports.http import CA_BUNDLES, Answer, Http, NoAnswer, parsed
+from groundswell.transports.http import CA_BUNDLES, Answer, Http, NoAnswer, parse_url
 from groundswell.transports.live import Live
 from tests.transports.little import CUT, Answering, Got, Little, answer, closed_port, serving
 
@@ -49,7 +49,7 @@ def with_http(use: Callable[[Http], Coroutine[Any, Any, T]], of: Account | None 
 def post(url: str, of: Account | None = None) -> Answer | Fault:
     async def use(http: Http) -> Answer | Fault:
         try:
-            return await http.post(parsed(url), b'{"a": 1}')
+            return await http.post(parse_url(url), b'{"a": 1}')
         except NoAnswer as none:
             return none.fault
 
@@ -147,7 +147,7 @@ def test_redirects_are_not_followed_and_no_key_goes_elsewhere(status: str) -> No
 def test_connections_are_kept() -> None:
     async def use(http: Http) -> None:
         for _ in range(20):
-            await http.post(parsed(little.url), b"{}")
+            await http.post(parse_url(little.url), b"{}")
 
     with serving(fixed(answer())) as little:
         with_http(use)
@@ -157,7 +157,7 @@ def test_connections_are_kept() -> None:
 def test_many_at_once_need_no_more_connections_than_that() -> None:
     async def use(http: Http) -> None:
         for _ in range(5):
-            await asyncio.gather(*[http.post(parsed(little.url), b"{}") for _ in range(8)])
+            await asyncio.gather(*[http.post(parse_url(little.url), b"{}") for _ in range(8)])
 
     with serving(fixed(answer())) as little:
         with_http(use)
@@ -168,7 +168,7 @@ def test_many_at_once_need_no_more_connections_than_that() -> None:
 @pytest.mark.xfail(reason="pyreqwest goes on with a request whose task was cancelled, until its timeout")
 def test_what_is_cancelled_frees_its_connection() -> None:
     async def use(http: Http) -> None:
-        waiting = asyncio.create_task(http.post(parsed(little.url), b"{}"))
+        waiting = asyncio.create_task(http.post(parse_url(little.url), b"{}"))
         await asyncio.to_thread(little.came.wait, 10)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -352,11 +352,11 @@ def test_a_date_to_wait_for_reaches_the_fault() -> None:
 
 
 async def look(http: Http, url: str) -> None:
-    await http.get(parsed(url), 5.0)
+    await http.get(parse_url(url), 5.0)
 
 
 async def read(http: Http, url: str) -> None:
-    async for _ in http.lines(parsed(url)):
+    async for _ in http.lines(parse_url(url)):
         pass
 
 
@@ -392,7 +392,7 @@ def test_an_order_that_is_answered_while_its_task_ends_is_not_lost() -> None:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await asyncio.sleep(0)
-        return await http.post(parsed(url), b"{}")
+        return await http.post(parse_url(url), b"{}")
 
     async def use(http: Http) -> int:
         with serving(lambda got: answer(b"{}")) as little:

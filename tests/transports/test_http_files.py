@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.program.request import Fault, FaultKind
-from groundswell.transports.http import PIECE, Answer, Enclosed, Http, NoAnswer, Refused, _split, parsed
+from groundswell.transports.http import PIECE, Answer, FileBody, FileRefused, Http, NoAnswer, _split, parse_url
 from tests.properties import examples
 from tests.transports.little import CUT, Got, answer, closed_port, serving
 from tests.transports.test_http import SECRET, account, fixed, with_http
@@ -20,14 +20,14 @@ from tests.transports.test_http import SECRET, account, fixed, with_http
 
 def lines_of(url: str, timeout: float = 5.0) -> list[bytes]:
     async def use(http: Http) -> list[bytes]:
-        return [line async for line in http.lines(parsed(url))]
+        return [line async for line in http.lines(parse_url(url))]
 
     return with_http(use, account(timeout=timeout))
 
 
 def send(url: str, content: bytes, timeout: float = 5.0) -> Answer:
-    enclosed = Enclosed(io.BytesIO(content), "text/x-test", b"<<", b">>")
-    return with_http(lambda http: http.post_file(parsed(url), enclosed), account(timeout=timeout))
+    enclosed = FileBody(io.BytesIO(content), "text/x-test", b"<<", b">>")
+    return with_http(lambda http: http.post_file(parse_url(url), enclosed), account(timeout=timeout))
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, 3 * PIECE + 5])
@@ -44,11 +44,11 @@ def test_a_file_is_sent_whole(size: int) -> None:
 
 
 def test_a_file_is_sent_again_from_its_beginning() -> None:
-    enclosed = Enclosed(io.BytesIO(b"content"), "text/x-test")
+    enclosed = FileBody(io.BytesIO(b"content"), "text/x-test")
 
     async def use(http: Http) -> None:
         for _ in range(2):
-            await http.post_file(parsed(little.url), enclosed)
+            await http.post_file(parse_url(little.url), enclosed)
 
     with serving(fixed(answer())) as little:
         with_http(use)
@@ -76,7 +76,7 @@ def test_giving_up_in_the_middle_of_a_file() -> None:
 
     async def use(http: Http) -> None:
         with io.BytesIO(bytes(50_000_000)) as file:
-            sending = asyncio.create_task(http.post_file(parsed(f"{little.url}"), Enclosed(file, "text/x-test")))
+            sending = asyncio.create_task(http.post_file(parse_url(f"{little.url}"), FileBody(file, "text/x-test")))
             while not file.tell():
                 await asyncio.sleep(0)
             sending.cancel()
@@ -88,14 +88,14 @@ def test_giving_up_in_the_middle_of_a_file() -> None:
 
 def test_something_is_looked_at() -> None:
     with serving(fixed(answer(b"[1]"))) as little:
-        came = with_http(lambda http: http.get(parsed(f"{little.url}/x?y=z"), 5.0))
+        came = with_http(lambda http: http.get(parse_url(f"{little.url}/x?y=z"), 5.0))
     assert (came.status, came.body) == (200, b"[1]")
     assert little.got[0].line == "GET /x?y=z HTTP/1.1"
 
 
 def test_something_that_is_not_seen_in_time() -> None:
     with serving(fixed(None)) as little, pytest.raises(NoAnswer) as raised:
-        with_http(lambda http: http.get(parsed(little.url), 0.2))
+        with_http(lambda http: http.get(parse_url(little.url), 0.2))
     assert raised.value.fault == Fault(FaultKind.TIMEOUT, "no answer within 0.2 s")
 
 
@@ -142,7 +142,7 @@ def test_a_file_that_stops_coming() -> None:
     came: list[bytes] = []
 
     async def use(http: Http) -> None:
-        async for line in http.lines(parsed(little.url)):
+        async for line in http.lines(parse_url(little.url)):
             came.append(line)
 
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 900000\r\n\r\n"
@@ -160,7 +160,7 @@ def test_a_file_that_never_begins() -> None:
 
 @pytest.mark.parametrize("status", ["404 Not Found", "302 Found", "206 Partial", "500 No"])
 def test_a_file_that_is_refused(status: str) -> None:
-    with serving(fixed(answer(b"why", status, location="/there"))) as little, pytest.raises(Refused) as raised:
+    with serving(fixed(answer(b"why", status, location="/there"))) as little, pytest.raises(FileRefused) as raised:
         lines_of(little.url)
     assert (str(raised.value.answer.status), raised.value.answer.body) == (status[:3], b"why")
     assert len(little.got) == 1
@@ -173,7 +173,7 @@ def test_nobody_needs_to_read_to_the_end() -> None:
         return answer(rows)
 
     async def use(http: Http) -> bytes:
-        async with aclosing(http.lines(parsed(little.url))) as lines:
+        async with aclosing(http.lines(parse_url(little.url))) as lines:
             async for line in lines:
                 return line
         return b""

@@ -17,7 +17,7 @@ from groundswell.engine.records import AskId, Item, Wave
 from groundswell.program.request import Chat, Fault, FaultKind, user
 from groundswell.providers.openai import OPENAI
 from groundswell.transports import http as http_module
-from groundswell.transports.http import Answer, Http, NoAnswer, Refused, parsed
+from groundswell.transports.http import Answer, FileRefused, Http, NoAnswer, parse_url
 from groundswell.transports.live import Live
 from tests.transports.little import answer, serving
 from tests.transports.test_http import account, fixed
@@ -40,15 +40,15 @@ def with_limits(use: Callable[[Http], Coroutine[Any, Any, T]], **limits: int) ->
 
 
 async def post(http: Http, url: str) -> Answer:
-    return await http.post(parsed(url), b"{}")
+    return await http.post(parse_url(url), b"{}")
 
 
 async def get(http: Http, url: str) -> Answer:
-    return await http.get(parsed(url), 60.0)
+    return await http.get(parse_url(url), 60.0)
 
 
 async def lines(http: Http, url: str) -> int:
-    return sum([1 async for _ in http.lines(parsed(url))])
+    return sum([1 async for _ in http.lines(parse_url(url))])
 
 
 def packed(content_encoding: str, size: int) -> bytes:
@@ -157,7 +157,7 @@ def test_a_line_of_a_file_that_is_too_large_once_it_is_decompressed() -> None:
     came: list[bytes] = []
 
     async def use(http: Http) -> None:
-        async for line in http.lines(parsed(little.url)):
+        async for line in http.lines(parse_url(little.url)):
             came.append(line)
 
     packed_lines = answer(gzip.compress(content), content_encoding="gzip")
@@ -176,7 +176,7 @@ def test_a_file_of_too_many_lines() -> None:
 
 def test_a_refusal_of_a_file_that_is_too_large() -> None:
     bomb = answer(packed("gzip", 100 * MOST), "404 Not Found", content_encoding="gzip")
-    with serving(fixed(bomb)) as little, pytest.raises((NoAnswer, Refused), match="the answer is too large"):
+    with serving(fixed(bomb)) as little, pytest.raises((NoAnswer, FileRefused), match="the answer is too large"):
         with_limits(lambda http: lines(http, little.url))
 
 

@@ -16,6 +16,7 @@ from groundswell.engine.ports import Batching
 from groundswell.engine.records import Absent, BatchInfo, Found, Receipt, RunRecord, Settled
 from groundswell.errors import RunError, SettingsError, WaveError, WaveOutOfReach
 from groundswell.program.request import Fault, FaultKind
+from groundswell.providers.registry import BATCH_FORMATS
 from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave
 from groundswell.transports.batch import LEFT, NO_RESULT, SKEW, receipt_of
@@ -157,7 +158,8 @@ def _misfit(store: Store, wave: StoredWave, info: BatchInfo) -> str | None:
         return f"it is {other.title}"
     if info.run is not None and (info.run, info.wave) != (wave.run, wave.id):
         return f"it says that it is of run {info.run}"
-    if info.run is None and wave.transport == "openai_batch":
+    batch = BATCH_FORMATS.get(wave.transport)
+    if info.run is None and batch is not None and batch.tagged:
         return "it does not name a run, as all of ours do"
     if info.total and info.total != wave.size:
         return f"it has {info.total:,} requests, and the wave {wave.size:,}"

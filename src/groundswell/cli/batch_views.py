@@ -16,13 +16,12 @@ from groundswell.errors import SettingsError
 from groundswell.program.request import Embedding, Fault, Reply, Usage
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
+from groundswell.providers.registry import BATCH_FORMATS
 from groundswell.shown.words import visible
 from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave
 
 SHOWN_TRIALS = 8
-KEPT = {"openai_batch": "30 days", "anthropic_batch": "29 days"}
-"""How long providers keep the results of a batch after it was made."""
 SCRIPT = "run the script again that began the run"
 RIGHT = ("wave", "requests", "age", "expires in", "about")
 
@@ -220,8 +219,9 @@ def advice(store: Store, sight: Sight, path: str) -> Iterator[str]:
     elif store.runs.is_held(store.runs.get(wave.run)):
         yield "a process works on its run and collects it"
     else:
-        if info is not None and not info.open and wave.transport in KEPT:
-            yield f"{sight.account} keeps the results for {KEPT[wave.transport]} after the batch was made"
+        batch = BATCH_FORMATS.get(wave.transport)
+        if info is not None and not info.open and batch is not None:
+            yield f"{sight.account} keeps the results for {batch.days_kept} days after the batch was made"
         yield f"to collect it: {resume(store, wave, path)}"
 
 

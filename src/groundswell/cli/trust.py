@@ -59,14 +59,14 @@ def add(
 ) -> None:
     """Trust hosts and files. Settings of a folder may send keys to such a host; a stored run may load such a file."""
     from groundswell.cli import output
-    from groundswell.providers.accounts.addresses import Unfit
+    from groundswell.providers.accounts.addresses import InvalidValue
     from groundswell.providers.accounts.settings import variable as checked
 
     files = [_file(each) for each in what if _is_file(each)]
     hosts = [_host(each) for each in what if not _is_file(each)]
     try:
         variables = [checked(name) for name in variable or ()]
-    except Unfit as wrong:
+    except InvalidValue as wrong:
         raise SettingsError(f"--variable: {wrong}") from None
     if variables and files:
         raise SettingsError(f"--variable: is for hosts, and {files[0]} is a file")
@@ -174,11 +174,11 @@ def _absolute(what: str) -> Path:
 
 def _host(what: str) -> str:
     """A host as it is kept: scheme, name and port. Of an address, the rest does not count."""
-    from groundswell.providers.accounts.addresses import Unfit, endpoint, origin
+    from groundswell.providers.accounts.addresses import InvalidValue, endpoint, origin
 
     try:
         return origin(endpoint(what if "://" in what else f"https://{what}"))
-    except Unfit as wrong:
+    except InvalidValue as wrong:
         if what.lower().startswith("socks5"):
             return origin(what)
         raise SettingsError(f"{what}: {wrong}") from None

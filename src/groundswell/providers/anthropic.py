@@ -25,23 +25,32 @@ from groundswell.program.request import (
     ToolCall,
     Usage,
 )
-from groundswell.providers.batches import Asked, Batch, Page, Results, id_of, items_of, moment, odd_line
+from groundswell.providers.batches import (
+    Batch,
+    Page,
+    RequestLookup,
+    Results,
+    read_id,
+    read_items,
+    read_time,
+    unreadable_line,
+)
 from groundswell.providers.batches import read_page as page_of
 from groundswell.providers.bodies import (
     JSON_TYPE,
-    call,
-    counted,
-    name_of,
-    object_of,
-    odd_number,
-    opened,
-    refused,
-    tool_call,
+    bad_request,
+    build_call,
+    non_finite_setting,
+    read_arguments,
+    read_count,
+    read_model_name,
+    read_object,
+    read_tool_call,
 )
-from groundswell.providers.faults import BROKEN, SHARED, FaultTable, complaint, garbled, load
-from groundswell.providers.json_schema import closed, looseness, too_deep, unlimited
+from groundswell.providers.faults import JSON_ERRORS, SHARED, FaultTable, garbled, load_json, read_error
+from groundswell.providers.json_schema import close_objects, find_looseness, move_limits_to_description, too_deep
 from groundswell.providers.provider import NO_OPTIONS, BatchFormat, Call, Option, Options, WireFormat
-from groundswell.providers.rate_limits import HeaderNames, read
+from groundswell.providers.rate_limits import HeaderNames, read_rate_limits
 
 PATH = "/v1/messages"
 VERSION = "2023-06-01"
@@ -112,28 +121,28 @@ class Anthropic(WireFormat):
 
     def rate_limits(self, headers: Mapping[str, str], now: float) -> tuple[Standing, ...]:
         """`tokens` repeats whichever of the token limits is nearest. It counts only where it may be another one."""
-        split = read(headers, SPLIT_LIMITS, now)
+        split = read_rate_limits(headers, SPLIT_LIMITS, now)
         of_tokens = [standing[1:3] for standing in split if standing.resource != "requests"]
         if len(of_tokens) == 2:
             return split
-        combined = read(headers, COMBINED_LIMIT, now)
+        combined = read_rate_limits(headers, COMBINED_LIMIT, now)
         return split if combined and combined[0][1:3] in of_tokens else split + combined
 
     def encode(self, request: Request, model: str, options: Options = NO_OPTIONS) -> Call | Fault:
         """The option `prompt_cache` says how long the provider should keep the prompt, if at all."""
         if isinstance(request, Embed):
-            return refused("Anthropic has no embeddings; use a model of another provider")
+            return bad_request("Anthropic has no embeddings; use a model of another provider")
         problem = _unfit(request)
         return (
-            refused(problem)
+            bad_request(problem)
             if problem
-            else call(PATH, _chat(request, model, options.get("prompt_cache", CACHE)), request.extra)
+            else build_call(PATH, _chat(request, model, options.get("prompt_cache", CACHE)), request.extra)
         )
 
     def decode(
         self, request: Request, status: int, headers: Mapping[str, str], body: bytes, now: float
     ) -> Reply | Embedding | Fault:
-        data = opened(status, headers, body, now, self.faults)
+        data = read_object(status, headers, body, now, self.faults)
         if isinstance(data, Fault):
             return data
         content = data.get("content")
@@ -144,7 +153,7 @@ class Anthropic(WireFormat):
 
 def _unfit(chat: Chat) -> str | None:
     """The first setting that Anthropic has no equivalent for."""
-    problem = odd_number(chat) or too_deep(chat.schema)
+    problem = non_finite_setting(chat) or too_deep(chat.schema)
     if problem:
         return problem
     if chat.temperature is not None and not 0 <= chat.temperature <= 1:
@@ -153,11 +162,11 @@ def _unfit(chat: Chat) -> str | None:
         return "logprobs: Anthropic gives none; leave it out"
     if chat.reasoning not in (None, "none", *EFFORTS):
         return f"reasoning={chat.reasoning!r}: Anthropic knows none, {', '.join(EFFORTS)}; for others use extra"
-    if chat.schema is not None and looseness(closed(chat.schema), all_required=False):
+    if chat.schema is not None and find_looseness(close_objects(chat.schema), all_required=False):
         return "schema: Anthropic wants the properties of every object named; describe them, or leave the schema out"
     for message in chat.messages:
         for made in message.tool_calls:
-            if object_of(made.arguments) is None:
+            if read_arguments(made.arguments) is None:
                 return f"messages: the arguments of the tool call {made.id!r} are not a JSON object"
     return None
 
@@ -229,7 +238,7 @@ def _result(message: Message) -> dict[str, Any]:
 
 
 def _use(made: ToolCall) -> dict[str, Any]:
-    return {"type": "tool_use", "id": made.id, "name": made.name, "input": object_of(made.arguments) or {}}
+    return {"type": "tool_use", "id": made.id, "name": made.name, "input": read_arguments(made.arguments) or {}}
 
 
 def _blocks(content: str | tuple[Text | Image, ...]) -> list[dict[str, Any]]:
@@ -259,7 +268,7 @@ def _output(chat: Chat) -> dict[str, Any]:
     """What structured output and the effort of thinking are called there."""
     config: dict[str, Any] = {}
     if chat.schema is not None:
-        config["format"] = {"type": "json_schema", "schema": unlimited(closed(chat.schema))}
+        config["format"] = {"type": "json_schema", "schema": move_limits_to_description(close_objects(chat.schema))}
     if chat.reasoning in EFFORTS:
         config["effort"] = chat.reasoning
     settings: dict[str, Any] = {"output_config": config} if config else {}
@@ -273,7 +282,7 @@ def _reply(data: dict[str, Any], blocks: list[dict[str, Any]]) -> Reply | Fault:
     reason = data.get("stop_reason")
     finish = FINISHES.get(reason) if isinstance(reason, str) else None
     used = [block for block in blocks if block.get("type") == "tool_use"]
-    made = [tool_call(at, one.get("id"), one.get("name"), one.get("input")) for at, one in enumerate(used)]
+    made = [read_tool_call(at, one.get("id"), one.get("name"), one.get("input")) for at, one in enumerate(used)]
     calls = tuple(one for one in made if one is not None)
     if len(calls) < len(made):
         return garbled("a tool call without a name or arguments")
@@ -282,7 +291,7 @@ def _reply(data: dict[str, Any], blocks: list[dict[str, Any]]) -> Reply | Fault:
         return garbled("an answer without text, tool calls or a reason to stop")
     if finish == "refusal" and not text:
         text = _explanation(data)
-    return Reply(text or "", _usage(data), finish or "stop", name_of(data), calls, _said(blocks, "thinking"))
+    return Reply(text or "", _usage(data), finish or "stop", read_model_name(data), calls, _said(blocks, "thinking"))
 
 
 def _said(blocks: list[dict[str, Any]], kind: str) -> str | None:
@@ -300,13 +309,13 @@ def _explanation(data: dict[str, Any]) -> str | None:
 def _usage(data: dict[str, Any]) -> Usage:
     """Input counts everything that was read, from the cache and into it too, as it does with other providers."""
     usage = data.get("usage")
-    read = counted(usage, "cache_read_input_tokens")
-    written = counted(usage, "cache_creation_input_tokens")
+    read = read_count(usage, "cache_read_input_tokens")
+    written = read_count(usage, "cache_creation_input_tokens")
     return Usage(
-        counted(usage, "input_tokens") + read + written,
-        counted(usage, "output_tokens"),
+        read_count(usage, "input_tokens") + read + written,
+        read_count(usage, "output_tokens"),
         read,
-        counted(usage, "output_tokens_details", "thinking_tokens"),
+        read_count(usage, "output_tokens_details", "thinking_tokens"),
         written,
     )
 
@@ -319,6 +328,7 @@ class AnthropicBatch(BatchFormat):
     max_requests = MOST_REQUESTS
     max_bytes = LARGEST_BODY
     queue_counts = "requests"
+    days_kept = 29
     mixed = True
     separator = b","
     before, after = b'{"requests":[', b"]}"
@@ -339,10 +349,10 @@ class AnthropicBatch(BatchFormat):
         """Only `ended` is the end."""
         if not isinstance(data, dict):
             return None
-        id, status = id_of(data.get("id")), data.get("processing_status")
+        id, status = read_id(data.get("id")), data.get("processing_status")
         if id is None or not isinstance(status, str):
             return None
-        counts = {name: counted(data, "request_counts", name) for name in COUNTS}
+        counts = {name: read_count(data, "request_counts", name) for name in COUNTS}
         total = sum(counts.values())
         failed = total - counts["processing"] - counts["succeeded"]
         info = BatchInfo(
@@ -351,21 +361,21 @@ class AnthropicBatch(BatchFormat):
             total,
             total - counts["processing"],
             failed,
-            moment(data.get("created_at")) or 0.0,
-            moment(data.get("expires_at")),
-            moment(data.get("ended_at")) if status == "ended" else None,
+            read_time(data.get("created_at")) or 0.0,
+            read_time(data.get("expires_at")),
+            read_time(data.get("ended_at")) if status == "ended" else None,
         )
         return Batch(info, PATH, _results(data, id, total) if status == "ended" else ())
 
     def read_page(self, data: object) -> Page | None:
-        listed = items_of(data)
+        listed = read_items(data)
         return None if listed is None else page_of(data, [self.read_batch(one) for one in listed])
 
-    def read_line(self, line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str, Settlement] | None:
+    def read_line(self, line: bytes, asked: RequestLookup, endpoint: str, now: float) -> tuple[str, Settlement] | None:
         try:
             data = _lines.decode(line)
-        except BROKEN:
-            return odd_line(line)
+        except JSON_ERRORS:
+            return unreadable_line(line)
         result = data.result
         if result.type == "succeeded":
             return data.custom_id, self.wire.decode(NOBODY, 200, JSON_TYPE, bytes(result.message), now)
@@ -375,8 +385,8 @@ class AnthropicBatch(BatchFormat):
 
     def _errored(self, error: bytes, now: float) -> Settlement:
         """The fault that it would have been by itself."""
-        data = load(error)
-        said = complaint(data) or complaint({"error": data})
+        data = load_json(error)
+        said = read_error(data) or read_error({"error": data})
         if said is None:
             return garbled("a result with an error that says nothing")
         body = msgspec.json.encode({"error": {"type": said.kind, "message": said.message}})

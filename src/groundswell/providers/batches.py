@@ -11,14 +11,14 @@ from groundswell.engine.records import BatchInfo
 from groundswell.program.request import Fault, FaultKind, Request, Settlement
 from groundswell.providers.faults import (
     SHARED,
-    Complaint,
+    ErrorBody,
     FaultTable,
-    complained,
-    complaint,
-    failed,
+    fault_of_answer,
+    fault_of_error,
     garbled,
-    in_short,
-    load,
+    load_json,
+    read_error,
+    shorten,
 )
 
 LATEST = 1e11
@@ -34,7 +34,7 @@ _UNFIT = re.compile(r"(?i)not (?:yet )?(?:supported|available|allowed|enabled|pe
 _WHAT = re.compile(r"(?i)model|endpoint|deployment|project|organi[sz]ation|batch api")
 
 
-Asked = Callable[[str], Request | None]
+RequestLookup = Callable[[str], Request | None]
 """What was asked under a custom id, if that is still known."""
 
 
@@ -84,12 +84,12 @@ class Refusal(NamedTuple):
     limit: int | None = None
 
 
-def id_of(value: object) -> str | None:
+def read_id(value: object) -> str | None:
     """An id that can stand in an address, or None."""
     return value if isinstance(value, str) and _ID.fullmatch(value) else None
 
 
-def moment(value: object) -> float | None:
+def read_time(value: object) -> float | None:
     """A time in Unix time, from a number or from what RFC 3339 says; None where it is neither."""
     if isinstance(value, str):
         try:
@@ -109,19 +109,19 @@ def read_page(data: object, batches: list[Batch | None]) -> Page | None:
     found = tuple(batch for batch in batches if batch is not None)
     if not data.get("has_more"):
         return Page(found)
-    after = id_of(data.get("last_id")) or (found[-1].info.id if found else None)
+    after = read_id(data.get("last_id")) or (found[-1].info.id if found else None)
     return None if after is None else Page(found, after)
 
 
-def items_of(data: object) -> list[Any] | None:
+def read_items(data: object) -> list[Any] | None:
     """What a list lists, or None where it is no list."""
     listed = data.get("data") if isinstance(data, dict) else None
     return listed if isinstance(listed, list) else None
 
 
-def odd_line(line: bytes) -> tuple[str, Settlement] | None:
+def unreadable_line(line: bytes) -> tuple[str, Settlement] | None:
     """What is left of a result in a form that is not known: whose it is, at the best."""
-    data = load(line)
+    data = load_json(line)
     custom_id = data.get("custom_id") if isinstance(data, dict) else None
     return (custom_id, garbled("a result in a form that is not known")) if isinstance(custom_id, str) else None
 
@@ -132,45 +132,45 @@ def queue_limit(message: str) -> int | None:
     return (int(found[1].replace(",", "")) or None) if found else None
 
 
-def refusal(
+def read_refusal(
     status: int, headers: Mapping[str, str], body: bytes, now: float, faults: FaultTable = SHARED
 ) -> Refusal | None:
     """Why an order was not taken, or None where it may have been."""
-    data = load(body)
-    said = complaint(data) or Complaint()
+    data = load_json(body)
+    said = read_error(data) or ErrorBody()
     problem = Problem(said.message, said.code, param=_param(data))
-    fault = failed(status, headers, body, now, faults)
+    fault = fault_of_answer(status, headers, body, now, faults)
     certain = (300 <= status < 500 and status not in UNSURE) or status == 501
     if status < 500 and is_full(problem):
-        return Refusal(_unsent(fault.message), "full", queue_limit(said.message))
+        return Refusal(_unsent_fault(fault.message), "full", queue_limit(said.message))
     if status < 500 and fault.kind is FaultKind.RATE_LIMITED:
         return Refusal(fault, "full")
-    if certain and (is_never(problem) or problem.param == "endpoint"):
-        return Refusal(_unsent(f"the provider takes no such batches: {in_short(said.message)}"), "never")
+    if certain and (is_unsupported(problem) or problem.param == "endpoint"):
+        return Refusal(_unsent_fault(f"the provider takes no such batches: {shorten(said.message)}"), "never")
     if status < 500 and fault.kind is FaultKind.QUOTA:
         return Refusal(fault)
     if not certain:
         return None
     if status in NO_BATCHES and "file" not in said.message.lower():
-        return Refusal(_unsent(f"the account takes no batches: {fault.message}"), "never")
-    return Refusal(fault if fault.kind is FaultKind.AUTH else _unsent(fault.message))
+        return Refusal(_unsent_fault(f"the account takes no batches: {fault.message}"), "never")
+    return Refusal(fault if fault.kind is FaultKind.AUTH else _unsent_fault(fault.message))
 
 
-def verdict(batch: Batch, faults: FaultTable = SHARED) -> tuple[dict[int, Fault], Refusal]:
+def faults_of_failed_batch(batch: Batch, faults: FaultTable = SHARED) -> tuple[dict[int, Fault], Refusal]:
     """What became of a batch that failed as a whole: the faults of lines by their number, and that of the others."""
     for problem in batch.problems:
-        words = in_short(problem.message) or problem.code or "no reason given"
+        words = shorten(problem.message) or problem.code or "no reason given"
         if is_full(problem):
-            return {}, Refusal(_unsent(words), "full", queue_limit(problem.message))
-        if is_never(problem):
-            return {}, Refusal(_unsent(words), "never")
-        if complained(Complaint(problem.message, code=problem.code), {}, 0.0, faults).kind is FaultKind.QUOTA:
+            return {}, Refusal(_unsent_fault(words), "full", queue_limit(problem.message))
+        if is_unsupported(problem):
+            return {}, Refusal(_unsent_fault(words), "never")
+        if fault_of_error(ErrorBody(problem.message, code=problem.code), {}, 0.0, faults).kind is FaultKind.QUOTA:
             return {}, Refusal(Fault(FaultKind.QUOTA, words))
     named = {problem.line: _line_fault(problem) for problem in reversed(batch.problems) if problem.line is not None}
     if named:
-        return named, Refusal(_unsent(f"the batch failed since {len(named)} of its requests were bad"))
+        return named, Refusal(_unsent_fault(f"the batch failed since {len(named)} of its requests were bad"))
     first = next((problem.message or problem.code for problem in batch.problems), "")
-    return {}, Refusal(_unsent(f"the batch failed: {in_short(first) or 'no reason given'}"))
+    return {}, Refusal(_unsent_fault(f"the batch failed: {shorten(first) or 'no reason given'}"))
 
 
 def is_full(problem: Problem) -> bool:
@@ -178,7 +178,7 @@ def is_full(problem: Problem) -> bool:
     return problem.code == "token_limit_exceeded" or _QUEUE.search(problem.message) is not None
 
 
-def is_never(problem: Problem) -> bool:
+def is_unsupported(problem: Problem) -> bool:
     """Whether batches of this kind are not taken at all: for instance none of this model."""
     said = problem.message
     return "batch" in said.lower() and _UNFIT.search(said) is not None and _WHAT.search(said) is not None
@@ -187,11 +187,11 @@ def is_never(problem: Problem) -> bool:
 def _line_fault(problem: Problem) -> Fault:
     """The fault of a line: a model that is not there is not the line's own."""
     kind = FaultKind.NOT_FOUND if problem.code == "model_not_found" else FaultKind.BAD_REQUEST
-    where = f" ({in_short(problem.param)})" if problem.param else ""
-    return Fault(kind, f"{in_short(problem.message) or problem.code or 'no reason given'}{where}")
+    where = f" ({shorten(problem.param)})" if problem.param else ""
+    return Fault(kind, f"{shorten(problem.message) or problem.code or 'no reason given'}{where}")
 
 
-def _unsent(message: str) -> Fault:
+def _unsent_fault(message: str) -> Fault:
     return Fault(FaultKind.UNSENT, message)
 
 

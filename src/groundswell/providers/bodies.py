@@ -11,7 +11,15 @@ from typing import Any
 import msgspec
 
 from groundswell.program.request import UNSENDABLE, Chat, Embedding, Fault, FaultKind, ToolCall, Usage
-from groundswell.providers.faults import SHARED, FaultTable, complained, complaint, failed, garbled, load
+from groundswell.providers.faults import (
+    SHARED,
+    FaultTable,
+    fault_of_answer,
+    fault_of_error,
+    garbled,
+    load_json,
+    read_error,
+)
 from groundswell.providers.provider import Call
 
 LARGEST_COUNT = 2**53
@@ -20,12 +28,12 @@ JSON_TYPE = {"content-type": "application/json"}
 _dump = msgspec.json.Encoder().encode
 
 
-def refused(problem: str) -> Fault:
+def bad_request(problem: str) -> Fault:
     """A request that this provider cannot be sent; the message names the setting and says what to do."""
     return Fault(FaultKind.BAD_REQUEST, problem)
 
 
-def odd_number(chat: Chat) -> str | None:
+def non_finite_setting(chat: Chat) -> str | None:
     """The setting that is not a number that JSON can hold: it would be sent as null, which is the default."""
     for name, value in (("temperature", chat.temperature), ("top_p", chat.top_p)):
         if value is not None and not math.isfinite(value):
@@ -33,10 +41,10 @@ def odd_number(chat: Chat) -> str | None:
     return None
 
 
-def call(path: str, body: dict[str, Any] | msgspec.Struct, extra: Mapping[str, Any] | None) -> Call | Fault:
+def build_call(path: str, body: dict[str, Any] | msgspec.Struct, extra: Mapping[str, Any] | None) -> Call | Fault:
     """The call that sends a body, with what the program wants passed through merged over it."""
     if extra and "stream" in extra:
-        return refused("extra['stream']: replies are read whole; leave it out")
+        return bad_request("extra['stream']: replies are read whole; leave it out")
     try:
         if extra:
             plain = body if isinstance(body, dict) else msgspec.json.decode(_dump(body))
@@ -45,42 +53,42 @@ def call(path: str, body: dict[str, Any] | msgspec.Struct, extra: Mapping[str, A
     except UnicodeEncodeError:
         return UNSENDABLE
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        return refused(f"the request holds something that JSON cannot: {error}")
+        return bad_request(f"the request holds something that JSON cannot: {error}")
 
 
-def opened(
+def read_object(
     status: int, headers: Mapping[str, str], body: bytes, now: float, faults: FaultTable = SHARED
 ) -> dict[str, Any] | Fault:
     """The JSON object of a good answer, or the fault that it is instead."""
     if not 200 <= status < 300:
-        return failed(status, headers, body, now, faults)
+        return fault_of_answer(status, headers, body, now, faults)
     kind = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
     if kind and not any(fit in kind.lower() for fit in ("json", "text/plain", "octet-stream")):
         return garbled(f"HTTP {status} with content of type {kind.partition(';')[0].strip()[:50]}, not JSON")
-    data = load(body)
-    said = complaint(data)
+    data = load_json(body)
+    said = read_error(data)
     if said:
-        return complained(said, headers, now, faults)
+        return fault_of_error(said, headers, now, faults)
     if not isinstance(data, dict):
         what = "an empty body" if not body else "a body that is not a JSON object, or is cut short"
         return garbled(f"HTTP {status} with {what}")
     return data
 
 
-def counted(usage: object, *path: str) -> int:
+def read_count(usage: object, *path: str) -> int:
     """A number of tokens from a usage object; none where it is missing or cannot be one."""
     for key in path:
         usage = usage.get(key) if isinstance(usage, dict) else None
     return usage if type(usage) is int and 0 <= usage <= LARGEST_COUNT else 0
 
 
-def name_of(data: Mapping[str, Any]) -> str | None:
+def read_model_name(data: Mapping[str, Any]) -> str | None:
     """The model that says it answered."""
     model = data.get("model")
     return model if isinstance(model, str) else None
 
 
-def tool_call(at: int, call_id: object, name: object, arguments: object) -> ToolCall | None:
+def read_tool_call(at: int, call_id: object, name: object, arguments: object) -> ToolCall | None:
     """A tool call as the model made it, or None where it is none. Arguments may come as text or as an object."""
     if not isinstance(name, str):
         return None
@@ -91,13 +99,13 @@ def tool_call(at: int, call_id: object, name: object, arguments: object) -> Tool
     return ToolCall(call_id if isinstance(call_id, str) and call_id else f"call_{at}", name, arguments)
 
 
-def object_of(arguments: str) -> dict[str, Any] | None:
+def read_arguments(arguments: str) -> dict[str, Any] | None:
     """The arguments of a tool call as an object, or None where they are something else."""
-    data = load(arguments)
+    data = load_json(arguments)
     return data if isinstance(data, dict) else None
 
 
-def embedded(vectors: Sequence[object], wanted: int, usage: Usage, model: str | None) -> Embedding | Fault:
+def read_embedding(vectors: Sequence[object], wanted: int, usage: Usage, model: str | None) -> Embedding | Fault:
     """The embedding of so many texts, from vectors of numbers or of base64."""
     if len(vectors) != wanted:
         return garbled(f"{len(vectors)} embeddings for {wanted} texts")

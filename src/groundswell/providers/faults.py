@@ -34,7 +34,7 @@ STATUSES = {
     504: FaultKind.TIMEOUT,
     529: FaultKind.OVERLOADED,
 }
-NAMES = {
+FALLBACK_CODES = {
     "authentication_error": FaultKind.AUTH,
     "permission_error": FaultKind.AUTH,
     "invalid_api_key": FaultKind.AUTH,
@@ -48,7 +48,7 @@ NAMES = {
 }
 """What an error's `type` or `code` says where the status says nothing: in a body that came with 200."""
 
-TELLING_NAMES = {
+EXACT_CODES = {
     "insufficient_quota": FaultKind.QUOTA,
     "billing_error": FaultKind.QUOTA,
     "billing_hard_limit_reached": FaultKind.QUOTA,
@@ -61,7 +61,7 @@ TELLING_NAMES = {
 }
 """What a `type` or `code` says more exactly than the status does."""
 
-TELLING_WORDS = (
+EXACT_PHRASES = (
     ("credit balance is too low", FaultKind.QUOTA),
     ("exceeded your current quota", FaultKind.QUOTA),
     ("prompt is too long", FaultKind.CONTEXT),
@@ -86,7 +86,7 @@ _SECRET = re.compile(
 )
 """What keys look like, and what stands where a key is named."""
 _NAME = re.compile(r"[a-z]+(_[a-z]+)+")
-BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
+JSON_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 """What reading something as JSON may raise, whatever it is."""
 
 
@@ -103,10 +103,10 @@ class FaultTable(NamedTuple):
 
 SHARED = FaultTable()
 """Nothing beyond what all providers share."""
-TELLING = FaultTable(TELLING_NAMES, TELLING_WORDS)
+EXACT = FaultTable(EXACT_CODES, EXACT_PHRASES)
 
 
-class Complaint(NamedTuple):
+class ErrorBody(NamedTuple):
     """What an error body says. `quotas` and `retry_after` are what Google writes into its details."""
 
     message: str = ""
@@ -116,15 +116,15 @@ class Complaint(NamedTuple):
     retry_after: float | None = None
 
 
-def load(body: bytes | str) -> Any:
+def load_json(body: bytes | str) -> Any:
     """The JSON of a body, or `...` where it is none."""
     try:
         return msgspec.json.decode(body)
-    except BROKEN:
+    except JSON_ERRORS:
         return ...
 
 
-def complaint(data: object) -> Complaint | None:
+def read_error(data: object) -> ErrorBody | None:
     """The error that an answer holds, in any of the shapes seen in the field, or None."""
     if isinstance(data, list) and len(data) == 1:
         data = data[0]  # as Google's OpenAI-compatible API has it
@@ -132,16 +132,16 @@ def complaint(data: object) -> Complaint | None:
         return None
     error = data.get("error")
     if error and isinstance(error, str):
-        return Complaint(error)
+        return ErrorBody(error)
     if error and isinstance(error, dict):
         kind = _text(error, "type") or _text(error, "status")
         details = error.get("details")
         if not isinstance(details, list):
-            return Complaint(_text(error, "message"), kind, _text(error, "code"))
+            return ErrorBody(_text(error, "message"), kind, _text(error, "code"))
         parts = [one for one in details if isinstance(one, dict)]
-        return Complaint(_text(error, "message"), kind, _text(error, "code"), _quotas(parts), _retry_delay(parts))
+        return ErrorBody(_text(error, "message"), kind, _text(error, "code"), _quotas(parts), _retry_delay(parts))
     if data.get("object") == "error" or data.get("type") == "error":
-        return Complaint(_text(data, "message"), _text(data, "type"), _text(data, "code"))
+        return ErrorBody(_text(data, "message"), _text(data, "type"), _text(data, "code"))
     return None
 
 
@@ -163,16 +163,18 @@ def _retry_delay(details: list[dict[str, Any]]) -> float | None:
     return next((seconds for seconds in delays if seconds is not None), None)
 
 
-def failed(status: int, headers: Mapping[str, str], body: bytes, now: float, faults: FaultTable = SHARED) -> Fault:
+def fault_of_answer(
+    status: int, headers: Mapping[str, str], body: bytes, now: float, faults: FaultTable = SHARED
+) -> Fault:
     """The fault that an answer with an error status means."""
-    data = load(body)
-    said = complaint(data) or Complaint(_aside(data))
-    return _fault(_classified(status, said, faults), status, said, headers, now)
+    data = load_json(body)
+    said = read_error(data) or ErrorBody(_message_beside(data))
+    return _fault(_classify(status, said, faults), status, said, headers, now)
 
 
-def complained(said: Complaint, headers: Mapping[str, str], now: float, faults: FaultTable = SHARED) -> Fault:
+def fault_of_error(said: ErrorBody, headers: Mapping[str, str], now: float, faults: FaultTable = SHARED) -> Fault:
     """The fault that an error body means which came with a good status."""
-    kind = _telling(said, faults) or NAMES.get(said.kind) or NAMES.get(said.code) or _by_words(said) or FaultKind.SERVER
+    kind = _exact_kind(said, faults) or _fallback_kind(said) or FaultKind.SERVER
     return _fault(kind, 200, said, headers, now)
 
 
@@ -181,15 +183,15 @@ def garbled(problem: str) -> Fault:
     return Fault(FaultKind.GARBLED, problem)
 
 
-def _aside(data: object) -> str:
+def _message_beside(data: object) -> str:
     """What a body says that is no error object: some servers write `detail` or `message`."""
     if isinstance(data, dict):
         return _text(data, "message") or _text(data, "detail")
     return ""
 
 
-def _classified(status: int, said: Complaint, faults: FaultTable) -> FaultKind:
-    telling = _telling(said, faults)
+def _classify(status: int, said: ErrorBody, faults: FaultTable) -> FaultKind:
+    telling = _exact_kind(said, faults)
     if telling and status != 401 and status < 500:
         return telling
     if status in STATUSES:
@@ -199,12 +201,12 @@ def _classified(status: int, said: Complaint, faults: FaultTable) -> FaultKind:
     return FaultKind.BAD_REQUEST if status >= 300 else FaultKind.GARBLED
 
 
-def _telling(said: Complaint, faults: FaultTable) -> FaultKind | None:
+def _exact_kind(said: ErrorBody, faults: FaultTable) -> FaultKind | None:
     """What an error says more exactly than its status: by the provider's own table, then by the shared one."""
-    return _by_table(said, faults, f"{said.message}\n{said.quotas}") or _by_table(said, TELLING, said.message)
+    return _by_table(said, faults, f"{said.message}\n{said.quotas}") or _by_table(said, EXACT, said.message)
 
 
-def _by_table(said: Complaint, faults: FaultTable, text: str) -> FaultKind | None:
+def _by_table(said: ErrorBody, faults: FaultTable, text: str) -> FaultKind | None:
     named = faults.codes.get(said.code) or faults.codes.get(said.kind)
     if named or not faults.phrases:
         return named
@@ -212,8 +214,10 @@ def _by_table(said: Complaint, faults: FaultTable, text: str) -> FaultKind | Non
     return next((kind for words, kind in faults.phrases if words in text), None)
 
 
-def _by_words(said: Complaint) -> FaultKind | None:
-    """Ollama's errors have neither type nor code."""
+def _fallback_kind(said: ErrorBody) -> FaultKind | None:
+    """What an error means that came with a good status. Ollama's errors have neither type nor code."""
+    if named := FALLBACK_CODES.get(said.kind) or FALLBACK_CODES.get(said.code):
+        return named
     if "server busy" in said.message:
         return FaultKind.OVERLOADED
     if said.message.endswith("not found"):
@@ -221,18 +225,18 @@ def _by_words(said: Complaint) -> FaultKind | None:
     return None
 
 
-def _fault(kind: FaultKind, status: int, said: Complaint, headers: Mapping[str, str], now: float) -> Fault:
+def _fault(kind: FaultKind, status: int, said: ErrorBody, headers: Mapping[str, str], now: float) -> Fault:
     lowered = {name.lower(): value for name, value in headers.items()}
-    return Fault(_as_told(kind, lowered), _message(kind, status, said), _wait(lowered, said, now))
+    return Fault(_heed_should_retry(kind, lowered), _message(kind, status, said), _wait(lowered, said, now))
 
 
-def _wait(headers: Mapping[str, str], said: Complaint, now: float) -> float | None:
+def _wait(headers: Mapping[str, str], said: ErrorBody, now: float) -> float | None:
     """How long to wait: by the headers, else by the body."""
     wait = retry_after(headers, now)
     return wait if wait is not None or said.retry_after is None else min(said.retry_after, LONGEST_WAIT)
 
 
-def _as_told(kind: FaultKind, headers: Mapping[str, str]) -> FaultKind:
+def _heed_should_retry(kind: FaultKind, headers: Mapping[str, str]) -> FaultKind:
     """`x-should-retry` wins over what the status lets us think; faults of load pass in any case."""
     told = headers.get("x-should-retry", "").strip().lower()
     if told == "true" and kind is FaultKind.BAD_REQUEST:
@@ -242,15 +246,15 @@ def _as_told(kind: FaultKind, headers: Mapping[str, str]) -> FaultKind:
     return kind
 
 
-def _message(kind: FaultKind, status: int, said: Complaint) -> str:
+def _message(kind: FaultKind, status: int, said: ErrorBody) -> str:
     if kind is FaultKind.AUTH:
         # In the provider's own words there may be a piece of the key; its name for the error holds none.
         named = next((name for name in (said.code, said.kind) if _NAME.fullmatch(name)), "no reason given")
         return f"HTTP {status}: the provider did not accept the key, or the key may not do this ({named})"
-    return f"HTTP {status}: {in_short(said.message) or 'no reason given'}"
+    return f"HTTP {status}: {shorten(said.message) or 'no reason given'}"
 
 
-def in_short(message: str) -> str:
+def shorten(message: str) -> str:
     """What a provider wrote, in one line that is not too long, without what looks like a key."""
     words = " ".join(_SECRET.sub(lambda found: (found["named"] or "") + "[key]", message).split())
     return words if len(words) <= LONGEST_MESSAGE else words[: LONGEST_MESSAGE - 1] + "…"

@@ -50,12 +50,12 @@ def _is_object(schema: dict[str, Any]) -> bool:
     return kind == "object" or (isinstance(kind, list) and "object" in kind)
 
 
-def closed(schema: dict[str, Any]) -> dict[str, Any]:
+def close_objects(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with `additionalProperties: false` wherever an object leaves open what else it may hold."""
-    return _rebuilt(schema, strict=False)
+    return _rebuild(schema, strict=False)
 
 
-def unlimited(schema: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+def move_limits_to_description(schema: dict[str, Any], depth: int = 0) -> dict[str, Any]:
     """The schema with limits on numbers, lengths and counts told in its descriptions, where Anthropic refuses them."""
     if depth > DEEPEST:
         return schema
@@ -65,16 +65,16 @@ def unlimited(schema: dict[str, Any], depth: int = 0) -> dict[str, Any]:
         made["description"] = f"{schema.get('description', '')} ({told})".strip()
     for key, place, child in _children(schema):
         if isinstance(child, dict) and key in made:
-            inner = unlimited(child, depth + 1)
+            inner = move_limits_to_description(child, depth + 1)
             made[key] = inner if place is None else _put(made[key], place, inner)
     return made
 
 
-def limit_in(schema: dict[str, Any], depth: int = 0) -> tuple[str, str] | None:
+def find_limit(schema: dict[str, Any], depth: int = 0) -> tuple[str, str] | None:
     """The type and the name of the first limit that Anthropic would refuse, if there is one."""
     for key in _refused(schema):
         return str(schema.get("type", "")), key
-    inside = (limit_in(child, depth + 1) for _, _, child in _children(schema) if isinstance(child, dict))
+    inside = (find_limit(child, depth + 1) for _, _, child in _children(schema) if isinstance(child, dict))
     return next((found for found in inside if found is not None), None) if depth <= DEEPEST else None
 
 
@@ -93,18 +93,18 @@ def _put(held: Any, place: str | int, inner: dict[str, Any]) -> Any:
 
 def strict(schema: dict[str, Any]) -> dict[str, Any] | None:
     """The schema as OpenAI's strict mode wants it, or None where it cannot be had: objects with keys of any name."""
-    tight = _rebuilt(schema, strict=True)
-    return None if looseness(tight) else tight
+    tight = _rebuild(schema, strict=True)
+    return None if find_looseness(tight) else tight
 
 
-def _rebuilt(schema: dict[str, Any], strict: bool, depth: int = 0) -> dict[str, Any]:
+def _rebuild(schema: dict[str, Any], strict: bool, depth: int = 0) -> dict[str, Any]:
     if depth > DEEPEST:
         return schema
     made = {key: value for key, value in schema.items() if not (strict and key == "default")}
     for key, place, child in _children(schema):
         if not isinstance(child, dict):
             continue
-        inner = _rebuilt(child, strict, depth + 1)
+        inner = _rebuild(child, strict, depth + 1)
         if place is None:
             made[key] = inner
             continue
@@ -118,7 +118,7 @@ def _rebuilt(schema: dict[str, Any], strict: bool, depth: int = 0) -> dict[str, 
     return made
 
 
-def looseness(schema: dict[str, Any], *, all_required: bool = True, at: tuple[str, ...] = ()) -> str | None:
+def find_looseness(schema: dict[str, Any], *, all_required: bool = True, at: tuple[str, ...] = ()) -> str | None:
     """Why the schema is too loose for structured output, in OpenAI's words, or None where it is not."""
     if len(at) > DEEPEST:
         return f"{DEEPEST // 2} levels of nesting exceeds the limit."
@@ -132,7 +132,7 @@ def looseness(schema: dict[str, Any], *, all_required: bool = True, at: tuple[st
     for key, place, child in _children(schema):
         if isinstance(child, dict):
             inside = (*at, key) if place is None else (*at, key, str(place))
-            problem = looseness(child, all_required=all_required, at=inside)
+            problem = find_looseness(child, all_required=all_required, at=inside)
             if problem:
                 return problem
     return None

@@ -21,17 +21,17 @@ from groundswell.program.request import (
     Usage,
 )
 from groundswell.providers.bodies import (
-    call,
-    counted,
-    embedded,
-    name_of,
-    object_of,
-    odd_number,
-    opened,
-    refused,
-    tool_call,
+    bad_request,
+    build_call,
+    non_finite_setting,
+    read_arguments,
+    read_count,
+    read_embedding,
+    read_model_name,
+    read_object,
+    read_tool_call,
 )
-from groundswell.providers.faults import complained, complaint, garbled, load
+from groundswell.providers.faults import fault_of_error, garbled, load_json, read_error
 from groundswell.providers.provider import NO_OPTIONS, Call, Options, WireFormat
 
 CHAT_PATH = "/api/chat"
@@ -58,21 +58,21 @@ class Ollama(WireFormat):
             asked: dict[str, Any] = {"model": model, "input": list(request.texts)}
             if request.dimensions is not None:
                 asked["dimensions"] = request.dimensions
-            return call(EMBED_PATH, asked, request.extra)
+            return build_call(EMBED_PATH, asked, request.extra)
         problem = _unfit(request)
         if problem:
-            return refused(problem)
+            return bad_request(problem)
         body = _chat(request, model)
         extra = dict(request.extra or {})
         if isinstance(extra.get("options"), dict):
             extra["options"] = {**body.get("options", {}), **extra["options"]}
-        return call(CHAT_PATH, body, extra)
+        return build_call(CHAT_PATH, body, extra)
 
     def decode(
         self, request: Request, status: int, headers: Mapping[str, str], body: bytes, now: float
     ) -> Reply | Embedding | Fault:
         """A server that streamed though it was asked not to is understood too."""
-        data = opened(status, headers, body, now, self.faults)
+        data = read_object(status, headers, body, now, self.faults)
         if isinstance(data, Fault):
             lines = body.splitlines() if data.kind is FaultKind.GARBLED else []
             return (
@@ -81,10 +81,10 @@ class Ollama(WireFormat):
         return _embedding(request, data) if isinstance(request, Embed) else _reply(request, [data])
 
     def _streamed(self, chat: Chat, lines: list[bytes], headers: Mapping[str, str], now: float) -> Reply | Fault:
-        read = [load(line) for line in lines if line.strip()]
-        said = next(filter(None, map(complaint, read)), None)
+        read = [load_json(line) for line in lines if line.strip()]
+        said = next(filter(None, map(read_error, read)), None)
         if said:
-            return complained(said, headers, now, self.faults)
+            return fault_of_error(said, headers, now, self.faults)
         chunks = [one for one in read if isinstance(one, dict)]
         if not chunks or len(chunks) < len(read):
             return garbled("a body that is neither JSON nor lines of JSON, or is cut short")
@@ -93,7 +93,7 @@ class Ollama(WireFormat):
 
 def _unfit(chat: Chat) -> str | None:
     """The first setting that Ollama has no equivalent for."""
-    problem = odd_number(chat)
+    problem = non_finite_setting(chat)
     if problem:
         return problem
     if chat.tool_choice not in (None, "auto"):
@@ -106,7 +106,7 @@ def _unfit(chat: Chat) -> str | None:
         ):
             return "messages: Ollama takes no image by its URL; give its data"
         for made in message.tool_calls:
-            if object_of(made.arguments) is None:
+            if read_arguments(made.arguments) is None:
                 return f"messages: the arguments of the tool call {made.id!r} are not a JSON object"
     return None
 
@@ -159,7 +159,7 @@ def _message(message: Message, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _made_call(made: ToolCall) -> dict[str, Any]:
-    return {"id": made.id, "function": {"name": made.name, "arguments": object_of(made.arguments) or {}}}
+    return {"id": made.id, "function": {"name": made.name, "arguments": read_arguments(made.arguments) or {}}}
 
 
 def _tool(tool: Tool) -> dict[str, Any]:
@@ -180,9 +180,9 @@ def _reply(chat: Chat, chunks: list[dict[str, Any]]) -> Reply | Fault:
     if calls is None or (text is None and not calls):
         return garbled("a message without text or a usable tool call")
     finish = "length" if last.get("done_reason") == "length" else "tool_calls" if calls else "stop"
-    usage = Usage(counted(last, "prompt_eval_count"), counted(last, "eval_count"))
+    usage = Usage(read_count(last, "prompt_eval_count"), read_count(last, "eval_count"))
     thoughts = _joined(said, "thinking")
-    return Reply(text or "", usage, finish, name_of(last), calls, thoughts, _logprobs(chat, chunks))
+    return Reply(text or "", usage, finish, read_model_name(last), calls, thoughts, _logprobs(chat, chunks))
 
 
 def _joined(messages: list[dict[str, Any]], key: str) -> str | None:
@@ -200,7 +200,7 @@ def _calls(given: list[Any]) -> tuple[ToolCall, ...] | None:
         function = one.get("function") if isinstance(one, dict) else None
         if not isinstance(function, dict):
             return None
-        made = tool_call(at, one.get("id"), function.get("name"), function.get("arguments"))
+        made = read_tool_call(at, one.get("id"), function.get("name"), function.get("arguments"))
         if made is None:
             return None
         calls.append(made)
@@ -216,7 +216,9 @@ def _embedding(embed: Embed, data: dict[str, Any]) -> Embedding | Fault:
     vectors = data.get("embeddings")
     if not isinstance(vectors, list):
         return garbled("an answer without embeddings")
-    return embedded(vectors, len(embed.texts), Usage(counted(data, "prompt_eval_count")), name_of(data))
+    return read_embedding(
+        vectors, len(embed.texts), Usage(read_count(data, "prompt_eval_count")), read_model_name(data)
+    )
 
 
 OLLAMA = Ollama()

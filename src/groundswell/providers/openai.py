@@ -27,24 +27,43 @@ from groundswell.program.request import (
     ToolCall,
     Usage,
 )
-from groundswell.providers.batches import Asked, Batch, Page, Problem, Results, id_of, items_of, moment, odd_line
+from groundswell.providers.batches import (
+    Batch,
+    Page,
+    Problem,
+    RequestLookup,
+    Results,
+    read_id,
+    read_items,
+    read_time,
+    unreadable_line,
+)
 from groundswell.providers.batches import read_page as page_of
 from groundswell.providers.bodies import (
     JSON_TYPE,
     LARGEST_COUNT,
-    call,
-    counted,
-    embedded,
-    name_of,
-    odd_number,
-    opened,
-    refused,
-    tool_call,
+    bad_request,
+    build_call,
+    non_finite_setting,
+    read_count,
+    read_embedding,
+    read_model_name,
+    read_object,
+    read_tool_call,
 )
-from groundswell.providers.faults import BROKEN, SHARED, Complaint, FaultTable, complained, garbled, in_short, load
+from groundswell.providers.faults import (
+    JSON_ERRORS,
+    SHARED,
+    ErrorBody,
+    FaultTable,
+    fault_of_error,
+    garbled,
+    load_json,
+    shorten,
+)
 from groundswell.providers.json_schema import ANY_OBJECT, strict, too_deep
 from groundswell.providers.provider import NO_OPTIONS, BatchFormat, Call, Options, WireFormat
-from groundswell.providers.rate_limits import HeaderNames, read
+from groundswell.providers.rate_limits import HeaderNames, read_rate_limits
 
 CHAT_PATH = "/v1/chat/completions"
 EMBED_PATH = "/v1/embeddings"
@@ -63,7 +82,7 @@ LARGEST_FILE = 200_000_000 - 1_000_000
 PER_PAGE = 100
 FILE_KEPT = 3 * 86_400
 """Seconds after which an input file is deleted: a batch is over after one day."""
-RESULTS_KEPT = 30 * 86_400
+DAYS_KEPT = 30
 RUN, WAVE = "groundswell_run", "groundswell_wave"
 
 STATES: dict[str, BatchState] = {
@@ -107,7 +126,7 @@ class OpenAI(WireFormat):
         return sent if key is None else {**sent, "authorization": f"Bearer {key}"}
 
     def rate_limits(self, headers: Mapping[str, str], now: float) -> tuple[Standing, ...]:
-        return read(headers, RATE_LIMITS, now)
+        return read_rate_limits(headers, RATE_LIMITS, now)
 
     def encode(self, request: Request, model: str, options: Options = NO_OPTIONS) -> Call | Fault:
         if isinstance(request, Embed):
@@ -115,19 +134,19 @@ class OpenAI(WireFormat):
             asked: dict[str, Any] = {"model": model, "input": list(request.texts), "encoding_format": "base64"}
             if request.dimensions is not None:
                 asked["dimensions"] = request.dimensions
-            return call(EMBED_PATH, asked, request.extra)
+            return build_call(EMBED_PATH, asked, request.extra)
         if request.reasoning is not None and request.reasoning not in REASONING_LEVELS:
             levels = ", ".join(REASONING_LEVELS)
-            return refused(f"reasoning={request.reasoning!r}: OpenAI knows {levels}; for others use extra")
-        problem = odd_number(request) or too_deep(request.schema)
-        return refused(problem) if problem else call(CHAT_PATH, _chat(request, model), request.extra)
+            return bad_request(f"reasoning={request.reasoning!r}: OpenAI knows {levels}; for others use extra")
+        problem = non_finite_setting(request) or too_deep(request.schema)
+        return bad_request(problem) if problem else build_call(CHAT_PATH, _chat(request, model), request.extra)
 
     def decode(
         self, request: Request, status: int, headers: Mapping[str, str], body: bytes, now: float
     ) -> Reply | Embedding | Fault:
         if status == 200 and type(request) is Chat and (plain := _plain_reply(request, headers, body)) is not None:
             return plain
-        data = opened(status, headers, body, now, self.faults)
+        data = read_object(status, headers, body, now, self.faults)
         if isinstance(data, Fault):
             return data
         return _embedding(request, data) if isinstance(request, Embed) else _reply(request, data)
@@ -265,7 +284,7 @@ def _plain_reply(chat: Chat, headers: Mapping[str, str], body: bytes) -> Reply |
         return None
     try:
         data = _completions.decode(body)
-    except BROKEN:
+    except JSON_ERRORS:
         return None
     if not data.choices or data.error or data.type == "error":
         return None
@@ -307,14 +326,14 @@ def _reply(chat: Chat, data: dict[str, Any]) -> Reply | Fault:
         text = ""  # a model that thinks may spend all its tokens on that
     if not isinstance(text, str):
         return garbled("a choice without text, refusal or tool calls")
-    return Reply(text, _usage(data), finish, name_of(data), calls, _reasoning(message), _logprobs(chat, choice))
+    return Reply(text, _usage(data), finish, read_model_name(data), calls, _reasoning(message), _logprobs(chat, choice))
 
 
 def _calls(given: object) -> tuple[ToolCall, ...] | None:
     calls: list[ToolCall] = []
     for at, one in enumerate(given if isinstance(given, list) else ()):
         function = one.get("function") if isinstance(one, dict) else None
-        made = isinstance(function, dict) and tool_call(
+        made = isinstance(function, dict) and read_tool_call(
             at, one.get("id"), function.get("name"), function.get("arguments")
         )
         if not made:
@@ -326,10 +345,10 @@ def _calls(given: object) -> tuple[ToolCall, ...] | None:
 def _usage(data: dict[str, Any]) -> Usage:
     usage = data.get("usage")
     return Usage(
-        counted(usage, "prompt_tokens"),
-        counted(usage, "completion_tokens"),
-        counted(usage, "prompt_tokens_details", "cached_tokens"),
-        counted(usage, "completion_tokens_details", "reasoning_tokens"),
+        read_count(usage, "prompt_tokens"),
+        read_count(usage, "completion_tokens"),
+        read_count(usage, "prompt_tokens_details", "cached_tokens"),
+        read_count(usage, "completion_tokens_details", "reasoning_tokens"),
     )
 
 
@@ -353,7 +372,7 @@ def _embedding(embed: Embed, data: dict[str, Any]) -> Embedding | Fault:
     if sorted(place for place in places if type(place) is int) != list(range(len(rows))):
         return garbled("embeddings that do not say whose they are")
     vectors = [row.get("embedding") for _, row in sorted(zip(places, rows, strict=True), key=lambda one: one[0])]
-    return embedded(vectors, len(embed.texts), _usage(data), name_of(data))
+    return read_embedding(vectors, len(embed.texts), _usage(data), read_model_name(data))
 
 
 class OpenAIBatch(BatchFormat):
@@ -364,6 +383,7 @@ class OpenAIBatch(BatchFormat):
     max_requests = MOST_REQUESTS
     max_bytes = LARGEST_FILE
     queue_counts = "tokens"
+    days_kept = DAYS_KEPT
     tagged = True
     upload_path = FILES
 
@@ -374,14 +394,18 @@ class OpenAIBatch(BatchFormat):
         """What would make OpenAI refuse the whole batch is refused here."""
         content, name = (request.texts, "input") if isinstance(request, Embed) else (request.messages, "messages")
         if not content:
-            return refused(f"{'texts' if name == 'input' else name}: there are none, and OpenAI fails a batch for that")
+            return bad_request(
+                f"{'texts' if name == 'input' else name}: there are none, and OpenAI fails a batch for that"
+            )
         if isinstance(request, Embed) and len(request.texts) > MOST_INPUTS:
-            return refused(f"texts: a batch holds {MOST_INPUTS:,} of them at most, and here are {len(request.texts):,}")
+            return bad_request(
+                f"texts: a batch holds {MOST_INPUTS:,} of them at most, and here are {len(request.texts):,}"
+            )
         extra = request.extra or {}
         if extra.get("model", model) != model:
-            return refused("extra['model']: a batch is for one model; name it in the request")
+            return bad_request("extra['model']: a batch is for one model; name it in the request")
         if name in extra and not extra[name]:
-            return refused(f"extra[{name!r}]: it is empty, and OpenAI fails a batch for that")
+            return bad_request(f"extra[{name!r}]: it is empty, and OpenAI fails a batch for that")
         return self.wire.encode(request, model)
 
     def weight(self, request: Request, size: int) -> int:
@@ -403,7 +427,7 @@ class OpenAIBatch(BatchFormat):
         return (texts + file).encode(), f"\r\n--{boundary}--\r\n".encode()
 
     def read_upload(self, data: object) -> str | None:
-        return id_of(data.get("id")) if isinstance(data, dict) and data.get("object") == "file" else None
+        return read_id(data.get("id")) if isinstance(data, dict) and data.get("object") == "file" else None
 
     def create(self, file: str, endpoint: str, run: str, wave: int, requests: int) -> bytes:
         return msgspec.json.encode(
@@ -412,7 +436,7 @@ class OpenAIBatch(BatchFormat):
                 "endpoint": endpoint,
                 "completion_window": "24h",
                 "metadata": {RUN: run, WAVE: str(wave), "requests": str(requests)},
-                "output_expires_after": {"anchor": "created_at", "seconds": RESULTS_KEPT},
+                "output_expires_after": {"anchor": "created_at", "seconds": DAYS_KEPT * 86_400},
             }
         )
 
@@ -423,11 +447,11 @@ class OpenAIBatch(BatchFormat):
         """A status that is not known is that of a batch that goes on."""
         if not isinstance(data, dict):
             return None
-        id, status, endpoint = id_of(data.get("id")), data.get("status"), data.get("endpoint")
+        id, status, endpoint = read_id(data.get("id")), data.get("status"), data.get("endpoint")
         if id is None or not isinstance(status, str):
             return None
         state = STATES.get(status, "in_progress")
-        counts = [counted(data, "request_counts", name) for name in ("total", "completed", "failed")]
+        counts = [read_count(data, "request_counts", name) for name in ("total", "completed", "failed")]
         about = data.get("metadata")
         run, wave = (about.get(RUN), about.get(WAVE)) if isinstance(about, dict) else (None, None)
         info = BatchInfo(
@@ -436,9 +460,9 @@ class OpenAIBatch(BatchFormat):
             counts[0],
             counts[1] + counts[2],
             counts[2],
-            moment(data.get("created_at")) or 0.0,
-            moment(data.get("expires_at")),
-            moment(data.get(f"{state}_at")) if state in ("completed", "failed", "expired", "cancelled") else None,
+            read_time(data.get("created_at")) or 0.0,
+            read_time(data.get("expires_at")),
+            read_time(data.get(f"{state}_at")) if state in ("completed", "failed", "expired", "cancelled") else None,
             run if isinstance(run, str) else None,
             _number(wave),
         )
@@ -446,15 +470,15 @@ class OpenAIBatch(BatchFormat):
         return Batch(info, endpoint, _results(data, counts), _problems(data.get("errors")))
 
     def read_page(self, data: object) -> Page | None:
-        listed = items_of(data)
+        listed = read_items(data)
         return None if listed is None else page_of(data, [self.read_batch(one) for one in listed])
 
-    def read_line(self, line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str, Settlement] | None:
+    def read_line(self, line: bytes, asked: RequestLookup, endpoint: str, now: float) -> tuple[str, Settlement] | None:
         """What was asked may be forgotten; then the batch's endpoint says what it was."""
         try:
             data = _lines.decode(line)
-        except BROKEN:
-            return odd_line(line)
+        except JSON_ERRORS:
+            return unreadable_line(line)
         if data.response is not None:
             body = bytes(data.response.body)
             request = asked(data.custom_id) or _forgotten(endpoint, body)
@@ -468,13 +492,13 @@ def _number(text: object) -> int | None:
 
 def _results(data: dict[str, Any], counts: list[int]) -> tuple[Results, ...]:
     """The output file first: a reply there is worth more than an error about the same request."""
-    files = [id_of(data.get("output_file_id")), id_of(data.get("error_file_id"))]
+    files = [read_id(data.get("output_file_id")), read_id(data.get("error_file_id"))]
     found = zip(files, counts[1:], strict=True)
     return tuple(Results(f"{FILES}/{file}/content", promised) for file, promised in found if file is not None)
 
 
 def _problems(errors: object) -> tuple[Problem, ...]:
-    return tuple(_problem(one) for one in items_of(errors) or () if isinstance(one, dict))
+    return tuple(_problem(one) for one in read_items(errors) or () if isinstance(one, dict))
 
 
 def _problem(data: dict[str, Any]) -> Problem:
@@ -505,15 +529,15 @@ def _unanswered(error: object, faults: FaultTable) -> Fault:
     if not isinstance(error, dict):
         return garbled("a result with neither a response nor an error")
     said = _problem(error)
-    kind = LEFT.get(said.code) or complained(Complaint(said.message, code=said.code), {}, 0.0, faults).kind
-    return Fault(kind, in_short(f"{said.code}: {said.message}".strip(": ")) or "no reason given")
+    kind = LEFT.get(said.code) or fault_of_error(ErrorBody(said.message, code=said.code), {}, 0.0, faults).kind
+    return Fault(kind, shorten(f"{said.code}: {said.message}".strip(": ")) or "no reason given")
 
 
 def _forgotten(endpoint: str, body: bytes) -> Request:
     """A request that could have had this answer, where that is all that is needed of it."""
     if endpoint != EMBED_PATH:
         return Chat("", (), logprobs=0)
-    rows = items_of(load(body)) or ()
+    rows = read_items(load_json(body)) or ()
     return Embed("", ("",) * len(rows))
 
 

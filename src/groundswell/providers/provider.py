@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from groundswell.program.request import Embedding, Fault, Reply, Request, Settlement, Standing
-from groundswell.providers.batches import Asked, Batch, Page
+from groundswell.providers.batches import Batch, Page, RequestLookup
 from groundswell.providers.faults import SHARED, FaultTable
 
 _VERSIONED = re.compile(r"/v\d\w*(/openai)?$")
@@ -100,6 +100,7 @@ class BatchFormat(ABC):
     max_requests  requests in one batch
     max_bytes     bytes in one batch
     queue_counts  what the limit of the provider's queue counts
+    days_kept     days after which the provider deletes the results
     mixed         whether one batch may hold several models and endpoints
     tagged        whether a batch object carries our run and wave; otherwise only the ids in its results show that
     separator     what stands between two lines; `before` and `after` enclose all of them
@@ -111,6 +112,7 @@ class BatchFormat(ABC):
     max_requests: int
     max_bytes: int
     queue_counts: Literal["tokens", "requests"]
+    days_kept: int
     mixed = False
     tagged = False
     separator = b"\n"
@@ -162,7 +164,7 @@ class BatchFormat(ABC):
         """A page of the list of batches; None where it is none."""
 
     @abstractmethod
-    def read_line(self, line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str, Settlement] | None:
+    def read_line(self, line: bytes, asked: RequestLookup, endpoint: str, now: float) -> tuple[str, Settlement] | None:
         """The custom id and the settlement of one result; None where the line cannot be read."""
 
 

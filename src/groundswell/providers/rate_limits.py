@@ -38,7 +38,7 @@ class HeaderNames(NamedTuple):
         return cls(resource, pattern.format("limit"), pattern.format("remaining"), pattern.format("reset"))
 
 
-def read(headers: Mapping[str, str], every: Iterable[HeaderNames], now: float) -> tuple[Standing, ...]:
+def read_rate_limits(headers: Mapping[str, str], every: Iterable[HeaderNames], now: float) -> tuple[Standing, ...]:
     """The limits that headers tell of. One whose limit or remainder is missing, or makes no sense, is left out."""
     found: list[Standing] = []
     for resource, of_limit, of_remaining, of_reset in every:
@@ -61,7 +61,7 @@ def seconds_until(text: str, now: float) -> float | None:
         if text[-1:] in _UNITS:
             wait = _duration(text)
         elif text[4:5] == "-":
-            wait = _moment(text) - now
+            wait = _unix_time(text) - now
             wait = wait if wait > 0 else 0.0
         else:
             wait = _number(float(text), now)
@@ -85,7 +85,7 @@ def _duration(text: str) -> float:
 
 
 @lru_cache(maxsize=256)
-def _moment(text: str) -> float:
+def _unix_time(text: str) -> float:
     """The Unix time of an RFC 3339 date; one that names no zone is in UTC."""
     date = datetime.fromisoformat(text.upper())
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()

@@ -10,7 +10,7 @@ from groundswell.providers.anthropic import ANTHROPIC
 from groundswell.providers.faults import FaultTable
 from groundswell.providers.ollama import OLLAMA
 from groundswell.providers.openai import OPENAI, OpenAI
-from groundswell.providers.provider import Provider, WireFormat
+from groundswell.providers.provider import BatchFormat, Provider, WireFormat
 
 IN_PROCESS = ("scripted", "emulated", "local", "sentences")
 """What stands before the slash of models that run in this process. They need no account, and cost nothing."""
@@ -147,6 +147,8 @@ WIRE_FORMATS: dict[str, WireFormat] = {}
 """The wire formats by the names that `dialect` takes in groundswell.toml; each as the first row that has it."""
 for _row in _ROWS:
     WIRE_FORMATS.setdefault(_row.wire.name, _row.wire)
+BATCH_FORMATS: dict[str, BatchFormat] = {wire.batch.name: wire.batch for wire in WIRE_FORMATS.values() if wire.batch}
+"""The batch formats by the names that the journal has for their transports."""
 
 
 def wire_format(dialect: str, provider: str | None = None) -> WireFormat:

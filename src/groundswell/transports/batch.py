@@ -33,11 +33,19 @@ from groundswell.errors import (
 )
 from groundswell.program.request import Fault, FaultKind, Request, Settlement
 from groundswell.providers.accounts.account import Account
-from groundswell.providers.batches import Asked, Batch, Refusal, Results, id_of, refusal, verdict
-from groundswell.providers.faults import load
+from groundswell.providers.batches import (
+    Batch,
+    Refusal,
+    RequestLookup,
+    Results,
+    faults_of_failed_batch,
+    read_id,
+    read_refusal,
+)
+from groundswell.providers.faults import load_json
 from groundswell.providers.provider import Call
-from groundswell.transports.batch_client import PASSING, TRIES, BatchClient, Patience, Search, Unseen
-from groundswell.transports.http import Answer, Enclosed, NoAnswer, Refused
+from groundswell.transports.batch_client import PASSING, TRIES, BatchClient, LookupFailed, Patience, Search
+from groundswell.transports.http import Answer, FileBody, FileRefused, NoAnswer
 
 SKEW = 26 * 3600.0
 """Seconds by which the provider's clock may be behind ours: who mistakes the time zone is wrong by most of a day."""
@@ -136,7 +144,7 @@ class BatchTransport:
                 raise WaveFailed(Fault(FaultKind.UNSENT, why)) from error
             self._ordered.add((wave.run, wave.id))
             answer = await self._order(wave, lines, endpoint)
-        batch = self.client.batch(load(answer.body)) if 200 <= answer.status < 300 else None
+        batch = self.client.read_batch(load_json(answer.body)) if 200 <= answer.status < 300 else None
         if batch is None:
             raise self._refused(answer)
         self._waves[batch.info.id] = wave.run, wave.id
@@ -170,7 +178,7 @@ class BatchTransport:
         """Have a batch made of the lines of a wave: from a file that is uploaded first, or from one body."""
         url = self.client.url(self.format.path)
         if self.format.upload_path is None:
-            whole = Enclosed(lines, "application/json", self.format.before, self.format.after)
+            whole = FileBody(lines, "application/json", self.format.before, self.format.after)
             return await self._once(self.client.http.post_file(url, whole))
         file = await self._upload(lines, self.format.upload_path, f"{wave.run}-{wave.id}.jsonl")
         body = self.format.create(file, endpoint, wave.run, wave.id, len(wave.items))
@@ -179,7 +187,7 @@ class BatchTransport:
     async def _upload(self, lines: IO[bytes], path: str, name: str) -> str:
         """Send the file; gives its id. That costs nothing, so that it may be tried more than once."""
         waits, boundary = self.client.waits(), token_hex(24)
-        form = Enclosed(lines, f"multipart/form-data; boundary={boundary}", *self.format.form(boundary, name))
+        form = FileBody(lines, f"multipart/form-data; boundary={boundary}", *self.format.form(boundary, name))
         for left in reversed(range(TRIES)):
             file = await self._try_upload(path, form)
             if isinstance(file, str):
@@ -189,34 +197,34 @@ class BatchTransport:
             await self.client.pause(waits.next(file.fault.retry_after))
         raise AssertionError("the last try either worked or failed")
 
-    async def _try_upload(self, path: str, form: Enclosed) -> str | Refusal:
+    async def _try_upload(self, path: str, form: FileBody) -> str | Refusal:
         try:
             answer = await self.client.http.post_file(self.client.url(path), form)
         except NoAnswer as error:
             return Refusal(error.fault)
-        file = self.format.read_upload(load(answer.body)) if 200 <= answer.status < 300 else None
-        return file or refusal(*answer, self.clock.wall(), self._faults) or Refusal(self.client.fault(answer))
+        file = self.format.read_upload(load_json(answer.body)) if 200 <= answer.status < 300 else None
+        return file or read_refusal(*answer, self.clock.wall(), self._faults) or Refusal(self.client.fault(answer))
 
     async def _once(self, sending: Awaitable[Answer]) -> Answer:
         """The answer to an order. If there is none, the order may have been taken, unless it was never sent."""
         try:
             return await sending
         except NoAnswer as error:
-            fault, sent = self.client.told(error.fault), error.sent
+            fault, sent = self.client.redact(error.fault), error.sent
         raise _unsure(fault.message) if sent else WaveFailed(fault)
 
     def _refused(self, answer: Answer) -> WaveError:
         """What an answer to an order means that is no batch."""
         if 200 <= answer.status < 300:
             return _unsure(f"HTTP {answer.status} with something that is no batch")
-        why = refusal(*answer, self.clock.wall(), self._faults)
+        why = read_refusal(*answer, self.clock.wall(), self._faults)
         if why is None:
             return _unsure(self.client.fault(answer).message)
         return self._error(why)
 
     def _error(self, why: Refusal) -> WaveFailed:
         """A refusal as the engine knows it."""
-        fault = self.client.told(why.fault)
+        fault = self.client.redact(why.fault)
         if why.what == "full":
             return QueueFull(fault, why.limit)
         return NoBatches(fault) if why.what == "never" else WaveFailed(fault)
@@ -224,7 +232,7 @@ class BatchTransport:
     # Collect.
 
     async def collect(self, intent: Intent, receipt: Receipt) -> AsyncIterator[Settled]:
-        id = id_of(receipt.data.get("batch"))
+        id = read_id(receipt.data.get("batch"))
         if id is None:
             raise WaveLost(Fault(FaultKind.GARBLED, "the receipt of this wave names no batch"))
         self._waves[id] = intent.run, intent.id
@@ -249,7 +257,7 @@ class BatchTransport:
             await self.client.pause(waits.next(at_least))
             try:
                 batch = await self._shown(id, intent)
-            except Unseen as unseen:
+            except LookupFailed as unseen:
                 at_least = unseen.fault.retry_after
                 self._bear(unseen.fault, heard, what)
                 continue
@@ -272,14 +280,14 @@ class BatchTransport:
     async def _shown(self, id: str, intent: Intent) -> Batch | None:
         """A batch by its id or, if the provider knows none of that id, on the list; None if it is on neither.
 
-        Raises `Unseen`.
+        Raises `LookupFailed`.
         """
         try:
-            return await self.client.one(id)
-        except Unseen as unseen:
+            return await self.client.get_batch(id)
+        except LookupFailed as unseen:
             if unseen.fault.kind is not FaultKind.NOT_FOUND:
                 raise
-        async with aclosing(self.client.since(intent.at - SKEW)) as batches:
+        async with aclosing(self.client.list_since(intent.at - SKEW)) as batches:
             async for batch in batches:
                 if batch.info.id == id or (batch.info.run, batch.info.wave) == (intent.run, intent.id):
                     return batch
@@ -310,14 +318,14 @@ class BatchTransport:
             reading.begin()
             news = False
             try:
-                async with aclosing(self.client.http.lines(self.client.place(results))) as lines:
+                async with aclosing(self.client.http.lines(self.client.results_url(results))) as lines:
                     async for line in lines:
                         settled = reading.take(line, self.clock.wall())
                         if settled is not None:
                             news = True
                             yield self._redacted(settled)
-            except (NoAnswer, Refused) as error:
-                fault = self.client.why(error)
+            except (NoAnswer, FileRefused) as error:
+                fault = self.client.download_fault(error)
                 if reading.lines:
                     heard, missing = self.clock.now(), None
                 if fault.kind is FaultKind.NOT_FOUND:
@@ -336,10 +344,10 @@ class BatchTransport:
 
     async def _failed(self, batch: Batch, intent: Intent, reading: Reading) -> AsyncIterator[Settled]:
         """A batch failed as a whole: requests that are to blame are told so, and nothing was done for the others."""
-        faults, why = verdict(batch, self._faults)
+        faults, why = faults_of_failed_batch(batch, self._faults)
         for line, fault in faults.items():
             if line <= len(intent.asks) and reading.settle(line - 1):
-                yield Settled(intent.asks[line - 1], self.client.told(fault))
+                yield Settled(intent.asks[line - 1], self.client.redact(fault))
         if not reading.done:
             raise self._error(why)
 
@@ -350,7 +358,7 @@ class BatchTransport:
         search = self._searches.setdefault(key, Search(now, self.client.waits()))
         try:
             found = await self._search(intent, search) or self._absent(intent, search, now)
-        except Unseen as unseen:
+        except LookupFailed as unseen:
             self._bear(unseen.fault, search.heard, "the list of batches")
             return Undecided(search.waits.next(unseen.fault.retry_after))
         search.heard, search.complete = now, search.complete or now >= self._settles(search)
@@ -359,10 +367,10 @@ class BatchTransport:
         return found
 
     async def _search(self, intent: Intent, search: Search) -> Found | Undecided | None:
-        """Look for the batch of a wave; None where none of the account's is it. Raises `Unseen`."""
+        """Look for the batch of a wave; None where none of the account's is it. Raises `LookupFailed`."""
         if not self.format.tagged:
             return await self._search_results(intent, search)
-        async with aclosing(self.client.since(intent.at - SKEW)) as batches:
+        async with aclosing(self.client.list_since(intent.at - SKEW)) as batches:
             async for batch in batches:
                 if (batch.info.run, batch.info.wave) == (intent.run, intent.id):
                     return Found(receipt_of(batch.info))
@@ -375,7 +383,7 @@ class BatchTransport:
         """
         ours = {intent.custom_id(ask) for ask in intent.asks}
         waiting = False
-        async with aclosing(self.client.since(intent.at - SKEW)) as batches:
+        async with aclosing(self.client.list_since(intent.at - SKEW)) as batches:
             async for batch in batches:
                 info = batch.info
                 if info.total not in (0, len(ours)) or info.id in search.others or self._another_wave(info.id, intent):
@@ -392,11 +400,11 @@ class BatchTransport:
         return Undecided(self.account.batch_poll) if waiting else None
 
     async def _holds(self, batch: Batch, ours: set[str], search: Search) -> bool:
-        """Whether a batch has results under our ids: the first few that can be read tell. Raises `Unseen`."""
+        """Whether a batch has results under our ids: the first few that can be read tell. Raises `LookupFailed`."""
         others = 0
         for results in batch.results:
             try:
-                async with aclosing(self.client.http.lines(self.client.place(results))) as lines:
+                async with aclosing(self.client.http.lines(self.client.results_url(results))) as lines:
                     async for line in lines:
                         found = self.format.read_line(line, lambda _: None, batch.endpoint, 0.0)
                         if found is not None and found[0] in ours:
@@ -404,10 +412,10 @@ class BatchTransport:
                         others += found is not None
                         if others == TELLING:
                             return False
-            except (NoAnswer, Refused) as error:
-                fault = self.client.why(error)
+            except (NoAnswer, FileRefused) as error:
+                fault = self.client.download_fault(error)
                 if fault.kind is not FaultKind.NOT_FOUND:
-                    raise Unseen(fault) from None
+                    raise LookupFailed(fault) from None
         search.perhaps |= not others  # its results are gone, or cannot be read
         return False
 
@@ -430,29 +438,29 @@ class BatchTransport:
     # What people may want.
 
     async def look(self, batch: str) -> BatchInfo | None:
-        if id_of(batch) is None:
+        if read_id(batch) is None:
             return None
         try:
-            return (await self.client.patiently(lambda: self.client.one(batch))).info
-        except Unseen as unseen:
+            return (await self.client.with_retries(lambda: self.client.get_batch(batch))).info
+        except LookupFailed as unseen:
             if unseen.fault.kind is FaultKind.NOT_FOUND:
                 return None
             raise WaveOutOfReach(unseen.fault) from None
 
     async def listed(self, since: float) -> AsyncIterator[BatchInfo]:
         try:
-            async with aclosing(self.client.since(since)) as batches:
+            async with aclosing(self.client.list_since(since)) as batches:
                 async for batch in batches:
                     yield batch.info
-        except Unseen as unseen:
+        except LookupFailed as unseen:
             raise WaveOutOfReach(unseen.fault) from None
 
     async def cancel(self, batch: str) -> None:
-        if id_of(batch) is None:
+        if read_id(batch) is None:
             raise WaveFailed(Fault(FaultKind.NOT_FOUND, "there is no such batch"))
         try:
-            await self.client.patiently(lambda: self._cancel(batch))
-        except Unseen as unseen:
+            await self.client.with_retries(lambda: self._cancel(batch))
+        except LookupFailed as unseen:
             if unseen.fault.kind is FaultKind.NOT_FOUND:
                 raise WaveFailed(unseen.fault) from None
             raise WaveOutOfReach(unseen.fault) from None
@@ -462,13 +470,13 @@ class BatchTransport:
         try:
             answer = await self.client.http.post(self.client.url(self.format.cancel_path(batch)), b"")
         except NoAnswer as error:
-            raise Unseen(self.client.told(error.fault)) from None
+            raise LookupFailed(self.client.redact(error.fault)) from None
         if not 200 <= answer.status < 300 and ((info := await self.look(batch)) is None or info.open):
-            raise Unseen(self.client.fault(answer))
+            raise LookupFailed(self.client.fault(answer))
 
     def _redacted(self, settled: Settled) -> Settled:
         fault = settled.settlement
-        return settled._replace(settlement=self.client.told(fault)) if isinstance(fault, Fault) else settled
+        return settled._replace(settlement=self.client.redact(fault)) if isinstance(fault, Fault) else settled
 
     def _note(self, info: BatchInfo) -> None:
         """Remember how a batch was seen, and tell if that is news."""
@@ -513,7 +521,9 @@ def _unsure(why: str) -> WaveUnsure:
 class Reader(Protocol):
     """Reads a line into a custom id and what it means; None where it cannot be read."""
 
-    def __call__(self, line: bytes, asked: Asked, endpoint: str, now: float) -> tuple[str, Settlement] | None: ...
+    def __call__(
+        self, line: bytes, asked: RequestLookup, endpoint: str, now: float
+    ) -> tuple[str, Settlement] | None: ...
 
 
 class Reading:

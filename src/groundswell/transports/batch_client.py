@@ -14,9 +14,9 @@ from groundswell.engine.ports import Clock
 from groundswell.program.request import Fault, FaultKind
 from groundswell.providers.accounts.account import Account, redact, redact_fault
 from groundswell.providers.batches import Batch, Page, Results
-from groundswell.providers.faults import failed, garbled, load
+from groundswell.providers.faults import fault_of_answer, garbled, load_json
 from groundswell.providers.provider import BatchFormat
-from groundswell.transports.http import Answer, Http, NoAnswer, Refused, Url, heed, parsed
+from groundswell.transports.http import Answer, FileRefused, Http, NoAnswer, Url, parse_url, raise_if_cancelled
 
 FIRST_LOOK = 1.0
 """Seconds until something is first looked at."""
@@ -67,7 +67,7 @@ class Patience(NamedTuple):
         return cls(most, min(ORDER, most), min(ANSWER, most), min(LOOK, most))
 
 
-class Unseen(Exception):
+class LookupFailed(Exception):
     """Something could not be looked at; carries the fault."""
 
     def __init__(self, fault: Fault) -> None:
@@ -117,53 +117,53 @@ class BatchClient:
 
     def url(self, path: str) -> Url:
         """The address of a path."""
-        return parsed(self._wire.url(self._base, path))
+        return parse_url(self._wire.url(self._base, path))
 
     def waits(self) -> Waits:
         """Pauses up to what the account says of how often to look."""
         return Waits(self._account.batch_poll)
 
-    async def since(self, when: float) -> AsyncGenerator[Batch, None]:
-        """The batches that were made after a time, newest first; raises `Unseen`."""
+    async def list_since(self, when: float) -> AsyncGenerator[Batch, None]:
+        """The batches that were made after a time, newest first; raises `LookupFailed`."""
         after: str | None = None
         pages: set[str] = set()
         while True:
-            page = await self.at(self._format.list_path(after), self._format.read_page)
+            page = await self.get(self._format.list_path(after), self._format.read_page)
             for batch in page.batches:
                 if self._clean(batch) and not 0 < batch.info.created_at < when:
                     yield batch
             if page.after is None or _past(page, when):
                 return
             if page.after in pages:
-                raise Unseen(garbled("a list of batches that goes round in a circle"))
+                raise LookupFailed(garbled("a list of batches that goes round in a circle"))
             pages.add(page.after)
             after = page.after
 
-    async def one(self, id: str) -> Batch:
-        """A batch; raises `Unseen`."""
-        batch = await self.at(self._format.batch_path(id), self.batch)
+    async def get_batch(self, id: str) -> Batch:
+        """A batch; raises `LookupFailed`."""
+        batch = await self.get(self._format.batch_path(id), self.read_batch)
         if batch.info.id != id:
-            raise Unseen(garbled("another batch than the one that was asked for"))
+            raise LookupFailed(garbled("another batch than the one that was asked for"))
         return batch
 
-    async def at(self, path: str, read: Callable[[object], T | None]) -> T:
-        """What stands at a path; raises `Unseen`."""
+    async def get(self, path: str, read: Callable[[object], T | None]) -> T:
+        """What stands at a path; raises `LookupFailed`."""
         try:
             answer = await self.http.get(self.url(path), self.patience.look)
         except NoAnswer as error:
-            raise Unseen(self.told(error.fault)) from None
-        found = read(load(answer.body)) if 200 <= answer.status < 300 else None
+            raise LookupFailed(self.redact(error.fault)) from None
+        found = read(load_json(answer.body)) if 200 <= answer.status < 300 else None
         if found is None:
-            raise Unseen(self.fault(answer))
+            raise LookupFailed(self.fault(answer))
         return found
 
-    async def patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def with_retries(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do something that costs nothing, a few times over if need be."""
         waits = self.waits()
         for _ in range(TRIES - 1):
             try:
                 return await work()
-            except Unseen as unseen:
+            except LookupFailed as unseen:
                 if unseen.fault.kind not in PASSING:
                     raise
                 await self.pause(waits.next(unseen.fault.retry_after))
@@ -171,7 +171,7 @@ class BatchClient:
 
     async def pause(self, seconds: float) -> None:
         """Wait by the clock."""
-        heed()
+        raise_if_cancelled()
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         cancel = self.clock.call_at(self.clock.now() + seconds, lambda: None if over.done() else over.set_result(None))
         try:
@@ -179,7 +179,7 @@ class BatchClient:
         finally:
             cancel()
 
-    def batch(self, data: object) -> Batch | None:
+    def read_batch(self, data: object) -> Batch | None:
         """A batch object, or None where it is none that may be written down."""
         batch = self._format.read_batch(data)
         return batch if batch is not None and self._clean(batch) else None
@@ -193,23 +193,23 @@ class BatchClient:
         """The fault that an answer is which is not what was asked for."""
         if 200 <= answer.status < 300:
             return garbled(f"HTTP {answer.status} with something else than was asked for")
-        return self.told(failed(*answer, self.clock.wall(), self._wire.faults))
+        return self.redact(fault_of_answer(*answer, self.clock.wall(), self._wire.faults))
 
-    def why(self, error: NoAnswer | Refused) -> Fault:
+    def download_fault(self, error: NoAnswer | FileRefused) -> Fault:
         """The fault that ended a download."""
-        return self.fault(error.answer) if isinstance(error, Refused) else self.told(error.fault)
+        return self.fault(error.answer) if isinstance(error, FileRefused) else self.redact(error.fault)
 
-    def told(self, fault: Fault) -> Fault:
+    def redact(self, fault: Fault) -> Fault:
         """The fault without our secrets."""
         return redact_fault(fault, self._account)
 
-    def place(self, results: Results) -> Url:
+    def results_url(self, results: Results) -> Url:
         """Where results are. Of an address that the provider gave, what leads away from our own is not believed."""
         base = urlsplit(self._base)
         given = _parts(results.url or "")
         if given is None or _origin(given) != _origin(base) or not given.path.startswith("/"):
             return self.url(results.path)
-        return parsed(base._replace(path=given.path, query=given.query, fragment="").geturl())
+        return parse_url(base._replace(path=given.path, query=given.query, fragment="").geturl())
 
 
 def _past(page: Page, when: float) -> bool:

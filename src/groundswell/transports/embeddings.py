@@ -17,26 +17,26 @@ PARTS = frozenset({FaultKind.BAD_REQUEST, FaultKind.CONTEXT, FaultKind.FILTERED}
 """Faults of a call for many that may be the fault of one."""
 
 
-async def embedded(items: Sequence[Item], ask: Callable[[Request], Awaitable[Answered]]) -> list[Settled]:
+async def embed_together(items: Sequence[Item], ask: Callable[[Request], Awaitable[Answered]]) -> list[Settled]:
     """One call for the embeddings of several asks. If one of them may be to blame for a failure, they part."""
-    whole, standings = await ask(merged(items) if len(items) > 1 else items[0].request)
+    whole, standings = await ask(merge_requests(items) if len(items) > 1 else items[0].request)
     if len(items) == 1:
         return [Settled(items[0].ask, whole, standings)]
     if isinstance(whole, Embedding):
-        parts = parted(items, whole)
+        parts = split_embedding(items, whole)
         return [Settled(item.ask, part, standings) for item, part in zip(items, parts, strict=True)]
     if isinstance(whole, Fault) and whole.kind in PARTS:
         middle = len(items) // 2
-        return [*await embedded(items[:middle], ask), *await embedded(items[middle:], ask)]
+        return [*await embed_together(items[:middle], ask), *await embed_together(items[middle:], ask)]
     return [Settled(item.ask, whole, standings) for item in items]
 
 
-def texts_in(items: Sequence[Item]) -> int:
+def count_texts(items: Sequence[Item]) -> int:
     """How many texts are to be embedded."""
     return sum(_size(item)[0] for item in items)
 
 
-def gathered(items: Sequence[Item], calls: int) -> list[list[Item]]:
+def group_requests(items: Sequence[Item], calls: int) -> list[list[Item]]:
     """Embeddings that can travel together, spread over about so many calls. Each group asks one thing of one model."""
     alike: dict[bytes, list[Item]] = {}
     for item in items:
@@ -68,7 +68,7 @@ def _size(item: Item) -> tuple[int, int]:
     return len(item.request.texts), sum(len(text) for text in item.request.texts)
 
 
-def merged(items: Sequence[Item]) -> Embed:
+def merge_requests(items: Sequence[Item]) -> Embed:
     """One request for the texts of all."""
     first = items[0].request
     assert isinstance(first, Embed)
@@ -76,7 +76,7 @@ def merged(items: Sequence[Item]) -> Embed:
     return msgspec.structs.replace(first, texts=texts)
 
 
-def parted(items: Sequence[Item], whole: Embedding) -> list[Embedding]:
+def split_embedding(items: Sequence[Item], whole: Embedding) -> list[Embedding]:
     """Everyone's own vectors, and a share of the tokens by the length of the texts."""
     sizes = [_size(item) for item in items]
     tokens = _shares(whole.usage.input_tokens, [characters + texts for texts, characters in sizes])

@@ -54,7 +54,7 @@ LARGEST_FILE = 16 * 1024 * 1024 * 1024
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 T = TypeVar("T")
-Usual = Callable[[str | None], Mapping[str, str]]
+HeadersByKey = Callable[[str | None], Mapping[str, str]]
 """The headers that go along with every request, by the key."""
 
 
@@ -66,7 +66,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Enclosed(NamedTuple):
+class FileBody(NamedTuple):
     """A file to be sent, with what stands before and after it in the body of the request."""
 
     file: IO[bytes]
@@ -98,7 +98,7 @@ class NoAnswer(Exception):
         self.sent = sent
 
 
-class Refused(Exception):
+class FileRefused(Exception):
     """A file was asked for, and something else came back."""
 
     def __init__(self, answer: Answer) -> None:
@@ -112,7 +112,7 @@ class Http:
     def __init__(
         self,
         account: Account,
-        usual: Usual,
+        usual: HeadersByKey,
         *,
         largest_answer: int = LARGEST_ANSWER,
         largest_file: int = LARGEST_FILE,
@@ -136,10 +136,10 @@ class Http:
             answer = await self._answer(self._client.get(url).timeout(timedelta(seconds=seconds)))
         except PyreqwestError as error:
             raise self._no_answer(error, seconds) from None
-        heed()
+        raise_if_cancelled()
         return answer
 
-    async def post_file(self, url: Url, enclosed: Enclosed) -> Answer:
+    async def post_file(self, url: Url, enclosed: FileBody) -> Answer:
         """Send a file, of which only a piece is in memory at any time; raises `NoAnswer`."""
         length = enclosed.length
         seconds = self._timeout + length / SLOWEST
@@ -153,7 +153,7 @@ class Http:
     async def lines(self, url: Url) -> AsyncGenerator[bytes, None]:
         """The lines of a file as they come; the last one may be cut short where its server does not say how long it is.
 
-        Raises `Refused` if there is no such file, and `NoAnswer` where it breaks off.
+        Raises `FileRefused` if there is no such file, and `NoAnswer` where it breaks off.
         """
         # With a buffer, what had come of a short file before it broke off would be lost.
         request = self._client.get(url).timeout(LONGEST_DOWNLOAD).streamed_read_buffer_limit(0).build_streamed()
@@ -162,7 +162,7 @@ class Http:
                 response = await self._in_time(stack.enter_async_context(request))
                 if response.status != 200:
                     body = await self._in_time(self._body(response))
-                    raise Refused(Answer(response.status, response.headers, body))
+                    raise FileRefused(Answer(response.status, response.headers, body))
                 async for line in _split(self._pieces(response), self._largest_answer):
                     yield line
         except PyreqwestError as error:
@@ -172,7 +172,7 @@ class Http:
         """What comes of a body; each piece of it in time."""
         size = 0
         while (piece := await self._in_time(response.body_reader.read_chunk())) is not None:
-            heed()
+            raise_if_cancelled()
             size += len(piece)
             if size > self._largest_file:
                 raise _too_large("the file", self._largest_file)
@@ -206,7 +206,7 @@ class Http:
                 status = response.status
         except PyreqwestError:
             return False
-        heed()
+        raise_if_cancelled()
         return status < 500
 
     async def close(self) -> None:
@@ -232,7 +232,7 @@ class Http:
         return Fault(FaultKind.CONNECTION, f"{'no connection' if connecting else 'the connection broke'}: {why}")
 
 
-def heed() -> None:
+def raise_if_cancelled() -> None:
     """End the current task if that was asked for.
 
     The client forgets that where an answer comes at the same moment. Who looks again and again would go on for ever; of
@@ -243,12 +243,12 @@ def heed() -> None:
         raise asyncio.CancelledError
 
 
-def parsed(url: str) -> Url:
+def parse_url(url: str) -> Url:
     """A URL, read once instead of with every request."""
     return Url(url)
 
 
-__all__ = ["Answer", "Enclosed", "Http", "NoAnswer", "Refused", "Url", "heed", "parsed"]
+__all__ = ["Answer", "FileBody", "FileRefused", "Http", "NoAnswer", "Url", "parse_url", "raise_if_cancelled"]
 
 
 def _too_large(what: str, most: int) -> NoAnswer:
@@ -281,7 +281,7 @@ def _causes(error: PyreqwestError) -> list[str]:
     return [one["message"] for one in causes if "://" not in one["message"]]
 
 
-def _client(account: Account, usual: Usual) -> Client:
+def _client(account: Account, usual: HeadersByKey) -> Client:
     """A client with everything that an account says. No secret is in a variable here: tracebacks may show those."""
     builder = (
         ClientBuilder()
@@ -346,6 +346,6 @@ def _on_this_machine(url: str) -> bool:
         return host == "localhost"
 
 
-def _headers(account: Account, usual: Usual) -> dict[str, str]:
+def _headers(account: Account, usual: HeadersByKey) -> dict[str, str]:
     said = {name: value.reveal() for name, value in account.headers.items()}
     return {**usual(None if account.key is None else account.key.reveal()), **said}

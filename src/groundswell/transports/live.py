@@ -31,9 +31,9 @@ from groundswell.engine.records import (
 )
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
 from groundswell.providers.accounts.account import Account, redact_fault
-from groundswell.transports.embeddings import embedded, gathered
+from groundswell.transports.embeddings import embed_together, group_requests
 from groundswell.transports.endpoints import Endpoint, Endpoints
-from groundswell.transports.http import Http, NoAnswer, Url, parsed
+from groundswell.transports.http import Http, NoAnswer, Url, parse_url
 
 HEARS_EVERY = 0.02
 MOST_AT_ONCE = 256
@@ -98,7 +98,7 @@ class Live:
             return
         embeds = [item for item in items if type(item.request) is Embed]
         work = [self._single(item) for item in items if type(item.request) is not Embed]
-        work += [embedded(group, self.ask) for group in gathered(embeds, self._endpoints.working)]
+        work += [embed_together(group, self.ask) for group in group_requests(embeds, self._endpoints.working)]
         async for several in _as_they_come(work):
             for settled in several:
                 yield settled
@@ -255,7 +255,7 @@ class Live:
     def _url(self, endpoint: Endpoint, path: str) -> Url:
         url = self._urls.get((endpoint.url, path))
         if url is None:
-            url = self._urls[endpoint.url, path] = parsed(self._wire.url(endpoint.url, path))
+            url = self._urls[endpoint.url, path] = parse_url(self._wire.url(endpoint.url, path))
         return url
 
 

@@ -18,7 +18,7 @@ import msgspec
 from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
 from groundswell.program.request import Chat, Embed, Embedding, Fault, FaultKind, Reply, Request, Standing
 from groundswell.providers.openai import OPENAI
-from groundswell.transports.embeddings import embedded, gathered, texts_in
+from groundswell.transports.embeddings import count_texts, embed_together, group_requests
 from groundswell.transports.in_process import ModelPool, Notice, in_thread
 from groundswell.transports.llama import LONGEST_TEXT, CannotLoad, Llama
 from groundswell.transports.weights import identity, short_name
@@ -60,8 +60,8 @@ class Local:
         chats = [asyncio.create_task(self._settled(item)) for item in items if isinstance(item.request, Chat)]
         embeds = [item for item in items if isinstance(item.request, Embed)]
         try:
-            for group in gathered(embeds, -(-texts_in(embeds) // PIECE)):
-                for settled in await embedded(group, self._at_once):
+            for group in group_requests(embeds, -(-count_texts(embeds) // PIECE)):
+                for settled in await embed_together(group, self._at_once):
                     yield settled
             for chat in asyncio.as_completed(chats):
                 yield await chat

@@ -21,7 +21,7 @@ from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Recei
 from groundswell.errors import SettingsError
 from groundswell.program.request import Embed, Embedding, Fault, FaultKind, Usage
 from groundswell.transports import sentence_transformers
-from groundswell.transports.embeddings import gathered
+from groundswell.transports.embeddings import group_requests
 from groundswell.transports.in_process import Coalescer, ModelPool, Notice, in_thread
 from groundswell.transports.sentence_transformers import CannotLoad, Encoder, Refused, Wish
 
@@ -153,7 +153,7 @@ class Sentences:
         for item in items:
             if not isinstance(item.request, Embed):
                 yield Settled(item.ask, Fault(FaultKind.BAD_REQUEST, f"model {item.request.model!r}: {NO_CHAT}"))
-        for group in gathered([item for item in items if isinstance(item.request, Embed)], 1):
+        for group in group_requests([item for item in items if isinstance(item.request, Embed)], 1):
             which = self.models[group[0].request.model].which
             joining = self._joined.setdefault(which, Coalescer(self._settled))
             for settled in await joining.settled(group):
@@ -171,7 +171,7 @@ class Sentences:
     async def _settled(self, items: Sequence[Item]) -> list[Settled]:
         """What comes of asks for one model, each kind of them in one call."""
         found: dict[int, Embedding | Fault] = {}
-        for group in gathered(items, 1):
+        for group in group_requests(items, 1):
             requests = [item.request for item in group if isinstance(item.request, Embed)]
             answers = await self._embedded(requests)
             found.update((id(item), answer) for item, answer in zip(group, answers, strict=True))

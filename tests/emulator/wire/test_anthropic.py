@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from groundswell.emulator.wire import About, Rejected, anthropic
 from groundswell.program.request import Chat, Image, Message, Reply, Text, ToolCall, Usage, user
-from groundswell.providers.bodies import object_of
+from groundswell.providers.bodies import read_arguments
 from tests.emulator.wire.sdk import events, judged
 from tests.providers.strategies import replies
 
@@ -176,7 +176,7 @@ def gathered(read: list[Any]) -> list[list[Any]]:
             blocks[event.index][1] += getattr(delta, piece[delta.type]) if delta.type in piece else ""
     for block in blocks:
         if block[0] == "tool_use":
-            block[1] = object_of(block[1]) or ""
+            block[1] = read_arguments(block[1]) or ""
     return blocks
 
 

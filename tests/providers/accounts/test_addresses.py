@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groundswell.providers.accounts.addresses import Unfit, endpoint, endpoints, host_address, is_loopback, same_place
+from groundswell.providers.accounts.addresses import (
+    InvalidValue,
+    endpoint,
+    endpoints,
+    host_address,
+    is_loopback,
+    same_place,
+)
 from groundswell.providers.openai import OPENAI
 from tests.properties import examples
 
@@ -42,7 +49,7 @@ def test_hosts_as_ollama_takes_them(written: str, meant: str) -> None:
 
 @pytest.mark.parametrize("written", ["gpu1:port", "gpu1:99999", "gpu1:0", "unix:///run/ollama.sock", "a b", "[::1"])
 def test_hosts_that_are_none(written: str) -> None:
-    with pytest.raises(Unfit):
+    with pytest.raises(InvalidValue):
         host_address(written, PORT)
 
 
@@ -75,13 +82,13 @@ def test_base_urls(written: str, meant: str) -> None:
     ],
 )
 def test_base_urls_that_cannot_be_used(written: str, problem: str) -> None:
-    with pytest.raises(Unfit, match=problem.replace("?", r"\?")):
+    with pytest.raises(InvalidValue, match=problem.replace("?", r"\?")):
         endpoint(written)
 
 
 def test_several_addresses_stand_once_and_in_order() -> None:
     assert endpoints(["http://b/v1/", " http://a/v1", "", "http://b/v1"], OPENAI) == ("http://b/v1", "http://a/v1")
-    with pytest.raises(Unfit, match="at least one"):
+    with pytest.raises(InvalidValue, match="at least one"):
         endpoints([" ", ""], OPENAI)
 
 
@@ -114,7 +121,7 @@ def test_any_text_is_an_address_or_unfit(text: str) -> None:
     for read in (endpoint, partial(host_address, default_port=PORT)):
         try:
             said = read(text)
-        except Unfit as problem:
+        except InvalidValue as problem:
             said = f"http://{problem}" if len(text) < 6 or text not in str(problem) else text
         assert said.startswith(("http://", "https://"))
 

@@ -126,6 +126,11 @@ def test_the_tables_are_made_from_the_registry() -> None:
         assert made == GUIDE, f"write the tables anew: {RECORDING}=1 pytest {Path(__file__).name}"
 
 
+def test_whose_batches_are_used_is_said() -> None:
+    (told,) = re.findall(r"^\| `batch` \| ([^;]*)", GUIDE, re.MULTILINE)
+    assert re.findall(r"`(\w+)`", told.split("for ")[1]) == [name for name, each in PROVIDERS.items() if each.batch]
+
+
 def test_every_setting_is_explained() -> None:
     section = GUIDE.split("## Settings of an account")[1].split("## ")[0]
     assert re.findall(r"^\| `(\w+)`", section, re.MULTILINE) == list(SETTINGS)

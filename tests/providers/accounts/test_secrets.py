@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from groundswell.errors import SettingsError
 from groundswell.providers.accounts.account import Key
 from groundswell.providers.accounts.config import Accounts
-from groundswell.providers.accounts.settings import SETTINGS, looks_like_key, shown
+from groundswell.providers.accounts.settings import SETTINGS, looks_like_key, show_name
 from groundswell.providers.registry import PROVIDERS
 from tests.properties import examples
 from tests.providers.accounts.desk import Desk
@@ -153,7 +153,7 @@ def test_a_key_is_revealed_only_when_asked() -> None:
 @given(KEYS)
 def test_the_shapes_of_keys_are_known(key: str) -> None:
     assert looks_like_key(key)
-    assert key not in shown(key)
+    assert key not in show_name(key)
 
 
 @pytest.mark.sampled(every=6)

@@ -9,7 +9,7 @@ from groundswell.emulator.wire import Incoming, Rejected
 from groundswell.emulator.wire.pieces import dump
 from groundswell.program.request import Chat, Image, Message, Role, Text, Tool, ToolCall
 from groundswell.providers.anthropic import EFFORTS
-from groundswell.providers.json_schema import limit_in, looseness
+from groundswell.providers.json_schema import find_limit, find_looseness
 
 KEYS = frozenset(
     {
@@ -316,9 +316,9 @@ def _output(body: dict[str, Any]) -> tuple[dict[str, Any] | None, str | None]:
     given = _object(wanted, path)
     _choice(given.get("type"), f"{path}.type", ("json_schema",))
     schema = _sound(given.get("schema"), f"{path}.schema")
-    if looseness(schema, all_required=False):
+    if find_looseness(schema, all_required=False):
         refuse(f"{path}.schema: For 'object' type, 'additionalProperties' must be explicitly set to false")
-    if (limit := limit_in(schema)) is not None:
+    if (limit := find_limit(schema)) is not None:
         refuse(f"{path}.schema: For '{limit[0]}' type, property '{limit[1]}' is not supported")
     return schema, effort
 

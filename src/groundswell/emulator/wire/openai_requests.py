@@ -26,7 +26,7 @@ from groundswell.emulator.wire.openai_checks import (
 )
 from groundswell.emulator.wire.pieces import dump
 from groundswell.program.request import Chat, Embed, Image, Message, Role, Text, Tool, ToolCall
-from groundswell.providers.json_schema import ANY_OBJECT, looseness
+from groundswell.providers.json_schema import ANY_OBJECT, find_looseness
 from groundswell.providers.openai import REASONING_LEVELS, wants_completion_tokens
 
 ROLES: dict[str, Role] = {
@@ -280,7 +280,9 @@ def _named_schema(given: dict[str, Any]) -> dict[str, Any]:
     name = _pattern(a_string(given.get("name"), f"{path}.name"), f"{path}.name")
     schema = an_object(given.get("schema"), f"{path}.schema")
     flaw = flaw_in(schema)
-    problem = f"In context={flaw.at}, {flaw.problem}." if flaw else looseness(schema) if given.get("strict") else None
+    problem = (
+        f"In context={flaw.at}, {flaw.problem}." if flaw else find_looseness(schema) if given.get("strict") else None
+    )
     if problem:
         refuse(f"Invalid schema for response_format '{name}': {problem}", "response_format", "invalid_json_schema")
     return schema

@@ -19,7 +19,7 @@ _BRACKETED = re.compile(r"\[([^]]*)\](?::(.*))?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class Unfit(ValueError):
+class InvalidValue(ValueError):
     """What is wrong with a value, to be put behind the name of its setting. It never holds the value."""
 
 
@@ -29,25 +29,25 @@ def endpoints(written: Iterable[str], wire: WireFormat) -> tuple[str, ...]:
     texts = [each.strip() for each in written if each.strip()]
     found = tuple(dict.fromkeys(endpoint(each) if port is None else host_address(each, port) for each in texts))
     if not found:
-        raise Unfit("must name at least one address")
+        raise InvalidValue("must name at least one address")
     return found
 
 
 def endpoint(text: str) -> str:
     """A base URL, without a slash at its end. It is shown in reports, so it may not hold a password or a query."""
     if not _PLAIN.fullmatch(text) or not text.lower().startswith(("http://", "https://")):
-        raise Unfit("must begin with http:// or https:// and have no spaces in it, as https://host/v1")
+        raise InvalidValue("must begin with http:// or https:// and have no spaces in it, as https://host/v1")
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise Unfit("is not an address: check its host and port") from None
+        raise InvalidValue("is not an address: check its host and port") from None
     if (host := host_of(text)) is None or port == 0:
-        raise Unfit("names no host, or an odd port: write it as https://host/v1 or http://host:8000/v1")
+        raise InvalidValue("names no host, or an odd port: write it as https://host/v1 or http://host:8000/v1")
     if "@" in parts.netloc:
-        raise Unfit("must not hold a user or a password: use key_env, or headers with env:NAME")
+        raise InvalidValue("must not hold a user or a password: use key_env, or headers with env:NAME")
     if parts.query or parts.fragment:
-        raise Unfit("must end with its path: no ? and no # in it")
+        raise InvalidValue("must end with its path: no ? and no # in it")
     return f"{parts.scheme}://{_joined(host, port)}{parts.path.rstrip('/')}"
 
 

@@ -16,15 +16,15 @@ from groundswell.providers.accounts.account import Account, Key, Target
 from groundswell.providers.accounts.environment import Environment, Variables, read_variables
 from groundswell.providers.accounts.plan import Plan, not_trusted, plan
 from groundswell.providers.accounts.settings import (
-    Given,
     Rates,
-    Sheet,
+    SettingsFile,
+    SettingValue,
+    SettingValues,
     Variable,
-    Written,
     from_flags,
     from_variables,
     read_file,
-    shown,
+    show_name,
     suggestion,
     unused_variables,
 )
@@ -42,12 +42,12 @@ class Accounts:
 
     def __init__(
         self,
-        sheets: Mapping[str, Sheet],
-        aliases: Mapping[str, Given],
+        sheets: Mapping[str, SettingValues],
+        aliases: Mapping[str, SettingValue],
         variables: Variables,
         files: Sequence[Path] = (),
-        prices: Mapping[str, Given] = MappingProxyType({}),
-        targets: Given | None = None,
+        prices: Mapping[str, SettingValue] = MappingProxyType({}),
+        targets: SettingValue | None = None,
         *,
         trust: Trust,
     ) -> None:
@@ -125,7 +125,9 @@ class Accounts:
         if self._tested is not None:
             unknown = {each for each in self._tested.value if "/" not in each} - {*short_names(), *self._aliases}
             for each in sorted(unknown):
-                raise self._tested.wrong(f"{shown(each)} is neither an alias nor a model; write it as account/model")
+                raise self._tested.wrong(
+                    f"{show_name(each)} is neither an alias nor a model; write it as account/model"
+                )
         for name, sheet in self._sheets.items():
             if sheet or name not in PROVIDERS:
                 plan(name, sheet, self._variables)
@@ -145,16 +147,16 @@ class Accounts:
     def __reduce__(self) -> NoReturn:
         raise TypeError("accounts are not written anywhere: they hold keys")
 
-    def _sheet(self, name: str) -> Sheet:
+    def _sheet(self, name: str) -> SettingValues:
         if name not in self._sheets:
             there_are = suggestion(name, {*self._sheets, *IN_PROCESS})
-            raise SettingsError(f"no provider or account {shown(name)} is set up; {there_are}")
+            raise SettingsError(f"no provider or account {show_name(name)} is set up; {there_are}")
         return self._sheets[name]
 
     def _find(self, model: str) -> Target:
         full = self.resolve(model)
         name, _, rest = full.partition("/")
-        asked = f"model {shown(model)}" if model == full else f"model {shown(model)} ({shown(full)})"
+        asked = f"model {show_name(model)}" if model == full else f"model {show_name(model)} ({show_name(full)})"
         if not rest and name in self._sheets:
             raise SettingsError(f"{asked}: no model is named; write it as {name}/model")
         try:
@@ -172,7 +174,7 @@ class Accounts:
         problem = f"is neither an alias nor a model of a provider; write it as provider/model{known}"
         if passed:
             return self._aliases[passed[-1]].wrong(f"what it stands for {problem}")
-        return SettingsError(f"model {shown(model)}: {problem.removeprefix('is ')}")
+        return SettingsError(f"model {show_name(model)}: {problem.removeprefix('is ')}")
 
     def _build(self, made: Plan) -> Account:
         if missing := made.missing(self._variables):
@@ -234,10 +236,10 @@ def _load(environment: Mapping[str, str], folder: Path, home: Path, overrides: S
     own = config_folder(environment, home)
     paths = list(dict.fromkeys((own / FILE, folder / FILE)))
     read = {path: written for path in paths if (written := read_file(path)) is not None}
-    sheets: dict[str, Sheet] = {name: {} for name in PROVIDERS}
-    aliases: Sheet = {}
-    prices: Sheet = {}
-    targets: Given | None = None
+    sheets: dict[str, SettingValues] = {name: {} for name in PROVIDERS}
+    aliases: SettingValues = {}
+    prices: SettingValues = {}
+    targets: SettingValue | None = None
     for path, written in read.items():
         _merge(sheets, aliases, written, folder=path != own / FILE)
         targets = written.targets or targets
@@ -250,7 +252,7 @@ def _load(environment: Mapping[str, str], folder: Path, home: Path, overrides: S
     return accounts
 
 
-def _merge(sheets: dict[str, Sheet], aliases: Sheet, written: Written, *, folder: bool) -> None:
+def _merge(sheets: dict[str, SettingValues], aliases: SettingValues, written: SettingsFile, *, folder: bool) -> None:
     for name, sheet in written.accounts.items():
         said = {setting: given._replace(folder=folder) for setting, given in sheet.items()}
         sheets[name] = {**sheets.get(name, {}), **said}

@@ -22,9 +22,18 @@ import msgspec
 
 from groundswell.errors import NotTrusted, SettingsError
 from groundswell.providers.accounts.account import Account, Key
-from groundswell.providers.accounts.addresses import Unfit, endpoints, is_own_machine, origin, same_place
+from groundswell.providers.accounts.addresses import InvalidValue, endpoints, is_own_machine, origin, same_place
 from groundswell.providers.accounts.environment import Variables
-from groundswell.providers.accounts.settings import OFF, OPTIONS, Given, Layer, Sheet, Variable, base_url, proxy_address
+from groundswell.providers.accounts.settings import (
+    OFF,
+    OPTIONS,
+    Layer,
+    SettingValue,
+    SettingValues,
+    Variable,
+    base_url,
+    proxy_address,
+)
 from groundswell.providers.provider import Provider, WireFormat
 from groundswell.providers.registry import PROVIDERS, wire_format
 from groundswell.trust import Trust
@@ -49,8 +58,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     account: Account
     provider: Provider | None
-    sheet: Sheet
-    address: Given | None
+    sheet: SettingValues
+    address: SettingValue | None
     key_env: tuple[str, ...]
     key_needed: bool
     keyless: bool
@@ -74,7 +83,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             return None if given is None else given.value
         try:
             return proxy_address(Key(variables.get(given.value.name) or ""))
-        except Unfit as wrong:
+        except InvalidValue as wrong:
             raise SettingsError(f"{variables.place(given.value.name)}: {given.value.name}: {wrong}") from None
 
     def missing(self, variables: Variables) -> list[str]:
@@ -117,7 +126,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def plan(name: str, sheet: Sheet, variables: Variables) -> Plan:
+def plan(name: str, sheet: SettingValues, variables: Variables) -> Plan:
     """What an account is by its settings; an error names the setting that cannot be."""
     provider = PROVIDERS.get(sheet["provider"].value if "provider" in sheet else name)
     wire = _wire(sheet, provider)
@@ -150,13 +159,13 @@ def plan(name: str, sheet: Sheet, variables: Variables) -> Plan:
     )
 
 
-def _wire(sheet: Sheet, provider: Provider | None) -> WireFormat | None:
+def _wire(sheet: SettingValues, provider: Provider | None) -> WireFormat | None:
     if "dialect" in sheet:
         return wire_format(sheet["dialect"].value, None if provider is None else provider.name)
     return None if provider is None else provider.wire
 
 
-def _address(name: str, sheet: Sheet, provider: Provider | None, variables: Variables) -> Given | None:
+def _address(name: str, sheet: SettingValues, provider: Provider | None, variables: Variables) -> SettingValue | None:
     """Where the account is said to be. The provider's own variable wins over files for the account that has the
     provider's name; for others it stands in for the built-in address.
     """
@@ -167,23 +176,23 @@ def _address(name: str, sheet: Sheet, provider: Provider | None, variables: Vari
     return (_in_variable(provider.base_url_env, variables) or given) if wins else given
 
 
-def _in_variable(name: str, variables: Variables) -> Given | None:
+def _in_variable(name: str, variables: Variables) -> SettingValue | None:
     if (words := variables.get(name)) is None:
         return None
     place = variables.place(name)
     try:
-        return Given(base_url(words), Layer.VARIABLE, place, name, variables.in_folder(name))
-    except Unfit as wrong:
+        return SettingValue(base_url(words), Layer.VARIABLE, place, name, variables.in_folder(name))
+    except InvalidValue as wrong:
         raise SettingsError(f"{place}: {name}: {wrong}") from None
 
 
-def _endpoints(given: Given | None, provider: Provider | None, wire: WireFormat) -> tuple[str, ...]:
+def _endpoints(given: SettingValue | None, provider: Provider | None, wire: WireFormat) -> tuple[str, ...]:
     if given is None:
         assert provider is not None  # else the account would be unfinished
         return provider.base_urls[:1]
     try:
         return endpoints(given.value, wire)
-    except Unfit as wrong:
+    except InvalidValue as wrong:
         raise given.wrong(wrong) from None
 
 
@@ -191,12 +200,12 @@ def _own(found: tuple[str, ...], provider: Provider) -> bool:
     return all(any(same_place(each, own, provider.wire) for own in provider.base_urls) for each in found)
 
 
-def _elsewhere(given: Given | None, provider: Provider, official: bool) -> bool:
+def _elsewhere(given: SettingValue | None, provider: Provider, official: bool) -> bool:
     """Whether a file leads away from a provider. Its key does not follow: a file may come from somebody else."""
     return provider.hosted and not official and given is not None and given.layer is Layer.FILE
 
 
-def _unfinished(name: str, sheet: Sheet) -> SettingsError:
+def _unfinished(name: str, sheet: SettingValues) -> SettingsError:
     source = next(given.source for given in sheet.values())
     known = ", ".join(PROVIDERS)
     return SettingsError(f"{source}: [accounts.{name}]: set provider (one of: {known}), or both dialect and base_url")

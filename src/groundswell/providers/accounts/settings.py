@@ -20,7 +20,7 @@ import msgspec
 
 from groundswell.errors import SettingsError
 from groundswell.providers.accounts.account import Key
-from groundswell.providers.accounts.addresses import Unfit, host_of
+from groundswell.providers.accounts.addresses import InvalidValue, host_of
 from groundswell.providers.accounts.environment import Variables, read_text
 from groundswell.providers.registry import IN_PROCESS, PROVIDERS, WIRE_FORMATS
 
@@ -56,7 +56,7 @@ def looks_like_key(text: str) -> bool:
     return bool(_KEY.fullmatch(text.strip())) or any(_KEY.fullmatch(part) for part in parts if re.search(r"\d", part))
 
 
-def shown(name: str) -> str:
+def show_name(name: str) -> str:
     """A name in a message; where somebody wrote a key for a name, it is not shown."""
     return "(not shown: it looks like a key)" if looks_like_key(name) else repr(name)
 
@@ -70,37 +70,37 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 def number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise Unfit("must be a number above 0")
+        raise InvalidValue("must be a number above 0")
     return float(value)
 
 
 def count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise Unfit("must be a whole number of at least 1")
+        raise InvalidValue("must be a whole number of at least 1")
     return value
 
 
 def text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise Unfit("must be a text in quotes")
+        raise InvalidValue("must be a text in quotes")
     if looks_like_key(value):
-        raise Unfit(f"looks like a key; {NO_KEYS}")
+        raise InvalidValue(f"looks like a key; {NO_KEYS}")
     return value.strip()
 
 
 def models(value: Any) -> tuple[str, ...]:
     """Models, each by name: all models of all accounts cannot be meant."""
     if not isinstance(value, list):
-        raise Unfit('must be a list of models, such as ["lab/guarded", "work/*"]')
+        raise InvalidValue('must be a list of models, such as ["lab/guarded", "work/*"]')
     named = tuple(text(each) for each in value)
     if any("*" in each.partition("/")[0] for each in named):
-        raise Unfit('must name the account before the slash: a * may stand after it, as in "work/*"')
+        raise InvalidValue('must name the account before the slash: a * may stand after it, as in "work/*"')
     return named
 
 
 def provider(value: Any) -> str:
     if (name := text(value)) not in PROVIDERS:
-        raise Unfit(f"no such provider is built in; {suggestion(name, PROVIDERS)}")
+        raise InvalidValue(f"no such provider is built in; {suggestion(name, PROVIDERS)}")
     return name
 
 
@@ -110,13 +110,13 @@ def dialect(value: Any) -> str:
 
 def _one_of(choices: tuple[str, ...], value: Any) -> str:
     if (name := text(value)) not in choices:
-        raise Unfit(f"must be one of: {', '.join(choices)}")
+        raise InvalidValue(f"must be one of: {', '.join(choices)}")
     return name
 
 
 def switch(value: Any) -> bool:
     if value not in (True, False, "on", OFF):
-        raise Unfit("must be true or false")
+        raise InvalidValue("must be true or false")
     return value in (True, "on")
 
 
@@ -125,13 +125,13 @@ def base_url(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         value = value.split(",")
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise Unfit("must be an address in quotes, or a list of them")
+        raise InvalidValue("must be an address in quotes, or a list of them")
     return tuple(text(each) for each in value if each.strip())
 
 
 def variable(value: Any) -> str:
     if not isinstance(value, str) or looks_like_key(value) or not _VARIABLE.fullmatch(value.strip()):
-        raise Unfit(f"must be the NAME of a variable, in capitals, such as WORK_OPENAI_KEY; {NO_KEYS}")
+        raise InvalidValue(f"must be the NAME of a variable, in capitals, such as WORK_OPENAI_KEY; {NO_KEYS}")
     return value.strip()
 
 
@@ -143,35 +143,35 @@ def proxy(value: Any) -> Key | Variable:
 def proxy_address(address: Key) -> Key:
     """A proxy's address, checked and never shown: it may hold a password."""
     if not _PROXY.fullmatch(address.reveal()) or "\\" in address.reveal() or not host_of(address.reveal()):
-        raise Unfit("must be the address of a proxy, such as http://host:3128, or env:NAME")
+        raise InvalidValue("must be the address of a proxy, such as http://host:3128, or env:NAME")
     return address
 
 
 def headers(value: Any) -> dict[str, Key | Variable]:
     if not isinstance(value, dict):
-        raise Unfit('must be a table, such as { X-Team = "blue", X-Pass = "env:TEAM_PASS" }')
+        raise InvalidValue('must be a table, such as { X-Team = "blue", X-Pass = "env:TEAM_PASS" }')
     return {_header_name(name): _header(name, each) for name, each in value.items()}
 
 
 def _header_name(name: str) -> str:
     if not _HEADER.fullmatch(name) or looks_like_key(name):
-        raise Unfit(f"{shown(name)} cannot be the name of a header")
+        raise InvalidValue(f"{show_name(name)} cannot be the name of a header")
     if name.lower() == "host":
-        raise Unfit("Host cannot be set: it follows from base_url")
+        raise InvalidValue("Host cannot be set: it follows from base_url")
     return name.lower()
 
 
 def _header(name: str, value: Any) -> Key | Variable:
     try:
         meant = _private(value)
-    except Unfit as wrong:
-        raise Unfit(f"{name}: {wrong}") from None
+    except InvalidValue as wrong:
+        raise InvalidValue(f"{name}: {wrong}") from None
     if isinstance(meant, Variable):
         return meant
     if _SECRET_HEADER.search(name):
-        raise Unfit(f'{name}: carries a secret by its name: write it as "env:NAME", the NAME of a variable')
+        raise InvalidValue(f'{name}: carries a secret by its name: write it as "env:NAME", the NAME of a variable')
     if not _SENDABLE.fullmatch(meant.reveal()):
-        raise Unfit(f"{name}: holds a character that cannot be sent in a header")
+        raise InvalidValue(f"{name}: holds a character that cannot be sent in a header")
     return meant
 
 
@@ -206,7 +206,7 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
 def read(name: str, value: Any) -> Any:
     """The value of a setting in a file."""
     if (reader := SETTINGS.get(name)) is None:
-        raise Unfit(unknown(name))
+        raise InvalidValue(unknown_setting(name))
     return reader(value)
 
 
@@ -214,7 +214,7 @@ def read_words(name: str, words: str) -> Any:
     """The value of a setting in a variable or a flag, where everything is text."""
     reader = SETTINGS.get(name)
     if reader is headers:
-        raise Unfit("is a table: set it in groundswell.toml")
+        raise InvalidValue("is a table: set it in groundswell.toml")
     if reader in (count, number):
         return read(name, _as_number(words))
     if reader is switch:
@@ -222,7 +222,7 @@ def read_words(name: str, words: str) -> Any:
     return read(name, words)
 
 
-def unknown(name: str) -> str:
+def unknown_setting(name: str) -> str:
     """What to say of a setting that there is not."""
     if name.lower().replace("-", "_") in KEY_NAMES:
         return NO_KEYS
@@ -251,20 +251,20 @@ PRICE_FIELDS = Rates.__struct_fields__
 PRICE_EXAMPLE = "{ input = 0.10, output = 0.40 }"
 
 
-def rates(value: Any) -> Rates:
+def read_rates(value: Any) -> Rates:
     """The prices of a model; an error says which of them is wrong."""
     if not isinstance(value, dict):
-        raise Unfit(f"must be a table of dollars per million tokens, such as {PRICE_EXAMPLE}")
+        raise InvalidValue(f"must be a table of dollars per million tokens, such as {PRICE_EXAMPLE}")
     for name, price in value.items():
         if name not in PRICE_FIELDS:
-            raise Unfit(f"there is no such price as {shown(name)}; {suggestion(name, PRICE_FIELDS)}")
+            raise InvalidValue(f"there is no such price as {show_name(name)}; {suggestion(name, PRICE_FIELDS)}")
         if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < math.inf:
-            raise Unfit(f"{name}: must be a number that is not negative")
+            raise InvalidValue(f"{name}: must be a number that is not negative")
     for name in ("input", "output"):
         if name not in value:
-            raise Unfit(f"{name} is missing: write it as {PRICE_EXAMPLE}, in dollars per million tokens")
+            raise InvalidValue(f"{name} is missing: write it as {PRICE_EXAMPLE}, in dollars per million tokens")
     if value.get("batch", 0) > 1:
-        raise Unfit("batch: must be a share of the live price, such as 0.5 for half of it")
+        raise InvalidValue("batch: must be a share of the live price, such as 0.5 for half of it")
     return Rates(**{name: float(price) for name, price in value.items()})
 
 
@@ -284,7 +284,7 @@ class Layer(IntEnum):
     FLAG = 3
 
 
-class Given(NamedTuple):
+class SettingValue(NamedTuple):
     """The value of a setting, and where it was said: `folder` if by a file of the working folder, or by its .env."""
 
     value: Any
@@ -294,7 +294,7 @@ class Given(NamedTuple):
     folder: bool = False
 
     def wrong(self, problem: object) -> SettingsError:
-        return _wrong(self.source, self.field, problem)
+        return _error(self.source, self.field, problem)
 
     @property
     def place(self) -> str:
@@ -302,29 +302,29 @@ class Given(NamedTuple):
         return self.source if self.layer is Layer.FILE else f"{self.field} ({self.source})"
 
 
-Sheet = dict[str, Given]
+SettingValues = dict[str, SettingValue]
 """The settings of one account, by name."""
 
 
-class Written(NamedTuple):
+class SettingsFile(NamedTuple):
     """What a file says: settings by account, aliases, prices by pattern, and models that may be tested."""
 
-    accounts: dict[str, Sheet]
-    aliases: Sheet
-    prices: Sheet
-    targets: Given | None = None
+    accounts: dict[str, SettingValues]
+    aliases: SettingValues
+    prices: SettingValues
+    targets: SettingValue | None = None
 
 
-def read_file(path: Path) -> Written | None:
+def read_file(path: Path) -> SettingsFile | None:
     """What a groundswell.toml says; None where there is no such file."""
     if (text := read_text(path)) is None:
         return None
     tables = _decoded(text, path)
     for name in tables:
         if name not in TABLES:
-            raise _wrong(path, f"[{_plain(name)}]", f"there is no such table; {suggestion(name, TABLES)}")
+            raise _error(path, f"[{_quoted(name)}]", f"there is no such table; {suggestion(name, TABLES)}")
     accounts = _table(tables, "accounts", path)
-    return Written(
+    return SettingsFile(
         {name: _account(name, _table(accounts, name, path, "accounts."), path) for name in accounts},
         {name: _alias(name, target, path) for name, target in _table(tables, "models", path).items()},
         {name: _price(name, value, path) for name, value in _table(tables, "prices", path).items()},
@@ -343,64 +343,64 @@ def _decoded(text: str, path: Path) -> dict[str, Any]:
 def _table(tables: dict[str, Any], name: str, path: Path, above: str = "") -> dict[str, Any]:
     table = tables.get(name, {})
     if not isinstance(table, dict):
-        raise _wrong(path, f"[{above}{_plain(name)}]", "must be a table")
+        raise _error(path, f"[{above}{_quoted(name)}]", "must be a table")
     return table
 
 
-def _account(name: str, table: dict[str, Any], path: Path) -> Sheet:
+def _account(name: str, table: dict[str, Any], path: Path) -> SettingValues:
     field = f"[accounts.{name}]"
     if not _NAME.fullmatch(name) or looks_like_key(name):
-        raise _wrong(path, f"[accounts] {shown(name)}", "an account's name has letters, digits, - and _ only")
+        raise _error(path, f"[accounts] {show_name(name)}", "an account's name has letters, digits, - and _ only")
     if name in IN_PROCESS:
-        raise _wrong(path, field, "this name is taken by models that need no account; give it another one")
+        raise _error(path, field, "this name is taken by models that need no account; give it another one")
     if not table and name not in PROVIDERS:
-        raise _wrong(path, field, "has no settings: set provider, or both dialect and base_url")
+        raise _error(path, field, "has no settings: set provider, or both dialect and base_url")
     return {setting: _setting(name, setting, value, path) for setting, value in table.items()}
 
 
-def _setting(account: str, setting: str, value: Any, path: Path) -> Given:
-    field = f"[accounts.{account}] {_plain(setting)}"
+def _setting(account: str, setting: str, value: Any, path: Path) -> SettingValue:
+    field = f"[accounts.{account}] {_quoted(setting)}"
     try:
-        return Given(read(setting, value), Layer.FILE, str(path), field)
-    except Unfit as wrong:
-        raise _wrong(path, field, wrong) from None
+        return SettingValue(read(setting, value), Layer.FILE, str(path), field)
+    except InvalidValue as wrong:
+        raise _error(path, field, wrong) from None
 
 
-def _alias(name: str, target: Any, path: Path) -> Given:
-    field = f"[models] {_plain(name)}"
+def _alias(name: str, target: Any, path: Path) -> SettingValue:
+    field = f"[models] {_quoted(name)}"
     if "/" in name or not name.strip() or looks_like_key(name):
-        raise _wrong(path, field, "an alias is a word without a slash")
+        raise _error(path, field, "an alias is a word without a slash")
     try:
-        return Given(text(target), Layer.FILE, str(path), field)
-    except Unfit as wrong:
-        raise _wrong(path, field, wrong) from None
+        return SettingValue(text(target), Layer.FILE, str(path), field)
+    except InvalidValue as wrong:
+        raise _error(path, field, wrong) from None
 
 
-def _price(pattern: str, value: Any, path: Path) -> Given:
-    field = f"[prices] {shown(pattern)}"
+def _price(pattern: str, value: Any, path: Path) -> SettingValue:
+    field = f"[prices] {show_name(pattern)}"
     if not pattern.strip() or looks_like_key(pattern):
-        raise _wrong(path, field, 'must be a model, or a pattern such as "lab/*"')
+        raise _error(path, field, 'must be a model, or a pattern such as "lab/*"')
     try:
-        return Given(rates(value), Layer.FILE, str(path), field)
-    except Unfit as wrong:
-        raise _wrong(path, field, wrong) from None
+        return SettingValue(read_rates(value), Layer.FILE, str(path), field)
+    except InvalidValue as wrong:
+        raise _error(path, field, wrong) from None
 
 
-def _targets(table: dict[str, Any], path: Path) -> Given | None:
+def _targets(table: dict[str, Any], path: Path) -> SettingValue | None:
     """The models that query mutation may test."""
     for name in table:
         if name != "targets":
-            raise _wrong(path, f"[mutation] {_plain(name)}", "there is no such setting; there is: targets")
+            raise _error(path, f"[mutation] {_quoted(name)}", "there is no such setting; there is: targets")
     if "targets" not in table:
         return None
     field = "[mutation] targets"
     try:
-        return Given(models(table["targets"]), Layer.FILE, str(path), field)
-    except Unfit as wrong:
-        raise _wrong(path, field, wrong) from None
+        return SettingValue(models(table["targets"]), Layer.FILE, str(path), field)
+    except InvalidValue as wrong:
+        raise _error(path, field, wrong) from None
 
 
-def from_variables(accounts: Iterable[str], variables: Variables) -> Iterator[tuple[str, str, Given]]:
+def from_variables(accounts: Iterable[str], variables: Variables) -> Iterator[tuple[str, str, SettingValue]]:
     """What variables like GROUNDSWELL_OPENAI_TIMEOUT say: account, setting and value."""
     tokens = {name: _token(name) for name in accounts}
     for variable in variables:
@@ -410,8 +410,8 @@ def from_variables(accounts: Iterable[str], variables: Variables) -> Iterator[tu
         rest = variable.removeprefix(PREFIX)
         meant = {name: rest[len(token) :].lower() for name, token in tokens.items() if rest.startswith(token)}
         if meant:
-            account, setting = _one_meant(meant, variable, variables.place(variable))
-            said = _said(setting, words, Layer.VARIABLE, variables.place(variable), variable)
+            account, setting = _find_account(meant, variable, variables.place(variable))
+            said = _parse(setting, words, Layer.VARIABLE, variables.place(variable), variable)
             yield account, setting, said._replace(folder=variables.in_folder(variable))
 
 
@@ -427,21 +427,21 @@ def _token(account: str) -> str:
     return re.sub(r"[^A-Z0-9]", "_", account.upper()) + "_"
 
 
-def _one_meant(meant: dict[str, str], variable: str, source: str) -> tuple[str, str]:
+def _find_account(meant: dict[str, str], variable: str, source: str) -> tuple[str, str]:
     """The one account that a variable can be about."""
     fit = {account: setting for account, setting in meant.items() if setting in SETTINGS}
     if not fit:
         account, setting = max(meant.items(), key=lambda pair: len(pair[0]))
         if setting in KEY_NAMES:
             problem = f"is not where a key is looked for: {account}'s is in a variable that key_env names"
-            raise _wrong(source, variable, problem)
-        raise _wrong(source, variable, unknown(setting))
+            raise _error(source, variable, problem)
+        raise _error(source, variable, unknown_setting(setting))
     if len(fit) > 1:
-        raise _wrong(source, variable, f"could be about any of the accounts {', '.join(sorted(fit))}: rename one")
+        raise _error(source, variable, f"could be about any of the accounts {', '.join(sorted(fit))}: rename one")
     return next(iter(fit.items()))
 
 
-def from_flags(accounts: Sequence[str], flags: Sequence[str]) -> Iterator[tuple[str, str, Given]]:
+def from_flags(accounts: Sequence[str], flags: Sequence[str]) -> Iterator[tuple[str, str, SettingValue]]:
     """What flags like `openai.timeout=30` say: account, setting and value."""
     for flag in flags:
         path, equals, words = flag.partition("=")
@@ -449,21 +449,25 @@ def from_flags(accounts: Sequence[str], flags: Sequence[str]) -> Iterator[tuple[
         if not equals or not dot:
             raise SettingsError(f"{FLAG}: write it as NAME.SETTING=VALUE, such as openai.rate_limit_per_minute=3500")
         if account not in accounts:
-            raise SettingsError(f"{FLAG}: there is no account {shown(account)}; {suggestion(account, accounts)}")
-        yield account, setting, _said(setting, words.strip(), Layer.FLAG, FLAG, f"{account}.{_plain(setting)}")
+            raise SettingsError(f"{FLAG}: there is no account {show_name(account)}; {suggestion(account, accounts)}")
+        yield (
+            account,
+            setting,
+            _parse(setting, words.strip(), Layer.FLAG, FLAG, f"{account}.{_quoted(setting)}"),
+        )
 
 
-def _said(setting: str, words: str, layer: Layer, source: str, field: str) -> Given:
+def _parse(setting: str, words: str, layer: Layer, source: str, field: str) -> SettingValue:
     try:
-        return Given(read_words(setting, words), layer, source, field)
-    except Unfit as wrong:
-        raise _wrong(source, field, wrong) from None
+        return SettingValue(read_words(setting, words), layer, source, field)
+    except InvalidValue as wrong:
+        raise _error(source, field, wrong) from None
 
 
-def _plain(name: str) -> str:
+def _quoted(name: str) -> str:
     """A name in a message, in quotes only where it needs them."""
-    return name if _NAME.fullmatch(name) and not looks_like_key(name) else shown(name)
+    return name if _NAME.fullmatch(name) and not looks_like_key(name) else show_name(name)
 
 
-def _wrong(source: object, field: str, problem: object) -> SettingsError:
+def _error(source: object, field: str, problem: object) -> SettingsError:
     return SettingsError(f"{source}: {field}: {problem}")
