@@ -356,6 +356,9 @@ def made(text: str) -> Any:
 NO_SOURCE = [
     pytest.param("def f(x): return 1", "def f(x):\n  return 1", True, id="layout"),
     pytest.param("def f(x): return 1", "def f(x): return 2", False, id="constant"),
+    pytest.param("def f(x): 'one'; return 1", "def f(x): 'two'; return 1", True, id="docstring"),
+    pytest.param("def f(x): return 'one'", "def f(x): return 'two'", False, id="text"),
+    pytest.param("f = lambda: 'one'", "f = lambda: 'two'", False, id="text in a lambda"),
     pytest.param("def f(x): return x.one()", "def f(x): return x.two()", False, id="name"),
     pytest.param("def f(x): return lambda: x + 1", "def f(x): return lambda: x + 1", True, id="inner function"),
     pytest.param("def f(x): return lambda: x + 1", "def f(x): return lambda: x - 1", False, id="other inner function"),

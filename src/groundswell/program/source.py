@@ -342,5 +342,6 @@ def _compiled(function: Callable[..., Any]) -> str:
 
 def _code_parts(code: CodeType) -> tuple[Any, ...]:
     """What a compiled function does: its instructions, the names it uses, and its constants with their own code."""
-    constants = [_code_parts(each) if isinstance(each, CodeType) else each for each in code.co_consts]
+    has_docstring = not code.co_name.startswith("<") and any(isinstance(each, str) for each in code.co_consts[:1])
+    constants = [_code_parts(each) if isinstance(each, CodeType) else each for each in code.co_consts[has_docstring:]]
     return code.co_code, code.co_names, constants
