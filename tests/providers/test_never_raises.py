@@ -116,4 +116,5 @@ def test_any_chat_is_sent_or_refused(dialect: WireFormat, data: st.DataObject) -
     if isinstance(made, Fault):
         assert made.kind is FaultKind.BAD_REQUEST
     else:
-        assert msgspec.json.decode(made.body)["model"] == chat.model
+        named = msgspec.json.decode(made.body).get("model")
+        assert chat.model in made.path if named is None else named == chat.model
