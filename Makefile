@@ -51,6 +51,7 @@ bench: $(READY)
 # Live requests: beside the bare client, the official one and LiteLLM; and in bad weather. Some 20 minutes.
 bench-live: $(READY) .venv-peers/.ready
 	$(BIN)/python bench/live.py
+	$(BIN)/python bench/steps.py
 	$(BIN)/python bench/storm.py
 
 # `groundswell map` beside what people use for the same. Some 20 minutes; needs nginx with its echo module.
