@@ -34,6 +34,7 @@ class RunContext:
 
     open       the trials under way, by number
     expected   how many trials there will be, if the driver has said so
+    recovering what an earlier session left is still being taken up, and nothing is sent
     stopping   why nothing more is sent, once that is so; `error`, the same for what ends a run
     schedule   looks, at the end of this tick, whether anything may leave
     halt_when_still  after a stop: tells the driver once everything has landed and is durable
@@ -61,6 +62,7 @@ class RunContext:
         self.expected: int | None = None
         self.stopping: RunStopped | None = None
         self.error: Exception | None = None
+        self.recovering = False
         self.schedule: Callable[[], None] = _not_ready
         self.halt_when_still: Callable[[], None] = _not_ready
         self.fail: Callable[[Exception], None] = _not_ready

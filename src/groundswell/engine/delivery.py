@@ -132,7 +132,10 @@ class Delivery:
     async def _answer(self, lane: Lane, way: Singly, pending: PendingAsk) -> Answered:
         """What comes of one attempt."""
         try:
-            return _checked(lane, await way.ask(pending.request))
+            answered = await way.ask(pending.request)
+            if type(answered[0]) is not Reply:
+                _check(lane, answered[0])
+            return answered
         except asyncio.CancelledError:
             if cancelled_by_us():
                 self._home.lost(lane, pending)
@@ -354,11 +357,6 @@ def may_have_been_taken(intent: Intent) -> Fault:
     number = intent.id & NUMBER
     why = f"it cannot be told any more whether wave {number} was ordered: results that may be its own are gone"
     return Fault(FaultKind.GARBLED, why)
-
-
-def _checked(lane: Lane, answered: Answered) -> Answered:
-    _check(lane, answered[0])
-    return answered
 
 
 def _check(lane: Lane, settlement: object) -> None:

@@ -51,7 +51,6 @@ class Dispatch:
         made_room: Callable[[], None],
         check_alias: Callable[[str, str], None],
         quiet: Callable[[], bool],
-        recovering: Callable[[], bool],
     ) -> None:
         self._context = context
         self._settle = settle
@@ -75,7 +74,6 @@ class Dispatch:
             reuse=self.reuse,
             at_risk=self._at_risk,
             quiet=quiet,
-            recovering=recovering,
         )
         self._unheard_of = 0
         self._started = context.clock.now()
@@ -181,7 +179,10 @@ class Dispatch:
         queue = self._queues.queues.get(lane)
         if queue is not None and queue.asks:
             if self._context.over is None and not lane.barrier:
-                self._guarded(lambda: self._scheduler.send(lane, queue, self._context.clock.now()))
+                try:
+                    self._scheduler.send(lane, queue, self._context.clock.now())
+                except Exception as error:  # noqa: BLE001  as in `_flush`
+                    self._context.abort(error)
             else:
                 self.schedule()
 
@@ -200,11 +201,8 @@ class Dispatch:
             self._leave_to_others()
             context.halt_when_still()
             return
-        self._guarded(self._send_queued)
-
-    def _guarded(self, work: Callable[[], None]) -> None:
         try:
-            work()
+            self._send_queued()
         except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, a price that raises would hang the run
             self._context.abort(error)
 

@@ -22,7 +22,10 @@ async def recover(context: RunContext, admission: Admission, dispatch: Dispatch,
 
     Trials whose program is not known yet, or has changed, are left for the driver.
     """
-    left_over = await _start_again(context, admission, held) if admission.past else False
+    try:
+        left_over = await _start_again(context, admission, held) if admission.past else False
+    finally:
+        context.recovering = False
     if context.error is None:
         dispatch.reuse.begin()
         dispatch.recovered(left_over=left_over)

@@ -114,7 +114,6 @@ class Run(StoredRun):
             made_room=lambda: self.admission.made_room(),  # noqa: PLW0108  it is made below
             check_alias=lambda alias, model: self.admission.check_alias(alias, model),  # noqa: PLW0108  as above
             quiet=self.quiet,
-            recovering=lambda: self.recovering,
         )
         context.schedule = self.dispatch.schedule
         self.admission = Admission(
@@ -329,6 +328,7 @@ class Run(StoredRun):
             raise self.error
         if self._opening is None:
             work = recover(self.context, self.admission, self.dispatch, self.held)
+            self.context.recovering = True
             self._opening = self.context.loop.create_task(work)
         await asyncio.shield(self._opening)
 
@@ -384,7 +384,7 @@ class Run(StoredRun):
         self.context.open[row.id] = trial
         if recorded is None:
             self.committing += 1
-            self.journal.add_trial(row, self._started, trial)
+            self.context.journal.add_trial(row, self._started, trial)
         else:
             self._drive(trial, conductor.start())
             trial.torn = False
@@ -393,7 +393,7 @@ class Run(StoredRun):
     def _started(self, trial: OpenTrial) -> None:
         """A trial is known to the store: it can begin. Before that, nobody would know what it had sent."""
         self.committing -= 1
-        if trial.conductor is not None and self.error is None:
+        if trial.conductor is not None and self.context.error is None:
             self._drive(trial, trial.conductor.start())
         self.dispatch.schedule()
 
@@ -436,7 +436,7 @@ class Run(StoredRun):
                 f"{trial.program} now makes another request here than the one that run {self.record.title!r} "
                 "recorded; restore the program, or start a new run or a fork",
             )
-        self.counters.replayed += 1
+        self.context.counters.replayed += 1
         trial.heard = trial.heard or type(known[1]) is not Returned
         conductor.settle(wait, known[1])
         return True
@@ -447,7 +447,7 @@ class Run(StoredRun):
         if inherited:
             known = inherited.pop(pending.wait.path, None)
             if known is not None and known[0] == pending.print:
-                self.counters.cached += 1
+                self.context.counters.cached += 1
                 self.write(pending, known[1], None)
                 return
         if type(pending.wait.request) is Invoke:
@@ -488,11 +488,15 @@ class Run(StoredRun):
         if wave is None and type(settlement) is not Returned:
             pending.trial.reused = True
         try:
-            self.journal.add_settlement(pending.id, pending.print, wave, settlement, self._settled, pending, settlement)
+            self.context.journal.add_settlement(
+                pending.id, pending.print, wave, settlement, self._settled, pending, settlement
+            )
         except UnicodeEncodeError:
             garbled = Fault(FaultKind.GARBLED, "the reply holds text that is not valid Unicode", None, pending.attempts)
-            self.counters.failed += 1
-            self.journal.add_settlement(pending.id, pending.print, wave, garbled, self._settled, pending, garbled)
+            self.context.counters.failed += 1
+            self.context.journal.add_settlement(
+                pending.id, pending.print, wave, garbled, self._settled, pending, garbled
+            )
         self.committing += 1
 
     def _settled(self, pending: PendingAsk, settlement: Settlement) -> None:
@@ -500,7 +504,7 @@ class Run(StoredRun):
         self.committing -= 1
         self.dispatch.durable(pending)
         conductor = pending.trial.conductor
-        if conductor is not None and self.error is None:
+        if conductor is not None and self.context.error is None:
             pending.trial.heard = pending.trial.heard or type(settlement) is not Returned
             conductor.settle(pending.wait, settlement)
             self._drive(pending.trial, conductor.advance())
@@ -521,16 +525,16 @@ class Run(StoredRun):
         if body == trial.was:
             self._deliver(trial, outcome)
         else:
-            self.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome)
+            self.context.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome)
         self.admission.made_room()
 
     def _count(self, trial: OpenTrial, kind: str | None) -> None:
         """Count an outcome, instead of the one that the trial had if it was scored again."""
         if trial.was is not None:
-            self.counters.usable -= trial.was_fault is None
-            self.counters.missing -= trial.was_fault is not None
-        self.counters.usable += kind is None
-        self.counters.missing += kind is not None
+            self.context.counters.usable -= trial.was_fault is None
+            self.context.counters.missing -= trial.was_fault is not None
+        self.context.counters.usable += kind is None
+        self.context.counters.missing += kind is not None
 
     def _deliver(self, trial: OpenTrial, outcome: Outcome[Any]) -> None:
         """An outcome is durable: hand it to the driver."""
@@ -538,7 +542,7 @@ class Run(StoredRun):
         trial.outcome = outcome
         if trial.deliver is not None:
             trial.deliver(outcome)
-        if self.listeners:
+        if self.context.listeners:
             kind = outcome.fault.kind.value if outcome.fault else None
             self.context.emit(lambda: TrialEnded(run=self.record.id, at=self.clock.wall(), trial=trial.key, fault=kind))
         self.admission.made_room()
@@ -549,11 +553,6 @@ class Run(StoredRun):
     def quiet(self) -> bool:
         """Whether no program can go on before something is sent."""
         return not (self.committing or self._calling or self.admission.busy)
-
-    @property
-    def recovering(self) -> bool:
-        """Whether what an earlier session left is still being taken up."""
-        return self._opening is not None and not self._opening.done()
 
     def halt_when_still(self) -> None:
         """After a stop, once everything has landed and is durable: tell the driver.

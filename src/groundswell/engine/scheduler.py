@@ -142,8 +142,7 @@ LOOK_AGAIN = 0.05
 class Scheduler:
     """Lets the asks of one run leave.
 
-    `quiet` says whether no program can go on before something is sent, and `recovering` whether what an earlier session
-    left is still being taken up.
+    `quiet` says whether no program can go on before something is sent.
     """
 
     def __init__(
@@ -157,7 +156,6 @@ class Scheduler:
         reuse: Reuse,
         at_risk: AtRisk,
         quiet: Callable[[], bool],
-        recovering: Callable[[], bool],
     ) -> None:
         self._context = context
         self._queues = queues
@@ -166,13 +164,12 @@ class Scheduler:
         self._batches = batches
         self._reuse = reuse
         self._programs_wait = quiet
-        self._recovering = recovering
         self._at_risk = at_risk
         self._alarm: tuple[float, Callable[[], None]] | None = None
 
     def send(self, lane: Lane, queue: Queue, now: float) -> None:
         """Send what may leave on one lane."""
-        if self._recovering():
+        if self._context.recovering:
             return  # what earlier sessions have in flight is not reckoned with yet
         if lane.barrier:
             if self._batches.unloading:

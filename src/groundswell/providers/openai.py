@@ -175,7 +175,10 @@ def _chat(chat: Chat, model: str) -> _Body:
     newer = wants_completion_tokens(model)
     return _Body(
         model,
-        [_message(message) for message in chat.messages],
+        [
+            message if type(message.content) is str and not message.tool_calls else _message(message)
+            for message in chat.messages  # one that is plain text is what OpenAI wants as it is
+        ],
         None if newer else chat.max_tokens,
         chat.max_tokens if newer else None,
         chat.temperature,
@@ -191,10 +194,8 @@ def _chat(chat: Chat, model: str) -> _Body:
     )
 
 
-def _message(message: Message) -> dict[str, Any] | Message:
+def _message(message: Message) -> dict[str, Any]:
     content = message.content
-    if type(content) is str and not message.tool_calls:
-        return message  # written down, it is what OpenAI wants
     made: dict[str, Any] = {
         "role": message.role,
         "content": content if isinstance(content, str) else [_part(part) for part in content],

@@ -162,6 +162,8 @@ class Endpoints:
     @property
     def working(self) -> int:
         """How many of them work."""
+        if len(self.all) == 1:
+            return int(self.all[0].state == "up")
         return sum(endpoint.state == "up" for endpoint in self.all)
 
     def choose(self, now: float, without: Collection[Endpoint] = ()) -> Endpoint | None:
