@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated, Any
 
@@ -101,6 +102,7 @@ def main() -> None:
     try:
         app()
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # else another one would end Python with a signal's status
         sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001  a mistake of ours: its traceback may hold what a provider said
         print_error(error, verbose=True)

@@ -51,7 +51,7 @@ itself reads `SSL_CERT_FILE` and `SSL_CERT_DIR`."""
 LARGEST_FILE = 16 * 1024 * 1024 * 1024
 """Bytes of a file that is read by the line, once they are decompressed."""
 
-_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 
 T = TypeVar("T")
 HeadersByKey = Callable[[str | None], Mapping[str, str]]
@@ -317,7 +317,8 @@ def _with_ca_bundle(builder: ClientBuilder, account: Account) -> ClientBuilder:
     path = Path(os.environ[named])
     try:
         files = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
-        found = [certificate for file in files for certificate in _CERTIFICATE.findall(file.read_bytes())]
+        texts = [file.read_text("latin-1") for file in files]
+        found = [one.encode("latin-1") for text in texts for one in _CERTIFICATE.findall(text)]
         _trusting(ClientBuilder(), found).build()  # what cannot be read shows only then
     except (OSError, PyreqwestError) as error:
         problem = error.strerror if isinstance(error, OSError) else "a certificate in it cannot be read"
