@@ -11,7 +11,7 @@ from groundswell.program.request import Chat, Embed, Fault, FaultKind, Reply, us
 from groundswell.providers.accounts.account import Account
 from groundswell.providers.accounts.addresses import endpoint, same_place
 from groundswell.providers.accounts.settings import SETTINGS, dialect
-from groundswell.providers.provider import BatchFormat, Call, Provider, WireFormat
+from groundswell.providers.provider import BatchFormat, Call, Provider, UploadedBatchFormat, WireFormat
 from groundswell.providers.registry import BATCH_FORMATS, IN_PROCESS, PROVIDERS, WIRE_FORMATS, wire_format
 
 CHAT = Chat("the-model", (user("Name a colour."),), max_tokens=9)
@@ -125,9 +125,10 @@ def test_a_batch_format_has_all_that_the_transport_needs(batch: BatchFormat) -> 
     assert msgspec.json.decode(line)["custom_id"] == "id-1"
     assert b"\n" not in line
     enclosed = batch.before + batch.separator.join([line, line]) + batch.after
-    if batch.upload_path is None:
+    if not isinstance(batch, UploadedBatchFormat):
         assert msgspec.json.decode(enclosed)
     else:
+        assert batch.upload_path.startswith("/")
         before, after = batch.form("boundary", "name.jsonl")
         assert before.startswith(b"--boundary")
         assert after.rstrip().endswith(b"--boundary--")

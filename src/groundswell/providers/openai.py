@@ -62,7 +62,7 @@ from groundswell.providers.faults import (
     shorten,
 )
 from groundswell.providers.json_schema import ANY_OBJECT, strict, too_deep
-from groundswell.providers.provider import NO_OPTIONS, BatchFormat, Call, Options, WireFormat
+from groundswell.providers.provider import NO_OPTIONS, Call, Options, UploadedBatchFormat, WireFormat
 from groundswell.providers.rate_limits import HeaderNames, read_rate_limits
 
 CHAT_PATH = "/v1/chat/completions"
@@ -376,7 +376,7 @@ def _embedding(embed: Embed, data: dict[str, Any]) -> Embedding | Fault:
     return read_embedding(vectors, len(embed.texts), _usage(data), read_model_name(data))
 
 
-class OpenAIBatch(BatchFormat):
+class OpenAIBatch(UploadedBatchFormat):
     """The lines are uploaded as a file, and a batch is made of it, which carries our run and wave as metadata."""
 
     name = "openai_batch"

@@ -104,7 +104,8 @@ class BatchFormat(ABC):
     mixed         whether one batch may hold several models and endpoints
     tagged        whether a batch object carries our run and wave; otherwise only the ids in its results show that
     separator     what stands between two lines; `before` and `after` enclose all of them
-    upload_path   where the lines are uploaded as a file first; without one, they are the body of the request itself
+
+    The lines are the body of the request that creates a batch, unless it is an `UploadedBatchFormat`.
     """
 
     name: str
@@ -117,7 +118,6 @@ class BatchFormat(ABC):
     tagged = False
     separator = b"\n"
     before = after = b""
-    upload_path: str | None = None
 
     @abstractmethod
     def encode(self, request: Request, model: str, options: Options = NO_OPTIONS) -> Call | Fault:
@@ -130,18 +130,6 @@ class BatchFormat(ABC):
     @abstractmethod
     def line(self, custom_id: str, call: Call) -> bytes:
         """One request of a batch."""
-
-    def form(self, boundary: str, name: str) -> tuple[bytes, bytes]:
-        """What stands before and after the lines in the form that uploads them. Only with an `upload_path`."""
-        raise NotImplementedError
-
-    def read_upload(self, data: object) -> str | None:
-        """The id of an uploaded file. Only with an `upload_path`."""
-        raise NotImplementedError
-
-    def create(self, file: str, endpoint: str, run: str, wave: int, requests: int) -> bytes:
-        """The body that creates a batch from an uploaded file. Only with an `upload_path`."""
-        raise NotImplementedError
 
     @abstractmethod
     def list_path(self, after: str | None) -> str:
@@ -166,6 +154,24 @@ class BatchFormat(ABC):
     @abstractmethod
     def read_line(self, line: bytes, asked: RequestLookup, endpoint: str, now: float) -> tuple[str, Settlement] | None:
         """The custom id and the settlement of one result; None where the line cannot be read."""
+
+
+class UploadedBatchFormat(BatchFormat):
+    """A batch API that takes the lines as a file, which is uploaded to `upload_path` first."""
+
+    upload_path: str
+
+    @abstractmethod
+    def form(self, boundary: str, name: str) -> tuple[bytes, bytes]:
+        """What stands before and after the lines in the form that uploads them."""
+
+    @abstractmethod
+    def read_upload(self, data: object) -> str | None:
+        """The id of an uploaded file."""
+
+    @abstractmethod
+    def create(self, file: str, endpoint: str, run: str, wave: int, requests: int) -> bytes:
+        """The body that creates a batch from an uploaded file."""
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):

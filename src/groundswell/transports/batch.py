@@ -43,7 +43,7 @@ from groundswell.providers.batches import (
     read_refusal,
 )
 from groundswell.providers.faults import load_json
-from groundswell.providers.provider import Call
+from groundswell.providers.provider import Call, UploadedBatchFormat
 from groundswell.transports.batch_client import PASSING, TRIES, BatchClient, LookupFailed, Patience, Search
 from groundswell.transports.http import Answer, FileBody, FileRefused, NoAnswer
 
@@ -177,19 +177,20 @@ class BatchTransport:
     async def _order(self, wave: Wave, lines: IO[bytes], endpoint: str) -> Answer:
         """Have a batch made of the lines of a wave: from a file that is uploaded first, or from one body."""
         url = self.client.url(self.format.path)
-        if self.format.upload_path is None:
-            whole = FileBody(lines, "application/json", self.format.before, self.format.after)
-            return await self._once(self.client.http.post_file(url, whole))
-        file = await self._upload(lines, self.format.upload_path, f"{wave.run}-{wave.id}.jsonl")
-        body = self.format.create(file, endpoint, wave.run, wave.id, len(wave.items))
-        return await self._once(self.client.http.post(url, body))
+        format = self.format
+        if isinstance(format, UploadedBatchFormat):
+            file = await self._upload(format, lines, f"{wave.run}-{wave.id}.jsonl")
+            body = format.create(file, endpoint, wave.run, wave.id, len(wave.items))
+            return await self._once(self.client.http.post(url, body))
+        whole = FileBody(lines, "application/json", format.before, format.after)
+        return await self._once(self.client.http.post_file(url, whole))
 
-    async def _upload(self, lines: IO[bytes], path: str, name: str) -> str:
+    async def _upload(self, format: UploadedBatchFormat, lines: IO[bytes], name: str) -> str:
         """Send the file; gives its id. That costs nothing, so that it may be tried more than once."""
         waits, boundary = self.client.waits(), token_hex(24)
-        form = FileBody(lines, f"multipart/form-data; boundary={boundary}", *self.format.form(boundary, name))
+        form = FileBody(lines, f"multipart/form-data; boundary={boundary}", *format.form(boundary, name))
         for left in reversed(range(TRIES)):
-            file = await self._try_upload(path, form)
+            file = await self._try_upload(format, form)
             if isinstance(file, str):
                 return file
             if not left or file.fault.kind not in PASSING:
@@ -197,12 +198,12 @@ class BatchTransport:
             await self.client.pause(waits.next(file.fault.retry_after))
         raise AssertionError("the last try either worked or failed")
 
-    async def _try_upload(self, path: str, form: FileBody) -> str | Refusal:
+    async def _try_upload(self, format: UploadedBatchFormat, form: FileBody) -> str | Refusal:
         try:
-            answer = await self.client.http.post_file(self.client.url(path), form)
+            answer = await self.client.http.post_file(self.client.url(format.upload_path), form)
         except NoAnswer as error:
             return Refusal(error.fault)
-        file = self.format.read_upload(load_json(answer.body)) if 200 <= answer.status < 300 else None
+        file = format.read_upload(load_json(answer.body)) if 200 <= answer.status < 300 else None
         return file or read_refusal(*answer, self.clock.wall(), self._faults) or Refusal(self.client.fault(answer))
 
     async def _once(self, sending: Awaitable[Answer]) -> Answer:
