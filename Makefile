@@ -47,6 +47,7 @@ test-llamacpp: $(MODEL)
 bench: $(READY)
 	$(BIN)/python bench/engine.py
 	$(BIN)/python bench/emulator.py
+	$(BIN)/python bench/cache.py
 
 # Live requests: beside the bare client, the official one and LiteLLM; and in bad weather. Some 20 minutes.
 bench-live: $(READY) .venv-peers/.ready

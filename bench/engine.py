@@ -103,12 +103,7 @@ async def run_bare(_: Path, trials: int) -> dict[str, float]:
 
 
 GROUP = 300
-COLUMNS = {
-    "trials": "id, key, program, spec, attempt",
-    "asks": "trial, path, fingerprint, wave, fault, settlement",
-    "outcomes": "trial, fault, body",
-    "waves": "id, account, transport, size, asks, sent_at",
-}
+COLUMNS = {table: ", ".join(INSERTS[table].columns) for table in ("trials", "asks", "outcomes", "waves")}
 
 
 def load_rows(store: Path) -> dict[str, list[Any]]:

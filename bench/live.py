@@ -16,7 +16,7 @@ medians reported. The clients:
 `--clients` compares HTTP clients instead, each as bare as the first. The server is nginx with its echo module
 (Debian: nginx, libnginx-mod-http-echo) where that is installed, else this project's emulator. A client that is slow
 is cut off after `--longest` seconds and judged by what it did until then. `others` is how many cores were busy with
-something else meanwhile: figures with much of it mean little.
+something else meanwhile, other virtual machines included: figures with much of it mean little.
 """
 
 from __future__ import annotations
@@ -173,9 +173,9 @@ def cpu_of(pid: int) -> float:
 
 
 def cpu_of_all() -> float:
-    """The CPU seconds that everything on this machine has used: user, nice, system and interrupts."""
+    """The CPU seconds that are gone: user, nice, system, interrupts, and what other virtual machines were given."""
     fields = Path("/proc/stat").read_text().partition("\n")[0].split()
-    return sum(int(fields[number]) for number in (1, 2, 3, 6, 7)) / os.sysconf("SC_CLK_TCK")
+    return sum(int(fields[number]) for number in (1, 2, 3, 6, 7, 8)) / os.sysconf("SC_CLK_TCK")
 
 
 def median_row(rows: list[Row]) -> Row:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from groundswell import Outcome
-from groundswell.engine.rate_limit import unsure
+from groundswell.engine.rate_limit import most_uncommitted
 from groundswell.engine.records import AskId, Counters
 from groundswell.store.journal import Store
 from groundswell.testing.batch import ProviderBooks
@@ -77,7 +77,7 @@ class Scene:
         if self.kind == "batch":
             assert (extra, counters.resent) == (0, 0), "a batch ask was paid for twice"
         else:
-            assert extra <= counters.resent <= (CAP + unsure(CAP)) * self.kills
+            assert extra <= counters.resent <= (CAP + most_uncommitted(CAP)) * self.kills
 
     def journalled(self) -> dict[AskId, str]:
         """Every settlement in the store; each is there once."""

@@ -18,7 +18,7 @@ import groundswell
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
-from groundswell.engine.rate_limit import unsure
+from groundswell.engine.rate_limit import most_uncommitted
 from tests.crash import live_experiment
 from tests.patience import PATIENCE
 
@@ -100,7 +100,7 @@ def check(sessions: Sessions, summary: dict[str, Any], asks: int, most_again: in
 
 def lost(cap: int) -> int:
     """What one kill may lose."""
-    return cap + unsure(cap)
+    return cap + most_uncommitted(cap)
 
 
 @pytest.mark.parametrize(("cap", "children", "kills"), [(4, 6, (100, 300)), (16, 0, (30, 80, 150))])

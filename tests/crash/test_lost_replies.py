@@ -12,7 +12,7 @@ import pytest
 from groundswell import Engine, Limits, Reply, Request, RunOptions, RunStopped, StoreError, Trial, Usage, program
 from groundswell.compose import OneWay, at_once
 from groundswell.engine.ports import Answered, LoopClock, Route
-from groundswell.engine.rate_limit import unsure
+from groundswell.engine.rate_limit import most_uncommitted
 from groundswell.engine.records import Via
 from groundswell.store.journal import Store
 from groundswell.testing.crash import CrashingStore, CrashPoint
@@ -116,7 +116,7 @@ class Run:
 
 
 def lost(cap: int) -> int:
-    return cap + unsure(cap)
+    return cap + most_uncommitted(cap)
 
 
 def test_kills_before_the_first_commit_are_not_forgotten(store: Path) -> None:

@@ -174,7 +174,7 @@ class Simulation:
         limited = fault is not None and fault.kind is FaultKind.RATE_LIMITED
         if standings and (limited or self.now - self._heard >= HEARS_EVERY):
             self._heard = self.now
-            self.pace.heard(standings, job.mark, self.now)
+            self.pace.learn_limits(standings, job.mark, self.now)
         if fault is None:
             self.done.append(self.now)
             self.pace.done(job.mark, job.used, self.now)

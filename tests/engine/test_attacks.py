@@ -205,6 +205,15 @@ def test_a_price_that_raises_ends_the_run(store: Path) -> None:
         outcomes(store, one, ["a"], prices=no_price, options=RunOptions(limits=Limits(usd=1)))
 
 
+def test_prices_that_raise_for_several_in_flight_end_the_run(store: Path) -> None:
+    async def slow(request: Request) -> str:
+        await asyncio.sleep(0)
+        return "x"
+
+    with pytest.raises(ZeroDivisionError):
+        outcomes(store, one, [f"{number}" for number in range(9)], slow, prices=no_price)
+
+
 def deaf(event: Event) -> None:
     if isinstance(event, TrialEnded):
         raise ZeroDivisionError

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from groundswell import Fault, FaultKind, Reply, Request, RunStopped, StoreError, Usage
 from groundswell.engine.batch_quota import Capacity
-from groundswell.engine.rate_limit import unsure
+from groundswell.engine.rate_limit import most_uncommitted
 from groundswell.testing.batch import Answer
 from groundswell.testing.crash import CrashPoint
 from groundswell.testing.provider import Mishap
@@ -111,6 +111,6 @@ def check_books(stage: Stage, crashed: int) -> None:
     ids = Counter(order.custom_id for entry in stage.batches for order in entry.orders)
     assert set(ids.values()) <= {1}, "a batch was sent twice"
     live = sum(len(entry.orders) for entry in entries if entry.batch is None)
-    assert sum(stage.paid_twice().values()) <= 2 * crashed * (CAP + unsure(CAP)), "live, when it was killed"
+    assert sum(stage.paid_twice().values()) <= 2 * crashed * (CAP + most_uncommitted(CAP)), "live, when it was killed"
     assert counters.sent == stage.placed if not crashed else stage.placed - live <= counters.sent <= stage.placed
     assert (stage.open_waves, counters.settled, counters.planned) == (0, counters.planned, counters.usable)

@@ -153,7 +153,7 @@ def test_an_equal_ask_between_a_reply_and_its_commit_is_not_sent(store: Path) ->
         first = asking(run, "a/1")
         await in_time(lambda: held.waiting)
         held.answer()
-        while not any(asked.settlement for asked in engine._asked.values()):
+        while not run.committing:
             await asyncio.sleep(0)
         second = asking(run, "a/2")
         assert await results(first + second) == ["a!", "a!"]
@@ -161,6 +161,24 @@ def test_an_equal_ask_between_a_reply_and_its_commit_is_not_sent(store: Path) ->
 
     staged(store, body)
     assert (counters(store).sent, counters(store).cached) == (1, 1)
+
+
+def test_a_run_that_is_cut_off_before_its_commit_leaves_the_reply_to_others(store: Path) -> None:
+    async def body(engine: Engine, held: Held) -> None:
+        run = engine.run("first")
+        first = asking(run, "a/1")
+        await in_time(lambda: held.waiting)
+        second = asking(engine.run("second"), "a/2")
+        await in_time(lambda: joined(engine, 1))
+        held.answer()
+        while not run.committing:
+            await asyncio.sleep(0)
+        await run.end(asyncio.CancelledError())
+        assert await results(second) == ["a!"]
+        assert held.sent == ["a"]
+        first[0].cancel()
+
+    staged(store, body)
 
 
 @pytest.mark.parametrize("kind", [FaultKind.SERVER, FaultKind.TIMEOUT, FaultKind.GARBLED])

@@ -15,7 +15,7 @@ import groundswell
 from groundswell import Engine, Reply, Request, Run, RunError, StoreError, Trial, program
 from groundswell.compose import OneWay, at_once
 from groundswell.engine.ports import Answered, LoopClock, Route, Transport
-from groundswell.engine.rate_limit import unsure
+from groundswell.engine.rate_limit import most_uncommitted
 from groundswell.engine.records import Via
 from groundswell.errors import StoreCorrupt
 from groundswell.program.request import Settlement
@@ -76,7 +76,7 @@ def test_a_cached_reply_that_cannot_be_read_ends_the_run(store: Path) -> None:
         async with groundswell.open(store, transport=ByItself(never)) as engine:
             run = engine.run("cut")
             asking = asyncio.create_task(run.submit(one, "a"))
-            await until(lambda: run.dispatch.flying)
+            await until(lambda: run.dispatch.in_flight)
             await cut_off(engine, run, asking)
         async with groundswell.open(store, transport=ByItself(echo)) as engine:
             await engine.run("other").submit(one, "a")
@@ -144,7 +144,7 @@ def test_what_a_failing_store_loses_is_counted_when_it_is_sent_again(store: Path
     with pytest.raises(StoreError):
         run_async(session(CrashPoint(commit, "before").around))
     run_async(session(plainly))
-    assert 0 < len(way.asked) - 90 <= counters(store, "r").resent <= 8 + unsure(8)
+    assert 0 < len(way.asked) - 90 <= counters(store, "r").resent <= 8 + most_uncommitted(8)
 
 
 class Branching(OneWay):

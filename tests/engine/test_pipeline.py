@@ -84,12 +84,12 @@ def test_no_more_are_in_flight_than_there_are_slots(store: Path, slots: int) -> 
             await in_time(lambda: len(held.waiting) == slots)
             await settle_down()
             assert len(held.waiting) == slots
-            assert run.dispatch.flying == slots
+            assert run.dispatch.in_flight == slots
             while not all(task.done() for task in tasks):
                 while held.waiting:
                     held.answer()
                 await turn()
-                assert run.dispatch.flying <= slots
+                assert run.dispatch.in_flight <= slots
 
     run_async(main())
     assert (counters(store).sent, open_waves(store)) == (50, 0)
@@ -110,7 +110,7 @@ def test_a_stop_sends_nothing_more(store: Path) -> None:
             ended = await asyncio.gather(*tasks, return_exceptions=True)
             assert sum(isinstance(end, RunStopped) for end in ended) >= 16
             await settle_down()
-            assert (len(held.sent), run.dispatch.flying, run.dispatch.landing) == (4, 0, 0)
+            assert (len(held.sent), run.dispatch.in_flight, run.dispatch.live_in_flight) == (4, 0, 0)
 
     run_async(main())
     assert (counters(store).sent, open_waves(store)) == (4, 0)

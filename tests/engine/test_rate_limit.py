@@ -203,7 +203,7 @@ def test_tokens_are_corrected_by_what_was_used() -> None:
 def test_small_asks_leave_room_for_a_large_one_that_waits() -> None:
     pace = Pace.alone(PaceLimits(start=100), 0.0)
     for left in (9000, 2000):
-        pace.heard([Standing("tokens", 60_000, left)], _left(pace, NOTHING), 0.0)
+        pace.learn_limits([Standing("tokens", 60_000, left)], _left(pace, NOTHING), 0.0)
     when = pace.leave(Demand(3000, 0), 0.0)
     assert isinstance(when, float)
     assert isinstance(pace.leave(Demand(10, 0), when - 0.1), float)
@@ -213,7 +213,7 @@ def test_small_asks_leave_room_for_a_large_one_that_waits() -> None:
 def test_a_large_ask_that_never_comes_back_holds_nobody_up() -> None:
     pace = Pace.alone(PaceLimits(start=100), 0.0)
     for left in (9000, 2000):
-        pace.heard([Standing("tokens", 60_000, left)], _left(pace, NOTHING), 0.0)
+        pace.learn_limits([Standing("tokens", 60_000, left)], _left(pace, NOTHING), 0.0)
     when = pace.leave(Demand(3000, 0), 0.0)
     again = pace.leave(Demand(10, 0), 0.0)
     assert isinstance(when, float)
@@ -436,7 +436,7 @@ def heard(limit: float, remaining: float, start: int = 32) -> tuple[Pace, list[M
     """A pace that was told of a limit by the reply to one of the requests that left."""
     pace = Pace.alone(PaceLimits(max_concurrent=1000, start=start), 0.0)
     marks = flying(pace)
-    pace.heard([said(limit, remaining)], marks[-1], 0.0)
+    pace.learn_limits([said(limit, remaining)], marks[-1], 0.0)
     return pace, marks
 
 
@@ -464,7 +464,7 @@ def test_what_is_refused_even_so_is_held_against_the_headers_only_for_a_while() 
     refuse(pace, marks, 1.0)
     refuse(pace, flying(pace, 3.0)[:5], 3.3)
     mark = flying(pace, 9.0)[-1]
-    pace.heard([said(6000, 5000)], mark, 9.0)
+    pace.learn_limits([said(6000, 5000)], mark, 9.0)
     while pace.in_flight:
         pace.recall()
     assert len(flying(pace, 9.0)) == pace.cap, "what the provider says is left is there again"
@@ -478,7 +478,7 @@ def test_an_overload_cuts_whatever_the_headers_say() -> None:
 
 def test_old_news_does_not_replace_newer() -> None:
     pace, marks = heard(600, 100)
-    pace.heard([said(600, 3)], marks[0], 1.0)
+    pace.learn_limits([said(600, 3)], marks[0], 1.0)
     while pace.in_flight:
         pace.recall()
     assert len(flying(pace, 1.0)) == 32
@@ -497,10 +497,10 @@ def test_output_that_was_not_used_is_given_back_where_the_provider_does_so() -> 
     left = {}
     for resource in ("output_tokens", "tokens"):
         pace = at_once(10)
-        pace.heard([Standing(resource, 60_000, 10_000)], _left(pace, NOTHING), 0.0)
+        pace.learn_limits([Standing(resource, 60_000, 10_000)], _left(pace, NOTHING), 0.0)
         first, second = _left(pace, Demand(0, 4000)), _left(pace, Demand(0, 4000))
         pace.done(first, Demand(0, 400), 0.0)
-        pace.heard([Standing(resource, 60_000, 2000)], second, 0.0)
+        pace.learn_limits([Standing(resource, 60_000, 2000)], second, 0.0)
         left[resource] = isinstance(pace.leave(Demand(0, 3000), 0.0), Mark)
     assert left == {"output_tokens": True, "tokens": False}
 
@@ -541,7 +541,7 @@ def test_whatever_is_said_and_whatever_the_clock_does_the_pace_goes_on(
             assert given < inf or marks
         if len(marks) > 2:
             mark = marks.pop(0)
-            pace.heard(standings, mark, now)
+            pace.learn_limits(standings, mark, now)
             if what == "done":
                 pace.done(mark, Demand(90, 10), now)
             elif what == "recall":
@@ -615,7 +615,7 @@ def test_one_model_is_not_held_up_by_the_limit_of_another() -> None:
     paces = Paces()
     one, two = paces.of("account", "one", SETTINGS, 0.0), paces.of("account", "two", SETTINGS, 0.0)
     mark = _left(one, NOTHING)
-    one.heard([said(60, 0)], mark, 0.0)
+    one.learn_limits([said(60, 0)], mark, 0.0)
     assert isinstance(one.leave(NOTHING, 0.0), float)
     assert isinstance(two.leave(NOTHING, 0.0), Mark)
 

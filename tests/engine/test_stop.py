@@ -200,7 +200,7 @@ def test_nothing_leaves_after_an_interrupt(store: Path) -> None:
         async with groundswell.open(store, script=gate) as engine:
             run = engine.run("story")
             task = asyncio.create_task(run.submit(one, "a"))
-            await until(lambda: run.dispatch.flying)
+            await until(lambda: run.dispatch.in_flight)
             assert not gate.asked
             task.cancel()
             raise KeyboardInterrupt

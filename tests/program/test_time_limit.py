@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -129,3 +131,24 @@ def test_other_threads_have_no_limit_and_no_timer() -> None:
     thread.join()
     assert found == ["hello"]
     assert timer() == (0.0, 0.0)
+
+
+ENDS_SLOWLY = """
+from groundswell.program import time_limit
+
+class Slow:
+    def __del__(self):
+        for _ in range(5_000_000):
+            pass
+
+time_limit.TICK = 0.001
+time_limit.begin()
+time_limit.end()
+kept = Slow()
+"""
+
+
+def test_the_timer_does_not_kill_a_process_that_ends() -> None:
+    """Python gives up its signal handlers before it takes its modules down."""
+    ended = subprocess.run([sys.executable, "-c", ENDS_SLOWLY], check=False)
+    assert ended.returncode == 0

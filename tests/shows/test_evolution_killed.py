@@ -19,13 +19,13 @@ import groundswell
 from groundswell.compose import look_into
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
-from groundswell.engine.rate_limit import unsure
+from groundswell.engine.rate_limit import most_uncommitted
 from tests.patience import PATIENCE
 from tests.shows import doomed_evolution
 from tests.shows.desk import Desk
 
 ROOT = Path(doomed_evolution.__file__).parents[2]
-LOST = doomed_evolution.CAP + unsure(doomed_evolution.CAP)
+LOST = doomed_evolution.CAP + most_uncommitted(doomed_evolution.CAP)
 """What one kill may lose: asks that were in flight."""
 PRICES = '[prices]\n"openai/gpt-4o-mini" = { input = 0.15, output = 0.60 }\n'
 POLL = 0.002

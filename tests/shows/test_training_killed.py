@@ -15,7 +15,7 @@ import pytest
 import groundswell
 from groundswell.compose import look_into
 from groundswell.emulator.server import Threaded
-from groundswell.engine.rate_limit import unsure
+from groundswell.engine.rate_limit import most_uncommitted
 from tests.patience import PATIENCE
 from tests.shows import doomed_training
 from tests.shows.desk import Desk
@@ -26,7 +26,7 @@ FEW: Kills = (("paid", 40), ("learn", 10), ("keep", 2))
 MANY: Kills = (("paid", 40), ("learn", 10), ("kept", 1), ("keep", 2), ("paid", 350), ("kept", 3))
 """Where each session ends: at so many paid requests in all, or at the so-manieth such moment of its own."""
 STEPS = doomed_training.SETTINGS.updates * doomed_training.SETTINGS.each * 2
-LOST = doomed_training.CAP + unsure(doomed_training.CAP)
+LOST = doomed_training.CAP + most_uncommitted(doomed_training.CAP)
 """What one kill may lose: asks that were in flight."""
 EMBEDDER = "text-embedding-3-small"
 

@@ -46,7 +46,9 @@ def fill(path: Path, *rows: tuple[Settlement, float]) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         for number, (settlement, at) in enumerate(rows):
             key = number.to_bytes(16)
-            connection.execute("INSERT INTO cache VALUES (?, ?, ?, NULL)", (key, encode_settlement(settlement), at))
+            connection.execute(
+                "INSERT INTO cache VALUES (?, ?, ?, NULL)", (key, encode_settlement(settlement).decode(), at)
+            )
 
 
 def numbered(count: int, size: int = 1) -> list[tuple[Settlement, float]]:
@@ -72,7 +74,7 @@ def test_replies_bytes_moments_and_tokens_are_added_up(cache: Cache, path: Path)
         Embedding.of([[1.0]], Usage(5)),
     )
     fill(path, *zip(settlements, (20.0, 10.0, 30.5), strict=True))
-    size = sum(len(encode_settlement(settlement).encode()) for settlement in settlements)
+    size = sum(len(encode_settlement(settlement)) for settlement in settlements)
     assert cache.kept() == Kept(3, size, 10.0, 30.5, 15, 3)
     assert cache.kept(before=30.5)[:1] + cache.kept(before=30.5)[2:] == (2, 10.0, 20.0, 10, 3)
     assert cache.kept(before=10.0).replies == 0

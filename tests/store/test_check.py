@@ -14,9 +14,8 @@ import groundswell
 from groundswell import Reply, Request, Trial, program
 from groundswell.errors import SettingsError, StoreCorrupt
 from groundswell.program.request import Chat
-from groundswell.store.check import check_store
+from groundswell.store.check import Copied, check_store, lost, repair
 from groundswell.store.journal import Store
-from groundswell.store.repair import Copied, lost, repair
 
 TRIALS = 300
 

@@ -20,6 +20,7 @@ from groundswell.store.cache import Cache
 from groundswell.store.check import check_store
 from groundswell.store.checksum import AskRow
 from groundswell.store.journal import Store
+from groundswell.store.runs import CHECKED, run_record
 from groundswell.store.schema import open_database
 from groundswell.store.tables import write_csv, write_jsonl
 
@@ -184,3 +185,9 @@ def test_an_ask_that_lost_columns_with_its_checksum_is_damaged(lost: dict[str, A
     assert row.checked() is row
     with pytest.raises(msgspec.DecodeError):
         row._replace(**lost).decoded()
+
+
+def test_a_run_whose_columns_are_of_another_table_is_damaged() -> None:
+    row = {"id": 1, "uid": 4294967304, "checksum": None, "options": 5, "sources": "{}", "counters": "{}", "cancel": 0}
+    with pytest.raises(msgspec.DecodeError, match="not text"):
+        run_record(dict.fromkeys(CHECKED) | row)

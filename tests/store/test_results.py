@@ -140,7 +140,7 @@ def counts(path: Path, *journals: list[Row], fault: int | None = None) -> ReplyC
             connection.execute("INSERT INTO outcomes (trial, fault, body) VALUES (?, ?, ?)", outcome)
             for ask, print_, said in journal:
                 kind = said.kind.value if isinstance(said, Fault) else None
-                row = (trial, ask, print_, kind, encode_settlement(said))
+                row = (trial, ask, print_, kind, encode_settlement(said).decode())
                 connection.execute(
                     "INSERT INTO asks (trial, path, fingerprint, fault, settlement) VALUES (?, ?, ?, ?, ?)", row
                 )

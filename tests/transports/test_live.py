@@ -73,7 +73,7 @@ def test_what_is_asked_again_without_the_cache_gets_the_same_words(bench: Bench,
 @pytest.mark.parametrize("fault", [*PASSING, *LOAD])
 @providers
 def test_what_passes_ends_in_a_reply(tmp_path: Path, emulator: Threaded, provider: str, fault: str) -> None:
-    bench = Bench(tmp_path, environment(emulator.url), f"{provider}.timeout=0.3")
+    bench = Bench(tmp_path, environment(emulator.url), f"{provider}.timeout=1")
     emulator.set_faults(Rule(fault=fault, times=1, retry_after=0.01))
     (outcome,) = bench.run(talk, [Talk(MODELS[provider], "a stone")])
     assert outcome.fault is None

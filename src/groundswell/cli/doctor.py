@@ -125,7 +125,7 @@ def _look_inside(path: Path) -> dict[str, Any]:
 def repair_store(store: str, new: str, *, json: bool) -> None:
     """Copy what is intact of a store into a new one, and say what is not in it."""
     from groundswell.cli.output import command, line, print_json, working
-    from groundswell.store.repair import lost, repair
+    from groundswell.store.check import lost, repair
     from groundswell.store.schema import database_path
 
     path = database_path(store)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from groundswell.engine.lanes import Lane
 from groundswell.engine.ports import Then
-from groundswell.engine.rate_limit import unsure
+from groundswell.engine.rate_limit import most_uncommitted
 from groundswell.engine.records import Counters, Possible
 from groundswell.engine.spending import MostExpensive, Spending
 from groundswell.program.request import Request
@@ -25,7 +25,8 @@ NO_LIMIT = 1_000_000
 class AtRisk:
     """Counts the asks that an earlier session may have sent, and tells the next one of this session's.
 
-    `save` commits the counters, and `ready` is called when something may be sent because of that.
+    `save` commits the counters, and `ready` is called when something may be sent because of that. `committed` says
+    whether the store knows all that a kill can lose, so that live requests may be sent.
     """
 
     def __init__(
@@ -35,7 +36,8 @@ class AtRisk:
         self._spending = spending
         self._save = save
         self._ready = ready
-        self._told = _told(counters)
+        self._earlier = _earlier(counters)
+        self._earlier_counted = counters.counted
         self._cut_off = max(counters.flying, 0)
         self._cut_seen = 0
         self._seen: dict[str, MostExpensive] = {}
@@ -45,23 +47,19 @@ class AtRisk:
         self._left_over = False
         self._lanes: dict[str, int] = {}
         self._saving = 0
-
-    @property
-    def committed(self) -> bool:
-        """Whether the store knows all that a kill can lose, so that live requests may be sent."""
-        return self._recovered and not self._saving
+        self.committed = False
 
     def count(self, lane: Lane, request: Request) -> None:
         """An ask at which a trial stood may have been in flight; live, though it could travel in a batch."""
         live = lane.live if lane.barrier else lane
-        if live is None or not (self._told or self._cut_seen < self._cut_off):
+        if live is None or not (self._earlier or self._cut_seen < self._cut_off):
             return
         key = _key(live)
         seen = self._seen.get(key)
         if seen is None:
             # An account may have been renamed since. What can travel in batches was most likely not sent live then.
-            unknown = 0 if lane.barrier else max(self._told.values(), default=0)
-            seen = self._seen[key] = MostExpensive(self._told.get(key, unknown))
+            unknown = 0 if lane.barrier else max(self._earlier.values(), default=0)
+            seen = self._seen[key] = MostExpensive(self._earlier.get(key, unknown), self._earlier_counted.get(key))
         lost = seen.add(self._spending.most(live, request))
         if not lost.asks and self._cut_seen < self._cut_off:
             self._cut_seen += 1  # what it can have cost was counted when it was cut off
@@ -73,7 +71,7 @@ class AtRisk:
 
     def recovered(self, lanes: Iterable[Lane], *, left_over: bool) -> None:
         """What earlier sessions may have sent has been counted, except for trials that are left over for the driver."""
-        self._recovered, self._left_over = True, left_over
+        self._recovered, self._left_over, self.committed = True, left_over, True
         self._lanes = {_key(lane): _most_lost(lane) for lane in lanes if not lane.barrier}
         self._book()
 
@@ -87,38 +85,46 @@ class AtRisk:
         """This session ends and cuts so many asks off. One that could not begin leaves what it was told itself."""
         if self._recovered:
             self._lanes.clear()
-            self._counters.at_risk = self._at_risk()
+            self._counters.at_risk, self._counters.counted = self._at_risk(), self._counted()
             self._counters.flying = cut + (self._cut_off - self._cut_seen) * self._left_over
 
     def _book(self) -> None:
         """Write down what was counted and what a kill can lose from now on. If that changes anything, commit it."""
-        counters, found, at_risk = self._counters, self._found, self._at_risk()
-        if not (self._resent or found != Possible()) and at_risk == counters.at_risk and counters.flying >= 0:
+        counters, found, at_risk, counted = self._counters, self._found, self._at_risk(), self._counted()
+        known = (at_risk, counted) == (counters.at_risk, counters.counted) and counters.flying >= 0
+        if known and not self._resent and found == Possible():
             return
         counters.resent += self._resent
         self._spending.lose(found)
         self._found, self._resent = Possible(), 0
-        counters.at_risk = at_risk
+        counters.at_risk, counters.counted = at_risk, counted
         counters.flying = (self._cut_off - self._cut_seen) * self._left_over
         self._saving += 1
+        self.committed = False
         self._save(self._saved)
 
     def _saved(self) -> None:
         self._saving -= 1
         if not self._saving:
+            self.committed = True
             self._ready()
 
     def _at_risk(self) -> dict[str, int]:
         """What a kill can lose on each lane: of this session, and of earlier ones where trials are left over."""
         at_risk = dict(self._lanes)
-        for key, most in self._told.items() if self._left_over else ():
-            seen = self._seen.get(key)
-            if left := most - (0 if seen is None else seen.asks):
-                at_risk[key] = at_risk.get(key, 0) + left
+        for key, most in self._earlier.items() if self._left_over else ():
+            at_risk[key] = at_risk.get(key, 0) + most
         return at_risk
 
+    def _counted(self) -> dict[str, Possible]:
+        """What of that was counted already. An ask of a trial that is left over may have cost more than these."""
+        if not self._left_over:
+            return {}
+        counted = {key: seen.counted for key, seen in self._seen.items()}
+        return {key: asks for key, asks in (self._earlier_counted | counted).items() if asks.asks}
 
-def _told(counters: Counters) -> dict[str, int]:
+
+def _earlier(counters: Counters) -> dict[str, int]:
     """What the last session left at risk. 1 says, in stores of earlier versions, that it used no live lane."""
     return {"": -counters.flying} if counters.flying < -1 else dict(counters.at_risk)
 
@@ -130,4 +136,4 @@ def _key(lane: Lane) -> str:
 def _most_lost(lane: Lane) -> int:
     """How many asks on a live lane a kill of the process loses at most."""
     most = lane.pace.allowance.limits.max_concurrent
-    return NO_LIMIT if lane.together else most + unsure(most)
+    return NO_LIMIT if lane.together else most + most_uncommitted(most)

@@ -1,12 +1,12 @@
 """Asks that can travel in batches: whether they do or go live, what is at the providers, and what it costs to wait.
 
-unfit     an ask comes up: why it cannot travel in a batch, if so
-why_live  asks are about to leave: why they should not wait for a batch, if so
-cut       how many go into each batch, by what a batch holds and what may wait at the provider
-depart    a batch is made; it is an order until its last ask has come back
-reorder   a batch is lost at its provider: its asks are sent again, unless that may cost too much
-_spill    the deadline is near: batches are cancelled, and what is left of them goes live
-call_off  the driver has enough: batches are cancelled
+unfit         an ask comes up: why it cannot travel in a batch, if so
+why_live      asks are about to leave: why they should not wait for a batch, if so
+cut           how many go into each batch, by what a batch holds and what may wait at the provider
+depart        a batch is made; it is an order until its last ask has come back
+reorder       a batch is lost at its provider: its asks are sent again, unless that may cost too much
+_cancel_late  the deadline is near: batches are cancelled, and what is left of them goes live
+call_off      the driver has enough: batches are cancelled
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Batches:
         self._context = context
         self._spending = spending
         self._aside: Counter[tuple[Lane, str]] = Counter()
-        self._afloat: set[PendingAsk] = set()
+        self._at_providers: set[PendingAsk] = set()
         self._unwatch: Callable[[], None] | None = None
         self._late = False
         self._on_its_way: dict[int, asyncio.Future[None]] = {}
@@ -134,20 +134,20 @@ class Batches:
         """The run ends. What it leaves at providers is in nobody's way here."""
         for order in self.orders.values():
             _free(order)
-        for pending in list(self._afloat):
+        for pending in list(self._at_providers):
             self.came_back(pending)
         if self._unwatch is not None:
             self._unwatch()
 
     @property
-    def unloading(self) -> bool:
+    def receiving(self) -> bool:
         """Whether the results of some batch are coming in."""
-        return any(order.unloading for order in self.orders.values())
+        return any(order.receiving for order in self.orders.values())
 
     def unfit(self, lane: Lane, pending: PendingAsk) -> str | None:
         """Why an ask cannot travel in a batch, if so. A live request then says what is wrong with it."""
         assert lane.batching is not None
-        assert lane.hold is not None
+        assert lane.quota is not None
         history = _history(pending)
         if history.failures >= TRIES:
             return f"they failed in {history.failures} batches"
@@ -159,14 +159,14 @@ class Batches:
             if isinstance(size, Fault):
                 return f"they cannot be put into a batch: {size.message}"
             history.load = Load(size, prompt_tokens(request))
-        return "they are too large for a batch" if history.load.bytes > lane.hold.capacity.bytes else None
+        return "they are too large for a batch" if history.load.bytes > lane.quota.capacity.bytes else None
 
     def why_live(self, lane: Lane, asks: Iterable[PendingAsk], size: int, now: float, *, fresh: bool) -> str | None:
         """Why asks that are about to leave go live, if so. What is chosen is told when they are `fresh`."""
-        assert lane.hold is not None
+        assert lane.quota is not None
         seconds = self._context.options.limits.seconds
         left = None if seconds is None else self._started + seconds - now
-        case = Case(self._context.options.via, size, lane.hold.shut, lane.hold.seconds, left)
+        case = Case(self._context.options.via, size, lane.quota.shut, lane.quota.seconds, left)
         case = case._replace(whole=seconds or 0.0, saved=self._saved(lane, asks, size) if fresh else None)
         why = why_live(case)
         if why is None and fresh:
@@ -186,14 +186,14 @@ class Batches:
 
     def cut(self, lane: Lane, asks: Iterable[PendingAsk], count: int, now: float) -> list[int]:
         """How many asks go into each of the batches that can be made now. Their room is taken."""
-        hold, sizes = lane.hold, list[int]()
-        assert hold is not None
-        most = min(hold.capacity.requests, self._context.options.batch_size or count)
+        quota, sizes = lane.quota, list[int]()
+        assert quota is not None
+        most = min(quota.capacity.requests, self._context.options.batch_size or count)
         leaving, at = list(islice(asks, count)), 0
         while at < len(leaving):
             left = len(leaving) - at
             even = leaving[at : at + ceil(left / ceil(left / most))]
-            size = hold.fit((load for pending in even if (load := _history(pending).load)), now)
+            size = quota.fit((load for pending in even if (load := _history(pending).load)), now)
             if not size:
                 break
             for pending in even[:size]:
@@ -204,11 +204,11 @@ class Batches:
 
     def take(self, lane: Lane, pending: PendingAsk) -> None:
         """An ask takes room in a provider's queue, or has it there from an earlier session."""
-        if lane.hold is not None:
+        if lane.quota is not None:
             history = _history(pending)
             load = history.load or Load(0, prompt_tokens(pending.request))
-            history.quota_taken = lane.hold, lane.hold.take(load)
-            self._afloat.add(pending)
+            history.quota_taken = lane.quota, lane.quota.take(load)
+            self._at_providers.add(pending)
 
     def came_back(
         self, pending: PendingAsk, settlement: Settlement | None = None, order: BatchOrder | None = None
@@ -219,14 +219,14 @@ class Batches:
         history = pending.batch
         if history is None or history.quota_taken is None:
             return
-        (hold, amount), history.quota_taken = history.quota_taken, None
-        self._afloat.discard(pending)
+        (quota, amount), history.quota_taken = history.quota_taken, None
+        self._at_providers.discard(pending)
         if order is None:
-            hold.free(amount)
+            quota.free(amount)
         else:
-            order.room[hold] += amount
+            order.room[quota] += amount
         if type(settlement) is Reply and history.load is not None:
-            hold.counted(history.load, settlement.usage.input_tokens)
+            quota.counted(history.load, settlement.usage.input_tokens)
 
     def failed(self, pending: PendingAsk, order: BatchOrder | None) -> None:
         """An ask failed in a batch, or no batch was made of it."""
@@ -252,7 +252,7 @@ class Batches:
         seconds = self._context.options.limits.seconds
         if seconds is not None and self._unwatch is None and lane.batching is not None:
             when = self._started + seconds - last_call(seconds)
-            self._unwatch = self._context.clock.call_at(when, self._spill)
+            self._unwatch = self._context.clock.call_at(when, self._cancel_late)
         return order
 
     def sent(self, order: BatchOrder, receipt: Receipt, *, found: bool = False) -> None:
@@ -282,8 +282,8 @@ class Batches:
         self.orders.pop(order.intent.id, None)
         self._arrived(order)
         _free(order)
-        if worked and order.lane.hold is not None:
-            order.lane.hold.worked(self._context.clock.now() - order.since)
+        if worked and order.lane.quota is not None:
+            order.lane.quota.worked(self._context.clock.now() - order.since)
 
     def reorder(self, order: BatchOrder, size: int, why: str) -> str | None:
         """So many asks of a batch that is lost are sent again, and may be paid for twice: that is told.
@@ -328,7 +328,7 @@ class Batches:
     def foreseen(self, wave: int, fault: Fault) -> bool:
         """Whether a fault that would stop the run is no news: we cancelled the batch, or the user has resumed since."""
         order = self.orders.get(wave)
-        return wave in self.past or (order is not None and order.spilled and fault.kind is FaultKind.CANCELLED)
+        return wave in self.past or (order is not None and order.cancelled and fault.kind is FaultKind.CANCELLED)
 
     def note(self, lane: Lane, why: str) -> None:
         """One ask goes live; that is told together with others of the same kind."""
@@ -371,18 +371,18 @@ class Batches:
             )
         )
 
-    def _spill(self) -> None:
+    def _cancel_late(self) -> None:
         """A batch that is not back by now would miss the deadline: what it has not done yet goes live."""
         self._late = True
         self._context.schedule()  # what waits for room goes live as well
         for order in self.orders.values():
-            if order.lane.batching is not None and not order.unloading and self._context.over is None:
+            if order.lane.batching is not None and not order.receiving and self._context.over is None:
                 self._context.spawn(self._cancel(order))
 
     async def call_off(self) -> None:
         """The driver has all it wants: cancel what is still at providers, since nobody will come for it."""
         for order in list(self.orders.values()):
-            order.spilled = True
+            order.cancelled = True
             if order.receipt is None:
                 await self._taken(order)
             if order.intent.id in self.orders and await self._cancelled(order):
@@ -405,7 +405,7 @@ class Batches:
         lane, batch, size = order.lane, order.batch, len(order.intent.asks)
         if batch is None or lane.batching is None:
             return
-        order.spilled = True
+        order.cancelled = True
         self.tell(lane, "live", size, f"batch {batch} would miss the deadline: it is cancelled, its rest goes live")
         await self._cancelled(order)
 
@@ -443,8 +443,8 @@ def _history(pending: PendingAsk) -> BatchHistory:
 
 def _free(order: BatchOrder) -> None:
     """Let others have the room of a batch."""
-    for hold, amount in order.room.items():
-        hold.free(amount)
+    for quota, amount in order.room.items():
+        quota.free(amount)
     order.room.clear()
 
 

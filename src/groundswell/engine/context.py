@@ -89,9 +89,9 @@ class RunContext:
                 for task in self._tasks:
                     task.cancel()
                 self.fail(error)
-            else:
-                self.schedule()
-                self.halt_when_still()
+        if not isinstance(self.error, StoreError):
+            self.schedule()
+            self.halt_when_still()  # also after a second error: what failed with it may have been the last in flight
 
     def lane_of(self, request: Request) -> Lane:
         """The way that a request goes, or would; raises `SettingsError` for a model that cannot be reached."""
@@ -109,11 +109,11 @@ class RunContext:
         task.add_done_callback(self._reap)
         return task
 
-    def follow(self, work: Coroutine[Any, Any, None]) -> None:
-        """As `spawn`, for work that there is much of: it does not raise, and calls `unfollow` when it is done."""
+    def track(self, work: Coroutine[Any, Any, None]) -> None:
+        """As `spawn`, for work that there is much of: it does not raise, and calls `untrack` when it is done."""
         self._tasks.add(self.loop.create_task(work))
 
-    def unfollow(self) -> None:
+    def untrack(self) -> None:
         """The current task is done."""
         self._tasks.discard(asyncio.current_task())
 
@@ -150,19 +150,22 @@ class OpenTrial:
     given      its spec, as the program gets it; `spec` is the same as text
     recorded   what its journal holds
     inherited  what the trial that it was forked from has
-    torn       it was open when an earlier session ended; what it asks first may have been asked then
-    lenient    it is a new attempt: where it asks something else than before, it is asked anew
-    was        the outcome that it had before it was scored again, and its fault
-    usd        what its asks have cost in this session; `reused`: not all, since some replies were there already
-    heard      some model has answered it
+    was_open   it was open when an earlier session ended; what it asks first may have been sent then
+    lenient    it is a new attempt, which may ask something else than the journal has
+    earlier_outcome, earlier_fault
+               what it had before it was scored again
+    usd        what its asks have cost in this session; `reused`: some replies were there already and cost nothing
+    answered   some model has answered it
     """
 
     __slots__ = (
+        "answered",
         "attempt",
         "conductor",
         "deliver",
+        "earlier_fault",
+        "earlier_outcome",
         "given",
-        "heard",
         "id",
         "inherited",
         "key",
@@ -172,10 +175,8 @@ class OpenTrial:
         "recorded",
         "reused",
         "spec",
-        "torn",
         "usd",
-        "was",
-        "was_fault",
+        "was_open",
     )
 
     def __init__(
@@ -193,8 +194,8 @@ class OpenTrial:
         self.key = row.key
         self.spec = row.spec
         self.given = given
-        self.was = row.outcome
-        self.was_fault = row.fault
+        self.earlier_outcome = row.outcome
+        self.earlier_fault = row.fault
         self.attempt = row.attempt
         self.lenient = row.attempt > 0 and row.outcome is None
         self.program = program
@@ -203,10 +204,10 @@ class OpenTrial:
         self.recorded = recorded
         self.inherited = inherited
         self.outcome: Outcome[Any] | None = None
-        self.torn = recorded is not None and row.outcome is None
+        self.was_open = recorded is not None and row.outcome is None
         self.usd = 0.0
         self.reused = bool(recorded)
-        self.heard = False
+        self.answered = False
 
     def drop(self) -> None:
         """Give the trial up; it stays unfinished in the store."""
@@ -246,10 +247,10 @@ class PendingAsk:
 
     Each group of fields is written by one part of the engine:
 
-    run         `home`: the lane that it goes by, unless another way turns out to be better
+    run         `lane`: the lane that it goes by, unless another way turns out to be better
     dispatch    `attempts`: how often it was sent; `refusals`: how often that came to nothing because there was too much
                 to do, `refused_since` the first of these; `came_by`: the lane of its reply
-    reuse       `cache_key`: what its reply is kept under
+    reuse       `cache_key`: what its reply is kept under; `leads`: it was sent for all equal asks
     scheduler   `mark`: when it left, as the rate limiter has it, while it is in flight
     delivery    `live_wave`: the wave that it leaves in, where that leaves piece by piece
     spending    `tokens` and `usd`: what is reserved for it
@@ -261,8 +262,8 @@ class PendingAsk:
         "batch",
         "cache_key",
         "came_by",
-        "home",
-        "id",
+        "lane",
+        "leads",
         "live_wave",
         "mark",
         "print",
@@ -276,13 +277,12 @@ class PendingAsk:
         "wait",
     )
 
-    home: Lane
+    lane: Lane
 
     def __init__(self, trial: OpenTrial, wait: Wait) -> None:
         self.trial = trial
         self.wait = wait
         self.request: Request = wait.request  # type: ignore[assignment]  # who looks at it handles no calls
-        self.id = AskId(trial.id, wait.path)
         self.state = NEW
         try:
             self.print = fingerprint(wait.request)
@@ -296,11 +296,17 @@ class PendingAsk:
         self.refused_since = 0.0
         self.came_by: Lane | None = None
         self.cache_key: bytes | None = None
+        self.leads = False
         self.mark: Mark | None = None
         self.live_wave: LiveWave | None = None
         self.tokens = 0
         self.usd = 0.0
         self.batch: BatchHistory | None = None
+
+    @property
+    def id(self) -> AskId:
+        """Its trial and path."""
+        return AskId(self.trial.id, self.wait.path)
 
     def enter(self, state: AskState) -> None:
         """Go on to the next state."""
@@ -336,21 +342,20 @@ class BatchHistory:
 class BatchOrder:
     """A batch that is at its provider, or on its way there.
 
-    unloading  its results are coming in
-    spilled    it was cancelled, since it would come too late or is not wanted any more: what is left of it and still
-               wanted goes live
-    room       what its asks that have come back took, which is free when the whole batch has ended
+    receiving  its results are coming in
+    cancelled  by us, since it would come too late or is not wanted any more; asks that are still wanted go live
+    room       the quota of its asks that have come back: it is free when the whole batch has ended
     """
 
-    __slots__ = ("intent", "lane", "receipt", "room", "since", "spilled", "unloading")
+    __slots__ = ("cancelled", "intent", "lane", "receipt", "receiving", "room", "since")
 
     def __init__(self, intent: Intent, lane: Lane, since: float) -> None:
         self.intent = intent
         self.lane = lane
         self.since = since
         self.receipt: Receipt | None = None
-        self.unloading = False
-        self.spilled = False
+        self.receiving = False
+        self.cancelled = False
         self.room: Counter[BatchQuota] = Counter()
 
     @property

@@ -1,8 +1,8 @@
 """How asks that leave travel and come back: singly, in a wave, or in a batch that is found again after a crash.
 
-fly      asks travel by themselves; one that lands makes way for the next
-together a wave is dispatched, and its replies are collected as they come
-commit   the same for a batch, once its intent is durable
+send_singly  each ask is a request of its own; when its reply has come, the next ask takes its place
+together     a wave is dispatched, and its replies are collected as they come
+commit       the same for a batch, once its intent is durable
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from groundswell.engine.batching import Batches
 from groundswell.engine.context import BatchOrder, LiveWave, PendingAsk, RunContext
 from groundswell.engine.events import WaveEnded, WaveSent
 from groundswell.engine.lanes import Lane
-from groundswell.engine.ports import Answered, Singly, Transport
+from groundswell.engine.ports import Singly, Transport
 from groundswell.engine.records import NUMBER, About, Absent, AskId, Found, Intent, Item, Receipt, Wave
 from groundswell.errors import NoBatches, QueueFull, RunError, WaveFailed, WaveLost, WaveOutOfReach, WaveUnsure
 from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Settlement, Standing
@@ -35,7 +35,7 @@ class Dispatcher(Protocol):
         """An attempt ended. Whether that is the end of the ask."""
         ...
 
-    def unheard_of(self, lane: Lane, pending: PendingAsk) -> None:
+    def outcome_unknown(self, lane: Lane, pending: PendingAsk) -> None:
         """What became of an ask is not known."""
         ...
 
@@ -47,7 +47,7 @@ class Dispatcher(Protocol):
         """So many asks of a wave were not sent, though they left."""
         ...
 
-    def turned_back(self, lane: Lane, pendings: list[PendingAsk]) -> None:
+    def requeue(self, lane: Lane, pendings: list[PendingAsk]) -> None:
         """Asks do not leave after all."""
         ...
 
@@ -55,7 +55,7 @@ class Dispatcher(Protocol):
         """A batch was not taken, though nothing is wrong with its asks."""
         ...
 
-    def departs(self, lane: Lane, intent: Intent) -> BatchOrder:
+    def batch_leaves(self, lane: Lane, intent: Intent) -> BatchOrder:
         """A batch is on its way."""
         ...
 
@@ -81,17 +81,18 @@ class Delivery:
     def __init__(
         self,
         context: RunContext,
-        home: Dispatcher,
+        dispatch: Dispatcher,
         batches: Batches,
         sample: Callable[[PendingAsk], int],
         last_wave: int,
     ) -> None:
         self._context = context
-        self._home = home
+        self._dispatch = dispatch
         self._batches = batches
         self._sample = sample
         self._wave = last_wave
-        self._landed: Lane | None = None
+        self._in_waves = context.options.schedule == "waves"
+        self._arriving_on: Lane | None = None
         self._next: tuple[PendingAsk, LiveWave] | None = None
         self.over = False
 
@@ -103,73 +104,78 @@ class Delivery:
         for pending in pendings:
             pending.live_wave = live_wave
 
-    def fly(self, lane: Lane, way: Singly, leaving: list[PendingAsk]) -> None:
-        """Let asks travel by themselves. One that has just come back makes way for the first of them."""
+    def send_singly(self, lane: Lane, way: Singly, leaving: list[PendingAsk], now: float) -> None:
+        """Send asks as requests of their own. The first of them takes the place of one that has just come back."""
         self._wave += 1
-        loose = [pending for pending in leaving if pending.live_wave is None]
-        among = LiveWave(self._wave, lane.account, len(loose), self._context.clock.now())
+        loose = [pending for pending in leaving if pending.live_wave is None] if self._in_waves else leaving
+        among = LiveWave(self._wave, lane.account, len(loose), now)
         if loose and self._context.listeners:
             self._announce(lane, self._wave, loose)
         for pending in leaving:
             live_wave = pending.live_wave or among
-            if self._landed is lane and self._next is None:
+            if self._arriving_on is lane and self._next is None:
                 self._next = pending, live_wave
             else:
-                self._context.follow(self._fly(lane, way, pending, live_wave))
+                self._context.track(self._carry(lane, way, pending, live_wave))
 
-    async def _fly(self, lane: Lane, way: Singly, pending: PendingAsk, live_wave: LiveWave) -> None:
+    async def _carry(self, lane: Lane, way: Singly, pending: PendingAsk, live_wave: LiveWave) -> None:
         """One ask there and back, then the one that takes its place."""
-        flying: tuple[PendingAsk, LiveWave] | None = (pending, live_wave)
+        in_flight: tuple[PendingAsk, LiveWave] | None = (pending, live_wave)
+        settlement: Settlement
+        limits: Sequence[Standing]
         try:
-            while flying is not None:
-                pending, live_wave = flying
-                flying = self._land(lane, pending, live_wave, await self._answer(lane, way, pending))
+            while in_flight is not None:
+                pending, live_wave = in_flight
+                try:
+                    settlement, limits = await way.ask(pending.request)
+                    if type(settlement) is not Reply:
+                        _check(lane, settlement)
+                except asyncio.CancelledError:
+                    if cancelled_by_us():
+                        self._dispatch.lost(lane, pending)
+                        raise
+                    settlement, limits = CANCELLED, ()
+                except Exception:  # a transport that breaks
+                    self._dispatch.outcome_unknown(lane, pending)
+                    raise
+                in_flight = self._receive(lane, pending, live_wave, settlement, limits)
         except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
             self._context.abort(error)
         finally:
-            self._context.unfollow()
+            self._context.untrack()
 
-    async def _answer(self, lane: Lane, way: Singly, pending: PendingAsk) -> Answered:
-        """What comes of one attempt."""
-        try:
-            answered = await way.ask(pending.request)
-            if type(answered[0]) is not Reply:
-                _check(lane, answered[0])
-            return answered
-        except asyncio.CancelledError:
-            if cancelled_by_us():
-                self._home.lost(lane, pending)
-                raise
-            return CANCELLED, ()
-        except Exception:  # a transport that breaks
-            self._home.unheard_of(lane, pending)
-            raise
-
-    def _land(
-        self, lane: Lane, pending: PendingAsk, live_wave: LiveWave, answered: Answered
+    def _receive(
+        self,
+        lane: Lane,
+        pending: PendingAsk,
+        live_wave: LiveWave,
+        settlement: Settlement,
+        limits: Sequence[Standing],
     ) -> tuple[PendingAsk, LiveWave] | None:
-        """Take in what came of an ask; gives the one that leaves in its place, if one may."""
-        self._landed = lane
+        """Take in what came of an ask; returns the one that leaves in its place, if one may."""
+        self._arriving_on = lane
         ended = True
         try:
-            ended = self._home.arrived(lane, pending, live_wave.wave, *answered)
+            ended = self._dispatch.arrived(lane, pending, live_wave.wave, settlement, limits)
         finally:
-            self._landed = None
+            self._arriving_on = None
         if ended or not live_wave.whole:
-            self._count_off(live_wave)
+            live_wave.left -= 1
+            if not live_wave.left and self._context.listeners:
+                self._tell_wave_ended(live_wave)
         following, self._next = self._next, None
         return following
 
-    def gone(self, pending: PendingAsk) -> None:
+    def ask_ended(self, pending: PendingAsk) -> None:
         """Nothing more comes of an ask: it has ended, or was given up."""
         live_wave, pending.live_wave = pending.live_wave, None
         if live_wave is not None:
-            self._count_off(live_wave)
+            live_wave.left -= 1
+            if not live_wave.left:
+                self._tell_wave_ended(live_wave)
 
-    def _count_off(self, live_wave: LiveWave) -> None:
-        live_wave.left -= 1
-        if not live_wave.left and self._context.listeners:
-            self._tell_ended(live_wave.wave, live_wave.account, live_wave.size, live_wave.started)
+    def _tell_wave_ended(self, live_wave: LiveWave) -> None:
+        self._tell_ended(live_wave.wave, live_wave.account, live_wave.size, live_wave.started)
 
     def together(self, lane: Lane, pendings: list[PendingAsk]) -> None:
         """Let asks travel in a wave."""
@@ -204,7 +210,7 @@ class Delivery:
             self._context.spawn(self._travel(lane, journey))
         else:
             self._context.journal.end_wave(journey.wave.id)
-            self._home.turned_back(lane, journey.pendings)
+            self._dispatch.requeue(lane, journey.pendings)
 
     async def _travel(self, lane: Lane, journey: Journey) -> None:
         """A wave there and back."""
@@ -212,36 +218,36 @@ class Delivery:
         started, loose = context.clock.now(), [pending for pending in pendings if pending.live_wave is None]
         if loose:
             self._announce(lane, wave.id, loose, whole=lane.barrier)
-        flying = {pending.id: pending for pending in pendings}
-        order = self._home.departs(lane, wave) if lane.barrier else None
+        in_flight = {pending.id: pending for pending in pendings}
+        order = self._dispatch.batch_leaves(lane, wave) if lane.barrier else None
         try:
-            lost, worked = await self._bring(lane, wave, flying, order)
+            lost, worked = await self._bring(lane, wave, in_flight, order)
         except WaveLost as gone:
             assert order is not None
-            why = self._batches.reorder(order, len(flying), gone.fault.message)
+            why = self._batches.reorder(order, len(in_flight), gone.fault.message)
             if why is not None:
-                self._leave_open(lane, flying, order)
+                self._leave_open(lane, in_flight, order)
                 context.stop("fault", why)
                 return
             lost, worked = gone.fault, False
         except WaveOutOfReach as gone:
-            self._leave_open(lane, flying, order)
+            self._leave_open(lane, in_flight, order)
             context.stop("fault", f"{lane.account}: {gone.fault.message}; resume the run once this is mended")
             return
         except Exception as error:  # noqa: BLE001  a transport that breaks: what became of the rest is not known
-            self._leave_open(lane, flying, order)
+            self._leave_open(lane, in_flight, order)
             context.abort(error)
             return
-        for pending in flying.values():
+        for pending in in_flight.values():
             self._arrive(lane, pending, wave.id, lost)
         if lane.barrier:
             context.journal.end_wave(wave.id)
-        self._home.ended(lane, order, worked=worked)
+        self._dispatch.ended(lane, order, worked=worked)
         if loose:
             self._tell_ended(wave.id, wave.account, len(loose), started)
 
     async def _bring(
-        self, lane: Lane, wave: Wave, flying: dict[AskId, PendingAsk], order: BatchOrder | None
+        self, lane: Lane, wave: Wave, in_flight: dict[AskId, PendingAsk], order: BatchOrder | None
     ) -> tuple[Fault, bool]:
         """Dispatch a wave and take in its replies. Why others did not come, and whether the wave was worked on."""
         sent = False
@@ -251,24 +257,24 @@ class Delivery:
             async for ask, settlement, standings in lane.transport.collect(wave, receipt):
                 _check(lane, settlement)
                 if order is not None:
-                    order.unloading = True
-                pending = flying.pop(ask, None)
+                    order.receiving = True
+                pending = in_flight.pop(ask, None)
                 if pending is not None:
                     self._arrive(lane, pending, wave.id, settlement, standings)
         except (QueueFull, NoBatches) as failed:
-            self._home.refused(lane, list(flying.values()), failed)
-            flying.clear()
+            self._dispatch.refused(lane, list(in_flight.values()), failed)
+            in_flight.clear()
             return LOST, False
         except WaveLost:
             raise
         except WaveFailed as failed:
             if order is not None and (not sent or failed.fault.kind is FaultKind.UNSENT):
-                self._home.unsent(len(flying))
+                self._dispatch.unsent(len(in_flight))
             return failed.fault, False
         except asyncio.CancelledError:
             if cancelled_by_us():
-                for pending in flying.values() if order is None else ():
-                    self._home.lost(lane, pending)
+                for pending in in_flight.values() if order is None else ():
+                    self._dispatch.lost(lane, pending)
                 raise
             if order is None:
                 return CANCELLED, False
@@ -278,8 +284,8 @@ class Delivery:
     def _arrive(
         self, lane: Lane, pending: PendingAsk, wave: int, settlement: Settlement, standings: Sequence[Standing] = ()
     ) -> None:
-        if self._home.arrived(lane, pending, wave, settlement, standings):
-            self.gone(pending)
+        if self._dispatch.arrived(lane, pending, wave, settlement, standings):
+            self.ask_ended(pending)
 
     async def _sent(self, lane: Lane, wave: Wave, order: BatchOrder | None) -> Receipt:
         """Send a wave. If nobody knows whether it was taken, find that out before anything else."""
@@ -296,15 +302,15 @@ class Delivery:
         if receipt.data:
             self._context.journal.add_receipt(wave.id, receipt)
             if order is not None:
-                self._home.sent(order, receipt, found=found)
+                self._dispatch.sent(order, receipt, found=found)
         return receipt
 
-    def _leave_open(self, lane: Lane, flying: dict[AskId, PendingAsk], order: BatchOrder | None) -> None:
+    def _leave_open(self, lane: Lane, in_flight: dict[AskId, PendingAsk], order: BatchOrder | None) -> None:
         """What became of asks is not known. Their wave stays open, and whoever resumes the run asks for it again."""
-        for pending in flying.values():
-            self._home.unheard_of(lane, pending)
+        for pending in in_flight.values():
+            self._dispatch.outcome_unknown(lane, pending)
         if order is not None:
-            self._home.ended(lane, order, worked=False)
+            self._dispatch.ended(lane, order, worked=False)
 
     def _announce(self, lane: Lane, wave: int, pendings: list[PendingAsk], *, whole: bool = False) -> None:
         context = self._context
@@ -319,7 +325,7 @@ class Delivery:
                 labels=tuple(sorted({pending.wait.label for pending in pendings})),
                 trials=tuple(pending.trial.key for pending in pendings),
                 whole=whole,
-                first=not any(pending.trial.heard for pending in pendings),
+                first=not any(pending.trial.answered for pending in pendings),
             )
         )
 

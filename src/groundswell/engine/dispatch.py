@@ -22,7 +22,7 @@ from groundswell.engine.delivery import Delivery
 from groundswell.engine.events import AskRetried
 from groundswell.engine.lanes import Lane
 from groundswell.engine.ports import Prices
-from groundswell.engine.rate_limit import Demand
+from groundswell.engine.rate_limit import Demand, Mark
 from groundswell.engine.records import Intent, Receipt
 from groundswell.engine.retry import LOAD, PASSING, GiveUp, RetryAt, Stop, Tried, decide
 from groundswell.engine.reuse import Reuse, SharedAsks
@@ -75,7 +75,7 @@ class Dispatch:
             at_risk=self._at_risk,
             quiet=quiet,
         )
-        self._unheard_of = 0
+        self._unknown_outcomes = 0
         self._started = context.clock.now()
         self._seconds_before = context.counters.seconds
         context.lanes.join(self)
@@ -85,7 +85,7 @@ class Dispatch:
         """Send nothing more, and let other runs have the slots of what is given up."""
         self._closed = self._delivery.over = True
         for lane, queue in self._queues.queues.items():
-            for _ in range(queue.flying):
+            for _ in range(queue.in_flight):
                 lane.pace.recall()
         self._queues.queues.clear()
         self._scheduler.silence()
@@ -96,15 +96,15 @@ class Dispatch:
 
     def note_cut_off(self) -> None:
         """Nothing is in flight any more: write down how many live requests were cut off."""
-        self._at_risk.ended(self._queues.landing + self._unheard_of)
+        self._at_risk.ended(self._queues.live_in_flight + self._unknown_outcomes)
 
     def take(self, pending: PendingAsk) -> None:
         """Find a settlement for an ask."""
         request = pending.request
-        lane = pending.home
+        lane = pending.lane
         if lane not in self._queues.queues:
             self._begin(lane)
-        if pending.trial.torn:
+        if pending.trial.was_open:
             self._at_risk.count(lane, request)
         if lane.full is not None:
             self._check_alias(request.model, lane.full)
@@ -118,18 +118,18 @@ class Dispatch:
         self._queues.of(lane)
         if self._context.options.via != "live" and not lane.barrier:
             self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API that may be used")
-        elif lane.live is not None and lane.hold is not None and lane.hold.shut is not None:
-            self.batches.tell(lane, lane.live.transport.name, 0, lane.hold.shut)
+        elif lane.live is not None and lane.quota is not None and lane.quota.shut is not None:
+            self.batches.tell(lane, lane.live.transport.name, 0, lane.quota.shut)
 
     @property
-    def landing(self) -> int:
+    def live_in_flight(self) -> int:
         """How many asks must be waited for, because what a live connection brings is lost with it."""
-        return self._queues.landing
+        return self._queues.live_in_flight
 
     @property
-    def flying(self) -> int:
+    def in_flight(self) -> int:
         """How many asks are under way."""
-        return self._queues.flying
+        return self._queues.in_flight
 
     @property
     def barrier(self) -> bool:
@@ -139,10 +139,10 @@ class Dispatch:
     def rejoin(self, pending: PendingAsk) -> None:
         """An ask is in flight since an earlier session."""
         pending.enter(IN_FLIGHT)
-        self._queues.flying += 1
-        home = pending.home
-        self.spending.rejoin(home, pending)
-        self.batches.take(home, pending)
+        self._queues.in_flight += 1
+        lane = pending.lane
+        self.spending.rejoin(lane, pending)
+        self.batches.take(lane, pending)
 
     def recovered(self, *, left_over: bool) -> None:
         """What earlier sessions may have sent has been taken, except for trials that are left over for the driver."""
@@ -159,9 +159,9 @@ class Dispatch:
 
     def _fitting(self, lane: Lane, pending: PendingAsk) -> Lane:
         """The lane that an ask waits on: it goes live if it cannot travel in a batch."""
-        if lane.live is None or lane.hold is None:
+        if lane.live is None or lane.quota is None:
             return lane
-        if lane.hold.shut is not None:
+        if lane.quota.shut is not None:
             return lane.live
         if (why := self.batches.unfit(lane, pending)) is None:
             return lane
@@ -176,11 +176,11 @@ class Dispatch:
 
     def room_on(self, lane: Lane) -> None:
         """A slot of a lane is free: fill it at once."""
-        queue = self._queues.queues.get(lane)
+        queue, context = self._queues.queues.get(lane), self._context
         if queue is not None and queue.asks:
-            if self._context.over is None and not lane.barrier:
+            if context.stopping is None and context.error is None and not lane.barrier:
                 try:
-                    self._scheduler.send(lane, queue, self._context.clock.now())
+                    self._scheduler.send(lane, queue, context.clock.now())
                 except Exception as error:  # noqa: BLE001  as in `_flush`
                     self._context.abort(error)
             else:
@@ -232,11 +232,16 @@ class Dispatch:
         standings: Sequence[Standing] = (),
     ) -> bool:
         """An attempt ended: retry it, or hand its settlement to the run. Whether that is the end of the ask."""
-        now = self._context.clock.now()
-        self._queues.count(lane, -1)
-        self.batches.came_back(pending, settlement, self.batches.orders.get(wave))
+        now, queues = self._context.clock.now(), self._queues
+        queue = queues.of(lane)
+        queues.count(lane, -1)
+        if pending.batch is not None:
+            self.batches.came_back(pending, settlement, self.batches.orders.get(wave))
         self.spending.spend(lane, pending, settlement)
-        self._tell_pace(lane, pending, settlement, standings, now)
+        mark, pending.mark = pending.mark, None
+        if mark is not None and not self._closed:
+            queue.in_flight -= 1
+            self._free_slot(lane, mark, settlement, standings, now)
         if type(settlement) is Fault:
             if perhaps_paid := may_be_paid(lane, settlement):
                 self.lost(lane, pending)
@@ -245,46 +250,46 @@ class Dispatch:
                 return False
             self._context.counters.failed += 1
             settlement = msgspec.structs.replace(settlement, attempts=pending.attempts)
-            self.reuse.failed(pending, settlement)
-        elif lane.cached and self._caching:
-            self.reuse.replied(pending, settlement)
         pending.came_by = lane
-        self._queues.of(lane).unsure += 1
+        queue.uncommitted += 1
         self._settle(pending, settlement, wave)
         self._context.lanes.freed(lane)
         return True
 
-    def durable(self, pending: PendingAsk) -> None:
+    def durable(self, pending: PendingAsk, settlement: Settlement) -> None:
         """A settlement is durable."""
-        if pending.cache_key is not None:
-            self.reuse.settled(pending)
-        if pending.came_by is not None:
-            self._queues.of(pending.came_by).unsure -= 1
+        if pending.leads:
+            if type(settlement) is Fault:
+                self.reuse.failed(pending, settlement)
+            else:
+                self.reuse.replied(pending, settlement)
+        if (lane := pending.came_by) is not None and (queue := self._queues.queues.get(lane)) is not None:
+            queue.uncommitted -= 1
 
-    def _tell_pace(
-        self, lane: Lane, pending: PendingAsk, settlement: Settlement, standings: Sequence[Standing], now: float
+    def _free_slot(
+        self, lane: Lane, mark: Mark, settlement: Settlement, standings: Sequence[Standing], now: float
     ) -> None:
-        """Free the slot of an ask, and let the pace learn from what came."""
-        mark = self._queues.landed(lane, pending)
-        if mark is None or self._closed:  # then its slot was given back already
-            return
+        """Free the slot of an ask, and let the rate limiter learn from what came."""
+        pace = lane.pace
         if standings:
-            lane.pace.heard(standings, mark, now)
+            pace.learn_limits(standings, mark, now)
         if type(settlement) is Fault:
-            lane.pace.failed(mark, settlement.kind, settlement.retry_after, now)
-        elif lane.together or type(settlement) is not Reply:
-            lane.pace.done(mark, mark.demand, now)
+            pace.failed(mark, settlement.kind, settlement.retry_after, now)
+        elif not pace.counts_tokens or lane.together or type(settlement) is not Reply:
+            pace.done(mark, mark.demand, now)
         else:
-            lane.pace.done(mark, Demand(settlement.usage.input_tokens, settlement.usage.output_tokens), now)
+            pace.done(mark, Demand(settlement.usage.input_tokens, settlement.usage.output_tokens), now)
 
-    def unheard_of(self, lane: Lane, pending: PendingAsk) -> None:
+    def outcome_unknown(self, lane: Lane, pending: PendingAsk) -> None:
         """What became of an ask is not known."""
         if not lane.barrier:  # the wave of a batch stays open, and is collected later
-            self._unheard_of += 1
+            self._unknown_outcomes += 1
             self.lost(lane, pending)
         self._queues.count(lane, -1)
         self.batches.came_back(pending)
-        if self._queues.landed(lane, pending) is not None and not self._closed:
+        if pending.mark is not None and not self._closed:
+            pending.mark = None
+            self._queues.of(lane).in_flight -= 1
             lane.pace.recall()
         self.reuse.failed(pending, None)
 
@@ -298,7 +303,7 @@ class Dispatch:
         self._context.counters.waves -= 1
         self.spending.unsent(asks)
 
-    def turned_back(self, lane: Lane, pendings: list[PendingAsk]) -> None:
+    def requeue(self, lane: Lane, pendings: list[PendingAsk]) -> None:
         """A wave does not leave: the run was stopped while its intent was being committed, or nobody takes it."""
         self._queues.count(lane, -len(pendings))
         self._context.counters.sent -= len(pendings)
@@ -316,10 +321,10 @@ class Dispatch:
     def refused(self, lane: Lane, pendings: list[PendingAsk], failed: WaveFailed) -> None:
         """A provider did not take a batch, though nothing is wrong with its asks."""
         amount = self.batches.taken(pendings)
-        self.turned_back(lane, pendings)
+        self.requeue(lane, pendings)
         self._scheduler.refused(lane, pendings, amount, failed)
 
-    def departs(self, lane: Lane, intent: Intent) -> BatchOrder:
+    def batch_leaves(self, lane: Lane, intent: Intent) -> BatchOrder:
         """A batch is on its way."""
         return self.batches.depart(lane, intent)
 
@@ -337,7 +342,7 @@ class Dispatch:
 
     def rejoined(self, lane: Lane, pending: PendingAsk, wave: int, settlement: Settlement) -> bool:
         """An attempt of an earlier session, which counts as flying already, ended. Whether the ask has, too."""
-        self._queues.flying -= 1
+        self._queues.in_flight -= 1
         self._queues.count(lane, 1)
         return self.arrived(lane, pending, wave, settlement)
 
@@ -368,11 +373,11 @@ class Dispatch:
 
     def _other_way(self, pending: PendingAsk, order: BatchOrder | None) -> Lane:
         """The lane that an ask takes after it failed in a batch: live, if that happens too often or time is short."""
-        home = pending.home
-        if home.live is None:
-            return home
+        lane = pending.lane
+        if lane.live is None:
+            return lane
         self.batches.failed(pending, order)
-        return home.live if order is not None and order.spilled else self._fitting(home, pending)
+        return lane.live if order is not None and order.cancelled else self._fitting(lane, pending)
 
     def _retry(
         self, lane: Lane, pending: PendingAsk, fault: Fault, when: float, now: float, *, lost_on: Queue | None
@@ -399,13 +404,13 @@ class Dispatch:
             self.schedule()
 
         def saved(queue: Queue) -> None:
-            queue.unsure -= 1
+            queue.uncommitted -= 1
             context.clock.call_at(when, again)
 
         if lost_on is None:
             context.clock.call_at(when, again)
         else:
-            lost_on.unsure += 1
+            lost_on.uncommitted += 1
             context.journal.save_counters(saved, lost_on)
         context.emit(
             lambda: AskRetried(
@@ -422,7 +427,7 @@ class Dispatch:
 
     def give_back(self, pending: PendingAsk) -> None:
         """Nothing came of an ask of an earlier session: find a settlement for it anew."""
-        self._queues.flying -= 1
+        self._queues.in_flight -= 1
         self.batches.came_back(pending)
         self.spending.give_back(pending)
         pending.enter(NEW)
@@ -442,7 +447,7 @@ class Dispatch:
     def _forget(self, pending: PendingAsk) -> None:
         """Nobody waits for an ask any more, and it is not sent."""
         self.reuse.failed(pending, None)
-        self._delivery.gone(pending)
+        self._delivery.ask_ended(pending)
 
 
 def may_be_paid(lane: Lane, fault: Fault) -> bool:

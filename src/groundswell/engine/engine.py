@@ -401,7 +401,7 @@ class Engine:
                 run.admission.driver_ended()
                 await run.call_off()
             if not isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
-                await run.land()
+                await run.wait_for_live()
         finally:
             try:
                 await run.close()

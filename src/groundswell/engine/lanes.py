@@ -16,7 +16,7 @@ class Lane:
 
     together  the asks of a wave leave as one call
     singly    how asks leave by themselves, where they do
-    batching  how they leave in batches, where they do; `hold` is the room for these, `live` the other way
+    batching  how they leave in batches, where they do; `quota` is the room for these, `live` the other way
     full      what the model string stands for, if it is an alias
     known_as  what the cache calls the model, if not that
     at_home   whether requests stay on this machine
@@ -29,19 +29,19 @@ class Lane:
         "batching",
         "cached",
         "full",
-        "hold",
         "known_as",
         "live",
         "model",
         "origin",
         "pace",
+        "quota",
         "singly",
         "together",
         "transport",
     )
 
     def __init__(
-        self, route: Route, pace: Pace, *, together: bool, hold: BatchQuota | None = None, live: Lane | None = None
+        self, route: Route, pace: Pace, *, together: bool, quota: BatchQuota | None = None, live: Lane | None = None
     ) -> None:
         self.account = route.account
         self.transport: Transport = route.transport
@@ -54,7 +54,7 @@ class Lane:
         self.at_home = route.at_home
         self.pace = pace
         self.batching = route.transport if isinstance(route.transport, Batching) else None
-        self.hold = hold
+        self.quota = quota
         self.live = live
         self.together = together
         self.singly = route.transport if isinstance(route.transport, Singly) and not together else None
@@ -113,12 +113,12 @@ class Lanes:
             live = (
                 None if route.live is None else self._lane(route.live, apart=apart and route.live.transport.vectorised)
             )
-            hold = None if live is None else self._hold(route, limiter)
-            lane = Lane(route, pace, together=together, hold=hold, live=live)
+            quota = None if live is None else self._quota(route, limiter)
+            lane = Lane(route, pace, together=together, quota=quota, live=live)
             self._by_route[key] = lane
         return lane
 
-    def _hold(self, route: Route, limiter: object) -> BatchQuota | None:
+    def _quota(self, route: Route, limiter: object) -> BatchQuota | None:
         """The room for batches. Tokens are counted for each model, requests for the whole account."""
         if not isinstance(route.transport, Batching):
             return None

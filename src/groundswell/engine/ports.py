@@ -222,9 +222,19 @@ class Journal(Protocol):
         ...
 
     def add_settlement(
-        self, ask: AskId, fingerprint: bytes, wave: int | None, settlement: Settlement, then: Then, *args: Any
+        self,
+        ask: tuple[int, str],
+        fingerprint: bytes,
+        wave: int | None,
+        settlement: Settlement,
+        then: Then,
+        *args: Any,
+        cache_key: bytes | None = None,
     ) -> None:
-        """An ask ended."""
+        """An ask ended: that of a trial and a path. With a cache key, other runs may use the reply.
+
+        Raises `UnicodeEncodeError`, and adds nothing, where the settlement holds text that cannot be stored.
+        """
         ...
 
     def add_outcome(self, trial: int, fault: str | None, body: str, then: Then, *args: Any) -> None:
@@ -241,10 +251,6 @@ class Journal(Protocol):
 
     def end_wave(self, wave: int) -> None:
         """All asks of a wave have ended, or it will not be heard of again."""
-        ...
-
-    def add_cached(self, key: bytes, settlement: Settlement) -> None:
-        """A reply that other runs may use."""
         ...
 
     def save_counters(self, then: Then, *args: Any) -> None:

@@ -40,21 +40,6 @@ class Demand(NamedTuple):
     output: int = 0
 
 
-class Sent(NamedTuple):
-    """How much has left so far, and how much of that turned out not to be used."""
-
-    requests: int = 0
-    input: int = 0
-    output: int = 0
-    unused_input: int = 0
-    unused_output: int = 0
-
-    def of(self, resource: str) -> float:
-        """What has been taken from a provider's bucket."""
-        unused = share_of(resource, 0, self.unused_input, self.unused_output) if resource in GIVEN_BACK else 0
-        return share_of(resource, self.requests, self.input, self.output) - unused
-
-
 def share_of(resource: str, requests: float, input_: float, output: float) -> float:
     """How much of a resource so many requests and tokens take."""
     if resource == "requests":
@@ -222,11 +207,20 @@ class PaceLimits(msgspec.Struct, frozen=True):
 
 
 class Mark(NamedTuple):
-    """When a request left, what it may use, and how much had left by then."""
+    """When a request left and what it may use; how much had left by then, and what of that turned out to be unused."""
 
     at: float
     demand: Demand
-    sent: Sent = Sent()
+    requests: int = 0
+    input: int = 0
+    output: int = 0
+    unused_input: int = 0
+    unused_output: int = 0
+
+    def taken(self, resource: str) -> float:
+        """What had been taken from a provider's bucket."""
+        unused = share_of(resource, 0, self.unused_input, self.unused_output) if resource in GIVEN_BACK else 0
+        return share_of(resource, self.requests, self.input, self.output) - unused
 
 
 class Starving(NamedTuple):
@@ -296,8 +290,8 @@ class Pace:
         self._refusals = 0.0
         self._quiet = 0
         self._learnt: dict[str, Bucket] = {}
-        self._heard = 0
-        self._sent = Sent()
+        self._learnt_from = 0
+        self._last = Mark(now, Demand())
         self._largest = 0
         self._its_turn = now
         self._gather()
@@ -318,24 +312,28 @@ class Pace:
         with allowance.lock:
             if now < self.not_before:
                 return self.not_before
-            most, kept = allowance.limits.max_concurrent, allowance.kept_from(who, now)
+            most = allowance.limits.max_concurrent
+            kept = 0 if allowance.starving is None else allowance.kept_from(who, now)
             if self.in_flight + kept >= min(int(self._cap), most) or allowance.in_flight + kept >= most:
                 return inf
             if self._configured is not allowance.buckets:
                 self._gather()
-            ready = self._ready_at(demand, now)
-            self.held_until = ready
-            if ready > now:
-                return ready
-            for bucket in self._buckets:
-                bucket.take(share_of(bucket.resource, 1, demand.input, demand.output), now)
+            self.held_until = now
+            if self._buckets:
+                ready = self.held_until = self._ready_at(demand, now)
+                if ready > now:
+                    return ready
+                for bucket in self._buckets:
+                    bucket.take(share_of(bucket.resource, 1, demand.input, demand.output), now)
             self.in_flight += 1
             allowance.in_flight += 1
-            allowance.feed(who)
+            if allowance.starving is not None:
+                allowance.feed(who)
             self._refusals -= NEWEST * self._refusals
-            sent = self._sent
-            self._sent = Sent(sent[0] + 1, sent[1] + demand[0], sent[2] + demand[1], sent[3], sent[4])
-            return Mark(now, demand, self._sent)
+            _, _, requests, input_, output, unused_input, unused_output = self._last
+            mark = Mark(now, demand, requests + 1, input_ + demand[0], output + demand[1], unused_input, unused_output)
+            self._last = mark
+            return mark
 
     def _ready_at(self, demand: Demand, now: float) -> float:
         """When there will be room. What is small does not take it from under something large that waits for it."""
@@ -387,12 +385,12 @@ class Pace:
             elif kind in TROUBLE:
                 self._quiet = QUIET_AFTER_ERROR
 
-    def heard(self, standings: Sequence[Standing], mark: Mark, now: float) -> None:
+    def learn_limits(self, standings: Sequence[Standing], mark: Mark, now: float) -> None:
         """Learn what the provider said of its limits when it took in a request that left then."""
         with self.allowance.lock:
-            if mark.sent.requests < self._heard:
+            if mark.requests < self._learnt_from:
                 return  # a later one has told already
-            self._heard = mark.sent.requests
+            self._learnt_from = mark.requests
             for said in standings:
                 if said.limit < 1:
                     continue  # what is answered is not forbidden: this limit is not kept
@@ -400,8 +398,8 @@ class Pace:
                 if bucket is None:
                     bucket = self._learnt[said.resource] = Bucket(said.resource, rate_of(said), 1.0, now, full=False)
                     self._gather()
-                news = News(mark.at, said.remaining, mark.sent.of(said.resource))
-                bucket.learn(said, news, self._sent.of(said.resource), now)
+                news = News(mark.at, said.remaining, mark.taken(said.resource))
+                bucket.learn(said, news, self._last.taken(said.resource), now)
 
     def _gather(self) -> None:
         """All buckets that a request takes from: those learnt, and those of the settings as they are now."""
@@ -411,8 +409,8 @@ class Pace:
 
     def _correct(self, input_: int, output: int, now: float) -> None:
         """A request used so much more than it was expected to."""
-        sent = self._sent
-        self._sent = sent._replace(unused_input=sent.unused_input - input_, unused_output=sent.unused_output - output)
+        last = self._last
+        self._last = last._replace(unused_input=last.unused_input - input_, unused_output=last.unused_output - output)
         for bucket in self._buckets:
             if bucket.resource in GIVEN_BACK or bucket not in self._learnt.values():
                 bucket.take(share_of(bucket.resource, 0, input_, output), now)
@@ -476,7 +474,7 @@ class Paces:
             return pace
 
 
-def unsure(cap: int) -> int:
+def most_uncommitted(cap: int) -> int:
     """How many replies may have come and not be durable yet before no more is sent: with what is in flight, these are
     what a crash loses.
     """

@@ -196,6 +196,8 @@ class Counters(msgspec.Struct, omit_defaults=True):
     at_risk   while a session goes on: how many live requests a kill can lose at most, by lane. Committed before the
               first request of a lane is sent. (Stores of earlier versions have the largest of these in `flying`, below
               zero.)
+    counted   which of these were counted by a later session already, where some trials were left over then: how many
+              by lane, and what the cheapest of them can have cost
     """
 
     planned: int = 0
@@ -217,6 +219,7 @@ class Counters(msgspec.Struct, omit_defaults=True):
     spent: dict[str, Spent] = {}
     possible: Possible = Possible()
     at_risk: dict[str, int] = {}
+    counted: dict[str, Possible] = {}
 
     @property
     def settled(self) -> int:

@@ -17,13 +17,13 @@ from groundswell.program.trial import find_program
 AT_ONCE = 500
 
 
-async def recover(context: RunContext, admission: Admission, dispatch: Dispatch, held: EarlierWaves) -> None:
+async def recover(context: RunContext, admission: Admission, dispatch: Dispatch, earlier_waves: EarlierWaves) -> None:
     """Start what an earlier session left unfinished, without waiting for the driver to submit it again.
 
     Trials whose program is not known yet, or has changed, are left for the driver.
     """
     try:
-        left_over = await _start_again(context, admission, held) if admission.past else False
+        left_over = await _start_again(context, admission, earlier_waves) if admission.past else False
     finally:
         context.recovering = False
     if context.error is None:
@@ -31,11 +31,11 @@ async def recover(context: RunContext, admission: Admission, dispatch: Dispatch,
         dispatch.recovered(left_over=left_over)
 
 
-async def _start_again(context: RunContext, admission: Admission, held: EarlierWaves) -> bool:
+async def _start_again(context: RunContext, admission: Admission, earlier_waves: EarlierWaves) -> bool:
     """Start unfinished trials; whether some are left over for the driver."""
     journal = context.journal
     for intent, receipt, prints in await journal.open_waves():
-        held.hold(EarlierWave(intent, receipt, prints))
+        earlier_waves.wait_for_results_of(EarlierWave(intent, receipt, prints))
     rows = []
     unfinished = await journal.unfinished()
     for row in unfinished:
@@ -80,23 +80,20 @@ class EarlierWaves:
     def __init__(self, context: RunContext, dispatch: Dispatch) -> None:
         self._context = context
         self._dispatch = dispatch
-        self._by_ask: dict[AskId, EarlierWave] = {}
+        self.asks: dict[AskId, EarlierWave] = {}
 
-    def hold(self, wave: EarlierWave) -> None:
+    def wait_for_results_of(self, wave: EarlierWave) -> None:
         """Hold the asks of a wave, and find out about it. A retried ask belongs to the last wave that carried it."""
         for ask in wave.prints:
-            earlier = self._by_ask.get(ask)
+            earlier = self.asks.get(ask)
             if earlier is not None:
                 del earlier.prints[ask]
-            self._by_ask[ask] = wave
+            self.asks[ask] = wave
         self._context.spawn(self._regain(wave))
-
-    def __bool__(self) -> bool:
-        return bool(self._by_ask)
 
     def wait_for(self, pending: PendingAsk) -> bool:
         """Whether an ask is held; then its settlement will come from the wave that carried it."""
-        wave = self._by_ask.get(pending.id)
+        wave = self.asks.get(pending.id)
         if wave is None:
             return False
         if wave.prints[pending.id] != pending.print:
@@ -121,19 +118,19 @@ class EarlierWaves:
             self._release(wave)
             return
         transport = self._transport(intent)
-        order = self._dispatch.departs(context.lanes.that_carried(intent.account, intent.transport), intent)
-        order.unloading = wave.receipt is not None  # unless it is found to be worked on still
+        order = self._dispatch.batch_leaves(context.lanes.that_carried(intent.account, intent.transport), intent)
+        order.receiving = wave.receipt is not None  # unless it is found to be worked on still
         try:
             if wave.receipt is None:
                 await self._find(wave, transport)
             if wave.receipt is not None:
                 self._dispatch.sent(order, wave.receipt, found=True)
-                order.unloading = await _has_ended(transport, order)
-                if order.unloading:
+                order.receiving = await _has_ended(transport, order)
+                if order.receiving:
                     self._dispatch.batches.past.add(intent.id)
                 self._dispatch.schedule()
                 async for ask, settlement, _ in transport.collect(intent, wave.receipt):
-                    order.unloading = True
+                    order.receiving = True
                     self._regained(wave, ask, settlement)
         except (QueueFull, NoBatches):
             self._dispatch.unsent(len(wave.prints))  # nothing of it was worked on: it is sent again
@@ -214,13 +211,13 @@ class EarlierWaves:
 
     def dismiss(self) -> None:
         """Nobody will ask for what is held any more: waves that have come in are over."""
-        for wave in {id(wave): wave for wave in self._by_ask.values() if wave.over}.values():
+        for wave in {id(wave): wave for wave in self.asks.values() if wave.over}.values():
             self._context.journal.end_wave(wave.intent.id)
 
     def _let_go(self, wave: EarlierWave, ask: AskId) -> None:
         wave.early.pop(ask, None)
         del wave.prints[ask]
-        del self._by_ask[ask]
+        del self.asks[ask]
 
 
 async def _has_ended(transport: Transport, order: BatchOrder) -> bool:

@@ -3,8 +3,7 @@
 look       an ask comes up ...
 look_now   ... and with all that came up at about the same time is looked for: does an equal one wait already?
            does the cache have it? if not, it is sent
-replied    a reply came: it is kept, and everyone who waits for it gets it
-settled    it is durable: from now on the cache has it
+replied    a reply came and is durable: everyone who waits for it gets it, and from now on the cache has it
 failed     no reply came: those who wait for it fail too where another try could only fail, and are asked for elsewhere
 """
 
@@ -15,7 +14,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from groundswell.engine.context import JOINED, NEW, PendingAsk, RunContext, Settle
+from groundswell.engine.context import JOINED, NEW, SETTLED, PendingAsk, RunContext, Settle
 from groundswell.engine.keys import sample_number
 from groundswell.engine.lanes import Lane
 from groundswell.program.request import Chat, Embed, Fault, FaultKind, Settlement, fingerprint
@@ -27,13 +26,12 @@ FOR_EVERYONE = frozenset({FaultKind.BAD_REQUEST, FaultKind.NOT_FOUND, FaultKind.
 class SharedAsk:
     """One ask that others wait for as well."""
 
-    __slots__ = ("in_batch", "leader", "reuse", "settlement", "waiting")
+    __slots__ = ("in_batch", "leader", "reuse", "waiting")
 
     def __init__(self, reuse: Reuse, leader: PendingAsk) -> None:
         self.reuse = reuse
         self.leader = leader
-        self.in_batch = leader.home.barrier
-        self.settlement: Settlement | None = None
+        self.in_batch = leader.lane.barrier
         self.waiting: list[tuple[Reuse, PendingAsk]] = []
 
 
@@ -53,13 +51,13 @@ class Reuse:
         self._send = send
         record = context.record
         self._salt = record.id if record.cut is not None else ""
-        self._unlooked: list[PendingAsk] = []
+        self._to_look_for: list[PendingAsk] = []
         self._begun = self._closed = False
 
     @property
     def busy(self) -> bool:
         """Whether asks are being looked for."""
-        return bool(self._unlooked)
+        return bool(self._to_look_for)
 
     def begin(self) -> None:
         """What earlier sessions have in flight is known: equal asks wait for that, instead of being paid for too."""
@@ -68,21 +66,22 @@ class Reuse:
 
     def rejoin(self, pending: PendingAsk) -> None:
         """An ask is in flight since an earlier session: others may wait for it."""
-        if self._context.options.cache and pending.home.cached:
+        if self._context.options.cache and pending.lane.cached:
             pending.cache_key = self._key(pending)
-            self._asked.setdefault(pending.cache_key, SharedAsk(self, pending))
+            if pending.cache_key not in self._asked:
+                self._lead(pending.cache_key, pending)
 
     def look(self, pending: PendingAsk) -> None:
         """Find a reply for an ask, or send it."""
-        self._unlooked.append(pending)
-        if len(self._unlooked) == 1:
+        self._to_look_for.append(pending)
+        if len(self._to_look_for) == 1:
             self._context.loop.call_soon(self.look_now)
 
     def look_now(self) -> None:
         """Look for all that came up."""
         if not self._begun:
             return
-        looking, self._unlooked = self._unlooked, []
+        looking, self._to_look_for = self._to_look_for, []
         if looking and not self._closed:
             try:
                 self._look_for(looking)
@@ -93,31 +92,30 @@ class Reuse:
         missing: list[tuple[bytes, PendingAsk]] = []
         for pending in looking:
             key = pending.cache_key = self._key(pending)
-            if not self._join(key, pending):
+            asked = self._asked.get(key)
+            if asked is None:
+                self._lead(key, pending)
                 missing.append((key, pending))
+            elif asked.in_batch and not pending.lane.barrier:
+                missing.append((key, pending))  # what goes live does not wait for a batch
+            else:
+                pending.enter(JOINED)
+                asked.waiting.append((self, pending))
         found = self._context.journal.cached([key for key, _ in missing]) if missing else {}
         for key, pending in missing:
             settlement = found.get(key)
-            if settlement is not None:
+            if settlement is None:
+                self._send(pending.lane, pending)
+            else:
                 self._give(pending, settlement)
-            elif not self._join(key, pending):
-                self._asked.setdefault(key, SharedAsk(self, pending))
-                self._send(pending.home, pending)
+                if pending.leads:
+                    self.replied(pending, settlement)
         self._context.schedule()
 
-    def _join(self, key: bytes, pending: PendingAsk) -> bool:
-        """Wait for an equal ask, if there is one; but who goes live does not wait for a batch."""
-        asked = self._asked.get(key)
-        if asked is None:
-            return False
-        if asked.settlement is not None:
-            self._give(pending, asked.settlement)
-        elif asked.in_batch and not pending.home.barrier:
-            return False
-        else:
-            pending.enter(JOINED)
-            asked.waiting.append((self, pending))
-        return True
+    def _lead(self, key: bytes, pending: PendingAsk) -> None:
+        """Send an ask for all equal ones."""
+        self._asked[key] = SharedAsk(self, pending)
+        pending.leads = True
 
     def _give(self, pending: PendingAsk, settlement: Settlement) -> None:
         if pending.wanted:
@@ -125,27 +123,14 @@ class Reuse:
             self._settle(pending, settlement, None)
 
     def replied(self, pending: PendingAsk, settlement: Settlement) -> None:
-        """A reply came: keep it, and let everyone who waits for it have it."""
-        key = pending.cache_key
-        if key is None:
-            key = pending.cache_key = self._key(pending)
-        try:
-            self._context.journal.add_cached(key, settlement)
-        except UnicodeEncodeError:  # it cannot be written, and is a fault when it is journalled
-            self.failed(pending, None)
-            return
-        asked = self._led(pending)
-        if asked is not None:
-            asked.settlement = settlement
-            waiting, asked.waiting = asked.waiting, []
-            for reuse, other in waiting:
-                reuse._give(other, settlement)
+        """The reply to an ask that leads is durable: let everyone who waits for it have it."""
+        for reuse, other in self._end_lead(pending):
+            reuse._give(other, settlement)
 
-    def settled(self, pending: PendingAsk) -> None:
-        """A settlement is durable: the cache has it."""
-        asked = self._led(pending)
-        if asked is not None:
-            del self._asked[asked.leader.cache_key]  # type: ignore[arg-type]  # a leader has one
+    def _end_lead(self, pending: PendingAsk) -> list[tuple[Reuse, PendingAsk]]:
+        """Equal asks do not wait for this one from now on; returns those that do."""
+        pending.leads = False
+        return self._asked.pop(pending.cache_key).waiting  # type: ignore[arg-type]  # an ask that leads has one
 
     def failed(self, pending: PendingAsk, fault: Fault | None) -> None:
         """No reply will come of an ask: it failed, or was given up.
@@ -153,18 +138,16 @@ class Reuse:
         Those who wait for one that failed ask for themselves, all at once: one after the other, each with all its
         attempts, they might take for ever.
         """
-        asked = self._led(pending)
-        if asked is None:
+        if not pending.leads:
             return
-        del self._asked[asked.leader.cache_key]  # type: ignore[arg-type]  # a leader has one
-        for reuse, other in asked.waiting:
+        for reuse, other in self._end_lead(pending):
             if not other.wanted or reuse._context.over is not None:
                 continue
             if fault is not None and fault.kind in FOR_EVERYONE:
                 reuse._context.counters.failed += 1
                 reuse._settle(other, fault, None)
             elif fault is not None:
-                reuse._send(other.home, other)
+                reuse._send(other.lane, other)
             else:
                 other.enter(NEW)
                 reuse.look(other)
@@ -173,7 +156,8 @@ class Reuse:
         """The run has ended: what others wait for is asked for by them, and it waits and looks for nothing more."""
         self._closed = True
         for asked in [asked for asked in self._asked.values() if asked.reuse is self]:
-            self.failed(asked.leader, None)
+            if asked.leader.state is not SETTLED:  # else others have the reply as soon as it is durable
+                self.failed(asked.leader, None)
         for asked in self._asked.values():
             asked.waiting = [(reuse, other) for reuse, other in asked.waiting if reuse is not self]
 
@@ -183,17 +167,12 @@ class Reuse:
         salt = f"{self._salt}~{trial.attempt}" if trial.attempt else self._salt  # a new attempt wants other replies
         return sample_number(record.seed, salt, trial.program.name, trial.key, pending.wait.path)
 
-    def _led(self, pending: PendingAsk) -> SharedAsk | None:
-        """What others wait for in an ask, if it is the one that was sent for them."""
-        asked = None if pending.cache_key is None else self._asked.get(pending.cache_key)
-        return asked if asked is not None and asked.leader is pending else None
-
     def _key(self, pending: PendingAsk) -> bytes:
         """Whose reply, to what and, unless an explicit temperature of 0 makes it moot, which sample."""
         request = pending.request
         shared = type(request) is Embed or (type(request) is Chat and request.temperature == 0)
         number = 0 if shared else self.sample(pending)
-        lane = pending.home
+        lane = pending.lane
         name = lane.known_as
         print_ = pending.print if name is None else fingerprint(msgspec.structs.replace(request, model=name))
         return blake2b(print_ + number.to_bytes(8) + lane.origin, digest_size=16).digest()

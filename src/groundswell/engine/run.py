@@ -3,7 +3,7 @@
     map, submit   a driver hands over specs; admission.py turns them into trials, new or known
     start         a trial's program is started ...
     _drive        ... and runs until it waits; what the journal holds settles at once
-    _route        an ask that the journal does not hold: dispatch.py sends it in a wave and brings the settlement
+    _meet         an ask that the journal does not hold: dispatch.py sends it in a wave and brings the settlement
     write         the settlement goes to the journal ...
     _settled      ... and once it is durable the program goes on: _drive again
     _finish       the program ended: its outcome goes to the journal ...
@@ -102,7 +102,7 @@ class Run(StoredRun):
         self._end = end
         self._reported: dict[str, str] = {}
         self._opening: asyncio.Task[None] | None = None
-        self._landed: asyncio.Future[None] | None = None
+        self._all_back: asyncio.Future[None] | None = None
         self.committing = 0
         self._calling = 0
         self.dispatch = Dispatch(
@@ -120,13 +120,13 @@ class Run(StoredRun):
             context,
             self.dispatch,
             start=self.start,
-            recovered=self.opened,
+            recovered=self.ensure_recovered,
             last_trial=numbers[0],
             parent=parent,
             save_sources=save_sources,
             accept_changes=accept_changes,
         )
-        self.held = EarlierWaves(context, self.dispatch)
+        self.earlier_waves = EarlierWaves(context, self.dispatch)
 
     # What can be seen of it.
 
@@ -187,12 +187,12 @@ class Run(StoredRun):
     @property
     def in_flight(self) -> int:
         """How many asks are under way, in batches too."""
-        return self.dispatch.flying
+        return self.dispatch.in_flight
 
     @property
     def live_in_flight(self) -> int:
         """How many live requests are under way: what they bring is lost if they are cut off."""
-        return self.dispatch.landing
+        return self.dispatch.live_in_flight
 
     @property
     def batches_in_flight(self) -> Sequence[BatchInFlight]:
@@ -322,29 +322,29 @@ class Run(StoredRun):
         """Whether trials are under way, or a `map` is."""
         return bool(self.open or self.admission.maps)
 
-    async def opened(self) -> None:
+    async def ensure_recovered(self) -> None:
         """Go on with what an earlier session left, once."""
         if self.error is not None:
             raise self.error
         if self._opening is None:
-            work = recover(self.context, self.admission, self.dispatch, self.held)
+            work = recover(self.context, self.admission, self.dispatch, self.earlier_waves)
             self.context.recovering = True
             self._opening = self.context.loop.create_task(work)
         await asyncio.shield(self._opening)
 
-    async def land(self) -> None:
+    async def wait_for_live(self) -> None:
         """Send nothing more, and wait for the replies that would be paid for and lost."""
         if not isinstance(self.error, StoreError):
             self.context.stopping = self.stopping or self._ended()
             self.dispatch.schedule()
-            self._landed = self.context.loop.create_future()
+            self._all_back = self.context.loop.create_future()
             self.halt_when_still()
-            await self._landed
+            await self._all_back
 
     async def call_off(self) -> None:
         """The driver has all it wants: end what is still at providers."""
         await self.journal.flush()  # what was about to leave does not
-        self.held.dismiss()
+        self.earlier_waves.dismiss()
         await self.dispatch.batches.call_off()
 
     async def close(self) -> None:
@@ -387,7 +387,7 @@ class Run(StoredRun):
             self.context.journal.add_trial(row, self._started, trial)
         else:
             self._drive(trial, conductor.start())
-            trial.torn = False
+            trial.was_open = False
         return trial
 
     def _started(self, trial: OpenTrial) -> None:
@@ -403,8 +403,10 @@ class Run(StoredRun):
         assert conductor is not None
         try:
             while waits:
-                met = [self._meet(trial, conductor, wait) for wait in waits]
-                waits = conductor.advance() if any(met) else []
+                settled = False
+                for wait in waits:
+                    settled = self._meet(trial, conductor, wait) or settled
+                waits = conductor.advance() if settled else []
             if conductor.ended:
                 self._finish(trial, conductor)
         except Exception as error:  # noqa: BLE001  nobody waits for what drives a trial: unheard, it would hang the run
@@ -419,7 +421,18 @@ class Run(StoredRun):
         except UnicodeEncodeError:
             conductor.settle(wait, UNSENDABLE)
             return True
-        self._route(pending)
+        if trial.inherited and self._inherit(trial.inherited, pending):
+            return False
+        if type(wait.request) is Invoke:
+            self._calling += 1
+            self.spawn(self._call(pending, wait.request))
+            return False
+        context = self.context
+        pending.lane = context.lanes.of(pending.request, context.options.via)
+        if self.earlier_waves.asks and self.earlier_waves.wait_for(pending):
+            self.dispatch.rejoin(pending)
+        else:
+            self.dispatch.take(pending)
         return False
 
     def _replay(self, trial: OpenTrial, conductor: Conductor, wait: Wait) -> bool:
@@ -437,28 +450,18 @@ class Run(StoredRun):
                 "recorded; restore the program, or start a new run or a fork",
             )
         self.context.counters.replayed += 1
-        trial.heard = trial.heard or type(known[1]) is not Returned
+        trial.answered = trial.answered or type(known[1]) is not Returned
         conductor.settle(wait, known[1])
         return True
 
-    def _route(self, pending: PendingAsk) -> None:
-        """Find out where the answer to an ask comes from."""
-        inherited = pending.trial.inherited
-        if inherited:
-            known = inherited.pop(pending.wait.path, None)
-            if known is not None and known[0] == pending.print:
-                self.context.counters.cached += 1
-                self.write(pending, known[1], None)
-                return
-        if type(pending.wait.request) is Invoke:
-            self._calling += 1
-            self.spawn(self._call(pending, pending.wait.request))
-            return
-        pending.home = self.context.lane_of(pending.request)
-        if self.held and self.held.wait_for(pending):
-            self.dispatch.rejoin(pending)
-        else:
-            self.dispatch.take(pending)
+    def _inherit(self, inherited: dict[str, Recorded], pending: PendingAsk) -> bool:
+        """Settle an ask from the run that this one was forked from, if it was the same there."""
+        known = inherited.pop(pending.wait.path, None)
+        if known is None or known[0] != pending.print:
+            return False
+        self.context.counters.cached += 1
+        self.write(pending, known[1], None)
+        return True
 
     async def _call(self, pending: PendingAsk, request: Invoke) -> None:
         """Run a registered function. What it returns goes through JSON, so that a replay gives the same."""
@@ -483,31 +486,38 @@ class Run(StoredRun):
         self.write(pending, settlement, None)
 
     def write(self, pending: PendingAsk, settlement: Settlement, wave: int | None) -> None:
-        """Make a settlement durable before its program sees it."""
+        """Make a settlement durable before its program sees it; one that a model has just given goes to the cache too.
+
+        A reply that holds text which cannot be stored becomes a fault.
+        """
         pending.enter(SETTLED)
-        if wave is None and type(settlement) is not Returned:
-            pending.trial.reused = True
+        trial, print_, key = pending.trial, pending.print, pending.cache_key
+        ask, add = (trial.id, pending.wait.path), self.context.journal.add_settlement
+        if wave is None:
+            key = None
+            if type(settlement) is not Returned:
+                trial.reused = True
+        elif type(settlement) is Fault:
+            key = None
         try:
-            self.context.journal.add_settlement(
-                pending.id, pending.print, wave, settlement, self._settled, pending, settlement
-            )
+            add(ask, print_, wave, settlement, self._settled, pending, settlement, cache_key=key)
         except UnicodeEncodeError:
-            garbled = Fault(FaultKind.GARBLED, "the reply holds text that is not valid Unicode", None, pending.attempts)
+            problem = "the reply holds text that is not valid Unicode"
+            settlement = Fault(FaultKind.GARBLED, problem, None, pending.attempts)
             self.context.counters.failed += 1
-            self.context.journal.add_settlement(
-                pending.id, pending.print, wave, garbled, self._settled, pending, garbled
-            )
+            add(ask, print_, wave, settlement, self._settled, pending, settlement)
         self.committing += 1
 
     def _settled(self, pending: PendingAsk, settlement: Settlement) -> None:
         """A settlement is durable: the program goes on."""
         self.committing -= 1
-        self.dispatch.durable(pending)
-        conductor = pending.trial.conductor
+        self.dispatch.durable(pending, settlement)
+        trial = pending.trial
+        conductor = trial.conductor
         if conductor is not None and self.context.error is None:
-            pending.trial.heard = pending.trial.heard or type(settlement) is not Returned
+            trial.answered = trial.answered or type(settlement) is not Returned
             conductor.settle(pending.wait, settlement)
-            self._drive(pending.trial, conductor.advance())
+            self._drive(trial, conductor.advance())
         self.dispatch.schedule()
 
     def _finish(self, trial: OpenTrial, conductor: Conductor) -> None:
@@ -522,7 +532,7 @@ class Run(StoredRun):
         trial.conductor = None
         del self.context.open[trial.id]
         self.committing += 1
-        if body == trial.was:
+        if body == trial.earlier_outcome:
             self._deliver(trial, outcome)
         else:
             self.context.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome)
@@ -530,9 +540,9 @@ class Run(StoredRun):
 
     def _count(self, trial: OpenTrial, kind: str | None) -> None:
         """Count an outcome, instead of the one that the trial had if it was scored again."""
-        if trial.was is not None:
-            self.context.counters.usable -= trial.was_fault is None
-            self.context.counters.missing -= trial.was_fault is not None
+        if trial.earlier_outcome is not None:
+            self.context.counters.usable -= trial.earlier_fault is None
+            self.context.counters.missing -= trial.earlier_fault is not None
         self.context.counters.usable += kind is None
         self.context.counters.missing += kind is not None
 
@@ -560,15 +570,15 @@ class Run(StoredRun):
         A batch whose results are coming in lands too: else one with faults that stop a run would stop it for ever.
         But who wants an end now does not wait for them: they may come slowly, and can be collected by another session.
         """
-        unloading = self.dispatch.batches.unloading and not (self.stopping and self.stopping.reason in AT_ONCE)
-        landing = self.dispatch.landing or unloading
-        if self.over is not None and not (landing or self.committing or self._calling):
+        receiving = self.dispatch.batches.receiving and not (self.stopping and self.stopping.reason in AT_ONCE)
+        live_in_flight = self.dispatch.live_in_flight or receiving
+        if self.over is not None and not (live_in_flight or self.committing or self._calling):
             self._fail(self.over)
 
     def _fail(self, over: Exception) -> None:
         self.admission.fail(over)
-        if self._landed is not None and not self._landed.done():
-            self._landed.set_result(None)
+        if self._all_back is not None and not self._all_back.done():
+            self._all_back.set_result(None)
 
 
 def _guarded(function: Callable[..., Any], arguments: Sequence[Any], options: dict[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 send        which of the queued asks leave, and whether the budget allows it
 _ship       in batches, as much as these hold ...
 go_live     ... unless they had better go live, or are among the few that failed in one
-_depart     live, as many as the rate limit of their account allows
+_send_live  live, as many as the rate limit of their account allows
 refused     a batch found no room at its provider, or nobody takes batches there
 look_again  nothing may leave before some time
 """
@@ -21,7 +21,7 @@ from groundswell.engine.batching import Batches
 from groundswell.engine.context import IN_FLIGHT, PendingAsk, RunContext
 from groundswell.engine.delivery import Delivery
 from groundswell.engine.lanes import Lane
-from groundswell.engine.rate_limit import Demand, Mark, unsure
+from groundswell.engine.rate_limit import Demand, Mark, most_uncommitted
 from groundswell.engine.records import AskId
 from groundswell.engine.reuse import Reuse
 from groundswell.engine.spending import Spending, expected_usage
@@ -64,36 +64,31 @@ def trial_window(slots: int, *, barrier: bool, unopened: int | None = None) -> i
 class Queue:
     """What waits for one lane, and what is under way on it.
 
-    asks      no wave has them yet; `released` counts those of a barrier wave that have not all left
-    cohort    how many were released at once
-    flying    how many asks the pace counts as in flight
-    unsure    how many replies have come and are not durable yet
-    calls     how many waves are under way, where a wave is one call
+    asks         they wait to be sent; `released` counts those of a wave that may leave and have not left yet
+    cohort       how many were released at once
+    in_flight    how many asks the rate limiter counts as in flight
+    uncommitted  how many replies have come and are not durable yet
+    calls        how many waves are under way, where a wave is one call
     """
 
-    __slots__ = ("asks", "calls", "cohort", "flying", "released", "unsure")
+    __slots__ = ("asks", "calls", "cohort", "in_flight", "released", "uncommitted")
 
     def __init__(self) -> None:
         self.asks: deque[PendingAsk] = deque()
         self.released = 0
         self.cohort = 0
-        self.flying = 0
-        self.unsure = 0
+        self.in_flight = 0
+        self.uncommitted = 0
         self.calls = 0
-
-    def took_off(self, pending: PendingAsk, mark: Mark) -> None:
-        """The rate limiter lets an ask leave."""
-        pending.mark = mark
-        self.flying += 1
 
 
 class Queues:
     """The queues of one run.
 
-    flying    how many asks are under way, in waves or by themselves
-    landing   how many of them must be waited for, because what a live connection brings is lost with it. A batch can
-              be collected by another process
-    retrying  how many failed and will be queued again
+    in_flight       how many asks are under way, in waves or by themselves
+    live_in_flight  how many of them are live requests: what these bring is lost with their connection, while a
+                    batch can be collected by another process
+    retrying        how many failed and will be queued again
     """
 
     def __init__(self, context: RunContext, at_risk: AtRisk, made_room: Callable[[], None]) -> None:
@@ -101,8 +96,8 @@ class Queues:
         self._made_room = made_room
         self._at_risk = at_risk
         self.queues: dict[Lane, Queue] = {}
-        self.flying = 0
-        self.landing = 0
+        self.in_flight = 0
+        self.live_in_flight = 0
         self.retrying = 0
 
     def of(self, lane: Lane) -> Queue:
@@ -114,18 +109,11 @@ class Queues:
             self._made_room()  # how many trials are open depends on the lanes in use
         return queue
 
-    def landed(self, lane: Lane, pending: PendingAsk) -> Mark | None:
-        """An ask has come back; gives what its rate limiter needs to know, if it came by one and was not told yet."""
-        mark, pending.mark = pending.mark, None
-        if mark is not None and (queue := self.queues.get(lane)) is not None:
-            queue.flying -= 1
-        return mark
-
     def count(self, lane: Lane, asks: int) -> None:
         """So many more asks are under way on a lane, or fewer."""
-        self.flying += asks
+        self.in_flight += asks
         if not lane.barrier:
-            self.landing += asks
+            self.live_in_flight += asks
 
     @property
     def leaving_live(self) -> bool:
@@ -164,6 +152,7 @@ class Scheduler:
         self._batches = batches
         self._reuse = reuse
         self._programs_wait = quiet
+        self._in_waves = context.options.schedule == "waves"
         self._at_risk = at_risk
         self._alarm: tuple[float, Callable[[], None]] | None = None
 
@@ -172,26 +161,37 @@ class Scheduler:
         if self._context.recovering:
             return  # what earlier sessions have in flight is not reckoned with yet
         if lane.barrier:
-            if self._batches.unloading:
+            if self._batches.receiving:
                 return  # more asks, and more room, are about to come
             fresh = not queue.released and self._quiet()
             if wanted := sendable(len(queue.asks), queue.released, quiet=fresh):
                 self._ship(lane, queue, wanted, now, fresh=fresh)
             return
-        if not self._at_risk.committed:
-            return  # this is called again once it is
-        wanted = self._sendable(lane, queue)
-        if not lane.together:
-            wanted = min(wanted, max(0, lane.pace.cap - queue.flying))
-        count = self._afford(lane, queue, wanted, now) if wanted else 0
-        if not lane.transport.ready:
-            self.look_again(now + LOOK_AGAIN)
-        elif count:
-            self._depart(lane, queue, count, now)
+        if self._at_risk.committed:  # else this is called again once it is
+            self._send_live(lane, queue, now)
 
-    def _sendable(self, lane: Lane, queue: Queue) -> int:
-        if self._context.options.schedule != "waves":
-            return len(queue.asks)
+    def _send_live(self, lane: Lane, queue: Queue, now: float) -> None:
+        """Let asks leave live, as many as limits allow. This is the path of almost every ask: it takes few steps."""
+        most = self._release(lane, queue) if self._in_waves else len(queue.asks)
+        if not lane.together:
+            # No more are in flight, or have come back and are not durable yet, than a crash may lose.
+            cap = lane.pace.cap
+            free = cap - queue.in_flight
+            most = min(most, free, free + most_uncommitted(cap) - queue.uncommitted)
+        if most > 0 and self._spending.limited:
+            most = self._afford(lane, queue, most, now)
+        transport = lane.transport
+        if not transport.ready:
+            self.look_again(now + LOOK_AGAIN)
+        elif most > 0:
+            if lane.together or lane.singly is not None:
+                most = min(most, transport.max_wave)
+            choose = self._one_call if lane.together else self._one_by_one
+            if leaving := choose(lane, queue, most, now):
+                self._depart(lane, queue, leaving, now)
+
+    def _release(self, lane: Lane, queue: Queue) -> int:
+        """How many of the queued asks belong to a wave that may leave."""
         fresh = not queue.released and self._quiet()
         wanted = sendable(len(queue.asks), queue.released, quiet=fresh)
         if wanted and fresh:
@@ -223,11 +223,11 @@ class Scheduler:
 
     def _cut(self, lane: Lane, queue: Queue, count: int, now: float) -> list[int]:
         """How many asks go into each batch."""
-        if lane.hold is None:
+        if lane.quota is None:
             return cut(count, min(lane.transport.max_wave, self._context.options.batch_size or WHOLE_WAVE))
         sizes = self._batches.cut(lane, queue.asks, count, now)
-        if sum(sizes) < count and lane.hold.not_before > now:
-            self.look_again(lane.hold.not_before)
+        if sum(sizes) < count and lane.quota.not_before > now:
+            self.look_again(lane.quota.not_before)
         return sizes
 
     def _few_go_live(self, lane: Lane, live: Lane, queue: Queue) -> bool:
@@ -253,26 +253,57 @@ class Scheduler:
     def _quiet(self) -> bool:
         """Whether a barrier opens: no program can go on, and nothing comes in. What is in batches has its own time."""
         queues = self._queues
-        waits = queues.landing or queues.retrying or self._reuse.busy or self._batches.unloading or queues.leaving_live
+        waits = (
+            queues.live_in_flight
+            or queues.retrying
+            or self._reuse.busy
+            or self._batches.receiving
+            or queues.leaving_live
+        )
         return not waits and self._programs_wait()
 
     def _afford(self, lane: Lane, queue: Queue, wanted: int, now: float) -> int:
         """How many of the queued asks the budget allows; if none, and none is in flight, the run stops."""
         allowed, refusal = self._spending.affords(lane, queue.asks, wanted, now)
-        if refusal is not None and not allowed and not self._queues.flying:
+        if refusal is not None and not allowed and not self._queues.in_flight:
             self._context.stop("budget", refusal)
         return allowed
 
-    def _depart(self, lane: Lane, queue: Queue, most: int, now: float) -> None:
-        """Let go what the pace allows."""
-        choose = self._one_call if lane.together else self._one_by_one
-        leaving = choose(lane, queue, most, now)
-        if not leaving:
-            return
-        queue.released = max(0, queue.released - len(leaving))
+    def _one_by_one(self, lane: Lane, queue: Queue, most: int, now: float) -> list[PendingAsk]:
+        """The next asks, as many as the rate limiter lets go."""
+        pace, asks = lane.pace, queue.asks
+        leaving: list[PendingAsk] = []
+        while len(leaving) < most:
+            given = pace.leave(_demand([asks[0]]) if pace.counts_tokens else ANY, now, queue)
+            if not isinstance(given, Mark):
+                self._wait_until(given, lane, queue, now)
+                break
+            pending = asks.popleft()
+            pending.mark = given
+            queue.in_flight += 1
+            leaving.append(pending)
+        return leaving
+
+    def _one_call(self, lane: Lane, queue: Queue, most: int, now: float) -> list[PendingAsk]:
+        """All that waits, if the rate limiter lets one call go."""
+        if queue.calls >= CALLS_AT_ONCE:
+            return []
+        whole = list(islice(queue.asks, most))
+        given = lane.pace.leave(_demand(whole) if lane.pace.counts_tokens else ANY, now, queue)
+        if not isinstance(given, Mark):
+            self._wait_until(given, lane, queue, now)
+            return []
+        whole[0].mark = given
+        queue.in_flight += 1
+        return [queue.asks.popleft() for _ in whole]
+
+    def _depart(self, lane: Lane, queue: Queue, leaving: list[PendingAsk], now: float) -> None:
+        """Hand asks over that leave: each by itself, or together in a call."""
+        if queue.released:
+            queue.released = max(0, queue.released - len(leaving))
         if lane.singly is not None:
             self._count_sent(lane, leaving)
-            self._delivery.fly(lane, lane.singly, leaving)
+            self._delivery.send_singly(lane, lane.singly, leaving, now)
             return
         for size in cut(len(leaving), lane.transport.max_wave):
             wave, leaving = leaving[:size], leaving[size:]
@@ -280,40 +311,11 @@ class Scheduler:
             self._count_sent(lane, wave)
             self._delivery.together(lane, wave)
 
-    def _one_by_one(self, lane: Lane, queue: Queue, most: int, now: float) -> list[PendingAsk]:
-        """The next asks, as many as the pace lets go. No more than a crash may lose are in flight or not durable."""
-        pace, asks, leaving = lane.pace, queue.asks, list[PendingAsk]()
-        cap = pace.cap
-        most = min(most, cap + unsure(cap) - queue.flying - queue.unsure)
-        if lane.singly is not None:
-            most = min(most, lane.transport.max_wave)  # one, while an endpoint that was out is tried
-        while len(leaving) < most:
-            pending = asks[0]
-            given = pace.leave(_demand([pending]) if pace.counts_tokens else ANY, now, queue)
-            if not isinstance(given, Mark):
-                self._wait_until(given, lane, queue, now)
-                break
-            leaving.append(asks.popleft())
-            queue.took_off(pending, given)
-        return leaving
-
-    def _one_call(self, lane: Lane, queue: Queue, most: int, now: float) -> list[PendingAsk]:
-        """All that waits, if the pace lets one call go."""
-        if queue.calls >= CALLS_AT_ONCE:
-            return []
-        whole = list(islice(queue.asks, min(most, lane.transport.max_wave)))
-        given = lane.pace.leave(_demand(whole) if lane.pace.counts_tokens else ANY, now, queue)
-        if not isinstance(given, Mark):
-            self._wait_until(given, lane, queue, now)
-            return []
-        queue.took_off(whole[0], given)
-        return [queue.asks.popleft() for _ in whole]
-
     def _wait_until(self, when: float, lane: Lane, queue: Queue, now: float) -> None:
         """The pace holds asks back until then, or until something comes back."""
         if when < inf:
             self.look_again(when)
-        elif not queue.flying:  # slots that other engines hold free themselves without a word
+        elif not queue.in_flight:  # slots that other engines hold free themselves without a word
             lane.pace.starves(queue, now)
             self.look_again(now + LOOK_AGAIN)
 
@@ -321,7 +323,8 @@ class Scheduler:
         self._queues.count(lane, len(pendings))
         self._context.counters.sent += len(pendings)
         self._context.counters.waves += 1
-        self._spending.reserve(pendings)
+        if self._spending.limited:
+            self._spending.reserve(pendings)
         for pending in pendings:
             pending.enter(IN_FLIGHT)
 
@@ -330,29 +333,29 @@ class Scheduler:
 
         The asks are in their queue again; `amount` is the room that they had.
         """
-        live, hold, queue = lane.live, lane.hold, self._queues.of(lane)
+        live, quota, queue = lane.live, lane.quota, self._queues.of(lane)
         wanted = [pending for pending in pendings if pending.wanted]
         queue.released += len(wanted)
         queue.cohort = max(queue.cohort, queue.released)
-        if live is None or hold is None:
+        if live is None or quota is None:
             self._context.stop("fault", f"{lane.account}: {failed.fault.message}; resume the run once this is mended")
         elif not isinstance(failed, QueueFull):
-            hold.shut = f"{lane.account} takes no batches: {failed.fault.message}"
-        elif len(pendings) == 1 and hold.empty:
+            quota.shut = f"{lane.account} takes no batches: {failed.fault.message}"
+        elif len(pendings) == 1 and quota.empty:
             queue.released -= len(wanted)
             why = f"the queue of {lane.account} has no room for it, even by itself: {failed.fault.message}"
             self.go_live(lane, live, [queue.asks.popleft() for _ in wanted], why)
         else:
-            self._wait_for_room(lane, hold, amount, failed)
+            self._wait_for_room(lane, quota, amount, failed)
         self._context.schedule()
 
-    def _wait_for_room(self, lane: Lane, hold: BatchQuota, amount: int, full: QueueFull) -> None:
+    def _wait_for_room(self, lane: Lane, quota: BatchQuota, amount: int, full: QueueFull) -> None:
         now = self._context.clock.now()
         if full.fault.kind is FaultKind.RATE_LIMITED:
-            hold.limited(amount, full.fault.retry_after, now)
+            quota.limited(amount, full.fault.retry_after, now)
         else:
-            hold.refused(amount, full.limit, now)
-        wait = max(0.0, hold.not_before - now)
+            quota.refused(amount, full.limit, now)
+        wait = max(0.0, quota.not_before - now)
         self._batches.report_held_back(
             lane.account, lane.model, self._queues.of(lane).released, full.fault.message, wait
         )

@@ -201,11 +201,15 @@ class Budget:
 
 
 class MostExpensive:
-    """The most that some of several requests can have cost, where it is not known which of them were sent."""
+    """The most that some of several requests can have cost, where it is not known which of them were sent.
 
-    def __init__(self, most: int) -> None:
+    `counted` are requests that are in the sum from the start, each at the cost of the cheapest.
+    """
+
+    def __init__(self, most: int, counted: Possible | None = None) -> None:
         self._most = most
-        self._largest: tuple[list[float], ...] = ([], [], [], [])
+        each = counted or Possible()
+        self._largest = tuple([float(least)] * each.asks for least in (1, each.tokens, each.usd, each.unknown))
 
     def add(self, one: Possible) -> Possible:
         """One more request that may have been sent; gives by how much that raises the sum."""
@@ -219,9 +223,10 @@ class MostExpensive:
         return amount - heappushpop(largest, amount)
 
     @property
-    def asks(self) -> int:
-        """How many requests are in the sum."""
-        return len(self._largest[0])
+    def counted(self) -> Possible:
+        """How many requests are in the sum, and what the cheapest of them can have cost."""
+        asks, tokens, usd, unknown = self._largest
+        return Possible(len(asks), 0, int(tokens[0]), usd[0], int(unknown[0])) if asks else Possible()
 
 
 class Seen:
@@ -321,6 +326,7 @@ class Spending:
 
     def __init__(self, context: RunContext, prices: Prices | None) -> None:
         counters = context.counters
+        self._context = context
         self.tally = Tally()
         self._counters = counters
         self._prices = prices
@@ -329,7 +335,7 @@ class Spending:
             for model, spent in counters.spent.items()
             if spent.longest
         }
-        self._limited = context.options.limits != Limits()
+        self.limited = context.options.limits != Limits()
         spent = Amounts(counters.sent, counters.input_tokens + counters.output_tokens, counters.usd)
         self._budget = Budget(context.options.limits, context.clock.now(), spent, counters.possible)
         self._counts = self._budget.counts
@@ -349,7 +355,7 @@ class Spending:
 
     def affords(self, lane: Lane, asks: Iterable[PendingAsk], wanted: int, now: float) -> tuple[int, str | None]:
         """How many of the next asks may be sent, and why no more."""
-        if not self._limited:
+        if not self.limited:
             return wanted, None
         allowed, tokens, usd = 0, 0, 0.0
         for pending in asks:
@@ -364,14 +370,13 @@ class Spending:
         return allowed, None
 
     def reserve(self, pendings: Iterable[PendingAsk]) -> None:
-        """Asks leave."""
-        if self._limited:
-            for pending in pendings:
-                self._budget.reserve(pending.tokens, pending.usd)
+        """Asks leave, of a run that has limits."""
+        for pending in pendings:
+            self._budget.reserve(pending.tokens, pending.usd)
 
     def rejoin(self, lane: Lane, pending: PendingAsk) -> None:
         """One ask that an earlier session counted as spent is still in flight."""
-        if self._limited:
+        if self.limited:
             self._reckon(lane, pending)
         self._budget.rejoin(pending.tokens, pending.usd)
 
@@ -382,7 +387,7 @@ class Spending:
 
     def turn_back(self, pendings: Iterable[PendingAsk]) -> None:
         """Asks do not leave after all."""
-        if self._limited:
+        if self.limited:
             for pending in pendings:
                 self._budget.turn_back(pending.tokens, pending.usd)
 
@@ -393,7 +398,7 @@ class Spending:
     def most(self, lane: Lane, request: Request) -> Possible:
         """The most that a request can have cost, if its reply was lost."""
         usage = self._most_usage(request)
-        price = self.price(lane, request, usage)
+        price = self._price(lane, request, usage)
         return Possible(1, 0, usage.input_tokens + usage.output_tokens, price or 0.0, int(price is None))
 
     def lose(self, lost: Possible) -> None:
@@ -412,7 +417,7 @@ class Spending:
             tokens = usage.input_tokens + usage.output_tokens
             counters.input_tokens += usage.input_tokens
             counters.output_tokens += usage.output_tokens
-            price = self.price(lane, pending.request, usage)
+            price = self._price(lane, pending.request, usage)
             spent = self._book(pending.request.model, usage, price)
             if price is None:
                 counters.unknown_cost += 1
@@ -420,10 +425,10 @@ class Spending:
                 usd = price
                 counters.usd += price
                 pending.trial.usd += price
-            if self._limited:
+            if self.limited:
                 self._learn(pending.request, usage, spent)
                 self._took += self._budget.share(1, tokens, usd)
-        if self._limited:
+        if self.limited:
             self._budget.settle(pending.tokens, pending.usd, tokens, usd)
             pending.tokens, pending.usd = 0, 0.0
 
@@ -455,6 +460,14 @@ class Spending:
         """What a request would cost that uses so much, in dollars, if that is known."""
         return None if self._prices is None else self._prices(request.model, usage, lane.transport.name)
 
+    def _price(self, lane: Lane, request: Request, usage: Usage) -> float | None:
+        """The same. If it cannot be found out, the run ends; until then nothing that is counted may be left out."""
+        try:
+            return self.price(lane, request, usage)
+        except Exception as error:  # noqa: BLE001  the edge of user code
+            self._context.abort(error)
+            return None
+
     def _estimate(self, lane: Lane, pending: PendingAsk) -> None:
         """What an ask may use at the most; reserved while it is in flight."""
         known = self._reckon(lane, pending)
@@ -469,7 +482,7 @@ class Spending:
         """Work out what an ask may use; whether its price is known."""
         request = pending.request
         usage = self._most_usage(request)
-        price = self.price(lane, request, usage)
+        price = self._price(lane, request, usage)
         pending.tokens, pending.usd = usage.input_tokens + usage.output_tokens, price or 0.0
         return price is not None
 

@@ -106,11 +106,13 @@ class Conductor:
         while ready and not self.ended:
             strand, value, error = ready.pop()
             self.trial._strand = strand
+            time_limit.begin()
             try:
-                trap = _resume(strand.coroutine, value, error)
+                trap = strand.coroutine.send(value) if error is None else strand.coroutine.throw(error)
             except StopIteration as stop:
                 self._end(strand, stop.value, None)
             except KeyboardInterrupt:
+                time_limit.end()
                 raise
             except Exception as raised:  # noqa: BLE001  the edge of user code: recorded as the strand's failure
                 self._end(strand, None, raised)
@@ -124,6 +126,7 @@ class Conductor:
                 else:
                     self._refuse(strand, trap)
                 strand.position += 1
+        time_limit.end()
         return waits
 
     def close(self) -> None:
@@ -174,12 +177,3 @@ class Conductor:
             problem.__cause__ = other
         self.ended, self.result, self.error = True, None, problem
         self.close()
-
-
-def _resume(coroutine: Coroutine[Any, Any, Any], value: Any, error: Exception | None) -> Any:
-    """Run a coroutine up to its next trap, within the time limit."""
-    time_limit.begin()
-    try:
-        return coroutine.send(value) if error is None else coroutine.throw(error)
-    finally:
-        time_limit.end()

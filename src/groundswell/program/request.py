@@ -256,9 +256,9 @@ def canonical(data: object) -> bytes:
     return _canonical.encode(data)
 
 
-def encode_settlement(settlement: Settlement) -> str:
-    """A settlement as JSON text."""
-    return _canonical.encode(settlement).decode()
+def encode_settlement(settlement: Settlement) -> bytes:
+    """A settlement as JSON."""
+    return _canonical.encode(settlement)
 
 
 def decode_settlement(text: str | bytes) -> Settlement:

@@ -7,6 +7,7 @@ Processor time counts, so that the limit does not depend on how busy the machine
 
 from __future__ import annotations
 
+import atexit
 import signal
 import threading
 import time
@@ -31,7 +32,7 @@ _seen, _since = 0, 0.0
 
 
 def begin() -> None:
-    """Start the limit for a step that begins now. Every `begin` needs an `end`."""
+    """Start the limit for a step that begins now. After the last of several steps, call `end`."""
     global _running, _step  # noqa: PLW0603  one step runs at a time in the main thread
     if threading.get_ident() != _MAIN:
         return
@@ -42,7 +43,7 @@ def begin() -> None:
 
 
 def end() -> None:
-    """The step has ended."""
+    """The last step has ended."""
     global _running  # noqa: PLW0603
     if threading.get_ident() == _MAIN:
         _running = False
@@ -62,6 +63,7 @@ def _install() -> bool:
     if not hasattr(signal, "setitimer") or signal.getsignal(signal.SIGVTALRM) is not signal.SIG_DFL:
         return False
     signal.signal(signal.SIGVTALRM, _interrupt)
+    atexit.register(signal.setitimer, signal.ITIMER_VIRTUAL, 0.0)  # an interpreter that ends gives up its handlers
     return True
 
 

@@ -35,9 +35,10 @@ def bad_request(problem: str) -> Fault:
 
 def non_finite_setting(chat: Chat) -> str | None:
     """The setting that is not a number that JSON can hold: it would be sent as null, which is the default."""
-    for name, value in (("temperature", chat.temperature), ("top_p", chat.top_p)):
-        if value is not None and not math.isfinite(value):
-            return f"{name}={value}: give a finite number"
+    if chat.temperature is not None and not math.isfinite(chat.temperature):
+        return f"temperature={chat.temperature}: give a finite number"
+    if chat.top_p is not None and not math.isfinite(chat.top_p):
+        return f"top_p={chat.top_p}: give a finite number"
     return None
 
 

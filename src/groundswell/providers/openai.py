@@ -138,7 +138,11 @@ class OpenAI(WireFormat):
         if request.reasoning is not None and request.reasoning not in REASONING_LEVELS:
             levels = ", ".join(REASONING_LEVELS)
             return bad_request(f"reasoning={request.reasoning!r}: OpenAI knows {levels}; for others use extra")
-        problem = non_finite_setting(request) or too_deep(request.schema)
+        problem = None
+        if request.temperature is not None or request.top_p is not None:
+            problem = non_finite_setting(request)
+        if problem is None and request.schema is not None:
+            problem = too_deep(request.schema)
         return bad_request(problem) if problem else build_call(CHAT_PATH, _chat(request, model), request.extra)
 
     def decode(
@@ -186,8 +190,8 @@ def _chat(chat: Chat, model: str) -> _Body:
         chat.seed,
         chat.stop or None,
         None if chat.schema is None else _response_format(chat.schema),
-        [_tool(tool) for tool in chat.tools] or None,
-        _tool_choice(chat.tool_choice),
+        [_tool(tool) for tool in chat.tools] if chat.tools else None,
+        None if chat.tool_choice is None else _tool_choice(chat.tool_choice),
         chat.reasoning,
         None if chat.logprobs is None else True,
         chat.logprobs or None,
@@ -224,8 +228,8 @@ def _tool(tool: Tool) -> dict[str, Any]:
     return {"type": "function", "function": {key: value for key, value in function.items() if value}}
 
 
-def _tool_choice(choice: str | None) -> str | dict[str, Any] | None:
-    if choice in (None, "none", "auto", "required"):
+def _tool_choice(choice: str) -> str | dict[str, Any]:
+    if choice in ("none", "auto", "required"):
         return choice
     return {"type": "function", "function": {"name": choice}}
 

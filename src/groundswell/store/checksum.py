@@ -22,6 +22,11 @@ def checksum(*values: object) -> int:
     return crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
 
 
+def joined_checksum(first: str, last: bytes) -> int:
+    """The same, of values that are joined by NUL characters already, up to the last one, which is encoded."""
+    return crc32(last, crc32(first.encode()))
+
+
 def verify(known: int | None, what: str, *values: object) -> None:
     """Raise `DecodeError` if values are not those that a checksum was made of."""
     if known is not None and known != checksum(*values):

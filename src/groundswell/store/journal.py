@@ -17,7 +17,7 @@ from groundswell.engine.ports import Then
 from groundswell.engine.records import About, AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
 from groundswell.program.request import Fault, Settlement, decode_settlement, encode_settlement
 from groundswell.store import schema
-from groundswell.store.checksum import AskRow, checksum, trial_row, verify
+from groundswell.store.checksum import AskRow, checksum, joined_checksum, trial_row, verify
 from groundswell.store.documents import KEPT, Documents
 from groundswell.store.file import FileIdentity
 from groundswell.store.results import Results
@@ -146,7 +146,6 @@ class StoreJournal:
         self._indexed_to: int | None = None
         self._ahead: dict[str, TrialRow] = {}
         self._read_to = record.span[0]
-        self._latest: tuple[Settlement | None, str] = (None, "")
 
     def _batch(self) -> Batch:
         """What will be committed next; the run's counters go along."""
@@ -167,12 +166,25 @@ class StoreJournal:
         self._batch().updates[ABANDON, trial] = (trial,)
 
     def add_settlement(
-        self, ask: AskId, fingerprint: bytes, wave: int | None, settlement: Settlement, then: Then, *args: Any
+        self,
+        ask: tuple[int, str],
+        fingerprint: bytes,
+        wave: int | None,
+        settlement: Settlement,
+        then: Then,
+        *args: Any,
+        cache_key: bytes | None = None,
     ) -> None:
+        trial, path = ask
         fault = settlement.kind.value if type(settlement) is Fault else None
-        row = (ask[0], ask[1], fingerprint, wave, fault, self._encoded(settlement))
+        encoded = encode_settlement(settlement)
+        text = encoded.decode()
         batch = self._batch()
-        batch.rows["asks"].extend((*row, checksum(*row)))
+        of_row = joined_checksum(f"{trial}\0{path}\0{fingerprint!r}\0{wave}\0{fault}\0", encoded)
+        batch.rows["asks"].extend((trial, path, fingerprint, wave, fault, text, of_row))
+        if cache_key is not None:
+            of_row = joined_checksum(f"{cache_key!r}\0", encoded)
+            batch.rows["cache"].extend((cache_key, text, time.time(), of_row))
         batch.after.append((then, args))
 
     def add_outcome(self, trial: int, fault: str | None, body: str, then: Then, *args: Any) -> None:
@@ -195,16 +207,6 @@ class StoreJournal:
 
     def end_wave(self, wave: int) -> None:
         self._batch().updates[END_WAVE, wave] = (time.time(), wave)
-
-    def add_cached(self, key: bytes, settlement: Settlement) -> None:
-        text = self._encoded(settlement)
-        self._batch().rows["cache"].extend((key, text, time.time(), checksum(key, text)))
-
-    def _encoded(self, settlement: Settlement) -> str:
-        """A settlement as JSON. A reply is written twice in a row: for the cache, and for the ask that it answers."""
-        if self._latest[0] is not settlement:
-            self._latest = settlement, encode_settlement(settlement)
-        return self._latest[1]
 
     def save_counters(self, then: Then, *args: Any) -> None:
         self._batch().after.append((then, args))

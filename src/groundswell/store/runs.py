@@ -319,13 +319,14 @@ def _record(row: sa.Row[Any]) -> RunRecord:
 def run_record(found: Mapping[str, Any]) -> RunRecord:
     """A run from its columns; raises `msgspec.DecodeError` if they are damaged."""
     verify(found["checksum"], f"run {found['uid']}", *(found[column] for column in CHECKED))
+    texts = ("options", "sources", "counters")
+    if not all(isinstance(found[column], str) for column in texts):  # a damaged page may have the row of another table
+        raise msgspec.DecodeError(f"run {found['uid']} has columns that are not text")
     decoded = {
         "number": found["id"],
         "id": found["uid"],
-        "options": msgspec.json.decode(found["options"]),
-        "sources": msgspec.json.decode(found["sources"]),
-        "counters": msgspec.json.decode(found["counters"]),
         "cancel": bool(found["cancel"]),
+        **{column: msgspec.json.decode(found[column]) for column in texts},
     }
     plain = {str(column): value for column, value in found.items()}  # SQLAlchemy's names are a class of their own
     return msgspec.convert({**plain, **decoded}, RunRecord)

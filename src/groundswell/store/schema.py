@@ -1,7 +1,8 @@
 """The tables, and how a database file is opened, checked and brought up to date.
 
 A trial's id is `run << 32 | n`, so that the rows of a run lie side by side, need no run column, and are
-appended at the end of their tables. Journals are found by trial; there is no index on hashes in the hot path.
+appended at the end of their tables. Journals are found by trial. The replies of the cache are appended too, and only
+their keys lie in an index: a table that is ordered by hashes would change a page for every reply.
 
 Every table with content has a `checksum` column: `checksum.py` says what it covers. It is NULL in rows that were
 written before schema 0004, and in runs that were made before schema 0005.
@@ -22,7 +23,7 @@ import sqlalchemy as sa
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreTooNew
 from groundswell.store.file import OWNER_ONLY, FileIdentity, store_error
 
-FIRST, REVISION = "0001", "0005"
+FIRST, REVISION = "0001", "0006"
 KEPT = 8
 """Connections that are kept for the next to use; there may be any number at once."""
 
@@ -119,7 +120,6 @@ cache = sa.Table(
     sa.Column("settlement", sa.Text, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("checksum", sa.BigInteger),
-    sqlite_with_rowid=False,
 )
 
 documents = sa.Table(

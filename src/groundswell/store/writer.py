@@ -45,6 +45,7 @@ class Insert:
     """A multi-row insert for one table, with statements for sizes that are powers of two up to CHUNK."""
 
     def __init__(self, table: sa.Table, columns: Sequence[str], verb: str = "INSERT") -> None:
+        self.columns = columns
         self.width = len(columns)
         self._head = f"{verb} INTO {table.name} ({', '.join(columns)}) VALUES "
         self._row = f"({', '.join('?' * self.width)})"
@@ -229,18 +230,13 @@ class Writer:
         self._writing = None
         if self._scheduled:
             self._plan_hand_over()
-        for then, args in batch.after:
-            self._tell_one(then, args)
-        for after in self.after:
-            self._tell_one(after, ())
+        for then, args in [*batch.after, *((after, ()) for after in self.after)]:
+            try:
+                then(*args)
+            except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
+                for tell in list(self.failed):
+                    tell(error)
         self._wake()
-
-    def _tell_one(self, then: Callable[..., None], args: tuple[Any, ...]) -> None:
-        try:
-            then(*args)
-        except Exception as error:  # noqa: BLE001  nobody waits for this: unheard, it would hang the run
-            for tell in list(self.failed):
-                tell(error)
 
     def _fail(self, error: StoreError) -> None:
         self._writing = None

@@ -300,10 +300,11 @@ async def _refused(work: Callable[[], Awaitable[None]]) -> None:
 async def the_cache_keeps_the_first_reply(make: JournalFactory) -> None:
     """By key, for every run; unknown keys are left out."""
     async with make() as case:
-        case.journal.add_cached(b"a" * 16, Reply("first"))
-        case.journal.add_cached(b"b" * 16, Embedding.of([[1.0]]))
+        ask, add = AskId(trial(case, 1).id, "0"), case.journal.add_settlement
+        add(ask, PRINT, 1, Reply("first"), nothing, cache_key=b"a" * 16)
+        add(ask, PRINT, 1, Embedding.of([[1.0]]), nothing, cache_key=b"b" * 16)
         await case.journal.flush()
-        case.journal.add_cached(b"a" * 16, Reply("second"))
+        add(ask, PRINT, 1, Reply("second"), nothing, cache_key=b"a" * 16)
         await case.journal.flush()
         found = case.other().cached([b"a" * 16, b"b" * 16, b"c" * 16])
         assert found == {b"a" * 16: Reply("first"), b"b" * 16: Embedding.of([[1.0]])}

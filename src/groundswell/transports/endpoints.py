@@ -22,6 +22,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 LONGER, LONGEST_CHECK = 1.1, 1.0
 """Of the pauses between health checks. They cost nothing, and until one of them is answered nothing is asked."""
 FORGETS = 10.0
+"""Seconds after which what is known of an endpoint counts half as much."""
 
 
 class Endpoint:
@@ -77,16 +78,12 @@ class Endpoint:
         known = guess if self._each is None else self._each
         if self.outstanding:
             return max(known, (now - self._waits_since) / self.outstanding)
-        return known if self._each is None else known * self._freshness(now)
+        return known if self._each is None else known * exp2((self._news_at - now) / FORGETS)
 
     @property
     def known(self) -> bool:
         """Whether it has ever answered."""
         return self._each is not None
-
-    def _freshness(self, now: float) -> float:
-        """How much of what is known still counts: 1 for the latest news, and less and less after it."""
-        return exp2((self._news_at - now) / FORGETS)
 
     def cools(self, now: float) -> bool:
         """Whether it failed a moment ago."""
@@ -109,7 +106,7 @@ class Endpoint:
         self.state = "up"
         self.seconds = seconds if self.seconds is None else self.seconds + 0.2 * (seconds - self.seconds)
         each = seconds / (before + 1)
-        new = 1 - 0.8 * self._freshness(now)
+        new = 1 - 0.8 * exp2((self._news_at - now) / FORGETS)
         self._each = each if self._each is None else self._each + new * (each - self._each)
         self._news_at = self._waits_since = now
 
@@ -144,11 +141,18 @@ class Endpoints:
 
     def __init__(self, urls: Sequence[str]) -> None:
         self.all = [Endpoint(url) for url in urls]
+        self._single = self.all[0] if len(self.all) == 1 else None
+
+    @property
+    def only(self) -> Endpoint | None:
+        """The one that all requests go to: there is no other, and it works."""
+        single = self._single
+        return single if single is not None and single.state == "up" else None
 
     @property
     def open(self) -> bool:
         """Whether any of them takes a request now."""
-        return self.all[0].open or any(endpoint.open for endpoint in self.all)
+        return any(endpoint.open for endpoint in self.all)
 
     def spare(self, now: float) -> bool:
         """Whether one of them takes a request now and has no reason to be left alone."""
@@ -162,15 +166,12 @@ class Endpoints:
     @property
     def working(self) -> int:
         """How many of them work."""
-        if len(self.all) == 1:
-            return int(self.all[0].state == "up")
         return sum(endpoint.state == "up" for endpoint in self.all)
 
     def choose(self, now: float, without: Collection[Endpoint] = ()) -> Endpoint | None:
         """Where the next request goes, some of them left out."""
-        if len(self.all) == 1:
-            only = self.all[0]
-            return only if only.open else None
+        if self._single is not None:
+            return self._single if self._single.open else None
         able = [endpoint for endpoint in self.all if endpoint.open and endpoint not in without]
         able = [endpoint for endpoint in able if not endpoint.cools(now)] or able
         guess = min([endpoint.each(now) for endpoint in able if endpoint.known], default=1.0)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+from pyreqwest.bytes import Bytes
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import (
     BodyDecodeError,
@@ -126,7 +127,9 @@ class Http:
     async def post(self, url: Url, body: bytes) -> Answer:
         """Make one attempt; raises `NoAnswer`."""
         try:
-            return await self._answer(self._client.post(url).body_bytes(body))
+            async with self._client.post(url).body_bytes(body).build_streamed() as response:
+                content = await response.body_reader.read(self._largest_answer + 1)
+                return Answer(response.status, response.headers, self._checked(content))
         except PyreqwestError as error:
             raise self._no_answer(error) from None
 
@@ -184,8 +187,10 @@ class Http:
             return Answer(response.status, response.headers, await self._body(response))
 
     async def _body(self, response: Response) -> bytes:
-        """The body, decompressed as it is read; raises `NoAnswer` where it is too large."""
-        body = await response.body_reader.read(self._largest_answer + 1)
+        return self._checked(await response.body_reader.read(self._largest_answer + 1))
+
+    def _checked(self, body: Bytes | None) -> bytes:
+        """The body of an answer, which is decompressed as it is read; raises `NoAnswer` where it is too large."""
         if body is None:
             return b""
         if len(body) > self._largest_answer:
@@ -285,6 +290,8 @@ def _client(account: Account, usual: HeadersByKey) -> Client:
     """A client with everything that an account says. No secret is in a variable here: tracebacks may show those."""
     builder = (
         ClientBuilder()
+        # With one thread, no request is sent and no answer read while that thread waits for the interpreter's lock.
+        .runtime_multithreaded(True)
         .user_agent("groundswell")
         .timeout(timedelta(seconds=account.timeout))
         .connect_timeout(timedelta(seconds=account.connect_timeout))

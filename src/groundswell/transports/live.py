@@ -75,12 +75,12 @@ class Live:
     @property
     def ready(self) -> bool:
         """Whether some endpoint takes requests. Once all were given up, asks are taken, and fail."""
-        return self._endpoints.open or self._why_unreachable is not None
+        return self._endpoints.only is not None or self._endpoints.open or self._why_unreachable is not None
 
     @property
     def max_wave(self) -> int:
         """One where it will show if an endpoint works: what leaves meanwhile would be sent all at once after that."""
-        return MOST_AT_ONCE if self._endpoints.working else 1
+        return MOST_AT_ONCE if self._endpoints.only is not None or self._endpoints.working else 1
 
     @property
     def figures(self) -> list[EndpointFigures]:
@@ -123,15 +123,16 @@ class Live:
         if isinstance(call, Fault):
             return call, ()
         path, body = call
-        endpoint = await self._chosen(model)
+        endpoint = self._endpoints.only or await self._chosen(model)
         if endpoint is None:
             why = self._why_unreachable
             kind = FaultKind.CONNECTION if why is None else FaultKind.UNREACHABLE
             return Fault(kind, why or "no endpoint works at the moment", sent=False), ()
         started = time.monotonic()
         before = endpoint.take(started)
+        url = self._urls.get((endpoint.url, path)) or self._url(endpoint, path)
         try:
-            status, headers, content = await self._http.post(self._url(endpoint, path), body)
+            status, headers, content = await self._http.post(url, body)
         except NoAnswer as error:
             fault = msgspec.structs.replace(redact_fault(error.fault, self.account), sent=error.sent)
             return self._missed(endpoint, fault, time.monotonic()), ()
@@ -139,7 +140,8 @@ class Live:
             endpoint.given_up()
             raise
         finally:
-            self._tell_waiting()
+            if self._waiting:
+                self._tell_waiting()
         now = time.monotonic()
         settlement = self._wire.decode(request, status, headers, content, time.time())
         if type(settlement) is not Fault:
@@ -152,7 +154,11 @@ class Live:
                 self._replied(endpoint, before, now - started, now)
             if settlement.kind is FaultKind.NOT_FOUND and self._another_may_have(model, endpoint):
                 return await self.ask(request)
-        return settlement, self._rate_limits(status, headers, now)
+        # What the provider says of its limits: always with a refusal, now and then otherwise, since it takes time.
+        if status != 429 and now - self._heard_at < HEARS_EVERY:
+            return settlement, ()
+        self._heard_at = now
+        return settlement, self._wire.rate_limits(headers, time.time())
 
     async def _chosen(self, model: str) -> Endpoint | None:
         """Where a request goes. If all hangs on an endpoint that is being tried, wait for what becomes of it."""
@@ -178,13 +184,6 @@ class Live:
             one = self._waiting.pop()
             if not one.done():
                 one.set_result(None)
-
-    def _rate_limits(self, status: int, headers: Any, now: float) -> Sequence[Standing]:
-        """What the provider says of its limits: always with a refusal, now and then otherwise, since it takes time."""
-        if status != 429 and now - self._heard_at < HEARS_EVERY:
-            return ()
-        self._heard_at = now
-        return self._wire.rate_limits(headers, time.time())
 
     def _replied(self, endpoint: Endpoint, before: int, seconds: float, now: float) -> None:
         """An endpoint answered, as one that works does."""
@@ -253,9 +252,7 @@ class Live:
         return "is the server running, and the address right?"
 
     def _url(self, endpoint: Endpoint, path: str) -> Url:
-        url = self._urls.get((endpoint.url, path))
-        if url is None:
-            url = self._urls[endpoint.url, path] = parse_url(self._wire.url(endpoint.url, path))
+        url = self._urls[endpoint.url, path] = parse_url(self._wire.url(endpoint.url, path))
         return url
 
 
