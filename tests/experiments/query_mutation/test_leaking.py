@@ -198,11 +198,12 @@ def looked_at(text: str, secret: str) -> int:
         count += 1
         return counted
 
+    before = sys.gettrace()
     sys.settrace(counted)
     try:
         leaked(text, secret)
     finally:
-        sys.settrace(None)
+        sys.settrace(before)  # that of a coverage measurement
     return count
 
 
