@@ -1,6 +1,6 @@
 """A provider that keeps limits, and a client that goes by a pace: simulated, without real time.
 
-Requests travel a few milliseconds, are admitted or refused by the emulator's own meter, take a while, and come back
+Requests travel for a while, are admitted or refused by the emulator's own meter, take a while, and come back
 with what the provider said of its limits when it took them in. What is refused or fails is sent again as the engine
 would.
 """
@@ -43,6 +43,7 @@ class Terms(NamedTuple):
 
     reserved    output is charged as the request allows it; `corrected` gives back what was not used
     tells       whether replies say how the limits stand; `claims`: as if the buckets held so many seconds
+    wire        how long a request may travel: one that is quick overtakes others
     """
 
     requests: float | None = None
@@ -54,6 +55,7 @@ class Terms(NamedTuple):
     tells: bool = True
     claims: float | None = None
     others: float = 0.0
+    wire: float = WIRE
     mishap: Callable[[float, Random], Fault | None] = lambda now, chance: None
 
     def meter(self, burst: float, now: float = 0.0) -> Meter:
@@ -123,7 +125,8 @@ class Simulation:
             self.most_in_flight = max(self.most_in_flight, self.pace.in_flight)
             job.mark = given
             job.attempts += 1
-            self._at(self.now + WIRE * self._chance.random(), lambda job=job: self._arrive(job))  # type: ignore[misc]
+            arrives = self.now + self.terms.wire * self._chance.random()
+            self._at(arrives, lambda job=job: self._arrive(job))  # type: ignore[misc]
 
     def _ask_again(self, when: float) -> None:
         if when < self._alarm:

@@ -97,6 +97,17 @@ def test_old_news_cannot_fill_a_bucket_that_was_full_since() -> None:
     assert bucket.level(10.1) == pytest.approx(1.0, abs=0.1)
 
 
+def test_a_bucket_rises_slowly_to_what_is_said_to_be_left_and_falls_at_once() -> None:
+    bucket = Bucket("requests", 1.0, 1.0, now=0.0, full=False)
+    bucket.learn(said(600, 100), News(0.0, 100.0, 0.0), 60.0, 0.0)
+    bucket.learn(said(600, 90), News(0.1, 90.0, 60.0), 60.0, 0.1)
+    assert bucket.level(0.1) == pytest.approx(41 + 0.1 * 49, abs=0.1), "of 49 more than expected, a tenth in 0.1 s"
+    bucket.learn(said(600, 5), News(0.2, 5.0, 60.0), 60.0, 0.2)
+    assert bucket.level(0.2) == pytest.approx(5)
+    bucket.learn(said(600, 90), News(1.5, 90.0, 60.0), 60.0, 1.5)
+    assert bucket.level(1.5) == pytest.approx(90, abs=0.1), "after a second, all of it"
+
+
 def test_a_learnt_bucket_follows_its_limit() -> None:
     bucket = Bucket("requests", 1.0, 1.0, now=0.0, full=False)
     bucket.learn(said(6000, 6000), News(0.0, 6000.0, 0.0), 0.0, 0.0)

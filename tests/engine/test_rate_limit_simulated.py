@@ -50,6 +50,17 @@ def test_requests_go_out_at_the_limit_and_are_not_refused(
     assert steady >= 0.9 * limit / 60
 
 
+@pytest.mark.parametrize("burst", [1.0, 5.0, 60.0])
+@pytest.mark.parametrize("latency", [(0.02, 0.02), USUAL], ids=["at once", "usual"])
+def test_requests_that_overtake_others_do_not_hide_them(burst: float, latency: tuple[float, float]) -> None:
+    """The provider says what is left before it has seen requests that left earlier, as while connections are opened."""
+    terms = Terms(requests=12_000.0, burst=burst, latency=latency, wire=0.2)
+    simulation = Simulation(terms, PaceLimits(max_concurrent=256)).run(requests(6000 + int(200 * burst)))
+    assert not simulation.refused
+    end = simulation.left[-1]
+    assert sum(at > end * 0.6 for at in simulation.left) / (end * 0.4) >= 0.95 * 200
+
+
 @pytest.mark.slow
 @settings(max_examples=examples(6), deadline=None, phases=PHASES, derandomize=True)
 @given(st.booleans(), BURSTS, LATENCIES, SEEDS)

@@ -100,9 +100,7 @@ def test_nothing_is_lost_in_bad_weather_and_limits_are_kept(tmp_path: Path, weat
     assert before["faults"] == {"429": 40}
     assert {"server", "connection", "garbled", "rate_limited", "timeout"} <= weather.seen.keys()
     received = before["received"] + after["received"]
-    # None on a machine that has time; a process that is kept from running sends in bursts. Without what the provider
-    # says of its limits, 16 to 28% of the requests break them.
-    assert sum(before["limits_broken"].values()) + sum(after["limits_broken"].values()) <= 0.1 * received
+    assert sum(before["limits_broken"].values()) + sum(after["limits_broken"].values()) <= 0.03 * received
     most_paid_again = 60  # what was in flight when the server died, and what was charged and did not arrive
     assert before["requests"] + after["requests"] <= ASKS + most_paid_again
 

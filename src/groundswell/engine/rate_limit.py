@@ -25,6 +25,9 @@ SLOWER = 0.995
 """It fills a little slower than it might: clocks differ, and requests come close together on their way."""
 CALMER = 0.999
 """How much of the care after a refusal is left after each reply."""
+BELIEVED_AFTER = 1.0
+"""Seconds in which a bucket rises to what the provider says is left. The provider may say so before requests arrive
+that left earlier, so that less is left in truth."""
 LATEST = 10.0
 """News that is more seconds apart is not compared."""
 RESERVED = frozenset({"output_tokens"})
@@ -68,6 +71,7 @@ class Bucket:
         "_care",
         "_full_at",
         "_gain",
+        "_learnt_at",
         "_level",
         "_news",
         "_shy_until",
@@ -84,6 +88,7 @@ class Bucket:
         self.margin = 0.0
         self._level = self.size if full else 0.0
         self._at = now
+        self._learnt_at = -inf
         self._full_at = -inf
         self._shy_until = -inf
         self._care = 1.0
@@ -125,7 +130,8 @@ class Bucket:
     def learn(self, said: Standing, news: News, taken: float, now: float) -> None:
         """Take over what the provider said of an earlier time; `taken` is what has been taken by now.
 
-        If the bucket was full since then, some of what came in was lost, and old news cannot say how much.
+        Less than expected is believed at once, more over a second: see `BELIEVED_AFTER`. If the bucket was full since
+        then, some of what came in was lost, and old news cannot say how much.
         """
         level, was, shy = self.level(now), self.size, self.shy(now) and self.resource not in RESERVED
         rate = rate_of(said)
@@ -140,7 +146,13 @@ class Bucket:
         self.margin = min(spare, self.size * self._care / (3 + self._care))
         told = min(self.size, said.remaining + max(0.0, now - news.at) * self.rate - (taken - news.taken))
         lossy = news.at < self._full_at and self.size <= was
-        self._level = min(told, level) if shy or lossy else told
+        if shy or lossy:
+            told = min(told, level)
+        elif told > (least := max(level, self.margin)):  # up to the margin, nothing leaves because of it
+            believed = min(max((now - self._learnt_at) / BELIEVED_AFTER, 0.0), 1.0)
+            told = least + believed * (told - least)
+        self._level = told
+        self._learnt_at = now
         self._at = max(self._at, now)
 
     def _compare(self, news: News, rate: float) -> None:
