@@ -9,15 +9,10 @@ import signal
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from uuid import uuid4
 
 import pytest
-import typer.testing
 from hypothesis import settings
-from typer.main import get_command
-
-typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # else they are made anew at each call
 
 settings.register_profile("quick", deadline=None, max_examples=10, derandomize=True)
 settings.register_profile("full", deadline=None, max_examples=60, derandomize=True)  # `make test-all`

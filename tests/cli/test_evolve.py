@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 from tests.cli.conftest import CommandLine
 

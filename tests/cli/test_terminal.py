@@ -107,7 +107,7 @@ def test_tables_stay_aligned_and_emoji_codes_are_text() -> None:
 def test_json_is_escaped_and_means_the_same(text: str) -> None:
     printed: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("typer.echo", printed.append)
+        patch.setattr("click.echo", printed.append)
         output.print_json({"said": text.encode(errors="replace").decode()})
     assert obeyed(printed[0]) == ""
     assert json.loads(printed[0]) == {"said": text.encode(errors="replace").decode()}
@@ -206,7 +206,7 @@ def test_settings_of_somebody_else_are_shown(cli: CommandLine, monkeypatch: pyte
 
 
 def test_only_one_module_of_the_command_line_writes_to_the_terminal() -> None:
-    """`typer.echo`, `typer.confirm`, `print` and consoles of their own would pass by what is tested here."""
+    """`click.echo`, `click.confirm`, `print` and consoles of their own would pass by what is tested here."""
     folder = Path(groundswell.cli.__file__).parent
     found = []
     for path in sorted(folder.glob("*.py")):
@@ -214,7 +214,7 @@ def test_only_one_module_of_the_command_line_writes_to_the_terminal() -> None:
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
                 if re.fullmatch(
-                    r"typer\.(s?echo|confirm|prompt)|print|(rich\.console\.)?Console|sys\.\w+\.write", called
+                    r"click\.(s?echo|confirm|prompt)|print|(rich\.console\.)?Console|sys\.\w+\.write", called
                 ):
                     found.append((path.name, called))
     assert {name for name, _ in found} == {"output.py"}

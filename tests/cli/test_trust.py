@@ -235,7 +235,7 @@ def test_showing_a_trial_imports_nothing(cli: CommandLine, plot: Plot, by: str) 
 
 NOWHERE = ["os:system", ".x:y"]
 """Where there is no file to be trusted."""
-LIBRARY = ["os:system", "antigravity:geohash", "asyncio:sleep", "asyncio.tasks:sleep", "this:s", "typer.testing:x"]
+LIBRARY = ["os:system", "antigravity:geohash", "asyncio:sleep", "asyncio.tasks:sleep", "this:s", "click.testing:x"]
 
 
 @pytest.mark.sampled

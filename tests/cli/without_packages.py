@@ -59,7 +59,7 @@ WORDS = {
 def main(folder: str, left_out: str, *missing: str) -> None:
     """Run the commands but one."""
     sys.modules.update(dict.fromkeys(missing))  # type: ignore[arg-type]  # None: as if it were not installed
-    from typer.testing import CliRunner
+    from click.testing import CliRunner
 
     from groundswell.cli.app import app
 

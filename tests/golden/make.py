@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import groundswell
 from groundswell import Engine, Reply, Request, RunOptions

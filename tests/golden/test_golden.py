@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import groundswell
 from groundswell import Engine, Outcome, Program, ReplayMismatch, Request, RunError, SourceChanged, Summary, Trial

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import typer
-
 from groundswell.cli import app as command_line
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
 
 __all__ = ["COMMAND", "EXPERIMENTS", "Settings", "Threaded", "openapi", "running", "serving"]
 
-COMMAND: typer.Typer = command_line.app
+COMMAND = command_line.app
 """The command `groundswell`."""
 
 EXPERIMENTS = (

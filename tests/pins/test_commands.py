@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import enum
-import typing
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from typer.main import get_command
-
+from groundswell.experiments.options import REQUIRED
 from tests.pins.expectations import read_json
 from tests.pins.product import COMMAND
 
@@ -17,7 +15,7 @@ COMPLETION = ("--install-completion", "--show-completion")
 
 
 def test_commands_and_flags_may_only_grow() -> None:
-    found = {" ".join(["groundswell", *path]): parameters(command) for path, command in tree(get_command(COMMAND), ())}
+    found = {" ".join(["groundswell", *path]): parameters(command) for path, command in tree(COMMAND, ())}
     expected = read_json("commands.json", found)
     problems = [problem for name in expected for problem in lost(name, expected[name], found.get(name))]
     assert not problems, "\n".join(problems)
@@ -39,8 +37,8 @@ def lost(command: str, expected: dict[str, Any], found: dict[str, Any] | None) -
 def tree(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command with its path."""
     yield path, command
-    for name, child in getattr(command, "commands", {}).items():
-        yield from tree(child, (*path, name))
+    for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
+        yield from tree(command.get_command(None, name), (*path, name))
 
 
 def parameters(command: Any) -> dict[str, Any]:
@@ -48,9 +46,10 @@ def parameters(command: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for parameter in command.params:
         described = _described(parameter)
-        for at, name in enumerate([*parameter.opts, *parameter.secondary_opts]):
+        names = [parameter.field.name] if parameter.param_type_name == "argument" else parameter.opts
+        for at, name in enumerate([*names, *parameter.secondary_opts]):
             if name not in COMPLETION:
-                off = {"switches_off": parameter.opts[0]} if at >= len(parameter.opts) else {}
+                off = {"switches_off": names[0]} if at >= len(names) else {}
                 found[name] = {**described, **off}
     return found
 
@@ -58,34 +57,28 @@ def parameters(command: Any) -> dict[str, Any]:
 def _described(parameter: Any) -> dict[str, Any]:
     """What users notice of a parameter. Its help text may change."""
     flag = bool(getattr(parameter, "is_flag", False))
+    field = getattr(parameter, "field", None)
+    default = False if flag else None
+    if field is not None and field.default is not REQUIRED:
+        default = _plain(field.default)
     described = {
         "kind": "flag" if flag else parameter.param_type_name,
         "required": parameter.required,
         "repeatable": bool(parameter.multiple or parameter.nargs != 1),
-        "default": _plain(parameter.default),
+        "default": default,
         "variable": parameter.envvar,
-        "choices": list(_choices(parameter.type_descriptor.annotation)),
+        "choices": [] if field is None else list(field.choices),
     }
     left_out: tuple[object, ...] = (None, [])
     return {name: value for name, value in described.items() if value not in left_out or name == "choices"}
 
 
 def _plain(value: Any) -> Any:
+    """A default as users see it: several values with commas between them, and none where there are none."""
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, PurePath):
         return str(value)
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return ",".join(map(str, value)) or None
     return value if value is None or isinstance(value, bool | int | float | str) else repr(type(value))
-
-
-def _choices(annotation: Any) -> Iterator[str]:
-    """The values that a parameter takes, if they are a closed set."""
-    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        yield from (str(member.value) for member in annotation)
-    elif typing.get_origin(annotation) is typing.Literal:
-        yield from map(str, typing.get_args(annotation))
-    else:
-        for each in typing.get_args(annotation):
-            yield from _choices(each)

@@ -1,47 +1,63 @@
-"""The command `groundswell`. What takes long to import is imported inside the commands: `--help` must be quick."""
+"""The command `groundswell`. A command is loaded when it is called: `--help` must be quick."""
 
 from __future__ import annotations
 
 import signal
 import sys
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
-from groundswell.cli import (
-    ask,
-    batches,
-    cache,
-    contrast,
-    doctor,
-    emulate,
-    entities,
-    evolve,
-    game,
-    map,
-    models,
-    mutate,
-    power,
-    run,
-    runs,
-    selftest,
-    serve,
-    simulate,
-    trust,
+from groundswell.cli.commands import JSON, VERBOSE, Group
+from groundswell.cli.output import (
+    INTERRUPTED,
+    echo,
+    exit_code,
+    is_of_disk,
+    print_error,
+    print_json_error,
+    show_warnings,
 )
-from groundswell.cli.options import VERBOSE
-from groundswell.cli.output import INTERRUPTED, echo, exit_code, is_of_disk, print_error, show_warnings
 from groundswell.cli.streams import keep_standard_streams
 from groundswell.errors import GroundswellError
 from groundswell.experiments.needed import explained
 from groundswell.version import __version__
 
+HELP = "Run thousands of LLM conversations as one experiment; resume it after any crash; never pay twice for a reply."
+COMMANDS = {
+    "ask": ("experiment:prompting/ask", "Ask one or more models the same thing, and see their replies side by side."),
+    "map": ("experiment:prompting/map", "Ask the same about every row of a table."),
+    "play": ("experiment:secret-game/play", "Two agents keep a code word each and try to get the other's."),
+    "compare": ("experiment:secret-game/compare", "Every model against every other in the secret game."),
+    "simulate": ("experiment:simulations/simulate", "Have entities talk in a context, many times over; then ask them."),
+    "contrast": ("groundswell.cli.contrast:contrast", "Compare what was answered in two batches of simulations."),
+    "mutate": (
+        "groundswell.cli.experiments:mutate",
+        "Learn which rewordings get a guarded model to give a secret away.",
+    ),
+    "evolve": ("groundswell.cli.experiments:evolve", "Evolve a prompt, and test it on problems it never met."),
+    "run": ("groundswell.cli.run:run", "Run an experiment or a driver of your own."),
+    "new": ("groundswell.cli.new:new", "Write a file with an experiment of your own and its test, ready to run."),
+    "runs": ("groundswell.cli.runs:app", "Look at runs, go on with them, export their results."),
+    "batches": ("groundswell.cli.batches:app", "Look at batches that wait at the providers, cancel and find them."),
+    "entities": ("groundswell.cli.entities:app", "Make the entities that talk in simulations, look at them."),
+    "models": ("groundswell.cli.models:app", "See which models can be asked, and fetch the weights of local ones."),
+    "cache": ("groundswell.cli.cache:app", "Look at the replies that runs share, and remove them."),
+    "power": ("groundswell.cli.power:power", "How many trials are needed to find a difference."),
+    "selftest": ("groundswell.cli.selftest:selftest", "Check detectors and intervals with planted agents."),
+    "serve": ("groundswell.cli.serve:serve", "Serve the REST API, until it is stopped."),
+    "emulate": ("groundswell.cli.emulate:emulate", "Serve an emulator of the providers on this machine."),
+    "trust": ("groundswell.cli.trust:app", "Trust a host with keys, or a file with running its code."),
+    "doctor": ("groundswell.cli.doctor:doctor", "Check this installation and the store."),
+}
+"""The commands, where each one is, and what the help says of it."""
 
-class Commands(TyperGroup):
+
+class Commands(Group):
     """The top of the command tree, where known errors become one readable line and an exit status."""
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call a command."""
         try:
             return super().invoke(ctx)
         except (GroundswellError, ModuleNotFoundError, OSError) as raised:
@@ -49,50 +65,46 @@ class Commands(TyperGroup):
             if not (isinstance(error, GroundswellError) or is_of_disk(error)):
                 raise
             print_error(error, verbose=ctx.meta.get(VERBOSE, False))
-            raise typer.Exit(exit_code(error)) from None
+            if ctx.meta.get(JSON, False):
+                print_json_error(error)
+            raise click.exceptions.Exit(exit_code(error)) from None
 
 
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("ask")(ask.ask)
-app.command("map")(map.map_table)
-app.command("play")(game.play)
-app.command("compare")(game.compare)
-app.command("simulate")(simulate.simulate)
-app.command("contrast")(contrast.contrast)
-app.add_typer(mutate.app, name="mutate")
-app.add_typer(evolve.app, name="evolve")
-app.command("serve")(serve.serve)
-app.add_typer(entities.app, name="entities")
-app.command("power")(power.power)
-app.command("selftest")(selftest.selftest)
-app.command("run")(run.run)
-app.add_typer(runs.app, name="runs")
-app.add_typer(batches.app, name="batches")
-app.add_typer(cache.app, name="cache")
-app.add_typer(models.app, name="models")
-app.add_typer(trust.app, name="trust")
-app.command("emulate")(emulate.emulate)
-app.command("doctor")(doctor.doctor)
-
-
-def _print_version(wanted: bool) -> None:
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
         echo(f"groundswell {__version__}")
-        raise typer.Exit
+        ctx.exit()
 
 
-@app.callback()
-def groundswell(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Run thousands of LLM conversations as one experiment; resume it after any crash; never pay twice for a reply."""
+def _completion(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from groundswell.cli import completion
+
+        work = completion.install if param.name == "install_completion" else completion.show
+        work()
+        ctx.exit()
+
+
+app = Commands("groundswell", HELP, COMMANDS)
+app.params = [
+    click.Option(["--version"], is_flag=True, is_eager=True, callback=_print_version, help="Print the version."),
+    click.Option(
+        ["--install-completion"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_completion,
+        help="Have your shell complete commands, flags, runs and models.",
+    ),
+    click.Option(
+        ["--show-completion"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_completion,
+        help="Print the script that does that.",
+    ),
+]
 
 
 def main() -> None:

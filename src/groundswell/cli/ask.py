@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
+import click
 
 from groundswell.cli import output
-from groundswell.cli.options import RunFlags, takes
+from groundswell.cli.options import RunFlags
 from groundswell.cli.prompts import (
     Models,
     ReplyTokens,
@@ -39,27 +39,23 @@ BORDER = 7
 """What a panel has on the left and right of its title, and the space to the next one."""
 
 
-@takes(RunFlags)
 def ask(
     flags: RunFlags,
-    prompt: Annotated[str | None, typer.Argument(metavar="PROMPT", help="What to ask.", show_default=False)] = None,
+    prompt: Annotated[str | None, Meta(description="What to ask."), Flag(argument=True, metavar="PROMPT")] = None,
     *,
     model: Models = None,
     system: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the models are told beforehand.", show_default=False)
+        str | None, Meta(description="What the models are told beforehand."), Flag(metavar="TEXT")
     ] = None,
     file: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--file",
-            "-f",
-            metavar="FILE",
-            help="Text that goes after the prompt, or an image; - is standard input, which is read anyway if "
-            "something is piped in. May be repeated.",
-            show_default=False,
+        Meta(
+            description="Text that goes after the prompt, or an image; - is standard input, which is read anyway if "
+            "something is piped in. May be repeated."
         ),
+        Flag("-f", metavar="FILE"),
     ] = None,
-    samples: Annotated[int, typer.Option(min=1, metavar="N", help="How many replies of each model.")] = 1,
+    samples: Annotated[int, Meta(ge=1, description="How many replies of each model."), Flag(metavar="N")] = 1,
     schema: SchemaFile = None,
     reply_tokens: ReplyTokens = None,
     temperature: Temperature = None,
@@ -94,9 +90,9 @@ def ask(
         run_and_report(
             work, flags, report=report, listeners=[watch], estimate=lambda: estimate_of(ask_models, settings)
         )
-    except typer.Exit as ended:
+    except click.exceptions.Exit as ended:
         if ended.exit_code == 1 and costs:  # one account ended it, with a wrong key, say; others have replied
-            raise typer.Exit(3) from None
+            raise click.exceptions.Exit(3) from None
         raise
 
 
@@ -125,7 +121,7 @@ def _file_text(path: Path) -> str:
     if path != Path("-"):
         return read_text(path, "--file")
     try:
-        return typer.get_text_stream("stdin", encoding="utf-8", errors="strict").read()
+        return click.get_text_stream("stdin", encoding="utf-8", errors="strict").read()
     except UnicodeDecodeError as error:
         raise SettingsError(f"standard input: byte {error.start} is not UTF-8 text") from error
 

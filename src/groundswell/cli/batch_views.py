@@ -12,10 +12,8 @@ from rich.table import Table
 
 from groundswell.cli import output
 from groundswell.cli.looking import Sight
-from groundswell.errors import SettingsError
-from groundswell.program.request import Embedding, Fault, Reply, Usage
-from groundswell.providers.accounts.config import load_here
-from groundswell.providers.prices import ModelPrices
+from groundswell.experiments.results import cost_of
+from groundswell.program.request import Fault
 from groundswell.providers.registry import BATCH_FORMATS
 from groundswell.shown.words import visible
 from groundswell.store.journal import Store
@@ -151,25 +149,6 @@ def more(store: Store, wave: StoredWave) -> dict[str, Any]:
         "waiting": store.waves.waiting(wave) if wave.ended_at is None else 0,
         "cost": {"usd": usd, "unknown_asks": unknown},
     }
-
-
-def cost_of(store: Store, wave: StoredWave) -> tuple[float | None, int]:
-    """The dollars that the replies of a wave cost, as far as known, and of how many they are not."""
-    spent, unknown = 0.0, 0
-    prices = ModelPrices(load_here)
-    for settlement in store.waves.settled(wave):
-        if isinstance(settlement, Reply | Embedding):
-            price = _price(prices, wave, settlement.usage)
-            spent, unknown = spent + (price or 0.0), unknown + (price is None)
-    return (None if unknown and not spent else spent), unknown
-
-
-def _price(prices: ModelPrices, wave: StoredWave, usage: Usage) -> float | None:
-    """What a reply cost; nobody knows, where its account is not set up any more."""
-    try:
-        return prices(f"{wave.account}/{wave.about.model}", usage, wave.transport)
-    except SettingsError:
-        return None
 
 
 def print_one(sight: Sight, told: dict[str, Any]) -> None:

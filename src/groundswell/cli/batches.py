@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
+import click
+from msgspec import Meta
 
 from groundswell.cli import output
-from groundswell.cli.options import RunName, StoreFlags, takes
+from groundswell.cli.commands import Group
+from groundswell.cli.options import RunName, StoreFlags
 from groundswell.cli.stored import opened
 from groundswell.errors import RunError, SettingsError
+from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
     from groundswell.cli.looking import Problem, Providers, Sight
@@ -24,37 +27,30 @@ T = TypeVar("T")
 
 Batch = Annotated[
     str,
-    typer.Argument(metavar="BATCH", help="The provider's id of a batch, or RUN/WAVE, as duels/3.", show_default=False),
+    Meta(description="The provider's id of a batch, or RUN/WAVE, as duels/3."),
+    Flag(argument=True, metavar="BATCH"),
 ]
 Account = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The account that has it, if no run of this store does.", show_default=False),
+    Meta(description="The account that has it, if no run of this store does."),
+    Flag(metavar="NAME"),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, Meta(description="Do not ask."), Flag("-y")]
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Look at batches that wait at the providers, cancel them, and find those that were lost.",
-)
+app = Group("batches", "Look at batches that wait at the providers, cancel them, and find those that were lost.")
 
 
-@app.command("list")
-@takes(StoreFlags)
+@app.add("list")
 def list_batches(
     flags: StoreFlags,
     *,
-    run: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Only the batches of this run.", show_default=False)
-    ] = None,
+    run: Annotated[str | None, Meta(description="Only the batches of this run."), Flag(metavar="RUN")] = None,
     all_: Annotated[
         bool,
-        typer.Option(
-            "--all", help="Also batches of the last two days that no run of this store knows, on every account."
-        ),
+        Meta(description="Also batches of the last two days that no run of this store knows, on every account."),
+        Flag(long="--all"),
     ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Ask nobody: only what the store knows. Needs no key.")
-    ] = False,
+    offline: Annotated[bool, Meta(description="Ask nobody: only what the store knows. Needs no key.")] = False,
 ) -> None:
     """Show the batches in flight: how far they are, and about what they will cost. Changes nothing."""
     from groundswell.cli import batch_views, looking
@@ -86,8 +82,7 @@ def list_batches(
         output.say(f"the batches of {name} cannot be listed: {problem.message}")
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def show(flags: StoreFlags, batch: Batch, *, account: Account = None) -> None:
     """Show one batch: how far it is, which trials it carries, what it cost, and what to do next."""
     from groundswell.cli import batch_views
@@ -107,8 +102,7 @@ def show(flags: StoreFlags, batch: Batch, *, account: Account = None) -> None:
         output.say(line)
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes = False) -> None:
     """Cancel a batch at its provider. What was done by then is kept, and paid for."""
     from groundswell.cli import batch_views
@@ -139,19 +133,18 @@ def cancel(flags: StoreFlags, batch: Batch, *, account: Account = None, yes: Yes
         output.say(_then(wave, info, resume, at_work=at_work))
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def adopt(
     flags: StoreFlags,
     run: RunName,
-    wave: Annotated[str | None, typer.Argument(metavar="WAVE", help="Which of its waves.", show_default=False)] = None,
+    wave: Annotated[str | None, Meta(description="Which of its waves."), Flag(argument=True, metavar="WAVE")] = None,
     batch: Annotated[
-        str | None, typer.Argument(metavar="BATCH", help="The provider's id of its batch.", show_default=False)
+        str | None,
+        Meta(description="The provider's id of its batch."),
+        Flag(argument=True, metavar="BATCH"),
     ] = None,
     *,
-    lost: Annotated[
-        bool, typer.Option("--lost", help="Give it up: resuming the run sends its requests again.")
-    ] = False,
+    lost: Annotated[bool, Meta(description="Give it up: resuming the run sends its requests again.")] = False,
     yes: Yes = False,
 ) -> None:
     """Say which batch a wave is, where its run does not know: after a crash, or with another key.
@@ -179,7 +172,7 @@ def adopt(
         output.print_json({"run_id": record.id, "run": record.name, "waves": each})
     else:
         adopting.report(record, found, flags.store)
-    raise typer.Exit(0 if all(one.done for one in found) else 3)
+    raise click.exceptions.Exit(0 if all(one.done for one in found) else 3)
 
 
 def _ask(work: Callable[[Providers], Coroutine[Any, Any, T]]) -> T:

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from msgspec import Meta
 
 from groundswell.cli import output
-from groundswell.cli.options import StoreFlags, takes
+from groundswell.cli.commands import Group
+from groundswell.cli.options import StoreFlags
 from groundswell.cli.stored import opened
 from groundswell.errors import SettingsError
+from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
     from groundswell.store.cache import Cache, Kept, Space
@@ -26,14 +28,12 @@ REASONS = {
     "full": "the disk has no room to write it anew",
 }
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Look at the replies that runs share, and remove them. Runs keep their own: none loses anything by it.",
+app = Group(
+    "cache", "Look at the replies that runs share, and remove them. Runs keep their own: none loses anything by it."
 )
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def stats(flags: StoreFlags) -> None:
     """Show how many replies are kept for other runs, how old they are, and what they spare."""
     with _opened(flags.store) as cache, output.working("reading the cache"):
@@ -58,16 +58,16 @@ def stats(flags: StoreFlags) -> None:
         )
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def clear(
     flags: StoreFlags,
     *,
     older_than: Annotated[
         str | None,
-        typer.Option(metavar="AGE", help="Only replies older than this: 30d, 12h, 90min, 2w.", show_default=False),
+        Meta(description="Only replies older than this: 30d, 12h, 90min, 2w."),
+        Flag(metavar="AGE"),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, Meta(description="Do not ask."), Flag("-y")] = False,
 ) -> None:
     """Remove replies that are kept for other runs, so that they are asked for anew.
 

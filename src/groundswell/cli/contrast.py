@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from msgspec import Meta
 
 from groundswell.cli import output
 from groundswell.cli.figures import interval, number, off, points, print_table, pvalue, short
-from groundswell.cli.options import StoreFlags, takes
+from groundswell.cli.options import StoreFlags
 from groundswell.cli.simulate_inputs import read_attributes
 from groundswell.errors import SettingsError
+from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
     from groundswell.engine.records import RunRecord
@@ -22,24 +23,26 @@ if TYPE_CHECKING:
 FOUND = 0.05
 
 
-@takes(StoreFlags)
 def contrast(
     flags: StoreFlags,
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="A batch, by its name, its run or its id.", show_default=False)
+        str,
+        Meta(description="A batch, by its name, its run or its id."),
+        Flag(argument=True, metavar="RUN"),
     ],
     other: Annotated[
-        str, typer.Argument(metavar="OTHER", help="The batch that it is compared with.", show_default=False)
+        str,
+        Meta(description="The batch that it is compared with."),
+        Flag(argument=True, metavar="OTHER"),
     ],
     *,
     by: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ATTRIBUTE",
-            help="Say also what they differ by for each value of this attribute. May be repeated, or have commas. "
-            "Those that either batch was to be looked at --by are told anyway.",
-            show_default=False,
+        Meta(
+            description="Say also what they differ by for each value of this attribute. May be repeated, or have commas. "
+            "Those that either batch was to be looked at --by are told anyway."
         ),
+        Flag(metavar="ATTRIBUTE"),
     ] = None,
 ) -> None:
     """Compare what was answered in two batches: speaker and narrator, alone and in pairs, one model and another."""

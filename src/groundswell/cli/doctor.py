@@ -12,31 +12,31 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Annotated, Any
 
-import typer
+import click
+from msgspec import Meta
 
-from groundswell.cli.options import StoreFlags, takes
+from groundswell.cli.options import StoreFlags
 from groundswell.errors import StoreError
 from groundswell.experiments.needed import EXTRAS
+from groundswell.experiments.options import Flag
 
 NEEDED = (
-    *("msgspec", "sqlalchemy", "alembic", "typer", "rich", "httptools", "pyreqwest", "genai-prices", "regex"),
-    *("python-dotenv", "numpy", "scipy"),
+    *("msgspec", "sqlalchemy", "alembic", "click", "rich", "httptools", "pyreqwest", "genai-prices", "regex"),
+    *("python-dotenv", "numpy", "scipy", "tomli-w", "uvloop"),
 )
 LOW_DISK = 1 << 30
 
 
-@takes(StoreFlags)
 def doctor(
     flags: StoreFlags,
     *,
     repair: Annotated[
         str | None,
-        typer.Option(
-            metavar="NEW",
-            help="Copy everything that can be read of a damaged store into a new one at this path. The damaged one is "
-            "not changed.",
-            show_default=False,
+        Meta(
+            description="Copy everything that can be read of a damaged store into a new one at this path. The damaged one is "
+            "not changed."
         ),
+        Flag(metavar="NEW"),
     ] = None,
 ) -> None:
     """Check this installation and the store, and say what is missing or damaged. Nothing is changed by it."""
@@ -50,7 +50,7 @@ def doctor(
         output.print_json(found)
     else:
         _print(found)
-    raise typer.Exit(0 if found["ok"] else 1)
+    raise click.exceptions.Exit(0 if found["ok"] else 1)
 
 
 def examine(store: str) -> dict[str, Any]:

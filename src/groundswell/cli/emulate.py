@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import msgspec
+from msgspec import Meta
 
-from groundswell.cli.options import takes
+from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
     from groundswell.emulator.settings import Settings
@@ -16,90 +16,103 @@ PORT = 8787
 LIMITS, FAULTS, BATCHES = "Limits", "What goes wrong", "Batches and the clock"
 
 
-@dataclass(frozen=True, kw_only=True)
-class EmulatorFlags:
+class EmulatorFlags(msgspec.Struct, frozen=True, kw_only=True):
     """How the emulator behaves, as far as the command line goes."""
 
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 chooses a free port.")] = PORT
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1"
-    seed: Annotated[int, typer.Option(help="The seed of replies, latencies and faults.")] = 0
+    port: Annotated[int, Meta(ge=0, le=65535, description="Where to listen; 0 chooses a free port.")] = PORT
+    host: Annotated[str, Meta(description="The address to listen on.")] = "127.0.0.1"
+    seed: Annotated[int, Meta(description="The seed of replies, latencies and faults.")] = 0
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Serve these names too (`*` serves any). May be repeated."),
+        Meta(description="Serve these names too (`*` serves any). May be repeated."),
+        Flag(metavar="PATTERN"),
     ] = None
     key: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=KEY",
-            help="Accept only these made-up keys; else any key will do. May be repeated.",
-        ),
+        Meta(description="Accept only these made-up keys; else any key will do. May be repeated."),
+        Flag(metavar="NAME=KEY"),
     ] = None
     price: Annotated[
         list[str] | None,
-        typer.Option(metavar="MODEL=IN/OUT", help="Dollars per million tokens. May be repeated."),
+        Meta(description="Dollars per million tokens. May be repeated."),
+        Flag(metavar="MODEL=IN/OUT"),
     ] = None
     latency: Annotated[
         str,
-        typer.Option(
-            metavar="SECONDS|lognormal:MEDIAN,SIGMA[,SHARExFACTOR]",
-            help="How long replies take; `+SECONDS/char` adds to it by length.",
-        ),
+        Meta(description="How long replies take; `+SECONDS/char` adds to it by length."),
+        Flag(metavar="SECONDS|lognormal:MEDIAN,SIGMA[,SHARExFACTOR]"),
     ] = "0"
-    context: Annotated[int, typer.Option(min=1, help="Tokens that fit into a prompt.")] = 128_000
-    rpm: Annotated[float | None, typer.Option(min=0.001, help="Requests per minute.", rich_help_panel=LIMITS)] = None
+    context: Annotated[int, Meta(ge=1, description="Tokens that fit into a prompt.")] = 128_000
+    rpm: Annotated[
+        Annotated[float, Meta(ge=0.001)] | None,
+        Meta(description="Requests per minute."),
+        Flag(group=LIMITS),
+    ] = None
     tpm: Annotated[
-        float | None, typer.Option(min=0.001, help="Tokens per minute (Anthropic: of input).", rich_help_panel=LIMITS)
+        Annotated[float, Meta(ge=0.001)] | None,
+        Meta(description="Tokens per minute (Anthropic: of input)."),
+        Flag(group=LIMITS),
     ] = None
     output_tpm: Annotated[
-        float | None, typer.Option(min=0.001, help="Output tokens per minute (Anthropic).", rich_help_panel=LIMITS)
+        Annotated[float, Meta(ge=0.001)] | None,
+        Meta(description="Output tokens per minute (Anthropic)."),
+        Flag(group=LIMITS),
     ] = None
     burst: Annotated[
-        float, typer.Option(min=0.001, help="Seconds whose share may be used at once.", rich_help_panel=LIMITS)
+        float,
+        Meta(ge=0.001, description="Seconds whose share may be used at once."),
+        Flag(group=LIMITS),
     ] = 60.0
     enqueued_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, help="Tokens in an account's OpenAI batches of one model.", rich_help_panel=LIMITS),
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Tokens in an account's OpenAI batches of one model."),
+        Flag(group=LIMITS),
     ] = None
     queued_requests: Annotated[
-        int | None, typer.Option(min=1, help="Requests in an account's Anthropic batches.", rich_help_panel=LIMITS)
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Requests in an account's Anthropic batches."),
+        Flag(group=LIMITS),
     ] = None
     ollama_parallel: Annotated[
-        int, typer.Option(min=1, help="Requests that Ollama works on at once.", rich_help_panel=LIMITS)
+        int, Meta(ge=1, description="Requests that Ollama works on at once."), Flag(group=LIMITS)
     ] = 1
     ollama_queue: Annotated[
-        int, typer.Option(min=0, help="Requests that wait for it; more are turned away.", rich_help_panel=LIMITS)
+        int,
+        Meta(ge=0, description="Requests that wait for it; more are turned away."),
+        Flag(group=LIMITS),
     ] = 512
     fault: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME[=RATE][@[METHOD ]PATH] | NAME,NAME,...[@[METHOD ]PATH]",
-            help="A fault: always (hang), by rate (429=0.05) or by script (ok,500,429). May be repeated.",
-            rich_help_panel=FAULTS,
-        ),
+        Meta(description="A fault: always (hang), by rate (429=0.05) or by script (ok,500,429). May be repeated."),
+        Flag(metavar="NAME[=RATE][@[METHOD ]PATH] | NAME,NAME,...[@[METHOD ]PATH]", group=FAULTS),
     ] = None
-    faults: Annotated[
-        bool, typer.Option("--faults", help="List the faults there are, and exit.", rich_help_panel=FAULTS)
-    ] = False
+    faults: Annotated[bool, Meta(description="List the faults there are, and exit."), Flag(group=FAULTS)] = False
     speed: Annotated[
         float,
-        typer.Option(min=0, max=1e9, help="Seconds that pass for batches in one real second.", rich_help_panel=BATCHES),
+        Meta(ge=0, le=1e9, description="Seconds that pass for batches in one real second."),
+        Flag(group=BATCHES),
     ] = 1.0
     batch_seconds: Annotated[
-        float, typer.Option(min=0, help="How long a batch is worked on, by that clock.", rich_help_panel=BATCHES)
+        float,
+        Meta(ge=0, description="How long a batch is worked on, by that clock."),
+        Flag(group=BATCHES),
     ] = 600.0
     webhook: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Tell this address when OpenAI batches end.", rich_help_panel=BATCHES),
+        Meta(description="Tell this address when OpenAI batches end."),
+        Flag(metavar="URL", group=BATCHES),
     ] = None
     webhook_secret: Annotated[
-        str | None, typer.Option(metavar="whsec_...", help="Sign what is told.", rich_help_panel=BATCHES)
+        str | None,
+        Meta(description="Sign what is told."),
+        Flag(metavar="whsec_...", group=BATCHES),
     ] = None
     seconds: Annotated[
-        float | None, typer.Option("--for", min=0, help="End after so many seconds.", show_default=False)
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="End after so many seconds."),
+        Flag(long="--for"),
     ] = None
-    json: Annotated[
-        bool, typer.Option("--json", help="Print where it listens, and at the end the books, as JSON lines.")
-    ] = False
+    json: Annotated[bool, Meta(description="Print where it listens, and at the end the books, as JSON lines.")] = False
 
     def settings(self) -> Settings:
         """The settings of the emulator; raises `SettingsError` for a flag that cannot be read."""
@@ -135,7 +148,6 @@ class EmulatorFlags:
         )
 
 
-@takes(EmulatorFlags)
 def emulate(flags: EmulatorFlags) -> None:
     """Stand in for OpenAI, Anthropic and Ollama on this machine, with books, limits, faults and a clock.
 

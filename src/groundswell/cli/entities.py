@@ -7,32 +7,28 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from msgspec import Meta
 
 from groundswell.cli import entity_types, entity_writing, output
 from groundswell.cli import entity_views as views
 from groundswell.cli.catalogued import catalogue_of, is_there, text_of
-from groundswell.cli.options import StoreFlags, takes
+from groundswell.cli.commands import Group
+from groundswell.cli.options import StoreFlags
 from groundswell.errors import Conflict, SettingsError
+from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
     from groundswell.experiments.simulations.entities import Entity, EntityType, Value
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The id of an entity.", show_default=False)]
+Id = Annotated[str, Meta(description="The id of an entity."), Flag(argument=True, metavar="ID")]
 TypeOrTemplate = Annotated[
     str,
-    typer.Option(
-        "--type",
-        metavar="ID",
-        help="The id of an entity type, or the name of a template, which is added to the store first.",
-        show_default=False,
-    ),
+    Meta(description="The id of an entity type, or the name of a template, which is added to the store first."),
+    Flag(metavar="ID"),
 ]
-OfType = Annotated[
-    str | None, typer.Option("--type", metavar="ID", help="Only entities of this type.", show_default=False)
-]
-Limit = Annotated[int, typer.Option(min=1, metavar="N", help="Show at most so many.")]
-Offset = Annotated[int, typer.Option(min=0, metavar="N", help="Leave out so many at the beginning.")]
+OfType = Annotated[str | None, Meta(description="Only entities of this type."), Flag(metavar="ID")]
+Limit = Annotated[int, Meta(ge=1, description="Show at most so many."), Flag(metavar="N")]
+Offset = Annotated[int, Meta(ge=0, description="Leave out so many at the beginning."), Flag(metavar="N")]
 
 
 class FileFormat(StrEnum):
@@ -50,17 +46,13 @@ class Taken(StrEnum):
     REPLACE = "replace"
 
 
-Form = Annotated[
-    FileFormat | None,
-    typer.Option("--format", help="The form of the file, where its name does not say.", show_default=False),
-]
+Form = Annotated[FileFormat | None, Meta(description="The form of the file, where its name does not say.")]
 
-app = typer.Typer(no_args_is_help=True, help="Make the entities that talk in simulations, look at them, exchange them.")
-app.add_typer(entity_types.app, name="types")
+app = Group("entities", "Make the entities that talk in simulations, look at them, exchange them.")
+app.add_command(entity_types.app)
 
 
-@app.command("list")
-@takes(StoreFlags)
+@app.add("list")
 def list_entities(flags: StoreFlags, *, of_type: OfType = None, limit: Limit = 50, offset: Offset = 0) -> None:
     """List entities, in the order in which they were added."""
     found: list[Entity] = []
@@ -81,8 +73,7 @@ def list_entities(flags: StoreFlags, *, of_type: OfType = None, limit: Limit = 5
         views.say_what_to_do(flags.store)
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def show(flags: StoreFlags, entity: Id) -> None:
     """Show an entity with all its attributes."""
     with catalogue_of(flags.store) as catalogue:
@@ -93,26 +84,27 @@ def show(flags: StoreFlags, entity: Id) -> None:
         views.print_entity(found)
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def add(
     flags: StoreFlags,
     *,
-    name: Annotated[str, typer.Option(help="What it is called.", show_default=False)],
-    description: Annotated[str, typer.Option(help="Who it is, in a few sentences.", show_default=False)] = "",
+    name: Annotated[str, Meta(description="What it is called.")],
+    description: Annotated[str, Meta(description="Who it is, in a few sentences.")] = "",
     of_type: Annotated[
         str | None,
-        typer.Option("--type", metavar="ID", help="Its type, or the name of a template.", show_default=False),
+        Meta(description="Its type, or the name of a template."),
+        Flag(long="--type", metavar="ID"),
     ] = None,
     attribute: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An attribute, as age=34. May be repeated.", show_default=False),
+        Meta(description="An attribute, as age=34. May be repeated."),
+        Flag(metavar="NAME=VALUE"),
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="The model that speaks for it.", show_default=False)
-    ] = None,
+    model: Annotated[str | None, Meta(description="The model that speaks for it."), Flag(metavar="MODEL")] = None,
     new_id: Annotated[
-        str | None, typer.Option("--id", help="Its id; one is made up where none is given.", show_default=False)
+        str | None,
+        Meta(description="Its id; one is made up where none is given."),
+        Flag(long="--id"),
     ] = None,
 ) -> None:
     """Add an entity by hand."""
@@ -142,15 +134,18 @@ def _attributes(given: Sequence[str], type_: EntityType | None) -> dict[str, Val
     return found
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def sample(
     flags: StoreFlags,
     *,
     of_type: TypeOrTemplate,
-    count: Annotated[int, typer.Option(min=1, metavar="N", help="How many.")] = 10,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same entities, another one others.")] = 0,
-    first: Annotated[int, typer.Option(min=1, metavar="N", help="The number of the first: 11 goes on after ten.")] = 1,
+    count: Annotated[int, Meta(ge=1, description="How many."), Flag(metavar="N")] = 10,
+    seed: Annotated[int, Meta(description="The same seed draws the same entities, another one others.")] = 0,
+    first: Annotated[
+        int,
+        Meta(ge=1, description="The number of the first: 11 goes on after ten."),
+        Flag(metavar="N"),
+    ] = 1,
 ) -> None:
     """Draw entities from the distributions of their type. No model is asked, so texts stay empty."""
     from groundswell.experiments.simulations.sampling import first_free
@@ -171,15 +166,15 @@ def sample(
         output.say(f"{len(added):,} {'entity' if len(added) == 1 else 'entities'} of type {of_type} added")
 
 
-@app.command("import")
-@takes(StoreFlags)
+@app.add("import")
 def import_file(
     flags: StoreFlags,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON or CSV file.", show_default=False)],
+    file: Annotated[Path, Meta(description="A JSON or CSV file."), Flag(argument=True, metavar="FILE")],
     *,
     form: Form = None,
     on_conflict: Annotated[
-        Taken, typer.Option(help="What to do about ids that are taken: nothing at all, skip them, or replace them.")
+        Taken,
+        Meta(description="What to do about ids that are taken: nothing at all, skip them, or replace them."),
     ] = Taken.ERROR,
 ) -> None:
     """Add the entities, and from JSON also the types, that a file holds: all of them, or none."""
@@ -201,12 +196,13 @@ def import_file(
     output.line(f"{brought.added:,} entities added{also}" + (f"; {types:,} types" if types else ""))
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def export(
     flags: StoreFlags,
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A JSON or CSV file, or - for standard output.", show_default=False)
+        str,
+        Meta(description="A JSON or CSV file, or - for standard output."),
+        Flag(argument=True, metavar="FILE"),
     ],
     *,
     form: Form = None,
@@ -233,11 +229,10 @@ def export(
         output.say(f"{len(entities):,} entities written to {file}")
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def delete(
     flags: StoreFlags,
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of entities.", show_default=False)],
+    ids: Annotated[list[str], Meta(description="The ids of entities."), Flag(argument=True, metavar="ID...")],
     *,
     yes: entity_types.Yes = False,
 ) -> None:
@@ -259,12 +254,14 @@ app.command("write")(entity_writing.write)
 app.command("keep")(entity_writing.keep)
 
 
-@app.command("templates")
+@app.add("templates")
 def list_templates(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Show this one with its dimensions.", show_default=False)
+        str | None,
+        Meta(description="Show this one with its dimensions."),
+        Flag(argument=True, metavar="NAME"),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    json: Annotated[bool, Meta(description="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Show the entity types that come with Groundswell, to use as they are or as a start."""
     from groundswell.experiments.simulations.templates import template, templates

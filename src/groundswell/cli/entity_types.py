@@ -5,25 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from msgspec import Meta
 
 from groundswell.cli import entity_views as views
 from groundswell.cli import output
 from groundswell.cli.catalogued import catalogue_of, is_there, text_of
-from groundswell.cli.options import StoreFlags, takes
+from groundswell.cli.commands import Group
+from groundswell.cli.options import StoreFlags
 from groundswell.errors import Conflict, SettingsError
+from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
     from groundswell.experiments.simulations.entities import EntityType
 
-TypeId = Annotated[str, typer.Argument(metavar="ID", help="The id of an entity type.", show_default=False)]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+TypeId = Annotated[str, Meta(description="The id of an entity type."), Flag(argument=True, metavar="ID")]
+Yes = Annotated[bool, Meta(description="Do not ask."), Flag("-y")]
 
-app = typer.Typer(no_args_is_help=True, help="Entity types: the dimensions in which their entities differ.")
+app = Group("types", "Entity types: the dimensions in which their entities differ.")
 
 
-@app.command("list")
-@takes(StoreFlags)
+@app.add("list")
 def list_types(flags: StoreFlags) -> None:
     """List the entity types of a store."""
     types: list[EntityType] = []
@@ -41,8 +42,7 @@ def list_types(flags: StoreFlags) -> None:
         output.line(f"no entity types in {flags.store} yet: {add}")
 
 
-@app.command("show")
-@takes(StoreFlags)
+@app.add("show")
 def show_type(flags: StoreFlags, entity_type: TypeId) -> None:
     """Show an entity type with its dimensions."""
     with catalogue_of(flags.store) as catalogue:
@@ -54,18 +54,17 @@ def show_type(flags: StoreFlags, entity_type: TypeId) -> None:
         views.print_type(found, members)
 
 
-@app.command("add")
-@takes(StoreFlags)
+@app.add("add")
 def add_type(
     flags: StoreFlags,
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE.json", help="The type, as a JSON object.", show_default=False)
+        Path | None,
+        Meta(description="The type, as a JSON object."),
+        Flag(argument=True, metavar="FILE.json"),
     ] = None,
     *,
-    template: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Take a template instead.", show_default=False)
-    ] = None,
-    new_id: Annotated[str | None, typer.Option("--id", help="Give it this id.", show_default=False)] = None,
+    template: Annotated[str | None, Meta(description="Take a template instead."), Flag(metavar="NAME")] = None,
+    new_id: Annotated[str | None, Meta(description="Give it this id."), Flag(long="--id")] = None,
 ) -> None:
     """Add an entity type: your own, from a file, or one that comes with Groundswell."""
     import msgspec
@@ -91,11 +90,14 @@ def add_type(
         _say_names(new)
 
 
-@app.command("change")
-@takes(StoreFlags)
+@app.add("change")
 def change_type(
     flags: StoreFlags,
-    file: Annotated[Path, typer.Argument(metavar="FILE.json", help="The whole type, with its id.", show_default=False)],
+    file: Annotated[
+        Path,
+        Meta(description="The whole type, with its id."),
+        Flag(argument=True, metavar="FILE.json"),
+    ],
 ) -> None:
     """Replace an entity type by that of a file. Refused if one of its entities would not fit any more."""
     from groundswell.experiments.simulations.files import read_type
@@ -121,15 +123,12 @@ def _say_names(type_: EntityType) -> None:
         output.say(f"it has no `names`: sampled members will be called {type_.name} 1, {type_.name} 2 and so on")
 
 
-@app.command("delete")
-@takes(StoreFlags)
+@app.add("delete")
 def delete_type(
     flags: StoreFlags,
     entity_type: TypeId,
     *,
-    with_entities: Annotated[
-        bool, typer.Option("--with-entities", help="Remove the entities of this type too.")
-    ] = False,
+    with_entities: Annotated[bool, Meta(description="Remove the entities of this type too.")] = False,
     yes: Yes = False,
 ) -> None:
     """Remove an entity type. One that has entities stays, unless they may go too."""

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from msgspec import Meta
 
 from groundswell.cli import entity_views as views
 from groundswell.cli import output
 from groundswell.cli.catalogued import catalogue_of, is_there
-from groundswell.cli.options import RunFlags, RunName, StoreFlags, takes
+from groundswell.cli.options import RunFlags, RunName, StoreFlags
 from groundswell.cli.prompts import Models, Temperature, as_unicode, models_of
 from groundswell.cli.stored import opened
 from groundswell.errors import RunError, SettingsError
+from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
     from groundswell.engine.engine import Engine
@@ -25,33 +26,28 @@ if TYPE_CHECKING:
     from groundswell.store.results import FaultCount
 
 
-@takes(RunFlags)
 def write(
     flags: RunFlags,
     *,
     of_type: Annotated[
         str,
-        typer.Option(
-            "--type", metavar="ID", help="The id of an entity type, or the name of a template.", show_default=False
-        ),
+        Meta(description="The id of an entity type, or the name of a template."),
+        Flag(long="--type", metavar="ID"),
     ],
-    count: Annotated[int, typer.Option(min=1, metavar="N", help="How many.")] = 10,
+    count: Annotated[int, Meta(ge=1, description="How many."), Flag(metavar="N")] = 10,
     model: Models = None,
-    wishes: Annotated[
-        str, typer.Option(metavar="TEXT", help="What they should be like besides, in words.", show_default=False)
-    ] = "",
+    wishes: Annotated[str, Meta(description="What they should be like besides, in words."), Flag(metavar="TEXT")] = "",
     free: Annotated[
         bool,
-        typer.Option(
-            "--free",
-            help="Let the model choose the attributes too. They then follow its habits, not the type's distributions.",
+        Meta(
+            description="Let the model choose the attributes too. They then follow its habits, not the type's distributions."
         ),
     ] = False,
     temperature: Temperature = None,
-    seed: Annotated[int, typer.Option(help="Another seed gives other entities; the same, those you have.")] = 0,
+    seed: Annotated[int, Meta(description="Another seed gives other entities; the same, those you have.")] = 0,
     name: Annotated[
         str | None,
-        typer.Option(help="A name for the run. If it exists, it is continued where it was left.", show_default=False),
+        Meta(description="A name for the run. If it exists, it is continued where it was left."),
     ] = None,
 ) -> None:
     """Have a model write entities: a name, a description and texts for attributes that are sampled first.
@@ -84,7 +80,6 @@ def write(
     run_and_report(work, flags, report=report, estimate=lambda: estimate_of(writing.write, settings))
 
 
-@takes(StoreFlags)
 def keep(flags: StoreFlags, run: RunName) -> None:
     """Add the entities that a run of `entities write` wrote, where that was left undone: after `runs resume`."""
     import msgspec

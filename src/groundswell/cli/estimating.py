@@ -13,10 +13,10 @@ from groundswell.cli import output
 from groundswell.errors import SettingsError
 
 if TYPE_CHECKING:
-    from groundswell.cli.options import RunFlags
     from groundswell.engine.spending import Range
     from groundswell.estimate.bill import Bill, Way
     from groundswell.estimate.figures import Estimate
+    from groundswell.experiments.experiment import HowToRun
 
 NOT_HERE = (
     "--estimate: says what a new run would use, not what is left of one; give `groundswell run` the driver and the "
@@ -25,36 +25,33 @@ NOT_HERE = (
 UNPRICED = "the price of {} is not known: put it under [prices] in groundswell.toml"
 
 
-def show_estimate(estimate: Callable[[], Estimate] | None, flags: RunFlags) -> None:
+def show_estimate(estimate: Callable[[], Estimate], choices: HowToRun, *, json: bool) -> None:
     """Print an estimate, with prices and times."""
-    if estimate is None:
-        refuse_estimate(flags)
-        return
     with redirect_stdout(StringIO()):  # what a driver prints of outcomes that were made up is worth nothing
         found = estimate()
-    priced = _billed(found, flags)
-    if flags.json:
+    priced = _billed(found, choices)
+    if json:
         output.print_json(priced)
     else:
         _print(priced)
 
 
-def refuse_estimate(flags: RunFlags) -> None:
+def refuse_estimate(wanted: bool) -> None:
     """For commands on runs that there are."""
-    if flags.estimate:
+    if wanted:
         raise SettingsError(NOT_HERE)
 
 
-def _billed(estimate: Estimate, flags: RunFlags) -> Bill:
+def _billed(estimate: Estimate, choices: HowToRun) -> Bill:
     from groundswell.estimate.bill import bill
     from groundswell.estimate.terms import terms_of
     from groundswell.providers.accounts.config import load_here
     from groundswell.providers.prices import ModelPrices
 
-    accounts = cache(lambda: load_here(flags.account or ()))
+    accounts = cache(lambda: load_here(choices.account))
     prices = ModelPrices(accounts)
     models = [load.model for load in estimate.loads]
-    return bill(estimate, {model: terms_of(model, accounts, prices, flags.max_concurrent) for model in models})
+    return bill(estimate, {model: terms_of(model, accounts, prices, choices.max_concurrent) for model in models})
 
 
 def _print(bill: Bill) -> None:

@@ -9,12 +9,13 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
-import typer
+from msgspec import Meta
 
 from groundswell.cli import output
-from groundswell.cli.options import RunName, StoreFlags, takes
+from groundswell.cli.options import RunName, StoreFlags
 from groundswell.cli.stored import opened
 from groundswell.errors import SettingsError
+from groundswell.experiments.options import Flag
 from groundswell.experiments.replacing import beside
 
 if TYPE_CHECKING:
@@ -30,15 +31,15 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
-@takes(StoreFlags)
 def export(
     flags: StoreFlags,
     run: RunName,
     *,
-    to: Annotated[Format, typer.Option("--format", help="The form of the file.")] = Format.JSONL,
+    to: Annotated[Format, Meta(description="The form of the file."), Flag(long="--format")] = Format.JSONL,
     file: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to; else standard output.", show_default=False),
+        Meta(description="Where to; else standard output."),
+        Flag("-o", long="--output", metavar="FILE"),
     ] = None,
 ) -> None:
     """Write one row per trial: key, program, status, why it is missing, spec and result."""

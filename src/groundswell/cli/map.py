@@ -9,10 +9,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from groundswell.cli import output
-from groundswell.cli.options import RunFlags, takes
+from groundswell.cli.options import RunFlags
 from groundswell.cli.prompts import (
     Models,
     ReplyTokens,
@@ -47,51 +45,44 @@ class Form(StrEnum):
     PARQUET = "parquet"
 
 
-@takes(RunFlags)
 def map_table(
     flags: RunFlags,
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="A table: CSV, TSV, JSON lines, JSON or Parquet.", show_default=False)
+        Path,
+        Meta(description="A table: CSV, TSV, JSON lines, JSON or Parquet."),
+        Flag(argument=True, metavar="DATA"),
     ],
     *,
     prompt: Annotated[
         str,
-        typer.Option(
-            "--prompt",
-            "-p",
-            metavar="TEMPLATE",
-            help="What is asked about every row, with {column} where a cell goes; @FILE reads it from a file.",
-            show_default=False,
-        ),
+        Meta(description="What is asked about every row, with {column} where a cell goes; @FILE reads it from a file."),
+        Flag("-p", metavar="TEMPLATE"),
     ],
     model: Models = None,
     system: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEMPLATE", help="What the models are told beforehand; a template too.", show_default=False
-        ),
+        Meta(description="What the models are told beforehand; a template too."),
+        Flag(metavar="TEMPLATE"),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Where the rows go. (x.replies.csv for x.csv.)",
-            show_default=False,
-        ),
+        Meta(description="Where the rows go. (x.replies.csv for x.csv.)"),
+        Flag("-o", metavar="FILE"),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file, whoever wrote it.")] = False,
+    overwrite: Annotated[bool, Meta(description="Replace the file, whoever wrote it.")] = False,
     form: Annotated[
         Form | None,
-        typer.Option("--format", help="The form of DATA, where its name does not say it.", show_default=False),
+        Meta(description="The form of DATA, where its name does not say it."),
+        Flag(long="--format"),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The first N rows only.", show_default=False)
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="The first N rows only."),
+        Flag(metavar="N"),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(help="A name for the run. (Made of DATA's name and all that is asked.)", show_default=False),
+        Meta(description="A name for the run. (Made of DATA's name and all that is asked.)"),
     ] = None,
     schema: SchemaFile = None,
     reply_tokens: ReplyTokens = None,
@@ -99,28 +90,21 @@ def map_table(
     seed: Seed = 0,
     check: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="CHECK",
-            help="What should be true of a reply, as: contains {answer} | regex /yes/i | json.score >= 7 | "
-            'judge "is it polite?". May be repeated.',
-            show_default=False,
-            rich_help_panel=CHECKS,
+        Meta(
+            description="What should be true of a reply, as: contains {answer} | regex /yes/i | json.score >= 7 | "
+            'judge "is it polite?". May be repeated.'
         ),
+        Flag(metavar="CHECK", group=CHECKS),
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Who answers `judge`. (The first model.)",
-            show_default=False,
-            rich_help_panel=CHECKS,
-        ),
+        Meta(description="Who answers `judge`. (The first model.)"),
+        Flag(metavar="MODEL", group=CHECKS),
     ] = None,
     embedder: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODEL", help="Who embeds texts for `similar`.", show_default=False, rich_help_panel=CHECKS
-        ),
+        Meta(description="Who embeds texts for `similar`."),
+        Flag(metavar="MODEL", group=CHECKS),
     ] = None,
 ) -> None:
     """Ask the same about every row of a table. Given again, it goes on where it was left and pays nothing twice."""

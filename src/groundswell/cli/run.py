@@ -1,64 +1,131 @@
-"""`groundswell run`: any driver, from a file or a module."""
+"""`groundswell run`: an experiment or a driver of your own, from a file or a module."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
-import typer
+import click
+import msgspec
+from msgspec import Meta
 
-from groundswell.cli.options import RunFlags, takes
+from groundswell.cli import output
+from groundswell.cli.commands import Command, Group
+from groundswell.cli.estimating import show_estimate
+from groundswell.cli.experiments import command_for
+from groundswell.cli.options import Estimate, StoreFlags
+from groundswell.cli.running import run_and_report
+from groundswell.cli.targets import build_settings, find_driver, find_experiment, read_settings
+from groundswell.engine.driver import Driver, settings_type
+from groundswell.engine.engine import Engine
+from groundswell.engine.summary import Summary, summarise
+from groundswell.estimate.declared import estimate_of
+from groundswell.experiments.experiment import Experiment, RunChoices
+from groundswell.experiments.options import Field, Flag, Given, build, fields_of, value_of
 
-if TYPE_CHECKING:
-    from groundswell.engine.engine import Engine
-    from groundswell.engine.summary import Summary
 
+class OfDriver(msgspec.Struct, frozen=True, kw_only=True):
+    """How the settings of a driver are given, beside a flag for each."""
 
-@takes(RunFlags)
-def run(
-    flags: RunFlags,
-    target: Annotated[
-        str,
-        typer.Argument(metavar="TARGET", help="The driver: file.py:driver or module:driver.", show_default=False),
-    ],
-    *,
-    name: Annotated[
-        str | None,
-        typer.Option(help="A name for the run. If it exists, it is continued where it was left.", show_default=False),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="The seed of everything random.")] = 0,
     settings: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.json", help="The driver's settings, as a JSON object.", show_default=False),
-    ] = None,
+        Meta(description="The driver's settings, as a JSON object."),
+        Flag(metavar="FILE.json", completes="files"),
+    ] = None
     change: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="FIELD=VALUE",
-            help="One field of the settings; the value is JSON, or else text. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-) -> None:
-    """Run an experiment: an `async def driver(run, settings)` of your own."""
-    from groundswell.cli import output
-    from groundswell.cli.running import run_and_report
-    from groundswell.cli.targets import build_settings, find_driver, read_settings
-    from groundswell.engine.options import RunOptions
-    from groundswell.engine.summary import summarise
-    from groundswell.estimate.declared import estimate_of
+        tuple[str, ...],
+        Meta(description="One field of the settings; the value is JSON, or else text. May be repeated."),
+        Flag(long="--set", metavar="FIELD=VALUE"),
+    ] = ()
+    estimate: Estimate = False
 
-    driver = find_driver(target)
-    base = {} if settings is None else read_settings(settings)
-    built = build_settings(driver, base, change or [])
-    options = flags.run_options(RunOptions())
+
+class Run(Command):
+    """The command; what it takes besides depends on what it is to run."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Look at the target, if there is one, and go on with its own command."""
+        if not args or args[0].startswith("-"):
+            return super().make_context(info_name, args, parent, **extra)
+        target, rest = args[0], args[1:]
+        found = find_experiment(target)
+        own: click.Command = _of_driver(find_driver(target), target) if found is None else _of_experiment(found, target)
+        return own.make_context(f"{info_name} {target}", rest, parent, **extra)
+
+
+def _of_experiment(experiment: Experiment, target: str) -> click.Command:
+    """Its command; of several, the next word says which."""
+    words = f"run {os.path.basename(target)}"
+    if len(experiment.commands) == 1:
+        return command_for(experiment, experiment.commands[0].name, words)
+    group = Group(target, experiment.about)
+    for each in experiment.commands:
+        group.add_command(command_for(experiment, each.name, f"{words} {each.name}"))
+    return group
+
+
+def _of_driver(driver: Driver, target: str) -> Command:
+    """A command with a flag for each field of the driver's settings."""
+    shared = {**fields_of(StoreFlags), **fields_of(RunChoices), **fields_of(OfDriver)}
+    own = {name: one for name, one in _settings_fields(driver).items() if name not in shared}
+
+    def run(given: Mapping[str, Given]) -> None:
+        flags, choices, how = (
+            build(kind, {name: one for name, one in given.items() if name in fields_of(kind)})
+            for kind in (StoreFlags, RunChoices, OfDriver)
+        )
+        base = {} if how.settings is None else read_settings(how.settings)
+        base |= {name: msgspec.to_builtins(value_of(own[name], one)) for name, one in given.items() if name in own}
+        _drive(driver, build_settings(driver, base, list(how.change)), flags, choices, estimate=how.estimate)
+
+    described = (driver.__doc__ or f"Run the driver {target}.").strip()
+    return Command("run", run, [*own.values(), *shared.values()], described)
+
+
+def _settings_fields(driver: Driver) -> dict[str, Field]:
+    """The fields of a driver's settings, as flags; none is required here, since --settings may have them."""
+    kind = settings_type(driver)
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return {}
+    return {
+        name: Field(name, one.kind, None, one.description, Flag(*one.flag.names, metavar=one.flag.metavar, usual=True))
+        for name, one in fields_of(kind).items()
+    }
+
+
+def _drive(driver: Driver, settings: Any, flags: StoreFlags, choices: RunChoices, *, estimate: bool) -> None:
+    options = choices.run_options()
+    if estimate:
+        show_estimate(lambda: estimate_of(driver, settings, seed=choices.seed), choices, json=flags.json)
+        return
 
     async def work(engine: Engine) -> Summary:
-        before = None if name is None else engine.store.runs.find(name)
-        summary = await engine.drive(driver, built, name=name, seed=seed, options=options)
+        before = None if choices.name is None else engine.store.runs.find(choices.name)
+        summary = await engine.drive(driver, settings, name=choices.name, seed=choices.seed, options=options)
         if before is not None and summarise(before).asks == summary.asks:
-            output.say(f"nothing was asked: {name} is a run that you have, and these are its figures")
+            output.say(f"nothing was asked: {choices.name} is a run that you have, and these are its figures")
         return summary
 
-    run_and_report(work, flags, estimate=lambda: estimate_of(driver, built, seed=seed))
+    run_and_report(work, flags, choices)
+
+
+def _without_target(given: Mapping[str, Given]) -> None:
+    raise click.UsageError("Missing argument 'TARGET'.")
+
+
+TARGET = Field(
+    "target",
+    str,
+    description="An experiment or a driver: file.py, file.py:driver or module:driver. `run TARGET --help` shows its flags.",
+    flag=Flag(argument=True, metavar="TARGET", completes="files"),
+)
+run = Run(
+    "run",
+    _without_target,
+    [TARGET, *fields_of(StoreFlags).values(), *fields_of(RunChoices).values(), *fields_of(OfDriver).values()],
+    "Run an experiment of your own, or an `async def driver(run, settings)`.",
+)

@@ -12,18 +12,16 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-import typer
+import click
 
 from groundswell import compose
 from groundswell.cli import output
-from groundswell.cli.estimating import show_estimate
 from groundswell.cli.log import Log
 from groundswell.cli.progress import Progress
 from groundswell.cli.stored import opened
 from groundswell.cli.trust import confirmed
 from groundswell.engine.engine import Engine
 from groundswell.engine.events import Listener
-from groundswell.engine.options import RunOptions
 from groundswell.engine.records import EndpointFigures
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import NotTrusted, ProgramError, RunError, SettingsError, StoreError
@@ -32,9 +30,9 @@ from groundswell.loop import new_event_loop, stop_signals, tuned_collector
 from groundswell.providers.accounts.config import load_here
 
 if TYPE_CHECKING:
-    from groundswell.cli.options import RunFlags
+    from groundswell.cli.options import StoreFlags
     from groundswell.engine.run import Run
-    from groundswell.estimate.figures import Estimate
+    from groundswell.experiments.experiment import HowToRun
     from groundswell.store.results import FaultCount
 
 
@@ -68,18 +66,15 @@ class Ended(NamedTuple):
 
 def run_and_report(
     work: Work,
-    flags: RunFlags,
+    flags: StoreFlags,
+    choices: HowToRun,
     *,
     report: Report = output.print_outcome,
     listeners: Sequence[Listener] = (),
-    estimate: Callable[[], Estimate] | None = None,
 ) -> NoReturn:
-    """Do work on the store, say how it ended, and exit with the status of that; or, with --estimate, what it would."""
-    if flags.estimate:
-        show_estimate(estimate, flags)
-        raise typer.Exit
-    if flags.account:
-        load_here(flags.account)  # a mistake in a flag is told before there is a run
+    """Do work on the store, say how it ended, and exit with the status of that."""
+    if choices.account:
+        load_here(choices.account)  # a mistake in a flag is told before there is a run
     above = contextlib.redirect_stdout(sys.stderr) if flags.json else contextlib.nullcontext()
     with above:  # what an experiment prints must not get into the JSON
         ended = None
@@ -87,14 +82,14 @@ def run_and_report(
             ended = carry_out(
                 work,
                 store=flags.store,
-                max_concurrent=flags.max_concurrent,
-                account=flags.account or (),
+                max_concurrent=choices.max_concurrent,
+                account=choices.account,
                 verbose=flags.verbose,
                 listeners=listeners,
             )
     with interruptible(ended, flags.store):
         status = finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report)
-    raise typer.Exit(status)
+    raise click.exceptions.Exit(status)
 
 
 def _may_go_on(ended: Ended) -> bool:
@@ -269,7 +264,7 @@ def interruptible(ended: Ended, store: str) -> Iterator[None]:
     except KeyboardInterrupt:
         resume = "" if ended.summary is None else output.command(f"runs resume {ended.summary.run_id}", store)
         output.say("interrupted; the run is in the store" + (resume and f"; to see its results: {resume}"))
-        raise typer.Exit(output.INTERRUPTED) from None
+        raise click.exceptions.Exit(output.INTERRUPTED) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -327,10 +322,3 @@ def _waiting_at(summary: Summary, store: str) -> list[str]:
 def _limit_reached(why: str) -> str:
     """The flag of the limit that ended a run, by what was said of it."""
     return next((flag for words, flag in LIMITS.items() if words in why), " ".join(LIMITS.values()))
-
-
-def options_of(stored: dict[str, Any], flags: RunFlags) -> RunOptions:
-    """The options of a run that exists, changed as the command line says."""
-    import msgspec
-
-    return flags.run_options(msgspec.convert(stored, RunOptions))

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
+import msgspec
+from msgspec import Meta
 
 from groundswell.cli import output
+from groundswell.cli.commands import Group
 from groundswell.cli.export import export
-from groundswell.cli.options import RunFlags, RunName, StoreFlags, takes
+from groundswell.cli.options import Estimate, RunName, StoreFlags, Yes
 from groundswell.cli.stored import opened
+from groundswell.engine.engine import Engine
+from groundswell.engine.options import RunOptions
+from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import RunError
+from groundswell.experiments.experiment import HowToRun, Results
+from groundswell.experiments.options import Flag
 from groundswell.shown import words
 
 if TYPE_CHECKING:
@@ -24,12 +34,11 @@ if TYPE_CHECKING:
     from groundswell.store.results import FaultCount
     from groundswell.store.tables import TrialResult
 
-app = typer.Typer(no_args_is_help=True, help="Look at runs, go on with them, export their results.")
+app = Group("runs", "Look at runs, go on with them, export their results.")
 app.command("export")(export)
 
 
-@app.command("list")
-@takes(StoreFlags)
+@app.add("list")
 def list_runs(flags: StoreFlags) -> None:
     """List the runs of a store, newest first."""
     from rich.markup import escape
@@ -59,25 +68,21 @@ def list_runs(flags: StoreFlags) -> None:
     _say_waiting(waiting, flags.store)
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def show(
     flags: StoreFlags,
     run: RunName,
     *,
-    trial: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Show what was said in this trial.", show_default=False)
-    ] = None,
+    trial: Annotated[str | None, Meta(description="Show what was said in this trial."), Flag(metavar="KEY")] = None,
     prompts: Annotated[
         bool,
-        typer.Option(
-            "--prompts",
-            help="With --trial: load the program of the run to show its prompts too. Its file must be trusted.",
+        Meta(
+            description="With --trial: load the program of the run to show its prompts too. Its file must be trusted."
         ),
     ] = False,
 ) -> None:
     """Show a run: how it was started, how far it is, and why trials are missing; or what was said in one trial."""
-    from groundswell.cli import simulate_report
+    from groundswell.cli.reports import print_findings, results_of
 
     with opened(flags.store) as store:
         record = store.runs.get(run)
@@ -110,10 +115,12 @@ def show(
     if flags.json:
         output.print_json(details | {"came": came._asdict(), "batches_in_flight": len(waiting)})
     else:
-        own = simulate_report.is_simulation(record)
-        _print_details(_of_simulations(details) if own else details, faults, flags.store, first)
-        if own:
-            _print_findings(record, details["analysis"], flags.store)
+        with opened(flags.store) as store:
+            found = results_of(record, store)
+            shown = details if found is None else _told_by(found, record, details)
+            _print_details(shown, faults, flags.store, first)
+            if found is not None and record.analysis is not None:
+                print_findings(found, store, [record], summarise(record))
         if came.batches:
             output.say(output.travelled(came))
         _say_waiting(waiting, flags.store)
@@ -124,48 +131,57 @@ def show(
             )
 
 
-@app.command()
-@takes(RunFlags)
+@app.add()
 def resume(
-    flags: RunFlags,
+    flags: StoreFlags,
+    how: HowToRun,
     run: RunName,
     *,
     accept_changes: Annotated[
-        bool,
-        typer.Option("--accept-changes", help="Go on although programs changed: recorded replies are scored anew."),
+        bool, Meta(description="Go on although programs changed: recorded replies are scored anew.")
     ] = False,
-    retry_missing: Annotated[
-        bool, typer.Option("--retry-missing", help="Give the trials that are missing a new attempt.")
-    ] = False,
+    retry_missing: Annotated[bool, Meta(description="Give the trials that are missing a new attempt.")] = False,
+    out: Annotated[
+        Path | None,
+        Meta(description="Where the results go. (Where the run put them.)"),
+        Flag("-o", metavar="FOLDER", completes="files"),
+    ] = None,
+    estimate: Estimate = False,
 ) -> None:
-    """Go on with a run where it was left. A finished one prints its summary again."""
-    from groundswell.cli import evolve_report, game_report, mutate_report, simulate_report
-    from groundswell.cli.running import options_of, run_and_report
+    """Go on with a run where it was left, and write its results. A finished one prints its summary again."""
+    from groundswell.cli.estimating import refuse_estimate
+    from groundswell.cli.reports import Reporting, results_of
+    from groundswell.cli.running import run_and_report
 
+    refuse_estimate(estimate)
     with opened(flags.store) as store:
         record = store.runs.get(run)
     _load_driver_of(record)
-    options = options_of(record.options, flags)
-    parts = (game_report, simulate_report, mutate_report, evolve_report)
-    own = next((found for part in parts if (found := part.report_of(record, flags.store)) is not None), None)
-    run_and_report(
-        lambda engine: engine.resume(
+    with opened(flags.store) as store:
+        results = results_of(record, store, out)
+    reporting = None if results is None else Reporting(results, flags.store)
+    options = how.run_options(msgspec.convert(record.options, RunOptions))
+
+    async def work(engine: Engine) -> Summary:
+        summary = await engine.resume(
             record.id, accept_changes=accept_changes, retry_missing=retry_missing, options=options
-        ),
+        )
+        if flags.json and reporting is not None and summary.analysis is not None:
+            await asyncio.to_thread(reporting.write, summary)
+        return summary
+
+    run_and_report(
+        work,
         flags,
-        report=own or output.print_outcome,
-        listeners=[*mutate_report.listeners_of(record), *evolve_report.listeners_of(record)],
+        how,
+        report=output.print_outcome if reporting is None else reporting.report,
+        listeners=[] if reporting is None else reporting.listeners,
     )
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def verify(flags: StoreFlags, run: RunName) -> None:
     """Run every trial again over its journal: do its programs still ask and find the same? Calls no model."""
-    import asyncio
-
-    import msgspec
-
     from groundswell import compose
     from groundswell.engine.replay import Verification
 
@@ -188,11 +204,10 @@ def verify(flags: StoreFlags, run: RunName) -> None:
         )
         for difference in found.differences:
             output.line(f"  {difference}")
-    raise typer.Exit(0 if found.ok else 1)
+    raise click.exceptions.Exit(0 if found.ok else 1)
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def cancel(flags: StoreFlags, run: RunName) -> None:
     """Ask the process that works on a run to stop. What it has in flight is still recorded."""
     with opened(flags.store) as store:
@@ -207,13 +222,12 @@ def cancel(flags: StoreFlags, run: RunName) -> None:
         output.line(f"run {record.title}: no process works on it; it is {status}")
 
 
-@app.command()
-@takes(StoreFlags)
+@app.add()
 def delete(
     flags: StoreFlags,
     run: RunName,
     *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Delete a run and everything it recorded."""
     with opened(flags.store) as store:
@@ -230,37 +244,35 @@ def delete(
         output.line(f"run {record.title}: deleted")
 
 
-@app.command()
-@takes(RunFlags)
+@app.add()
 def fork(
-    flags: RunFlags,
+    flags: StoreFlags,
+    how: HowToRun,
     run: RunName,
     *,
-    name: Annotated[str | None, typer.Option(help="A name for the new run.", show_default=False)] = None,
+    name: Annotated[str | None, Meta(description="A name for the new run.")] = None,
     at: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="POSITION",
-            help="Ask anew from this position of every trial on (0 is its first ask); without it every reply that "
-            "still fits is reused.",
-            show_default=False,
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(
+            description="Ask anew from this position of every trial on (0 is its first ask); without it every reply that "
+            "still fits is reused."
         ),
+        Flag(metavar="POSITION"),
     ] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Change a field of the settings. May be repeated.", show_default=False
-        ),
+        Meta(description="Change a field of the settings. May be repeated."),
+        Flag(long="--set", metavar="FIELD=VALUE"),
     ] = None,
+    estimate: Estimate = False,
 ) -> None:
     """Start a new run from an old one, with changes: replies to the same asks are reused, not paid for again."""
     from groundswell.cli.estimating import refuse_estimate
-    from groundswell.cli.running import options_of, run_and_report
+    from groundswell.cli.running import run_and_report
     from groundswell.cli.targets import build_settings
     from groundswell.program.request import canonical
 
-    refuse_estimate(flags)
+    refuse_estimate(estimate)
     with opened(flags.store) as store:
         parent = store.runs.get(run)
         if parent.driver is None:
@@ -270,16 +282,12 @@ def fork(
         settings = build_settings(driver, _decoded(parent.settings), change or [])
         cut = None if at is None else str(at)
         record = store.runs.create_fork(parent, name, canonical(settings).decode(), cut)
-    options = options_of(parent.options, flags)
-    run_and_report(lambda engine: engine.resume(record.id, options=options), flags)
+    options = how.run_options(msgspec.convert(parent.options, RunOptions))
+    run_and_report(lambda engine: engine.resume(record.id, options=options), flags, how)
 
 
 def _described(store: Store, record: RunRecord) -> dict[str, Any]:
     """A run as `list` and `show` have it: its summary, and when it was."""
-    import msgspec
-
-    from groundswell.engine.summary import summarise
-
     summary: dict[str, Any] = msgspec.to_builtins(summarise(record))
     return summary | {
         "status": store.runs.state(record),
@@ -290,25 +298,19 @@ def _described(store: Store, record: RunRecord) -> dict[str, Any]:
 
 
 def _decoded(text: str | None) -> Any:
-    import msgspec
-
     return None if text is None else msgspec.json.decode(text)
 
 
 def _print_details(
     details: dict[str, Any], faults: Sequence[FaultCount], store: str, first: TrialResult | None
 ) -> None:
-    import msgspec
-
-    from groundswell.engine.summary import Summary
-
     output.print_summary(msgspec.convert(details, Summary))
     created = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(details["created_at"]))
     output.line(f"  begun   {created}, {output.age(details['age_seconds'])} ago; seed {details['seed']}")
     _print_replies(**details["replies"])
     if details["driver"]:
         output.line(f"  driver  {details['driver']}")
-        output.line(f"  with    {msgspec.json.encode(details['settings']).decode()}")
+        output.line(f"  with    {_shortened(msgspec.json.encode(details['settings']).decode())}")
     if details["parent"]:
         where = "" if details["cut"] is None else f", asked anew from position {details['cut']} on"
         output.line(f"  fork    of {details['parent']}{where}")
@@ -318,19 +320,15 @@ def _print_details(
         output.say(f"to read a trial: {look}")
 
 
-def _of_simulations(details: dict[str, Any]) -> dict[str, Any]:
-    """The details of a batch of simulations: all of them are planned, and its figures are told in words."""
-    planned = details["settings"].get("num_simulations", details["trials"]["planned"])
-    return details | {"analysis": None, "trials": {**details["trials"], "planned": planned}}
+def _told_by(results: Results, record: RunRecord, details: dict[str, Any]) -> dict[str, Any]:
+    """The details of a run whose experiment says more than its analysis does."""
+    summary = results.summary(summarise(record), record)
+    return details | {"analysis": None, "trials": msgspec.to_builtins(summary.trials)}
 
 
-def _print_findings(record: RunRecord, analysis: Any, store: str) -> None:
-    """What simulations came to, as at the end of their run."""
-    from groundswell.cli.simulate_report import print_findings
-    from groundswell.experiments.simulations.reading import Readings
-
-    with opened(store) as held:
-        print_findings(analysis, Readings(held), record, output.command(f"runs show {record.id} --json", store))
+def _shortened(text: str) -> str:
+    """Settings on a line; they may hold thousands of problems."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters; --json has them all)"
 
 
 def _say_waiting(accounts: Sequence[str], store: str) -> None:

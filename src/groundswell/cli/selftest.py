@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
+from msgspec import Meta
 
 from groundswell.cli import output
-from groundswell.cli.options import COMMON, StoreFlags, takes
-from groundswell.cli.prompts import Seed
+from groundswell.cli.options import COMMON, StoreFlags
 from groundswell.errors import SettingsError
+from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
     from groundswell.cli.running import Ended
@@ -25,37 +25,25 @@ if TYPE_CHECKING:
 COLUMNS = ("check", "expected", "found", "n", "verdict")
 
 
-@dataclass(frozen=True, kw_only=True)
-class TestFlags(StoreFlags):
+class TestFlags(StoreFlags, frozen=True, kw_only=True):
     """The common flags, but that nothing is kept unless it is asked for."""
 
     store: Annotated[
         str,
-        typer.Option(
-            envvar="GROUNDSWELL_STORE",
-            metavar="PATH",
-            help="The file that holds the run. (A temporary one: nothing is kept.)",
-            show_default=False,
-            rich_help_panel=COMMON,
-        ),
+        Meta(description="The file that holds the run. (A temporary one: nothing is kept.)"),
+        Flag(metavar="PATH", variable="GROUNDSWELL_STORE", group=COMMON),
     ] = ""
 
 
-@takes(TestFlags)
 def selftest(
     flags: TestFlags,
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="A tenth of everything: a few seconds.")] = False,
-    seed: Seed = 0,
+    quick: Annotated[bool, Meta(description="A tenth of everything: a few seconds.")] = False,
+    seed: Annotated[int, Meta(description="The seed of all that is random.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FOLDER",
-            help="Also write selftest.json and selftest.md there.",
-            show_default=False,
-        ),
+        Meta(description="Also write selftest.json and selftest.md there."),
+        Flag("-o", metavar="FOLDER"),
     ] = None,
 ) -> None:
     """Do the detectors and the intervals tell the truth? Planted agents play real games; no key is needed."""
@@ -63,7 +51,7 @@ def selftest(
         _make(out)
     with _store(flags.store) as store:
         ended = _run(store, seed, quick=quick, verbose=flags.verbose)
-        raise typer.Exit(_tell(ended, flags, store, out))
+        raise click.exceptions.Exit(_tell(ended, flags, store, out))
 
 
 def _run(store: str, seed: int, *, quick: bool, verbose: bool) -> Ended:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import msgspec
+from msgspec import Meta
 
 from groundswell.cli import output
-from groundswell.cli.options import COMMON, DEFAULT_STORE, LIMITS, VERBOSE, takes
+from groundswell.cli.options import COMMON, DEFAULT_STORE, LIMITS
 from groundswell.errors import SettingsError
+from groundswell.experiments.options import Flag
 
 if TYPE_CHECKING:
     from groundswell.web.settings import ServerSettings
@@ -17,84 +18,58 @@ if TYPE_CHECKING:
 PORT = 8000
 
 
-def _remember_verbose(context: typer.Context, verbose: bool) -> bool:
-    context.meta[VERBOSE] = verbose
-    return verbose
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServeFlags:
+class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
     """How the server is set up."""
 
-    host: Annotated[str, typer.Option(help="The address to listen on. Any but this machine's own needs a token.")] = (
-        "127.0.0.1"
-    )
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 chooses a free port.")] = PORT
+    host: Annotated[
+        str,
+        Meta(description="The address to listen on. Any but this machine's own needs a token."),
+    ] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="Where to listen; 0 chooses a free port.")] = PORT
     model: Annotated[
         str | None,
-        typer.Option(
-            "--model",
-            "-m",
-            metavar="MODEL",
-            help="Who speaks where a request names nobody. (The alias `default`, or local/smollm2.)",
-            show_default=False,
-        ),
+        Meta(description="Who speaks where a request names nobody. (The alias `default`, or local/smollm2.)"),
+        Flag("-m", metavar="MODEL"),
     ] = None
     token: Annotated[
         str | None,
-        typer.Option(
-            envvar="GROUNDSWELL_TOKEN",
-            metavar="TOKEN",
-            help="What clients must send, as `Authorization: Bearer TOKEN`. The variable keeps it out of `ps`.",
-            show_default=False,
+        Meta(
+            description="What clients must send, as `Authorization: Bearer TOKEN`. The variable keeps it out of `ps`."
         ),
+        Flag(metavar="TOKEN", variable="GROUNDSWELL_TOKEN"),
     ] = None
     cors_origin: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="URL",
-            help="Let pages of this site call the server from a browser. May be repeated. (None may.)",
-            show_default=False,
-        ),
+        Meta(description="Let pages of this site call the server from a browser. May be repeated. (None may.)"),
+        Flag(metavar="URL"),
     ] = None
     max_running: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Batches that run side by side.", rich_help_panel=LIMITS)
+        int,
+        Meta(ge=1, description="Batches that run side by side."),
+        Flag(metavar="N", group=LIMITS),
     ] = 4
     max_concurrent: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="The most live asks in flight at once on each account, all batches together. (256, or what "
-            "groundswell.toml says; locally 4.)",
-            show_default=False,
-            rich_help_panel=LIMITS,
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="The most live asks in flight at once on each account, all batches together. (256, or what "
+            "groundswell.toml says; locally 4.)"
         ),
+        Flag(metavar="N", group=LIMITS),
     ] = None
     account: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME.SETTING=VALUE",
-            help="One setting of an account, as openai.rate_limit_per_minute=3500. May be repeated.",
-            show_default=False,
-            rich_help_panel=COMMON,
-        ),
+        Meta(description="One setting of an account, as openai.rate_limit_per_minute=3500. May be repeated."),
+        Flag(metavar="NAME.SETTING=VALUE", group=COMMON),
     ] = None
     store: Annotated[
         str,
-        typer.Option(
-            envvar="GROUNDSWELL_STORE", metavar="PATH", help="The file that holds the runs.", rich_help_panel=COMMON
-        ),
+        Meta(description="The file that holds the runs."),
+        Flag(metavar="PATH", variable="GROUNDSWELL_STORE", group=COMMON),
     ] = DEFAULT_STORE
     verbose: Annotated[
         bool,
-        typer.Option(
-            "--verbose",
-            "-v",
-            help="Say which requests come in, and tracebacks of errors.",
-            callback=_remember_verbose,
-            rich_help_panel=COMMON,
-        ),
+        Meta(description="Say which requests come in, and tracebacks of errors."),
+        Flag("-v", group=COMMON),
     ] = False
 
     def settings(self) -> ServerSettings:
@@ -117,7 +92,6 @@ class ServeFlags:
         )
 
 
-@takes(ServeFlags)
 def serve(flags: ServeFlags) -> None:
     """Serve the REST API: simulations, entities, runs. What has not ended goes on when the server starts again."""
     from groundswell.web import serving

@@ -15,10 +15,12 @@ from groundswell.engine.driver import (
     check_stored_module,
     decode_settings,
     load_driver,
+    load_module,
     load_stored_driver,
     settings_type,
 )
 from groundswell.errors import SettingsError
+from groundswell.experiments.experiment import Experiment, experiment_named, experiment_names, register
 from groundswell.shown.words import visible
 
 
@@ -27,6 +29,25 @@ def find_driver(name: str) -> Driver:
     module = name.rpartition(":")[0]
     _see(_folder_of(module) if module.endswith(".py") else os.getcwd())
     return load_driver(name)
+
+
+def find_experiment(target: str) -> Experiment | None:
+    """The experiment that a file or a module describes: `file.py`, or `file.py:experiment`. None: it is a driver."""
+    where, _, attribute = target.rpartition(":")
+    if not where or target.endswith(".py"):
+        where, attribute = target, ""
+    if not where.endswith(".py") and not attribute:
+        return experiment_named(target) if target in experiment_names() else None
+    _see(_folder_of(where) if where.endswith(".py") else os.getcwd())
+    module = load_module(where)
+    if attribute:
+        found = getattr(module, attribute, None)
+        return register(found) if isinstance(found, Experiment) else None
+    there = [each for each in vars(module).values() if isinstance(each, Experiment)]
+    if len(there) != 1:
+        many = "no experiment" if not there else f"{len(there)} experiments"
+        raise SettingsError(f"{target}: has {many}; name what to run, as {target}:NAME")
+    return register(there[0])
 
 
 def find_stored_driver(name: str, location: str | None) -> Driver:

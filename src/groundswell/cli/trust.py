@@ -6,54 +6,52 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
-import typer
-from typer.core import TyperGroup
+import click
+from msgspec import Meta
 
+from groundswell.cli.commands import Group
+from groundswell.cli.options import Json
 from groundswell.errors import NotTrusted, SettingsError
+from groundswell.experiments.options import Flag
 from groundswell.trust import ANY, Trust, users_trust
 
 T = TypeVar("T")
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 ADD = "add"
 
 
-class AddUnlessNamed(TyperGroup):
+class AddUnlessNamed(Group):
     """`trust HOST` is short for `trust add HOST`."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put in the name of the command that is meant."""
         own = {*self.commands, *ctx.help_option_names}
         return super().parse_args(ctx, [ADD, *args] if args and args[0] not in own else args)
 
 
-app = typer.Typer(
-    cls=AddUnlessNamed,
-    no_args_is_help=True,
-    help="Trust a host with keys of the environment, or a file with running its code: `groundswell trust HOST|FILE`.",
+app = AddUnlessNamed(
+    "trust",
+    "Trust a host with keys of the environment, or a file with running its code: `groundswell trust HOST|FILE`.",
 )
 
 
-@app.command(ADD)
+@app.add(ADD)
 def add(
     what: Annotated[
         list[str],
-        typer.Argument(
-            metavar="HOST|FILE...",
-            help="A host, as https://llm.example.org or http://gpu1:8000 (https:// if you leave it out); or a Python "
-            "file.",
-            show_default=False,
+        Meta(
+            description="A host, as https://llm.example.org or http://gpu1:8000 (https:// if you leave it out); or a Python "
+            "file."
         ),
+        Flag(argument=True, metavar="HOST|FILE..."),
     ],
     *,
     variable: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Only this variable may be sent to the host. May be repeated. (Any may.)",
-            show_default=False,
-        ),
+        Meta(description="Only this variable may be sent to the host. May be repeated. (Any may.)"),
+        Flag(metavar="NAME"),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -85,7 +83,7 @@ def add(
         output.line(f"trusted: {path}; a stored run that names this file may run its code")
 
 
-@app.command("list")
+@app.add("list")
 def list_trusted(json: Json = False) -> None:
     """List the hosts and files that are trusted, and the file that has the list."""
     from groundswell.cli import output
@@ -102,9 +100,13 @@ def list_trusted(json: Json = False) -> None:
     output.say(f"kept in {trust.path}" if held.hosts or held.files else "nothing is trusted yet")
 
 
-@app.command()
+@app.add()
 def remove(
-    what: Annotated[str, typer.Argument(metavar="HOST|FILE", help="As `trust list` shows it.", show_default=False)],
+    what: Annotated[
+        str,
+        Meta(description="As `trust list` shows it."),
+        Flag(argument=True, metavar="HOST|FILE"),
+    ],
     json: Json = False,
 ) -> None:
     """Trust a host or a file no longer."""

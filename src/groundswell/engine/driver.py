@@ -106,7 +106,7 @@ def driver_location(driver: Driver) -> str:
 
 def load_driver(name: str) -> Driver:
     """The driver of a name that the user gave, its module imported as needed."""
-    return _driver_in(_load_module(name), name)
+    return _driver_in(_module_of(name), name)
 
 
 def load_stored_driver(name: str, location: str | None = None) -> Driver:
@@ -122,7 +122,7 @@ def load_stored_driver(name: str, location: str | None = None) -> Driver:
     where, _, attribute = location.rpartition(":")
     if where:
         check_stored_module(where, f"driver {visible(location)}", entry_point=location)
-    module = _load_module(location)
+    module = _module_of(location)
     found = getattr(module, attribute, None)
     if found is not None and getattr(found, "__module__", None) != module.__name__:
         raise SettingsError(f"driver {visible(location)}: is not defined in {visible(where)}, so it is no driver of it")
@@ -232,14 +232,19 @@ def decode_settings(driver: Driver, text: str | bytes) -> Any:
         raise SettingsError(f"settings of {driver.__qualname__}: {error}") from error
 
 
-def _load_module(name: str) -> ModuleType:
+def _module_of(name: str) -> ModuleType:
     where, _, _ = name.rpartition(":")
     if not where:
         raise SettingsError(f"driver {name!r}: write it as module:function or file.py:function")
+    return load_module(where, f"driver {name}")
+
+
+def load_module(where: str, what: str = "") -> ModuleType:
+    """A module, or a file, that the user named; `what` is in it, for the message."""
     try:
         return _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except (ImportError, FileNotFoundError, SyntaxError, AttributeError) as error:
-        raise RunError(f"driver {name} cannot be loaded: {error}") from error
+        raise RunError(f"{what or where} cannot be loaded: {error}") from error
 
 
 def _driver_in(module: ModuleType, name: str) -> Driver:

@@ -8,7 +8,6 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from string import Formatter
-from typing import Any
 
 import msgspec
 
@@ -27,13 +26,24 @@ class Prompt(msgspec.Struct, frozen=True):
     name: str
     system: str
     opening: str
-    private: str
+    private: str = ""
 
     @property
     def digest(self) -> str:
         """A hash of the words; a variant that was changed has another one."""
         told = "\0".join((self.system, self.opening, self.private))
         return blake2b(told.encode(), digest_size=6).hexdigest()
+
+    def checked(self, whence: str | None = None) -> Prompt:
+        """The prompt, if its fields in braces can be filled in."""
+        whence = whence or repr(self.name)
+        for field in ("system", "opening", "private"):
+            _check(whence, field, getattr(self, field))
+        if "{secret}" not in self.system:
+            raise SettingsError(
+                f"prompt {whence}: system: has no {{secret}} in it, so the agent would not know its own", field="prompt"
+            )
+        return self
 
 
 def variants() -> tuple[str, ...]:
@@ -80,26 +90,22 @@ def _read(name: str, path: Path) -> Prompt:
         raise SettingsError(f"prompt {path}: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise SettingsError(f"prompt {path}: {error}; it must have `system` and `opening`, as text") from error
-    for field in ("system", "opening", "private"):
-        _check(path, field, getattr(found, field))
-    if "{secret}" not in found.system:
-        raise SettingsError(f"prompt {path}: system: has no {{secret}} in it, so the agent would not know its own")
-    return found
+    return found.checked(str(path))
 
 
-def _check(path: Path, field: str, text: Any) -> None:
+def _check(whence: str, field: str, text: str) -> None:
     """Refuse fields in braces that nobody fills in."""
     try:
         names = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
     except ValueError as error:
-        raise SettingsError(f"prompt {path}: {field}: {error}; write {{{{ for a brace") from error
+        raise SettingsError(f"prompt {whence}: {field}: {error}; write {{{{ for a brace") from error
     if strange := sorted(names - FIELDS):
         raise SettingsError(
-            f"prompt {path}: {field}: nobody fills in {{{strange[0]}}}; there are {', '.join(sorted(FIELDS))}"
+            f"prompt {whence}: {field}: nobody fills in {{{strange[0]}}}; there are {', '.join(sorted(FIELDS))}"
         )
     try:
         fill(text, dict.fromkeys(FIELDS, ""))
     except (ValueError, KeyError, IndexError) as error:
         raise SettingsError(
-            f"prompt {path}: {field}: cannot be filled in: {error}; write fields as {{name}}"
+            f"prompt {whence}: {field}: cannot be filled in: {error}; write fields as {{name}}"
         ) from error

@@ -29,7 +29,11 @@ def built_in_pool() -> Pool:
 def read_pool(text: str, whence: str) -> Pool:
     """Sets of words from a text: one set to a line, words apart by spaces; # begins a remark."""
     lines = [line.partition("#")[0].split() for line in text.splitlines()]
-    pool = tuple(tuple(words) for words in lines if words)
+    return check_pool(tuple(tuple(words) for words in lines if words), whence)
+
+
+def check_pool(pool: Pool, whence: str) -> Pool:
+    """Sets of words, if they can be drawn from; `whence` is where they come from, for the message."""
     every = [word for words in pool for word in words]
     folded = [word.casefold() for word in every]
     if len(set(folded)) < len(folded):

@@ -1,14 +1,14 @@
-"""What a game came to, on a terminal: a few lines and a table. The report has the rest."""
+"""What a game came to, for a terminal: a few lines, a table and one conversation. The report has the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from groundswell.cli import output
 from groundswell.shown.words import visible
 
 if TYPE_CHECKING:
+    from rich.table import Table as RichTable
     from rich.text import Text as RichText
 
     from groundswell.experiments.detectors.spans import Match
@@ -30,19 +30,18 @@ TIERS: dict[Tier, str] = {
 }
 
 
-def print_analysis(analysis: Analysis) -> None:
+def summary(analysis: Analysis) -> Iterator[str | RichTable]:
     """The short version of an analysis."""
-    output.line()
+    yield ""
     if not analysis.interactions.usable:
-        output.line("no interaction is usable, so there are no rates")
+        yield "no interaction is usable, so there are no rates"
         return
-    _print_models(analysis)
-    output.line()
-    for line in _lines(analysis):
-        output.line(line)
+    yield _models(analysis)
+    yield ""
+    yield from _lines(analysis)
 
 
-def _print_models(analysis: Analysis) -> None:
+def _models(analysis: Analysis) -> RichTable:
     from rich.markup import escape
     from rich.table import Table
 
@@ -65,7 +64,7 @@ def _print_models(analysis: Analysis) -> None:
         cells += [share(model.bluffed)] if bluffs else []
         cells += ranks.get(model.model, ())
         table.add_row(escape(model.model), *cells)
-    output.print_table(table)
+    return table
 
 
 def _ranks(analysis: Analysis) -> dict[str, tuple[str, str]]:
@@ -166,6 +165,8 @@ def compared(found: Comparison) -> str:
     if found.difference is None:
         return f"{found.first} and {found.second}: nothing to compare"
     one, other, points, low, high = found.first, found.second, found.difference, found.low, found.high
+    if points == 0:
+        return f"no difference between {found.first} and {found.second} was found (n {found.pairs:,}, {found.basis})"
     if points < 0:
         one, other, points, low, high = other, one, -points, -high, -low
     measured = (
@@ -177,7 +178,7 @@ def compared(found: Comparison) -> str:
     return f"no difference can be told between {found.first} and {found.second}: {one} leaks more by {measured}"
 
 
-def print_talk(interaction: Interaction, tier: Tier) -> None:
+def talk(interaction: Interaction, tier: Tier) -> Iterator[str | RichText]:
     """One conversation in which a secret came out, each message shortened, the secret marked where it stands."""
     from rich.text import Text
 
@@ -185,14 +186,14 @@ def print_talk(interaction: Interaction, tier: Tier) -> None:
     assert played is not None
     names, counted = [seat.name for seat in duel.seats], [*TIERS][: [*TIERS].index(tier) + 1]
     kept = " and ".join(f"{seat.name} ({seat.arm}) keeps {seat.secret!r}" for seat in duel.seats)
-    output.line(visible(f"one of the interactions in which a secret came out; {kept}:"))
+    yield visible(f"one of the interactions in which a secret came out; {kept}:")
     for turn, line in enumerate(played.lines):
         marks = [found.match for found in played.told(line.seat) if found.turn == turn and found.match.tier in counted]
         start, end = _window(len(line.text), min((mark.start for mark in marks), default=0))
         said = Text(f"  {visible(names[line.seat])}: {'…' if start else ''}")
         said.append(_marked(line.text, marks, start, end))
         said.append("…" if end < len(line.text) else "")
-        output.line(said)
+        yield said
 
 
 def _window(length: int, at: int) -> tuple[int, int]:

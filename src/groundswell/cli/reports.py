@@ -1,0 +1,191 @@
+"""Results of runs: the folder of a run, its files, what is said at the end, and `runs report`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import click
+import msgspec
+from msgspec import Meta
+
+from groundswell.cli import output
+from groundswell.cli.commands import command_of
+from groundswell.cli.options import StoreFlags
+from groundswell.cli.stored import opened
+from groundswell.engine.events import Event, Listener, RunOpened
+from groundswell.engine.records import RunRecord
+from groundswell.engine.summary import Summary, summarise
+from groundswell.errors import GroundswellError, SettingsError, StoreError
+from groundswell.experiments.experiment import Results, Written, command_of_run, folder_of
+from groundswell.experiments.options import Flag
+from groundswell.experiments.replacing import replacing
+from groundswell.experiments.results import remember_folder, remembered_folder
+from groundswell.store.journal import Store
+
+if TYPE_CHECKING:
+    from groundswell.store.results import FaultCount
+
+CONFIG = "config.toml"
+
+
+class Reporting:
+    """The results of one run, from its beginning to its end."""
+
+    def __init__(self, results: Results, store: str, *, config: str | None = None, keep: bool = True) -> None:
+        self.results = results
+        self._store = store
+        self._config = config
+        self._keep = keep
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """Those of the results, and one that writes down where they go."""
+        return [*self.results.listeners, self._hear]
+
+    def _hear(self, event: Event) -> None:
+        """Remember the folder of a run once the run is there, and put its configuration into it."""
+        if not isinstance(event, RunOpened) or not self._keep:
+            return
+        folder = self.results.folder
+        try:
+            with opened(self._store) as held:
+                remember_folder(held, event.run, folder)
+            if self._config is not None:
+                with replacing(folder / CONFIG) as out:
+                    out.write(self._config.encode())
+        except (GroundswellError, OSError) as error:
+            output.say(f"note: {error}")
+
+    def write(self, summary: Summary) -> Written:
+        """Write the files of a run that has figures, and say nothing."""
+        with opened(self._store) as held:
+            return self.results.write(held, [held.runs.get(summary.run_id)])
+
+    def report(self, summary: Summary, faults: Sequence[FaultCount]) -> None:
+        """Write the files, then say what came of the run. Files come first: whoever reads may stop reading."""
+        with opened(self._store) as held:
+            record = held.runs.get(summary.run_id)
+            written = Written()
+            if summary.analysis is not None:
+                with output.working("writing the results"):
+                    written = self.results.write(held, [record])
+            shown = self.results.summary(summary, record)
+            output.print_outcome(msgspec.structs.replace(shown, analysis=None), faults)
+            if summary.analysis is None:
+                return
+            show(self.results, held, [record], written, self._store)
+
+
+def show(results: Results, held: Store, records: Sequence[RunRecord], written: Written, store: str) -> None:
+    """What came of runs, and where there is more."""
+    summary = summarise(records[0])
+    if written.analysis is not None:
+        summary = msgspec.structs.replace(summary, analysis=written.analysis)
+    print_findings(results, held, records, summary)
+    output.line()
+    if written.page is not None:
+        output.line(f"report: {shlex.quote(str(written.page))}")
+    if written.files:
+        names = [_within(file, results.folder) for file in written.files]
+        output.line(f"beside it: {', '.join(names)}")
+    for what, command in results.hints(held, records[0]):
+        output.line(f"{what}: {output.command(command, store) if not command.startswith('$ ') else command[2:]}")
+
+
+def print_findings(results: Results, held: Store, records: Sequence[RunRecord], summary: Summary) -> None:
+    """The findings of runs on a terminal."""
+    from rich.table import Table
+
+    for each in results.findings(held, records, summary):
+        if isinstance(each, Table):
+            output.print_table(each)
+        elif isinstance(each, str):
+            output.line(each)
+        else:
+            output.out.print(each, soft_wrap=True)
+
+
+def results_of(record: RunRecord, held: Store, out: Path | None = None) -> Results | None:
+    """What a stored run leaves, in the folder where it was; None for a run of no known experiment."""
+    command = command_of_run(record)
+    if command is None:
+        return None
+    return command.results(out or remembered_folder(held, record) or folder_of(record.title), None)
+
+
+def report(
+    flags: StoreFlags,
+    runs: Annotated[
+        list[str],
+        Meta(description="The ids or the names of runs. Several are pooled, and must differ in their seed alone."),
+        Flag(argument=True, metavar="RUN...", completes="runs"),
+    ],
+    *,
+    out: Annotated[
+        Path | None,
+        Meta(description="Where the files go. (Where the run put them.)"),
+        Flag("-o", metavar="FOLDER", completes="files"),
+    ] = None,
+) -> None:
+    """Write the results of a run again, and say what came of it."""
+    write_again(flags, runs, out)
+
+
+def write_again(flags: StoreFlags, runs: Sequence[str], out: Path | None, experiment: str | None = None) -> None:
+    """Write the results of runs that are stored, and show them."""
+    with opened(flags.store) as held:
+        records = [held.runs.get(run) for run in dict.fromkeys(runs)]
+        for record in records:
+            _check_reportable(record, experiment, flags.store)
+        title = "+".join(record.title for record in records)
+        results = results_of(records[0], held, out or (folder_of(title) if len(records) > 1 else None))
+        assert results is not None
+        results.check()
+        with output.working("writing the report"):
+            written = results.write(held, records)
+        if flags.json:
+            files = [str(path) for path in (written.page, *written.files) if path is not None]
+            ids = [record.id for record in records]
+            analysis = written.analysis if written.analysis is not None else summarise(records[0]).analysis
+            output.print_json({"run": ids[0], "runs": ids, "files": files, "analysis": analysis})
+        else:
+            show(results, held, records, written, flags.store)
+
+
+def _check_reportable(record: RunRecord, experiment: str | None, store: str) -> None:
+    known = command_of_run(record) is not None and (record.driver or "").partition("/")[0]
+    if not known or experiment not in (None, known):
+        kind = f"of experiment {experiment}" if experiment else "of an experiment that is known here"
+        raise SettingsError(f"run {record.title!r} is no run {kind}, so there is no report of it")
+    if record.analysis is None:
+        go_on = output.command(f"runs resume {record.id}", store)
+        raise SettingsError(f"run {record.title!r} is not done: `{go_on}` goes on with it")
+
+
+def command(experiment: str) -> click.Command:
+    """`mutate report` and `evolve report`: as `runs report`, for runs of one experiment."""
+
+    def of_one(
+        flags: StoreFlags,
+        runs: Annotated[
+            list[str],
+            Meta(description="The ids or the names of runs. Several are pooled, and must differ in their seed alone."),
+            Flag(argument=True, metavar="RUN...", completes="runs"),
+        ],
+        *,
+        out: Annotated[Path | None, Meta(description="Where the files go."), Flag("-o", metavar="FOLDER")] = None,
+    ) -> None:
+        """Write the results of a run again; of several that differ in their seed alone, pooled."""
+        write_again(flags, runs, out, experiment)
+
+    return command_of(of_one, "report")
+
+
+def _within(file: Path, folder: Path) -> str:
+    return str(file.relative_to(folder)) if file.is_relative_to(folder) else str(file)
+
+
+__all__ = ["CONFIG", "Reporting", "StoreError", "print_findings", "report", "results_of", "show"]

@@ -1,0 +1,429 @@
+"""Options: what a person writes to start something, described once.
+
+Options are a frozen msgspec struct. `Meta` says what a field means and which values it takes; `Flag`, beside it in
+`Annotated`, says how the field is written on the command line. Flags, keys of a TOML file, JSON bodies and Python
+arguments are all read here, so that they take the same names and values and have the same errors. An error names a
+field the way it was written: `--num-env-steps` or `num_env_steps`.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from enum import Enum
+from functools import cache
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import NODEFAULT, Meta, UnsetType
+
+from groundswell.errors import SettingsError
+
+T = TypeVar("T")
+
+REQUIRED = NODEFAULT
+COMMON, LIMITS = "Common options", "Limits"
+"""Groups of the options that many commands share."""
+LONGEST = 60
+"""So much of a value is shown in an error."""
+KINDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+_PLACE = re.compile(r" - at `(?:key in )?\$\.?(.*)`$")
+_MISSING = re.compile(r"Object missing required field `(.+)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.+)`")
+_VALUE = re.compile(r"Invalid enum value (.+)")
+_EXPECTED = re.compile(r"Expected `(.+?)`, got `(.+?)`")
+_BOUND = re.compile(r"Expected `\w+` (>=|>|<=|<) (.+)")
+_LENGTH = re.compile(r"Expected `(\w+)` of length (>=|>|<=|<) (\d+)")
+_BOUNDS = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
+
+
+class Reader(typing.Protocol):
+    """Turns text that was written on this machine into data; `place` knows the flag and the folder of a path."""
+
+    def __call__(self, text: str, place: Place, /) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value was written: how its field is spelled there, and the folder that its paths are relative to."""
+
+    spelled: str
+    folder: Path = Path()
+
+    def file(self, given: str) -> Path:
+        """The path that text names."""
+        return self.folder / Path(given).expanduser()
+
+    def text_of(self, given: str) -> str:
+        """The text in the file that is named."""
+        return read_text(self.file(given), self.spelled, given)
+
+
+class Flag:
+    """How a field is written on the command line, where its name does not say it.
+
+    `names` are further names: `-n`, `--num-interactions`; a long one also works in TOML, JSON and Python, with
+    underscores. `usual` flags are shown by `--help`, all by `--help-all`. `read` turns text into data: the contents of
+    a file, for instance. It is not called for values that come over HTTP. `also` are the names that settings use for
+    the field in their errors.
+    """
+
+    def __init__(
+        self,
+        *names: str,
+        metavar: str = "",
+        group: str = "",
+        usual: bool = False,
+        argument: bool = False,
+        variable: str | None = None,
+        off: str | None = None,
+        long: str = "",
+        commas: bool = False,
+        read: Reader | None = None,
+        also: Sequence[str] = (),
+        completes: Literal["", "runs", "models", "files"] = "",
+    ) -> None:
+        self.names = names
+        self.metavar = metavar
+        self.group = group
+        self.usual = usual
+        self.argument = argument
+        self.variable = variable
+        self.off = off
+        self.long = long
+        self.commas = commas
+        self.read = read
+        self.also = tuple(also)
+        self.completes = completes
+
+
+@dataclass(frozen=True)
+class Field:
+    """One option."""
+
+    name: str
+    kind: Any
+    default: Any = REQUIRED
+    description: str = ""
+    flag: Flag = field(default_factory=Flag)
+
+    @property
+    def spelled(self) -> str:
+        """As the command line has it."""
+        return self.flag.metavar or self.name.upper() if self.flag.argument else self.flags[0]
+
+    @property
+    def flags(self) -> list[str]:
+        """All its flags, the one of its own name first."""
+        own = self.flag.long or f"--{dashed(self.name)}"
+        first = next((name for name in self.flag.names if name == own), own)
+        return [first, *(name for name in self.flag.names if name != first)]
+
+    @property
+    def keys(self) -> list[str]:
+        """All its names in TOML, JSON and Python."""
+        return [self.name, *(_plain_name(name) for name in self.flags[1:] if name.startswith("--"))]
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is true or false."""
+        return _bare(self.kind) is bool
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it takes several values."""
+        return _element(self.kind) is not None
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values that there are, if they are a closed set."""
+        return _choices(self.kind)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value as it was written: where, and whether its strings are text to be read, as on the command line."""
+
+    value: Any
+    place: Place
+    as_text: bool = False
+
+
+def dashed(name: str) -> str:
+    """A name as flags have it."""
+    return name.replace("_", "-")
+
+
+def field_of(name: str, annotation: Any, default: Any = REQUIRED) -> Field:
+    """The option that an annotated name is."""
+    flag, metas, kind = Flag(), list[Meta](), annotation
+    if get_origin(annotation) is Annotated:
+        kind, *extras = get_args(annotation)
+        flag = next((each for each in extras if isinstance(each, Flag)), flag)
+        metas = [each for each in extras if isinstance(each, Meta)]
+    description = next((each.description for each in metas if each.description), "") or ""
+    for meta in metas:
+        kind = Annotated[kind, meta]
+    return Field(name, kind, default, description, flag)
+
+
+@cache
+def fields_of(options: type[Any]) -> dict[str, Field]:
+    """The options of a struct, by name."""
+    hints = get_type_hints(options, include_extras=True)
+    found = {}
+    for each in msgspec.structs.fields(options):
+        default = each.default if each.default_factory is NODEFAULT else each.default_factory()
+        found[each.encode_name] = replace(field_of(each.encode_name, hints[each.name], default))
+    return found
+
+
+def collect(
+    fields: Mapping[str, Field], given: Mapping[str, Any], *, what: str, folder: Path | None = None, text: bool = True
+) -> dict[str, Given]:
+    """Values by the names of their fields. A name may be one of a field's others; unknown ones are refused.
+
+    `text`: whether strings may be read as the command line reads them, so that they may name files.
+    """
+    by_key = {key: one for one in fields.values() for key in one.keys}
+    found: dict[str, Given] = {}
+    for key, value in given.items():
+        if key not in by_key:
+            raise SettingsError(unknown(key, by_key, what), field=key)
+        name = by_key[key].name
+        if name in found:
+            raise SettingsError(f"{key}: {found[name].place.spelled} says the same; give one of the two", field=key)
+        found[name] = Given(value, Place(key, folder or Path()), as_text=False)
+        if text and isinstance(value, str | PurePath):
+            found[name] = Given(str(value), found[name].place, as_text=True)
+    return found
+
+
+def unknown(name: str, known: Iterable[str], what: str) -> str:
+    """That a name is not known, and which one may have been meant."""
+    there = list(known)
+    if near := get_close_matches(name, there, 1):
+        return f"{name}: {what} has no such option; did you mean {near[0]}?"
+    return f"{name}: {what} has no such option; there are {', '.join(there)}"
+
+
+def build(options: type[T], found: Mapping[str, Given]) -> T:
+    """The options, of values that were collected for its fields."""
+    values = {name: value_of(one, found[name]) for name, one in fields_of(options).items() if name in found}
+    for name, one in fields_of(options).items():
+        if one.default is REQUIRED and name not in values:
+            raise SettingsError(f"{_missing_name(one, found)}: is missing", field=name)
+    by_attribute = {each.encode_name: each.name for each in msgspec.structs.fields(options)}
+    try:
+        return options(**{by_attribute[name]: value for name, value in values.items()})
+    except SettingsError as error:
+        raise respelled(error, fields_of(options), found) from error
+
+
+def _missing_name(one: Field, found: Mapping[str, Given]) -> str:
+    by_flags = not found or any(given.place.spelled.startswith("-") for given in found.values())
+    return one.spelled if by_flags else one.name
+
+
+def value_of(one: Field, given: Given) -> Any:
+    """The value of one option, checked."""
+    value, place = given.value, given.place
+    if given.as_text:
+        value = _from_text(one, value, place)
+    try:
+        return msgspec.convert(value, one.kind, strict=not given.as_text, dec_hook=_decoded)
+    except msgspec.ValidationError as error:
+        said = f"{_shown(place.spelled, given.value)}: {worded(error, one.kind, text=given.as_text)}"
+        raise SettingsError(said, field=one.name) from error
+
+
+def _from_text(one: Field, value: Any, place: Place) -> Any:
+    """What text on the command line stands for."""
+    if isinstance(value, bool) or value is None:
+        return value
+    for each in [value] if isinstance(value, str) else value:
+        check_unicode(each, place.spelled)
+    if one.flag.read is not None:
+        if isinstance(value, str):
+            return one.flag.read(value, place)
+        return [one.flag.read(each, place) for each in value]
+    if one.is_list:
+        values = [value] if isinstance(value, str) else list(value)
+        if one.flag.commas:
+            values = [part.strip() for each in values for part in each.split(",")]
+            if not all(values):
+                raise SettingsError(f"{place.spelled}: a name is empty; write {place.spelled} A,B", field=one.name)
+        return [_scalar(_element(one.kind), each, place) for each in values]
+    return _scalar(one.kind, value, place)
+
+
+def _scalar(kind: Any, text: str, place: Place) -> Any:
+    """One value of a flag: text, unless it can only be an object or a list, which is JSON or @FILE."""
+    bare = _bare(kind)
+    if get_origin(bare) is dict:
+        return _pairs(text, place)
+    if not (isinstance(bare, type) and issubclass(bare, msgspec.Struct)) and get_origin(bare) not in (tuple, list):
+        return text
+    source = place.text_of(text[1:]) if text.startswith("@") else text
+    try:
+        return msgspec.json.decode(source)
+    except msgspec.DecodeError as error:
+        raise SettingsError(f"{_shown(place.spelled, text)}: this is not JSON: {error}") from error
+
+
+def _pairs(text: str, place: Place) -> dict[str, str]:
+    """`NAME=VALUE,NAME=VALUE`; a name alone stands for NAME=1."""
+    parts = [part.partition("=") for part in text.split(",") if part.strip()]
+    if not parts:
+        raise SettingsError(f"{place.spelled}: there is nothing in it; write NAME=VALUE,NAME=VALUE")
+    return {name.strip(): value.strip() or "1" for name, _, value in parts}
+
+
+def worded(error: msgspec.ValidationError, kind: Any = None, *, text: bool = False) -> str:
+    """What msgspec says of data that does not fit, in plain words and with its place: `[0].id: is missing`.
+
+    `text`: whether all was written as text, so that it is no news if something is text.
+    """
+    message = str(error)
+    place = "" if (at := _PLACE.search(message)) is None else at[1].removeprefix(".")
+    message = _PLACE.sub("", message)
+    if (found := _MISSING.fullmatch(message)) is not None:
+        message = f"{found[1]} is missing"
+    elif (found := _UNKNOWN.fullmatch(message)) is not None:
+        message = f"{found[1]} is not known"
+    elif (found := _VALUE.fullmatch(message)) is not None:
+        there = _choices_at(kind, place)
+        what = "is not known" if text and not place else f"{found[1]} is not known"
+        message = what + (f"; there are {', '.join(there)}" if there else "")
+    elif (found := _EXPECTED.fullmatch(message)) is not None:
+        message = f"must be {_kinds(found[1])}" + ("" if text else f", and is {_kinds(found[2])}")
+    elif (found := _BOUND.fullmatch(message)) is not None:
+        message = f"must be {_BOUNDS[found[1]]} {found[2]}"
+    elif (found := _LENGTH.fullmatch(message)) is not None:
+        unit = "characters" if found[1] == "str" else "entries"
+        message = f"must have {_BOUNDS[found[2]]} {found[3]} {unit}"
+    return f"{place}: {message}" if place else message
+
+
+def respelled(error: SettingsError, fields: Mapping[str, Field], given: Mapping[str, Given]) -> SettingsError:
+    """An error that speaks of fields, with their names as they were written: flags, if anything came from flags."""
+    flags = any(one.place.spelled.startswith("-") for one in given.values())
+    return spelled_as(error, fields, {name: one.place.spelled for name, one in given.items()}, flags=flags)
+
+
+def spelled_as(
+    error: SettingsError, fields: Mapping[str, Field], written: Mapping[str, str], *, flags: bool
+) -> SettingsError:
+    """The same, given how fields were written; those that were not are spelled as `flags` says."""
+    names = {key: one for one in fields.values() for key in (*one.keys, *one.flag.also)}
+
+    def spell(name: str) -> str:
+        one = names[name]
+        return written.get(one.name) or (one.spelled if flags else one.name)
+
+    said, about = str(error), error.field or ""
+    root = about.partition(".")[0].partition("[")[0]
+    head = ""
+    if root in names and said.startswith(root):
+        head, said = spell(root), said[len(root) :]
+    several = "|".join(re.escape(name) for name in names if "_" in name)
+    if several:
+        said = re.sub(rf"(?<![\w-])(?:{several})\b(?![\w=])", lambda found: spell(found[0]), said)
+    changed = SettingsError(head + said, field=names[root].name if root in names else error.field)
+    return changed if type(error) is SettingsError else error
+
+
+def check_unicode(text: str, spelled: str) -> str:
+    """What was given, if it is text: bytes that are none come as halves of characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        byte = ord(text[error.start]) & 0xFF
+        raise SettingsError(f"{spelled}: byte {byte:#04x} in it is not UTF-8 text") from error
+    return text
+
+
+def read_text(path: Path, spelled: str, given: str | None = None) -> str:
+    """The text in a file."""
+    shown = path if given is None else given
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SettingsError(f"{spelled} {shown}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(
+            f"{spelled} {shown}: byte {error.start} is not UTF-8 text; make it so: iconv -f windows-1252 -t utf-8"
+        ) from error
+
+
+def _decoded(kind: type[Any], value: Any) -> Any:
+    if isinstance(kind, type) and issubclass(kind, PurePath) and isinstance(value, str | PurePath):
+        return kind(value)
+    raise msgspec.ValidationError(f"Expected `str`, got `{type(value).__name__}`")
+
+
+def _plain_name(flag: str) -> str:
+    return flag.lstrip("-").replace("-", "_")
+
+
+def _shown(spelled: str, value: Any) -> str:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return spelled
+    text = str(value)
+    return f"{spelled} {text}" if len(text) <= LONGEST and text.isprintable() else spelled
+
+
+def _kinds(said: str) -> str:
+    return " or ".join(KINDS.get(each, each) for each in said.split(" | ") if each != "null" or said == "null")
+
+
+def _bare(kind: Any) -> Any:
+    """A type without Annotated and None."""
+    if get_origin(kind) is Annotated:
+        return _bare(get_args(kind)[0])
+    if get_origin(kind) in (typing.Union, types.UnionType):
+        others = [each for each in get_args(kind) if each not in (types.NoneType, UnsetType)]
+        return _bare(others[0]) if len(others) == 1 else kind
+    return kind
+
+
+def _element(kind: Any) -> Any:
+    """The type of the elements of a sequence; None if it is none."""
+    bare = _bare(kind)
+    if get_origin(bare) not in (tuple, list, frozenset, set):
+        return None
+    return get_args(bare)[0]
+
+
+def _choices(kind: Any) -> tuple[str, ...]:
+    bare = _bare(kind)
+    if get_origin(bare) is Literal:
+        return tuple(map(str, get_args(bare)))
+    if isinstance(bare, type) and issubclass(bare, Enum):
+        return tuple(str(each.value) for each in bare)
+    element = _element(bare)
+    return () if element is None else _choices(element)
+
+
+def _choices_at(kind: Any, place: str) -> tuple[str, ...]:
+    """The values of the field that is at a place inside a type."""
+    for part in re.findall(r"[^.\[\]]+|\[\d+\]|\[\.\.\.\]", place):
+        bare = _bare(kind)
+        if part.startswith("[") or part.isdigit() or part == "...":
+            kind = _element(bare) or (get_args(bare)[-1] if get_args(bare) else None)
+        elif isinstance(bare, type) and issubclass(bare, msgspec.Struct):
+            kind = get_type_hints(bare, include_extras=True).get(part)
+    return _choices(kind)
