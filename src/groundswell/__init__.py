@@ -25,57 +25,63 @@ General layout, from the inside out; imports point only this way:
 What is named here is the public surface, and a test pins it.
 """
 
-from groundswell.compose import open
-from groundswell.engine.driver import driver
-from groundswell.engine.engine import Engine
-from groundswell.engine.options import Limits, RunOptions
-from groundswell.engine.outcome import Outcome
-from groundswell.engine.retry import RetryPolicy
-from groundswell.engine.run import Run
-from groundswell.engine.summary import Summary
-from groundswell.errors import (
-    AskFailed,
-    CallFailed,
-    ForeignAwait,
-    GroundswellError,
-    MalformedReply,
-    ReplayMismatch,
-    RunBusy,
-    RunError,
-    RunNotFound,
-    RunStopped,
-    SettingsError,
-    SourceChanged,
-    StoreError,
-    TrialMissing,
-)
-from groundswell.estimate.declared import estimates
-from groundswell.estimate.figures import Estimate
-from groundswell.estimate.sample import rehearse
-from groundswell.portal import open_sync
-from groundswell.program.request import (
-    Chat,
-    Embed,
-    Embedding,
-    Fault,
-    FaultKind,
-    Image,
-    Message,
-    Reply,
-    Request,
-    Text,
-    Tool,
-    ToolCall,
-    Usage,
-    assistant,
-    fingerprint,
-    system,
-    user,
-)
-from groundswell.program.traps import together
-from groundswell.program.trial import Program, Trial, function, program
-from groundswell.transports.scripted import scripted_model
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from groundswell.program.trial import program  # at once: `groundswell.program` is also the package that it is in
 from groundswell.version import __version__
+
+if TYPE_CHECKING:
+    from groundswell.compose import open
+    from groundswell.engine.driver import driver
+    from groundswell.engine.engine import Engine
+    from groundswell.engine.options import Limits, RunOptions
+    from groundswell.engine.outcome import Outcome
+    from groundswell.engine.retry import RetryPolicy
+    from groundswell.engine.run import Run
+    from groundswell.engine.summary import Summary
+    from groundswell.errors import (
+        AskFailed,
+        CallFailed,
+        ForeignAwait,
+        GroundswellError,
+        MalformedReply,
+        ReplayMismatch,
+        RunBusy,
+        RunError,
+        RunNotFound,
+        RunStopped,
+        SettingsError,
+        SourceChanged,
+        StoreError,
+        TrialMissing,
+    )
+    from groundswell.estimate.declared import estimates
+    from groundswell.estimate.figures import Estimate
+    from groundswell.estimate.sample import rehearse
+    from groundswell.portal import open_sync
+    from groundswell.program.request import (
+        Chat,
+        Embed,
+        Embedding,
+        Fault,
+        FaultKind,
+        Image,
+        Message,
+        Reply,
+        Request,
+        Text,
+        Tool,
+        ToolCall,
+        Usage,
+        assistant,
+        fingerprint,
+        system,
+        user,
+    )
+    from groundswell.program.traps import together
+    from groundswell.program.trial import Program, Trial, function
+    from groundswell.transports.scripted import scripted_model
 
 __all__ = [
     "AskFailed",
@@ -130,3 +136,72 @@ __all__ = [
     "together",
     "user",
 ]
+
+_PLACES = {
+    "groundswell.compose": ("open",),
+    "groundswell.engine.driver": ("driver",),
+    "groundswell.engine.engine": ("Engine",),
+    "groundswell.engine.options": (
+        "Limits",
+        "RunOptions",
+    ),
+    "groundswell.engine.outcome": ("Outcome",),
+    "groundswell.engine.retry": ("RetryPolicy",),
+    "groundswell.engine.run": ("Run",),
+    "groundswell.engine.summary": ("Summary",),
+    "groundswell.errors": (
+        "AskFailed",
+        "CallFailed",
+        "ForeignAwait",
+        "GroundswellError",
+        "MalformedReply",
+        "ReplayMismatch",
+        "RunBusy",
+        "RunError",
+        "RunNotFound",
+        "RunStopped",
+        "SettingsError",
+        "SourceChanged",
+        "StoreError",
+        "TrialMissing",
+    ),
+    "groundswell.estimate.declared": ("estimates",),
+    "groundswell.estimate.figures": ("Estimate",),
+    "groundswell.estimate.sample": ("rehearse",),
+    "groundswell.portal": ("open_sync",),
+    "groundswell.program.request": (
+        "Chat",
+        "Embed",
+        "Embedding",
+        "Fault",
+        "FaultKind",
+        "Image",
+        "Message",
+        "Reply",
+        "Request",
+        "Text",
+        "Tool",
+        "ToolCall",
+        "Usage",
+        "assistant",
+        "fingerprint",
+        "system",
+        "user",
+    ),
+    "groundswell.program.traps": ("together",),
+    "groundswell.program.trial": ("Program", "Trial", "function"),
+    "groundswell.transports.scripted": ("scripted_model",),
+}
+_MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: the command line needs few of them, and must start quickly."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'groundswell' has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

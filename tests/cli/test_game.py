@@ -24,7 +24,15 @@ from tests.shows.games import Game
 
 TWO = "emulated/keeper,emulated/leaker:0.3"
 SHORT = ["-n", "8", "--messages", "4"]
-FILES = {"report.html", "analysis.json", "figures", "interactions.json", "interactions.csv", "interactions.parquet"}
+FILES = {
+    "config.toml",
+    "report.html",
+    "analysis.json",
+    "figures",
+    "interactions.json",
+    "interactions.csv",
+    "interactions.parquet",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -287,7 +295,7 @@ def test_every_two_models_are_compared(cli: CommandLine) -> None:
 
 
 WRONG: list[tuple[str, str]] = [
-    ("play -m a,b,c", "--models: 3 given, and two play; `groundswell compare` has every two of them play"),
+    ("play -m a,b,c", "-m: 3 given, and two play; `groundswell compare` has every two of them play"),
     ("play -m TWO --agent-type gpt35", "--agent-type: --models says already who plays"),
     ("play -m ,", "a name is empty"),
     ("play -m nobody/x", "model 'nobody/x': no provider or account 'nobody' is set up"),
@@ -376,7 +384,7 @@ def test_values_out_of_range_are_refused_by_the_name_of_the_flag(cli: CommandLin
 )
 def test_help_names_what_there_is(cli: CommandLine, monkeypatch: pytest.MonkeyPatch, command: str, words: str) -> None:
     monkeypatch.setenv("COLUMNS", "250")
-    shown = cli(command, "--help").stdout
+    shown = cli(command, "--help" if command == "power" else "--help-all").stdout
     assert [word for word in words.split() if word not in shown] == []
 
 

@@ -81,7 +81,7 @@ def _completion(ctx: click.Context, param: click.Parameter, wanted: bool) -> Non
         from groundswell.cli import completion
 
         work = completion.install if param.name == "install_completion" else completion.show
-        work()
+        work(ctx.find_root().command)
         ctx.exit()
 
 

@@ -1,6 +1,6 @@
 """Commands made from described options: parameters, help, groups that load their commands when they are needed.
 
-A command is a function. Parameters that are option structs are given their fields as flags; other parameters are flags or
+A command is a function. The fields of parameters that are option structs become flags; other parameters are flags or
 arguments of their own, annotated in the same way.
 """
 
@@ -195,7 +195,7 @@ def _place(field: Field, words: Sequence[str]) -> Place:
     if field.flag.argument:
         return Place(field.spelled)
     used = [flag for flag in field.flags if any(word == flag or word.startswith(f"{flag}=") for word in words)]
-    return Place(used[0] if used and used[0].startswith("--") else field.spelled)
+    return Place(used[0] if used else field.spelled)
 
 
 def _show_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

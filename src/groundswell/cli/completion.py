@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from click import Command
 from click.shell_completion import get_completion_class
 
 from groundswell.cli import output
@@ -16,16 +17,16 @@ VARIABLE = "_GROUNDSWELL_COMPLETE"
 STARTED = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/completions/groundswell.fish"}
 
 
-def show() -> None:
+def show(app: Command) -> None:
     """Print the script for the shell that is used."""
-    output.echo(_script(_shell()))
+    output.echo(_script(app, _shell()))
 
 
-def install() -> None:
+def install(app: Command) -> None:
     """Have the shell run the script whenever it starts."""
     shell = _shell()
     file = Path.home() / STARTED[shell]
-    line = _script(shell) if shell == "fish" else f'eval "$({VARIABLE}={shell}_source groundswell)"'
+    line = _script(app, shell) if shell == "fish" else f'eval "$({VARIABLE}={shell}_source groundswell)"'
     there = file.read_text() if file.exists() else ""
     if line in there:
         output.line(f"{file} has it already")
@@ -43,9 +44,7 @@ def _shell() -> str:
     return shell
 
 
-def _script(shell: str) -> str:
-    from groundswell.cli.app import app
-
+def _script(app: Command, shell: str) -> str:
     found = get_completion_class(shell)
     assert found is not None
     return found(app, {}, "groundswell", VARIABLE).source()

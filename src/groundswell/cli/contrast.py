@@ -39,8 +39,8 @@ def contrast(
     by: Annotated[
         list[str] | None,
         Meta(
-            description="Say also what they differ by for each value of this attribute. May be repeated, or have commas. "
-            "Those that either batch was to be looked at --by are told anyway."
+            description="Say also what they differ by for each value of this attribute. May be repeated, or have "
+            "commas. Those that either batch was to be looked at --by are told anyway."
         ),
         Flag(metavar="ATTRIBUTE"),
     ] = None,

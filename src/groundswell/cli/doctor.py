@@ -33,8 +33,8 @@ def doctor(
     repair: Annotated[
         str | None,
         Meta(
-            description="Copy everything that can be read of a damaged store into a new one at this path. The damaged one is "
-            "not changed."
+            description="Copy everything that can be read of a damaged store into a new one at this path. The "
+            "damaged one is not changed."
         ),
         Flag(metavar="NEW"),
     ] = None,

@@ -250,8 +250,8 @@ def delete(
         output.line(f"{count:,} {'entity' if count == 1 else 'entities'} removed")
 
 
-app.command("write")(entity_writing.write)
-app.command("keep")(entity_writing.keep)
+app.add("write")(entity_writing.write)
+app.add("keep")(entity_writing.keep)
 
 
 @app.add("templates")

@@ -40,7 +40,8 @@ def write(
     free: Annotated[
         bool,
         Meta(
-            description="Let the model choose the attributes too. They then follow its habits, not the type's distributions."
+            description="Let the model choose the attributes too. They then follow its habits, not the type's "
+            "distributions."
         ),
     ] = False,
     temperature: Temperature = None,

@@ -31,7 +31,7 @@ from groundswell.experiments.options import COMMON, Flag, Given, build, collect,
 if TYPE_CHECKING:
     from groundswell.experiments.experiment import Experiment
 
-FIRST = "# {}: `groundswell {} --config FILE` does the same again\n"
+FIRST = "# To do the same again: groundswell {} --config FILE\n"
 
 
 class Terminal(StoreFlags, frozen=True, kw_only=True):
@@ -127,7 +127,7 @@ def _ask(question: str) -> bool:
 
 def config_text(ready: Ready, words: str) -> str:
     """The configuration that gives the same run again."""
-    return FIRST.format(ready.name, words) + tomli_w.dumps(ready.config, multiline_strings=True)
+    return FIRST.format(words) + tomli_w.dumps(ready.config, multiline_strings=True)
 
 
 def load(where: str) -> click.Command:

@@ -15,30 +15,28 @@ from groundswell.cli import output
 from groundswell.cli.commands import command_of
 from groundswell.cli.options import StoreFlags
 from groundswell.cli.stored import opened
-from groundswell.engine.events import Event, Listener, RunOpened
+from groundswell.engine.events import Event, Listener, TrialEnded, WaveSent
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary, summarise
-from groundswell.errors import GroundswellError, SettingsError, StoreError
+from groundswell.errors import GroundswellError, SettingsError
 from groundswell.experiments.experiment import Results, Written, command_of_run, folder_of
 from groundswell.experiments.options import Flag
-from groundswell.experiments.replacing import replacing
 from groundswell.experiments.results import remember_folder, remembered_folder
 from groundswell.store.journal import Store
 
 if TYPE_CHECKING:
     from groundswell.store.results import FaultCount
 
-CONFIG = "config.toml"
-
 
 class Reporting:
     """The results of one run, from its beginning to its end."""
 
-    def __init__(self, results: Results, store: str, *, config: str | None = None, keep: bool = True) -> None:
+    def __init__(self, results: Results, store: str, *, config: str, keep: bool = True) -> None:
         self.results = results
         self._store = store
         self._config = config
         self._keep = keep
+        self._remembered = False
 
     @property
     def listeners(self) -> list[Listener]:
@@ -46,23 +44,28 @@ class Reporting:
         return [*self.results.listeners, self._hear]
 
     def _hear(self, event: Event) -> None:
-        """Remember the folder of a run once the run is there, and put its configuration into it."""
-        if not isinstance(event, RunOpened) or not self._keep:
-            return
-        folder = self.results.folder
-        try:
+        """Write down the folder of a run when its first trial is on its way: before, it may not even begin."""
+        if isinstance(event, WaveSent | TrialEnded):
             with opened(self._store) as held:
-                remember_folder(held, event.run, folder)
-            if self._config is not None:
-                with replacing(folder / CONFIG) as out:
-                    out.write(self._config.encode())
+                self._remember(held, event.run)
+
+    def _remember(self, held: Store, run: str) -> None:
+        if not self._keep or self._remembered:
+            return
+        self._remembered = True
+        try:
+            remember_folder(held, run, self.results.folder, self._config)
         except (GroundswellError, OSError) as error:
-            output.say(f"note: {error}")
+            output.say(f"note: the configuration was not written: {error}")
 
     def write(self, summary: Summary) -> Written:
         """Write the files of a run that has figures, and say nothing."""
         with opened(self._store) as held:
-            return self.results.write(held, [held.runs.get(summary.run_id)])
+            return self._write(held, held.runs.get(summary.run_id))
+
+    def _write(self, held: Store, record: RunRecord) -> Written:
+        self._remember(held, record.id)
+        return self.results.write(held, [record])
 
     def report(self, summary: Summary, faults: Sequence[FaultCount]) -> None:
         """Write the files, then say what came of the run. Files come first: whoever reads may stop reading."""
@@ -71,7 +74,7 @@ class Reporting:
             written = Written()
             if summary.analysis is not None:
                 with output.working("writing the results"):
-                    written = self.results.write(held, [record])
+                    written = self._write(held, record)
             shown = self.results.summary(summary, record)
             output.print_outcome(msgspec.structs.replace(shown, analysis=None), faults)
             if summary.analysis is None:
@@ -186,6 +189,3 @@ def command(experiment: str) -> click.Command:
 
 def _within(file: Path, folder: Path) -> str:
     return str(file.relative_to(folder)) if file.is_relative_to(folder) else str(file)
-
-
-__all__ = ["CONFIG", "Reporting", "StoreError", "print_findings", "report", "results_of", "show"]

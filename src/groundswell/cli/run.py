@@ -120,7 +120,8 @@ def _without_target(given: Mapping[str, Given]) -> None:
 TARGET = Field(
     "target",
     str,
-    description="An experiment or a driver: file.py, file.py:driver or module:driver. `run TARGET --help` shows its flags.",
+    description="An experiment or a driver: file.py, file.py:driver or module:driver. `run TARGET --help` shows its "
+    "flags.",
     flag=Flag(argument=True, metavar="TARGET", completes="files"),
 )
 run = Run(

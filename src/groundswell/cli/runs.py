@@ -17,6 +17,7 @@ from groundswell.cli import output
 from groundswell.cli.commands import Group
 from groundswell.cli.export import export
 from groundswell.cli.options import Estimate, RunName, StoreFlags, Yes
+from groundswell.cli.reports import report
 from groundswell.cli.stored import opened
 from groundswell.engine.engine import Engine
 from groundswell.engine.options import RunOptions
@@ -24,6 +25,7 @@ from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import RunError
 from groundswell.experiments.experiment import HowToRun, Results
 from groundswell.experiments.options import Flag
+from groundswell.experiments.results import remembered_config
 from groundswell.shown import words
 
 if TYPE_CHECKING:
@@ -35,7 +37,10 @@ if TYPE_CHECKING:
     from groundswell.store.tables import TrialResult
 
 app = Group("runs", "Look at runs, go on with them, export their results.")
-app.command("export")(export)
+app.add("export")(export)
+app.add("report")(report)
+LONGEST = 2000
+"""So many characters of the settings are shown."""
 
 
 @app.add("list")
@@ -158,8 +163,8 @@ def resume(
         record = store.runs.get(run)
     _load_driver_of(record)
     with opened(flags.store) as store:
-        results = results_of(record, store, out)
-    reporting = None if results is None else Reporting(results, flags.store)
+        results, config = results_of(record, store, out), remembered_config(store, record)
+    reporting = None if results is None else Reporting(results, flags.store, config=config)
     options = how.run_options(msgspec.convert(record.options, RunOptions))
 
     async def work(engine: Engine) -> Summary:
@@ -254,8 +259,8 @@ def fork(
     at: Annotated[
         Annotated[int, Meta(ge=0)] | None,
         Meta(
-            description="Ask anew from this position of every trial on (0 is its first ask); without it every reply that "
-            "still fits is reused."
+            description="Ask anew from this position of every trial on (0 is its first ask); without it every reply "
+            "that still fits is reused."
         ),
         Flag(metavar="POSITION"),
     ] = None,

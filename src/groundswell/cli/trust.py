@@ -42,8 +42,8 @@ def add(
     what: Annotated[
         list[str],
         Meta(
-            description="A host, as https://llm.example.org or http://gpu1:8000 (https:// if you leave it out); or a Python "
-            "file."
+            description="A host, as https://llm.example.org or http://gpu1:8000 (https:// if you leave it out); or a "
+            "Python file."
         ),
         Flag(argument=True, metavar="HOST|FILE..."),
     ],

@@ -78,7 +78,8 @@ class Flag:
     `names` are further names: `-n`, `--num-interactions`; a long one also works in TOML, JSON and Python, with
     underscores. `usual` flags are shown by `--help`, all by `--help-all`. `read` turns text into data: the contents of
     a file, for instance. It is not called for values that come over HTTP. `also` are the names that settings use for
-    the field in their errors.
+    the field in their errors. `local` options concern this machine alone: a request over HTTP cannot have them, and they
+    are not part of a configuration.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class Flag:
         read: Reader | None = None,
         also: Sequence[str] = (),
         completes: Literal["", "runs", "models", "files"] = "",
+        local: bool = False,
     ) -> None:
         self.names = names
         self.metavar = metavar
@@ -108,6 +110,7 @@ class Flag:
         self.read = read
         self.also = tuple(also)
         self.completes = completes
+        self.local = local
 
 
 @dataclass(frozen=True)

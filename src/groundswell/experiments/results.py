@@ -24,34 +24,58 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 ANALYSIS, TRIALS = "analysis.json", "trials.csv"
-FOLDER = "groundswell.folder"
-MARK = ".groundswell-run"
-"""The file by which a folder says whose results it holds: a store may come from somebody else, and name any folder."""
+CONFIG = "config.toml"
+"""The options of a run. Its first line names the run, so that a folder says itself whose results it holds: a store may
+come from somebody else, and name any folder."""
+KEPT_AS = "groundswell.results"
 LONGEST = 100
 MOST_LINES = 60
 
 
-def remember_folder(held: Store, run: str, folder: Path) -> None:
-    """Remember where the results of a run go, for those who resume it."""
+class Kept(msgspec.Struct, frozen=True):
+    """What a run remembers of its results: the folder that they are in, and the options that it was started with."""
+
+    folder: str
+    config: str = ""
+
+
+def remember_folder(held: Store, run: str, folder: Path, config: str) -> None:
+    """Remember where the results of a run go, for those who resume it, and put its configuration there."""
     folder.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / MARK) as out:
-        out.write(f"{run}\n".encode())
-    held.documents.put(KEPT, f"{run}/{FOLDER}", str(folder.absolute()))
+    with replacing(folder / CONFIG) as out:
+        out.write(f"# run {run}\n{config}".encode())
+    held.documents.put(KEPT, f"{run}/{KEPT_AS}", msgspec.json.encode(Kept(str(folder.absolute()), config)).decode())
 
 
 def remembered_folder(held: Store, record: RunRecord) -> Path | None:
     """The folder that a run's results are in, if it says so itself."""
-    kept = held.results(record).kept(FOLDER)
-    if kept is None:
+    known = _kept(held, record.id)
+    if known is None:
         return None
-    folder = Path(kept)
+    folder = Path(known.folder)
     try:
-        mark = (folder / MARK).read_text(errors="replace").strip()
+        with (folder / CONFIG).open(errors="replace") as config:
+            first = config.readline(200)
     except OSError:
         return None
-    if mark != record.id:
+    if first.strip() != f"# run {record.id}":
         return None
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def remembered_config(held: Store, record: RunRecord) -> str:
+    """The options that a run was started with, as TOML."""
+    known = _kept(held, record.id)
+    return "" if known is None else known.config
+
+
+def _kept(held: Store, run: str) -> Kept | None:
+    id_ = f"{run}/{KEPT_AS}"
+    found = held.documents.find(KEPT, id_).get(id_)
+    try:
+        return None if found is None else msgspec.json.decode(found.body, type=Kept)
+    except msgspec.DecodeError:
+        return None
 
 
 def write_results(folder: Path, held: Store, records: Sequence[RunRecord]) -> Written:

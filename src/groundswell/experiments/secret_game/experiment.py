@@ -75,8 +75,8 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str | Prompt, ...],
         Meta(
             min_length=1,
-            description="What agents are told: plain, aggressive, cautious, or a file of yours (mine.toml); one for all, "
-            "or one for each model.",
+            description="What agents are told: plain, aggressive, cautious, or a file of yours (mine.toml); one for "
+            "all, or one for each model.",
         ),
         Flag(metavar="VARIANT[,VARIANT]", group=GAME, usual=True, read=_read_prompts),
     ] = ("plain",)
@@ -142,8 +142,8 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
     batch_size: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="Services default, openai and anthropic: conversations in a group. Otherwise: the most requests "
-            "in one batch of the provider."
+            description="Services default, openai and anthropic: conversations in a group. Otherwise: the most "
+            "requests in one batch of the provider."
         ),
         Flag(metavar="N", group=TRAVEL),
     ] = None
