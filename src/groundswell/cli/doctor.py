@@ -19,6 +19,7 @@ from groundswell.cli.options import StoreFlags
 from groundswell.errors import StoreError
 from groundswell.experiments.needed import EXTRAS
 from groundswell.experiments.options import Flag
+from groundswell.known_models import examine_accounts
 
 NEEDED = (
     *("msgspec", "sqlalchemy", "alembic", "click", "rich", "httptools", "pyreqwest", "genai-prices", "regex"),
@@ -95,17 +96,6 @@ def examine_store(store: str) -> dict[str, Any]:
     except (GroundswellError, OSError) as error:
         found["problems"] = [str(error)]
     return found
-
-
-def examine_accounts() -> dict[str, Any]:
-    """The accounts as they are set up. Nobody is asked over the network, and no key is told."""
-    from groundswell.errors import SettingsError
-    from groundswell.providers.accounts.config import load_here
-
-    try:
-        return {"problems": [], **load_here().describe()}
-    except SettingsError as error:
-        return {"problems": [str(error)], "files": [], "accounts": [], "aliases": {}, "unused_variables": []}
 
 
 def _look_inside(path: Path) -> dict[str, Any]:

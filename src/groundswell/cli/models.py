@@ -11,6 +11,7 @@ from groundswell.cli import output
 from groundswell.cli.commands import Group
 from groundswell.cli.options import Json
 from groundswell.experiments.options import Flag
+from groundswell.known_models import RUNNER, examine
 
 Name = Annotated[
     str,
@@ -18,7 +19,6 @@ Name = Annotated[
     Flag(argument=True, metavar="NAME"),
 ]
 NOT_TRUSTED = "not trusted"
-SCRIPTED = "functions of yours, registered with @scripted_model"
 
 app = Group("models", "See which models can be asked, and fetch the weights of local ones.")
 
@@ -64,78 +64,6 @@ def remove(name: Name, json: Json = False) -> None:
         output.print_json({"model": f"local/{name}", "removed": None if folder is None else str(folder)})
     else:
         output.line(f"local/{name}: " + ("nothing was fetched" if folder is None else f"{folder} is removed"))
-
-
-RUNNER = "pip install 'groundswell[local]'"
-
-
-def examine() -> dict[str, Any]:
-    """Every model that may be named, as one object."""
-    from groundswell.cli.doctor import examine_accounts
-    from groundswell.emulator.characters import NAMES
-    from groundswell.providers.accounts.config import short_names
-
-    accounts = examine_accounts()
-    return {
-        "local": list(_local()),
-        "sentences": _sentences(),
-        "accounts": [_account(account) for account in accounts["accounts"]],
-        "aliases": accounts["aliases"],
-        "short_names": dict(short_names()),
-        "emulated": [f"emulated/{name}" for name in NAMES],
-        "scripted": SCRIPTED,
-        "problems": accounts["problems"],
-    }
-
-
-def _local() -> Iterator[dict[str, Any]]:
-    from groundswell.transports import weights
-
-    runs = weights.runner_installed()
-    for name, known in weights.KNOWN.items():
-        path = weights.find(name)
-        commands = ([] if runs else [RUNNER]) + ([] if path is not None else [f"groundswell models add {name}"])
-        yield {
-            "model": f"{weights.PREFIX}{name}",
-            "usable": not commands,
-            "about": known.about,
-            "path": None if path is None else str(path),
-            "lacks": commands,
-        }
-    yield {
-        "model": f"{weights.PREFIX}PATH",
-        "usable": runs,
-        "about": "any GGUF file",
-        "path": None,
-        "lacks": [] if runs else [RUNNER],
-    }
-
-
-def _sentences() -> dict[str, Any]:
-    from groundswell.transports import sentence_transformers, sentences
-
-    there = sentence_transformers.installed()
-    return {
-        "model": f"{sentences.PREFIX}NAME",
-        "usable": there,
-        "about": "embeddings: a folder, or a name at the hub, for sentence-transformers",
-        "lacks": [] if there else ["pip install 'groundswell[embeddings]'"],
-    }
-
-
-def _account(account: dict[str, Any]) -> dict[str, Any]:
-    """An account as far as it matters here: whether its models can be asked, and if not, why."""
-    key = account.get("key")
-    return {
-        "model": f"{account['name']}/MODEL",
-        "usable": account["ready"],
-        "trusted": account["trusted"],
-        "address": account.get("endpoints", []),
-        "official": account.get("official", False),
-        "key": None if key is None else key["variable"],
-        "lacks": account["missing"],
-        "problem": account["problem"],
-    }
 
 
 def _print(found: dict[str, Any]) -> None:

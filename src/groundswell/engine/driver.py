@@ -132,6 +132,14 @@ def load_stored_driver(name: str, location: str | None = None) -> Driver:
     return driver
 
 
+def is_loaded(name: str, location: str | None = None) -> bool:
+    """Whether the driver that a store names is there without importing anything: built in, registered or imported."""
+    if name in BUILT_IN or name in _REGISTERED:
+        return True
+    where = (location or name).rpartition(":")[0]
+    return bool(where) and (_is_imported(where) or (location or name) in installed_experiments().values())
+
+
 def check_stored_module(where: str, what: str, *, entry_point: str | None = None) -> None:
     """Refuse to import a module or a file on the word of a store; `what` is who names it, for the message.
 
@@ -222,6 +230,14 @@ def settings_type(driver: Driver) -> Any:
     if len(parameters) != 2:
         raise SettingsError(f"driver {driver.__qualname__}: must take exactly (run, settings)")
     return get_type_hints(driver).get(parameters[1], Any)
+
+
+def analysis_type(driver: Driver) -> Any:
+    """The type of the analysis that a driver says it returns; Any if it does not say."""
+    try:
+        return get_type_hints(driver).get("return", Any)
+    except (NameError, TypeError):
+        return Any
 
 
 def decode_settings(driver: Driver, text: str | bytes) -> Any:

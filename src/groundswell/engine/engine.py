@@ -11,6 +11,7 @@ import msgspec
 
 from groundswell.engine.driver import (
     Driver,
+    analysis_type,
     decode_settings,
     driver_name,
     load_stored_driver,
@@ -204,7 +205,7 @@ class Engine:
         retry = retry_missing and record.counters.missing > 0
         if record.status in ("completed", "partial") and not (retry or accept_changes) and _all_settled(record):
             _refuse_changed(record, driver)
-            return summarise(record)
+            return summarise(record, analysis_type(driver))
         return await self._drive(
             record,
             driver,
@@ -256,7 +257,7 @@ class Engine:
                 unless_cancelled=unless_cancelled,
             )
         except RunStopped:
-            return summarise(self.store.runs.get(record.id))
+            return summarise(self.store.runs.get(record.id), analysis_type(driver))
         try:
             self._check_driver(run.record, driver, accept_changes)
             analysis = _encode_analysis(driver, await driver(run, settings))
@@ -270,7 +271,7 @@ class Engine:
                 raise
         else:
             await self._end(run, None, analysis)
-        return summarise(self.store.runs.get(record.id))
+        return summarise(self.store.runs.get(record.id), analysis_type(driver))
 
     def _forget_stillborn(self, record: RunRecord) -> None:
         """A new run failed on its settings before anything was asked: nobody needs it, and its name is free again."""

@@ -120,11 +120,19 @@ def figures(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _indented(analysis: Any) -> str:
-    return json.dumps(analysis, indent=2, ensure_ascii=False)
+    return json.dumps(msgspec.to_builtins(analysis), indent=2, ensure_ascii=False)
 
 
-def summarise(record: RunRecord) -> Summary:
-    """The summary of a run, from what the store holds alone."""
+def _typed(text: str, kind: Any) -> Any:
+    """An analysis as its driver returned it; one that an earlier version wrote, or that is of no such type, as it is."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.ValidationError, TypeError):
+        return msgspec.json.decode(text)
+
+
+def summarise(record: RunRecord, kind: Any = Any) -> Summary:
+    """The summary of a run, from what the store holds alone; `kind` is the type of the analysis, where it is known."""
     c = record.counters
     return Summary(
         run_id=record.id,
@@ -139,7 +147,7 @@ def summarise(record: RunRecord) -> Summary:
             c.possible.unknown,
         ),
         seconds=round(c.seconds, 3),
-        analysis=None if record.analysis is None else msgspec.json.decode(record.analysis),
+        analysis=None if record.analysis is None else _typed(record.analysis, kind),
         name=record.name,
         error=record.error,
         models={

@@ -28,12 +28,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
+from io import StringIO
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from rich.console import Console
 
 from groundswell.engine.driver import (
     BUILT_IN,
@@ -211,11 +213,20 @@ class Context:
     """The names of the options that were given."""
     ask: Callable[[str], bool] | None = None
     """Asks the user a question, where there is one to be asked."""
+    default: str | None = None
+    """The default model of a server."""
+    account: tuple[str, ...] = ()
+    """Changes to accounts that a server was started with."""
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """Changes to accounts: those that were chosen, or the server's."""
+        return self.choices.account or self.account
 
     @cached_property
     def default_model(self) -> str:
         """The model that is asked where nobody names one."""
-        return load_here(self.choices.account).default_model
+        return self.default or load_here(self.accounts).default_model
 
     def models(self, named: Sequence[str]) -> tuple[str, ...]:
         """The models that were named, each once; else the default."""
@@ -316,6 +327,13 @@ class Results:
 
         yield from analysis_shown(summary.analysis)
 
+    def text(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> str:
+        """The findings as plain text."""
+        console = Console(file=StringIO(), width=160, highlight=False, emoji=False, markup=False)
+        for each in self.findings(held, records, summary):
+            console.print(each, soft_wrap=isinstance(each, str))
+        return console.file.getvalue().strip("\n")  # type: ignore[attr-defined]
+
     def hints(self, held: Store, record: RunRecord) -> Iterator[tuple[str, str]]:
         """What could be done next: what for, and the command."""
         return iter(())
@@ -396,6 +414,7 @@ class Ready:
         self.seed = context.choices.seed if plan.seed is None else plan.seed
         self.notes = plan.notes
         self.run_options = self.choices.run_options(plan.base)
+        self.named = context.choices.name is not None
         self.name = context.choices.name or made_name(plan.name or command.prefix or command.name, self)
         self._resolved = plan.resolved
         self._context = context
@@ -406,8 +425,8 @@ class Ready:
         found: dict[str, Any] = {"seed": self.seed}
         own = fields_of(self.command.options)
         for name, one in own.items():
-            value = self._resolved.get(name, getattr(self.options, _attribute(self.command.options, name)))
-            if name in self._resolved or value != one.default:
+            value = self.value(name)
+            if not one.flag.local and (name in self._resolved or value != one.default):
                 found[name] = value
         for name, one in fields_of(RunChoices).items():
             value = getattr(self._context.choices, name)
@@ -415,6 +434,10 @@ class Ready:
                 found[name] = value
         plain = msgspec.to_builtins(found, builtin_types=(), enc_hook=str)
         return {name: value for name, value in plain.items() if value is not None}
+
+    def value(self, name: str) -> Any:
+        """The value of an option of its own, as it came out."""
+        return self._resolved.get(name, getattr(self.options, _attribute(self.command.options, name)))
 
     def results(self, folder: Path | None = None) -> Results:
         """What the run will leave, in a folder of its own unless another one is given."""
@@ -507,6 +530,12 @@ def command_of_run(record: RunRecord) -> Command | None:
         if record.driver in [driver_name(driver) for driver in each.drivers]:
             return each
     return None
+
+
+def results_of(record: RunRecord, folder: Path) -> Results:
+    """What a stored run leaves, in this folder. A run of no known experiment leaves what any run does."""
+    command = command_of_run(record)
+    return Results(folder) if command is None else command.results(folder, None)
 
 
 def collect_values(

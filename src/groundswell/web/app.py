@@ -7,14 +7,17 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from groundswell.experiments.experiment import experiment_names
+from groundswell.known_models import examine
 from groundswell.web import batches, entities, entity_files, entity_types, runs, simulations
 from groundswell.web.bodies import JsonBodies
-from groundswell.web.envelope import answer_errors, success
+from groundswell.web.envelope import answer_errors, refuse_unknown_queries, success
+from groundswell.web.experiments import router_for
 from groundswell.web.pages import overview
 from groundswell.web.schema import answers, declare, errors
 from groundswell.web.security import HEALTH, Guard
@@ -51,6 +54,15 @@ class Health(msgspec.Struct, frozen=True):
     uptime_seconds: float
 
 
+class ModelShown(msgspec.Struct, frozen=True):
+    """A model, or a kind of them: `MODEL` and `NAME` stand for a name. `lacks` is what must be set or installed."""
+
+    model: str
+    usable: bool
+    about: str
+    lacks: list[str]
+
+
 def create_app(services: Services) -> FastAPI:
     """The application, on services that were started and will be closed by whoever made them."""
     settings = services.settings
@@ -61,11 +73,13 @@ def create_app(services: Services) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        dependencies=[Depends(refuse_unknown_queries)],
     )
     app.state.services = services
-    for each in ROUTERS:
+    routers = (*ROUTERS, router_for(experiment_names()))
+    for each in routers:
         app.include_router(each)
-    app.state.routes = [route for each in ROUTERS for route in each.routes]
+    app.state.routes = [route for each in routers for route in each.routes]
     answer_errors(app)
     declare(app)
     app.add_middleware(JsonBodies, most=settings.max_body_bytes)
@@ -100,6 +114,32 @@ async def health(here: Here) -> Response:
     background = here.background
     uptime = round(time.monotonic() - here.began, 3)
     return success(Health("ok", own_version(), background.running, background.waiting, here.model, uptime))
+
+
+@router.get("/", include_in_schema=False)
+async def start() -> Response:
+    """The overview is a good place to begin."""
+    return RedirectResponse("/docs")
+
+
+@router.get(
+    "/api/models", summary="Get the models", responses={**answers(list[ModelShown], "with what they lack"), **errors()}
+)
+async def models(here: Here) -> Response:
+    """Those that may be named in a request, and whether they can be asked now. Nobody is asked over the network."""
+    return success(await here.heavy(_models))
+
+
+def _models() -> list[ModelShown]:
+    """Without paths and addresses: these are the server's."""
+    found = examine()
+    known = [
+        *((one["model"], one["usable"], one["about"], one["lacks"]) for one in (*found["local"], found["sentences"])),
+        *((one["model"], one["usable"], "", one["lacks"]) for one in found["accounts"]),
+        *((name, True, f"is {model}", []) for name, model in (found["short_names"] | found["aliases"]).items()),
+        *((model, True, "an emulated model", []) for model in found["emulated"]),
+    ]
+    return [ModelShown(*each) for each in known if not each[0].endswith("/PATH")]
 
 
 @router.get("/docs", include_in_schema=False)

@@ -15,10 +15,10 @@ import asyncio
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from groundswell.engine.driver import Driver, driver_name
+from groundswell.engine.driver import BUILT_IN, Driver, driver_name, is_loaded
 from groundswell.engine.engine import NO_STORE, Engine
 from groundswell.engine.options import RunOptions
 from groundswell.engine.outcome import described
@@ -127,7 +127,9 @@ class Background:
         """Whether a run is being worked on here, to the end of what follows it."""
         return any(id_ in line.working for line in self._lines)
 
-    async def plan(self, driver: Driver, settings: Any, *, seed: int, options: RunOptions) -> RunRecord:
+    async def plan(
+        self, driver: Driver, settings: Any, *, name: str | None = None, seed: int, options: RunOptions
+    ) -> RunRecord:
         """Write down a run and put it in line; refuses it where too many wait."""
         if self._stopping:
             raise ApiError(503, "the server is stopping")
@@ -136,7 +138,7 @@ class Background:
             raise ApiError(429, f"{len(line.waiting)} wait already: try again when some have ended, or delete some")
         line.coming += 1
         try:
-            record = await asyncio.to_thread(self.engine.plan, driver, settings, seed=seed, options=options)
+            record = await asyncio.to_thread(self.engine.plan, driver, settings, name=name, seed=seed, options=options)
         finally:
             line.coming -= 1
         await self._do(self._enter(record))
@@ -155,9 +157,16 @@ class Background:
         held = await asyncio.to_thread(self.store.runs.request_cancel, record)
         await self._do(self._stop(record.id, waits=not held))
 
-    async def resume(self, record: RunRecord, *, retry_missing: bool = False, accept_changes: bool = False) -> None:
-        """Put a run in line that has ended before all was done."""
-        await self._do(self._resume(record, retry_missing, accept_changes))
+    async def resume(
+        self,
+        record: RunRecord,
+        *,
+        retry_missing: bool = False,
+        accept_changes: bool = False,
+        limits: Mapping[str, float] | None = None,
+    ) -> None:
+        """Put a run in line that has ended before all was done; `limits` replace those that it had."""
+        await self._do(self._resume(record, retry_missing, accept_changes, limits or {}))
 
     async def delete(self, record: RunRecord) -> None:
         """Stop a run, wait until it has ended, and remove it. Those who delete the same run wait together."""
@@ -295,7 +304,9 @@ class Background:
             if run.record.id == id_:
                 run.stop("cancelled", "it was cancelled")
 
-    async def _resume(self, record: RunRecord, retry_missing: bool, accept_changes: bool) -> None:
+    async def _resume(
+        self, record: RunRecord, retry_missing: bool, accept_changes: bool, limits: Mapping[str, float]
+    ) -> None:
         runs, task = self.store.runs, self._task_of(record.id)
         if task is not None and _still_there(runs.find(record.id), record).status not in UNFINISHED:
             await asyncio.wait([task])  # the run has ended, as everybody can see; what follows it ends soon
@@ -305,9 +316,14 @@ class Background:
         try:
             record = _still_there(runs.find(record.id), record)
             _refuse_finished(record, retry_missing, accept_changes)
+            _refuse_unloaded(record)
+            _refuse_same_limit(record, limits)
             if retry_missing and record.counters.missing:
                 runs.retry_missing(record)
-            values: dict[str, Any] = {"options": {**record.options, "unattended": True}, "cancel": False}
+            options = {**record.options, "unattended": True}
+            if limits:
+                options["limits"] = {**record.options.get("limits", {}), **limits}
+            values: dict[str, Any] = {"options": options, "cancel": False}
             if (
                 record.status != "running"
             ):  # one that was killed stays so: what it may have lost is counted when it opens
@@ -383,6 +399,30 @@ def _still_there(found: RunRecord | None, record: RunRecord) -> RunRecord:
 def _goes_on(record: RunRecord) -> bool:
     """Whether a server goes on with a run by itself."""
     return bool(record.options.get("unattended")) and record.status in UNFINISHED
+
+
+LIMITS = {"budget of $": "budget", "calls is used up": "max_calls", "tokens is used up": "max_tokens"}
+"""What a run says when it has reached a limit, and the option that sets it."""
+
+
+def _refuse_same_limit(record: RunRecord, limits: Mapping[str, float]) -> None:
+    """Refuse to go on with a run that has used up a limit, unless it gets a larger one: it would end at once."""
+    option = next((option for words, option in LIMITS.items() if words in (record.error or "")), None)
+    name = {"budget": "usd", "max_calls": "calls", "max_tokens": "tokens"}.get(option or "", "")
+    had = record.options.get("limits", {}).get(name)
+    if option is not None and had is not None and limits.get(name, had) <= had:
+        raise RunError(f"run {record.title!r} has used up its limit ({record.error}): send a larger {option}")
+
+
+def _refuse_unloaded(record: RunRecord) -> None:
+    """Refuse to go on with a run whose driver is a user's and was not loaded when the server was started."""
+    name = record.driver or ""
+    if name in BUILT_IN or is_loaded(name, record.location):
+        return
+    raise RunError(
+        f"run {record.title!r} has a driver that this server has not loaded: start it with --experiment FILE.py, or use "
+        "`groundswell runs resume`"
+    )
 
 
 def _refuse_finished(record: RunRecord, retry_missing: bool, accept_changes: bool) -> None:

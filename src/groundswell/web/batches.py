@@ -156,7 +156,9 @@ async def cancel(here: Here, batch_id: str) -> Response:
 async def resume(here: Here, batch_id: str, body: ResumeBody | None = None) -> Response:
     """Of one that was cancelled or ran out of its budget, say; `retry_missing` tries again what failed."""
     record, body = here.readings.find(batch_id), body or ResumeBody()
-    await here.background.resume(record, retry_missing=body.retry_missing, accept_changes=body.accept_changes)
+    await here.background.resume(
+        record, retry_missing=body.retry_missing, accept_changes=body.accept_changes, limits=body.limits
+    )
     return success(Started(batch_id, "Batch simulation resumed"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -148,6 +149,19 @@ def _allowed(request: Request) -> str:
 async def _unknown(_: Request, error: Exception) -> Response:
     """Something unforeseen: the server's log has it, the client learns no internals."""
     return failure(500, "the server failed to answer this request; its log says why")
+
+
+async def refuse_unknown_queries(request: Request) -> None:
+    """Refuse query parameters that an address does not have: a misspelt one would be ignored in silence."""
+    route = request.scope.get("route")
+    known = [each.alias for each in getattr(getattr(route, "dependant", None), "query_params", ())]
+    for name in request.query_params:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            there = (
+                f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}" if known else "there are none"
+            )
+            raise ApiError(422, f"{name[:100]}: there is no such query parameter here; {there}", field=name[:100])
 
 
 def _fields(field: str | None, message: str) -> list[FieldError]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cache, reduce
+from typing import Any
 
 import msgspec
 
+from groundswell.engine.driver import Driver
 from groundswell.engine.spending import NOTHING, Range
 from groundswell.estimate.bill import Bill, bill
 from groundswell.estimate.declared import estimate_of
@@ -31,13 +33,18 @@ class Estimated(msgspec.Struct, frozen=True):
     bill: Bill
 
 
-def estimated(batch: Batch, settings: ServerSettings) -> Estimated:
-    """Rehearse a batch with made-up replies, and put prices to what it asked."""
-    estimate = estimate_of(simulate, batch)
-    accounts = cache(lambda: load_here(settings.account))
+def billed(driver: Driver, settings: Any, server: ServerSettings) -> Bill:
+    """Rehearse a run with made-up replies, and put prices to what it asked."""
+    estimate = estimate_of(driver, settings)
+    accounts = cache(lambda: load_here(server.account))
     prices = ModelPrices(accounts)
-    terms = {load.model: terms_of(load.model, accounts, prices, settings.max_concurrent) for load in estimate.loads}
-    found = bill(estimate, terms)
+    terms = {load.model: terms_of(load.model, accounts, prices, server.max_concurrent) for load in estimate.loads}
+    return bill(estimate, terms)
+
+
+def estimated(batch: Batch, server: ServerSettings) -> Estimated:
+    """What a batch of simulations would use."""
+    found = billed(simulate, batch, server)
     return Estimated(
         combinations=countable(batch.combinations),
         simulations=batch.num_simulations,

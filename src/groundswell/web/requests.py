@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -12,6 +13,7 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.simulations.batch import MOST_TOGETHER, Batch, Single
 from groundswell.experiments.simulations.entities import LONGEST_NAME, LONGEST_TEXT, Entity
 from groundswell.experiments.simulations.questions import MOST_QUESTIONS, Question, Questionnaire
+from groundswell.experiments.simulations.reading import RESERVED, RESERVED_BY_BATCHES
 from groundswell.experiments.simulations.simulation import (
     LONGEST_CONTEXT,
     MOST_ROUNDS,
@@ -22,6 +24,7 @@ from groundswell.experiments.simulations.simulation import (
     Talked,
     continued,
 )
+from groundswell.web.services import is_file
 from groundswell.web.settings import ServerSettings
 
 Count = Annotated[int, Field(ge=1)]
@@ -144,6 +147,7 @@ class BatchBody(TalkBody):
 
     def made(self, entities: tuple[Entity, ...], settings: ServerSettings) -> Batch:
         """As the drivers take it."""
+        check_metadata(self.metadata, RESERVED_BY_BATCHES)
         if self.num_simulations > settings.max_simulations:
             raise SettingsError(
                 f"num_simulations {self.num_simulations}: {settings.max_simulations:,} at the most",
@@ -173,6 +177,7 @@ class SimulationBody(TalkBody):
         """As the drivers take it."""
         if len(entities) > MOST_TOGETHER:
             raise SettingsError(f"entity_ids: at most {MOST_TOGETHER} can talk together", field="entity_ids")
+        check_metadata(self.metadata, RESERVED)
         simulation = Simulation(1, self.context, entities, self.rules(settings))
         return Single(simulation, self.name, metadata=self.metadata)
 
@@ -189,15 +194,34 @@ class ContinueBody(Body):
     def made(self, id_: str, before: Simulation, talked: Talked, settings: ServerSettings) -> Single:
         """As the drivers take it."""
         check_turns(self.n_turns, self.simulation_rounds, settings)
+        check_metadata(self.metadata, RESERVED)
         rules = msgspec.structs.replace(before.rules, n_turns=self.n_turns, simulation_rounds=self.simulation_rounds)
         return Single(continued(before, talked, rules, self.context), continues=id_, metadata=self.metadata)
 
 
+def check_metadata(metadata: Mapping[str, Any], reserved: Sequence[str]) -> None:
+    """Refuse names in a client's metadata that the server writes there itself."""
+    for name in reserved:
+        if name in metadata:
+            raise SettingsError(f"metadata.{name}: the server says this itself; take another name", field="metadata")
+
+
 class ResumeBody(Body):
-    """How to go on with what has ended."""
+    """How to go on with what has ended. Limits replace those that the run had."""
+
+    budget: Annotated[float | None, Field(ge=0, description="US dollars, in all")] = None
+    max_calls: Annotated[int | None, Field(ge=0, description="requests, in all")] = None
+    max_tokens: Annotated[int | None, Field(ge=0, description="tokens, in all")] = None
+    deadline: Annotated[float | None, Field(ge=0, description="seconds, from now on")] = None
 
     retry_missing: Annotated[bool, Field(description="try again what failed")] = False
     accept_changes: Annotated[bool, Field(description="go on although programs have changed")] = False
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limits that were given, by the names that runs have for them."""
+        said = {"usd": self.budget, "calls": self.max_calls, "tokens": self.max_tokens, "seconds": self.deadline}
+        return {name: limit for name, limit in said.items() if limit is not None}
 
 
 def check_turns(turns: int, rounds: int, settings: ServerSettings) -> None:
@@ -213,6 +237,6 @@ def named(model: str | None, settings: ServerSettings) -> str:
     assert settings.model is not None
     if model is None or model == settings.model:
         return settings.model
-    if model.startswith("local/") and ("/" in model.removeprefix("local/") or model.endswith(".gguf")):
+    if is_file(model):
         raise SettingsError("model: a file can only be named when the server is started", field="model")
     return model

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, Literal
 
 import msgspec
 from fastapi import APIRouter
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Asks, Paid, RunCost, Summary, Trials, summarise
 from groundswell.errors import RunError
+from groundswell.experiments.experiment import results_of
 from groundswell.experiments.simulations.reading import timestamp
 from groundswell.program.request import Fault
 from groundswell.store.tables import TrialResult, write_csv, write_json, write_jsonl, write_parquet
@@ -50,6 +53,15 @@ class RunDetails(RunShown, frozen=True, kw_only=True):
 
     models: dict[str, Paid]
     analysis: Any
+
+
+class ResultsShown(msgspec.Struct, frozen=True):
+    """What came of a run: the figures, and the same in words."""
+
+    run_id: str
+    name: str | None
+    analysis: Any
+    findings: str
 
 
 class TrialShown(msgspec.Struct, frozen=True):
@@ -98,6 +110,30 @@ async def get(here: Here, run_id: str) -> Response:
     summary = summarise(record)
     shown = _fields(here, record, summary)
     return success(RunDetails(**shown, models=summary.models, analysis=summary.analysis))
+
+
+@router.get(
+    "/{run_id}/results",
+    summary="What came of a run",
+    responses={**answers(ResultsShown, "its analysis, and its findings as text"), **errors(404, 409)},
+)
+async def results(here: Here, run_id: str) -> Response:
+    """There are none until it has ended."""
+    record = here.run(run_id)
+    _refuse_unended(here, record)
+    return await here.heavy(lambda: success(_results(here, record)))
+
+
+@router.get(
+    "/{run_id}/report",
+    summary="The report of a run",
+    responses={**files("text/html"), **errors(404, 409)},
+)
+async def report(here: Here, run_id: str) -> Response:
+    """The page that `groundswell runs report` writes. There is none until the run has ended."""
+    record = here.run(run_id)
+    _refuse_unended(here, record)
+    return await here.heavy(lambda: _report(here, record))
 
 
 @router.get(
@@ -160,7 +196,9 @@ async def cancel(here: Here, run_id: str) -> Response:
 async def resume(here: Here, run_id: str, body: ResumeBody | None = None) -> Response:
     """Where it was left; `retry_missing` tries again what failed."""
     record, body = here.run(run_id), body or ResumeBody()
-    await here.background.resume(record, retry_missing=body.retry_missing, accept_changes=body.accept_changes)
+    await here.background.resume(
+        record, retry_missing=body.retry_missing, accept_changes=body.accept_changes, limits=body.limits
+    )
     return success(Started(run_id, "Run resumed"))
 
 
@@ -186,6 +224,26 @@ async def follow(here: Here, run_id: str) -> Response:
         return events.Moment(moment, _over(record, status) and not record.deleting)
 
     return events.stream(here, look)
+
+
+def _refuse_unended(here: Services, record: RunRecord) -> None:
+    if record.analysis is None:
+        raise ApiError(409, f"run {record.id} is {_state(here, record)}, and has no results")
+
+
+def _results(here: Services, record: RunRecord) -> ResultsShown:
+    found = results_of(record, Path())
+    summary = summarise(record)
+    return ResultsShown(record.id, record.name, summary.analysis, found.text(here.store, [record], summary))
+
+
+def _report(here: Services, record: RunRecord) -> Response:
+    """The page, written to a folder that is removed again: everything it needs is in it."""
+    with TemporaryDirectory() as folder:
+        page_ = results_of(record, Path(folder)).write(here.store, [record]).page
+        if page_ is None:
+            raise ApiError(409, f"run {record.id} is of an experiment without a report page: see its results")
+        return HTMLResponse(page_.read_bytes())
 
 
 def _state(here: Services, record: RunRecord) -> Status:

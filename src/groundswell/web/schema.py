@@ -50,6 +50,11 @@ def answers(kind: Any, what: str, *, status: int = 200, example: Any = None, pag
     return {status: response}
 
 
+def remember(kinds: list[Any]) -> None:
+    """Have the components of the document hold the schemas of these types."""
+    _types.extend(kinds)
+
+
 def files(*media: str) -> Responses:
     """An answer that is a file to be saved."""
     content: dict[str, Any] = {each: {"schema": {}} for each in media}

@@ -74,7 +74,22 @@ class Services:
             raise SettingsError(f"entity_ids: {len(ids)} are too many: {most:,} at the most", field="entity_ids")
         return tuple(self.catalogue.cast(ids))
 
-    async def check_models(self, model: str, entities: Iterable[Entity] = (), *, keys: bool = True) -> None:
+    def check_name(self, model: str, field: str) -> None:
+        """Refuse the name of a model that clients may not use: files of this machine are not for them to name."""
+        if model != self.model and is_file(model):
+            raise SettingsError(f"{field}: a file can only be named when the server is started", field=field)
+
+    def free_name(self, wanted: str) -> str:
+        """A name that no run has: the one that is wanted, or that with a number."""
+        name, number = wanted, 1
+        while self.store.runs.find(name) is not None:
+            number += 1
+            name = f"{wanted}-{number}"
+        return name
+
+    async def check_models(
+        self, model: str, entities: Iterable[Entity] = (), *, keys: bool = True, field: str = "model"
+    ) -> None:
         """Refuse models that cannot be reached, before a run is made that cannot succeed; `keys`: with their keys."""
         for each in dict.fromkeys([model, *(entity.model for entity in entities if entity.model is not None)]):
             try:
@@ -83,7 +98,7 @@ class Services:
                 if isinstance(error, KeyMissing) and not keys:
                     continue
                 told = str(error).partition("; or give the path")[0]  # clients cannot name files of this machine
-                raise SettingsError(told, field="model") from error
+                raise SettingsError(told, field=field) from error
 
     async def part(self, limit: int, work: Callable[[], T]) -> T:
         """Read a part of a list: here, if it is short."""
@@ -96,6 +111,11 @@ class Services:
     def close(self) -> None:
         """End the threads."""
         self._heavy.shutdown(wait=True, cancel_futures=True)
+
+
+def is_file(model: str) -> bool:
+    """Whether the name of a model is that of a file."""
+    return model.startswith("local/") and ("/" in model.removeprefix("local/") or model.endswith(".gguf"))
 
 
 async def _services(request: Request) -> Services:

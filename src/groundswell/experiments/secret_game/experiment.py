@@ -225,7 +225,7 @@ def _plan(options: Game, models: Sequence[str], settings: Batch | Tournament, co
         [agent.model or settings.table.service.model for agent in settings.agents],
         options.batch_size,
         options.max_concurrent,
-        whose=lambda model: provider_of(model, None, context.choices.account),
+        whose=lambda model: provider_of(model, None, context.accounts),
     )
     notes = (way.note,) if options.batch_service == "auto" else ()
     choices = {"batch_size": None, "max_concurrent": way.max_concurrent}

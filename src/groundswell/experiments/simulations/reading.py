@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from groundswell.engine.records import RunRecord, Status
+from groundswell.engine.stored import StoredRun
 from groundswell.errors import RunNotFound
 from groundswell.experiments.simulations.batch import Single
 from groundswell.experiments.simulations.combinations import possible
@@ -26,6 +27,7 @@ from groundswell.experiments.simulations.simulation import (
     content_of,
     interaction_type,
 )
+from groundswell.experiments.simulations.talk import lines_so_far
 
 if TYPE_CHECKING:
     from groundswell.store.journal import Store
@@ -36,7 +38,12 @@ SINGLE = "simulations/converse"
 CHUNK = 200
 
 BatchStatus = Literal["pending", "in_progress", "completed", "partial", "failed"]
-SimulationStatus = Literal["in_progress", "completed", "failed"]
+SimulationStatus = Literal["in_progress", "completed", "failed", "cancelled"]
+RESERVED_BY_BATCHES = ("cancelled", "interrupted")
+RESERVED = (
+    *("continues", "n_turns", "simulation_rounds", "final_turn_number", "method", "style", "replicate", "models"),
+)
+"""What the server writes into the metadata of batches, and of simulations: clients cannot use these names."""
 
 
 class SaidLine(msgspec.Struct, frozen=True):
@@ -64,7 +71,10 @@ class SaidAnswer(msgspec.Struct, frozen=True):
 
 
 class SimulationShown(msgspec.Struct, frozen=True):
-    """A simulation as the API shows it; `content` is empty until it has ended well."""
+    """A simulation as the API shows it; `content` is empty until it has ended well.
+
+    Where one simulation is asked for, `lines` has what was said so far, also while it goes on.
+    """
 
     id: str
     sequence_number: int
@@ -100,7 +110,7 @@ class Progress(msgspec.Struct, frozen=True):
 class BatchShown(msgspec.Struct, frozen=True, omit_defaults=True):
     """A batch as the API shows it; `simulations` only where they are wanted.
 
-    `metadata` has what the client gave, and `cancelled` or `interrupted`, unless the client gave that itself.
+    `metadata` has what the client gave, and `cancelled` or `interrupted`, where that is so.
     """
 
     id: str
@@ -199,7 +209,7 @@ class Readings:
             context=told.context,
             status=batch_status(record, state, told.num_simulations),
             cancelled=_cancelled(record, state),
-            metadata={**_ended_early(record, state), **told.metadata},
+            metadata={**told.metadata, **_ended_early(record, state)},
             run_id=record.id,
             interaction_size=told.interaction_size,
             interaction_type=interaction_type(told.interaction_size),
@@ -231,11 +241,21 @@ class Readings:
     def simulation(self, found: Found) -> SimulationShown:
         """One simulation; raises `RunNotFound` if it has not begun, unless it is one on its own that waits."""
         try:
-            return _shown(found.record, self._result(found))
+            result = self._result(found)
         except RunNotFound:
             if found.record.driver != SINGLE or found.number != 1:
                 raise
-        return self._not_begun(found.record)
+            return self._not_begun(found.record)
+        shown = _shown(found.record, result)
+        return shown if result.status == "usable" else self._so_far(found.record, result, shown)
+
+    def _so_far(self, record: RunRecord, result: TrialResult, shown: SimulationShown) -> SimulationShown:
+        """A simulation that has not ended well, with the lines that it has."""
+        spec = result.spec(Simulation)
+        said = StoredRun(record, self._store.results(record)).transcript(result.key).exchanges
+        lines = (*spec.past, *lines_so_far(spec, said))
+        ids, names = shown.entity_ids, spec.names
+        return msgspec.structs.replace(shown, lines=tuple(_line(ids, names, line) for line in lines))
 
     def _not_begun(self, record: RunRecord) -> SimulationShown:
         """A simulation on its own of which nothing but the settings is there."""
@@ -303,6 +323,8 @@ def _status(record: RunRecord, result: TrialResult) -> SimulationStatus:
     """
     if result.status == "usable":
         return "completed"
+    if result.status == "unfinished" and record.status == "stopped":
+        return "cancelled"
     return "in_progress" if result.status == "unfinished" and _is_open(record) else "failed"
 
 
@@ -315,7 +337,7 @@ def _is_open(record: RunRecord) -> bool:
 def _error(record: RunRecord, result: TrialResult) -> str | None:
     if result.fault is not None:
         return f"{result.fault.kind}: {result.fault.message}"
-    if _status(record, result) == "failed":
+    if _status(record, result) in ("failed", "cancelled"):
         return record.error or f"its run was {record.status} before it ended"
     return None
 

@@ -20,9 +20,10 @@ from groundswell.experiments.simulations.questions import Answer, Question, Ques
 from groundswell.experiments.simulations.simulation import Line, Simulation, Talked, turns_of
 from groundswell.experiments.simulations.thoughts import readable
 from groundswell.experiments.small_models import extras_of
-from groundswell.program.request import Message, Reply, assistant, user
+from groundswell.program.request import Chat, Message, Reply, assistant, user
 from groundswell.program.traps import together
 from groundswell.program.trial import Trial, program
+from groundswell.shown.transcript import Exchange
 
 ANSWER_TOKENS = 60
 """Room for the answer to one question that is no text, with its name."""
@@ -105,6 +106,24 @@ def read_script(spec: Simulation, reply: Reply, before: Before) -> tuple[list[Li
     if lines and not left and reply.finish == "length":
         lines[-1] = msgspec.structs.replace(lines[-1], cut=True)
     return lines, left
+
+
+def lines_so_far(spec: Simulation, exchanges: Sequence[Exchange]) -> list[Line]:
+    """The lines of a talk that has not ended, from what was asked and answered by now. Questions are no lines."""
+    said: list[Line] = []
+    for exchange in exchanges:
+        reply, request = exchange.settlement, exchange.request
+        if not isinstance(reply, Reply) or (isinstance(request, Chat) and request.schema is not None):
+            continue
+        if spec.rules.method == "narrator":
+            said += read_script(spec, reply, Before.of([*spec.past, *said]))[0]
+            continue
+        turn, place = divmod(len(said), len(spec.entities))
+        before = Before.of(spec.past)
+        words, overrun = utterances.own(reply.text, place, spec.names, thoughts=spec.rules.thoughts)
+        number, cut = before.round + 1 + turn // spec.rules.n_turns, reply.finish == "length" and not overrun
+        said.append(Line(place, before.turn + turn + 1, number, words.speech, words.thought, cut, overrun))
+    return said
 
 
 async def _ask_all(trial: Trial, spec: Simulation, lines: Sequence[Line], *, before: bool) -> tuple[Answer, ...]:

@@ -1,0 +1,192 @@
+"""/api/experiments: what there is to run, with the schema of its options, and how a run is started and estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from groundswell.engine.records import RunRecord
+from groundswell.errors import Conflict, SettingsError
+from groundswell.estimate.bill import Bill
+from groundswell.experiments.experiment import Command, Context, Experiment, Ready, RunChoices, experiment_named
+from groundswell.experiments.options import Given, collect, fields_of
+from groundswell.web.envelope import success
+from groundswell.web.estimating import billed
+from groundswell.web.schema import REF, answers, errors, remember
+from groundswell.web.services import Here, Services
+
+PREFIX = "/api/experiments"
+SERVERS_OWN = ("max_concurrent", "account")
+"""Choices that a server makes for all its runs."""
+
+
+class CommandShown(msgspec.Struct, frozen=True):
+    """A command: where its runs are started, and a JSON Schema of the body that it takes."""
+
+    name: str
+    about: str
+    path: str
+    options: Any
+
+
+class ExperimentShown(msgspec.Struct, frozen=True):
+    """An experiment with its commands."""
+
+    name: str
+    about: str
+    commands: list[CommandShown]
+
+
+class RunStarted(msgspec.Struct, frozen=True):
+    """A run that was started; it can be followed under /api/runs."""
+
+    run_id: str
+    name: str
+    message: str
+    notes: list[str]
+
+
+def router_for(names: list[str]) -> APIRouter:
+    """The routes of experiments: two of their own for each command that a request can start."""
+    router = APIRouter(tags=["experiments"])
+    found = [experiment_named(name) for name in names]
+
+    @router.get(
+        PREFIX,
+        summary="Get all experiments",
+        responses={**answers(list[ExperimentShown], "with the schemas of their options"), **errors()},
+    )
+    async def list_all(here: Here) -> Response:
+        """Each command has a JSON Schema of the body that starts it."""
+        return success([_shown(each) for each in found])
+
+    for experiment in found:
+        for command in experiment.commands:
+            if command.over_http:
+                _add(router, experiment, command)
+    return router
+
+
+def _add(router: APIRouter, experiment: Experiment, command: Command) -> None:
+    path = f"{PREFIX}/{experiment.name}/{command.name}"
+    schema = options_schema(command, REF)
+    body = {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    about = command.help.partition("\n")[0]
+
+    async def start(here: Here, request: Request) -> Response:
+        ready = await _ready(here, command, await _body(request))
+        await _check_models(here, ready, keys=True)
+        record = await _planned(here, ready)
+        return success(RunStarted(record.id, record.title, "Run started", list(ready.notes)), 201)
+
+    async def estimate(here: Here, request: Request) -> Response:
+        ready = await _ready(here, command, await _body(request), estimating=True)
+        await _check_models(here, ready, keys=False)
+        return success(await here.heavy(lambda: billed(ready.driver, ready.settings, here.settings)))
+
+    routes: list[tuple[str, Callable[..., Any], str, int, Any, str]] = [
+        (path, start, "Start", 201, RunStarted, "it was started"),
+        (f"{path}/estimate", estimate, "Estimate", 200, Bill, "nothing was sent"),
+    ]
+    for place, work, verb, status, kind, said in routes:
+        router.add_api_route(
+            place,
+            work,
+            methods=["POST"],
+            status_code=status,
+            name=f"{verb.lower()}_{experiment.name}_{command.name}".replace("-", "_"),
+            summary=f"{verb} {experiment.name}: {command.name}",
+            description=about,
+            responses={**answers(kind, said, status=status), **errors(404, 409, 429, body=True)},
+            openapi_extra=body,
+        )
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """The options in a body, which may be empty."""
+    text = await request.body()
+    found = msgspec.json.decode(text) if text else {}
+    if not isinstance(found, dict):
+        raise SettingsError("the body must be an object with options", field="body")
+    return cast("dict[str, Any]", found)
+
+
+async def _ready(here: Services, command: Command, said: Mapping[str, Any], *, estimating: bool = False) -> Ready:
+    """A run that could begin, from the options of a request. No file is read because of it, and no module imported."""
+    for name in said:
+        if name in SERVERS_OWN or (name in command.fields and command.fields[name].flag.local):
+            raise SettingsError(f"{name}: is for the server alone to say", field=name)
+    given = collect(command.fields, said, what=command.name, text=False)
+    context = Context(
+        store=here.settings.store,
+        origin="request",
+        estimating=estimating,
+        default=here.model,
+        account=here.settings.account,
+    )
+    return await here.heavy(lambda: _checked(command, given, context))
+
+
+def _checked(command: Command, given: Mapping[str, Given], context: Context) -> Ready:
+    ready = command.ready(given, context)
+    if ready.choices.account:
+        raise SettingsError("the limits of accounts are for the server to say: leave options about them out")
+    return ready
+
+
+async def _check_models(here: Services, ready: Ready, *, keys: bool) -> None:
+    """Refuse models that cannot be reached, before there is a run that cannot succeed."""
+    for name, one in ready.command.fields.items():
+        if one.flag.completes != "models" or name in fields_of(RunChoices):
+            continue
+        value = ready.value(name)
+        for model in (value,) if isinstance(value, str) else tuple(value or ()):
+            here.check_name(model, name)
+            await here.check_models(model, keys=keys, field=name)
+
+
+async def _planned(here: Services, ready: Ready) -> RunRecord:
+    """Write the run down, under a name that no other run has."""
+    options = msgspec.structs.replace(ready.run_options, unattended=True)
+    name = ready.name
+    if here.store.runs.find(name) is not None:
+        if ready.named:
+            raise Conflict(f"there is a run {name!r} already: give another name, or resume that one")
+        name = here.free_name(name)
+    return await here.background.plan(ready.driver, ready.settings, name=name, seed=ready.seed, options=options)
+
+
+def options_schema(command: Command, template: str | None = None) -> dict[str, Any]:
+    """A JSON Schema of all options that a request may have."""
+    kinds: list[Any] = [command.options, RunChoices]
+    if template is None:
+        (own, shared), components = msgspec.json.schema_components(kinds)
+        parts = [components.pop(each["$ref"].rpartition("/")[2]) for each in (own, shared)]
+    else:
+        (own, shared), components = msgspec.json.schema_components(kinds, ref_template=template)
+        remember(kinds)
+        parts = [components[each["$ref"].rpartition("/")[2]] for each in (own, shared)]
+    properties = parts[1]["properties"] | parts[0]["properties"]
+    hidden = {*SERVERS_OWN, *(name for name, one in command.fields.items() if one.flag.local)}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "title": command.options.__name__,
+        "description": command.help,
+        "properties": {name: each for name, each in properties.items() if name not in hidden},
+        "required": parts[0].get("required", []),
+        "additionalProperties": False,
+    }
+    return schema | ({"$defs": components} if template is None and components else {})
+
+
+def _shown(experiment: Experiment) -> ExperimentShown:
+    commands = [
+        CommandShown(each.name, each.help, f"{PREFIX}/{experiment.name}/{each.name}", options_schema(each))
+        for each in experiment.commands
+        if each.over_http
+    ]
+    return ExperimentShown(experiment.name, experiment.about, commands)
