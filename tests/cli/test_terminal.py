@@ -23,7 +23,7 @@ from rich.text import Text
 import groundswell.cli
 from groundswell import Chat, Fault, FaultKind, scripted_model
 from groundswell.cli import output
-from groundswell.cli.output import SafeConsole
+from groundswell.shown.console import SafeConsole
 from groundswell.errors import GroundswellError
 from tests.cli.conftest import EXPERIMENT, CommandLine
 

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from groundswell import RetryPolicy, Run, RunOptions, RunStopped
-from groundswell.cli.progress import Meter, describe
+from groundswell.shown.progress import Meter, describe
 from groundswell.emulator.faults import Rule
 from groundswell.emulator.latency import Latency
 from groundswell.emulator.limits import RateLimits

@@ -8,19 +8,17 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from groundswell.errors import GroundswellError, SettingsError
 from groundswell.shown import words
+from groundswell.shown.console import SafeConsole
 
 if TYPE_CHECKING:
-    from rich.console import ConsoleOptions, RenderableType
-    from rich.segment import Segment
     from rich.table import Table
     from rich.text import Text
 
@@ -42,22 +40,6 @@ INTERRUPTED = 130
 DEFAULT_STORE = "groundswell.db"
 LONGEST = 80
 """So many lines of an analysis are shown whole."""
-
-
-class SafeConsole(Console):
-    """A console on which text does nothing but appear: control characters in it are shown, not obeyed.
-
-    Styles and cursor movements are not text, and stay: rich keeps these apart until it writes.
-    """
-
-    def render_str(self, text: str, **how: Any) -> Text:
-        """Replace them before the text is measured, so that tables stay aligned."""
-        return super().render_str(words.on_terminal(text), **how)
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Replace those that came some other way."""
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=words.on_terminal(segment.text))
 
 
 out = SafeConsole(highlight=False, emoji=False)
@@ -233,15 +215,7 @@ def _print_analysis(analysis: Any) -> None:
         line(f"    … and {len(lines) - len(shown):,} lines more: --json has them all")
 
 
-_also, cost, duration = words.also, words.cost, words.duration
-
-
-def age(seconds: float) -> str:
-    """How long ago, in one unit."""
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} s"
+_also, age, cost, duration = words.also, words.age, words.cost, words.duration
 
 
 def in_flight(accounts: Sequence[str]) -> str:

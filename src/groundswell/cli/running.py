@@ -17,7 +17,6 @@ import click
 from groundswell import compose
 from groundswell.cli import output
 from groundswell.cli.log import Log
-from groundswell.cli.progress import Progress
 from groundswell.cli.stored import opened
 from groundswell.cli.trust import confirmed
 from groundswell.engine.engine import Engine
@@ -28,6 +27,7 @@ from groundswell.errors import NotTrusted, ProgramError, RunError, SettingsError
 from groundswell.experiments.needed import explained
 from groundswell.loop import new_event_loop, stop_signals, tuned_collector
 from groundswell.providers.accounts.config import load_here
+from groundswell.shown.progress import Progress
 
 if TYPE_CHECKING:
     from groundswell.cli.options import StoreFlags

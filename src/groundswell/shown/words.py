@@ -80,3 +80,11 @@ def plainly(value: Any) -> str:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError):
         return repr(value)
+
+
+def age(seconds: float) -> str:
+    """How long ago, in one unit."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"

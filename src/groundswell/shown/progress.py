@@ -18,7 +18,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from groundswell.cli.output import age, cost, duration
+from groundswell.shown.words import age, cost, duration
 
 if TYPE_CHECKING:
     from groundswell.engine.engine import Engine
