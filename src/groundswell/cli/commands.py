@@ -17,6 +17,7 @@ import click
 import msgspec
 from click.shell_completion import CompletionItem
 
+from groundswell.cli.output import echo
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import REQUIRED, Field, Flag, Given, Place, build, field_of, fields_of, value_of
 
@@ -201,7 +202,7 @@ def _place(field: Field, words: Sequence[str]) -> Place:
 def _show_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
         ctx.meta[HELP_ALL] = True
-        click.echo(ctx.get_help())
+        echo(ctx.get_help())
         ctx.exit()
 
 

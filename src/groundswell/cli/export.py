@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -17,6 +17,7 @@ from groundswell.cli.stored import opened
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
 from groundswell.experiments.replacing import beside
+from groundswell.store.tables import write_csv, write_json, write_jsonl, write_parquet, write_rows
 
 if TYPE_CHECKING:
     from groundswell.store.results import Results
@@ -36,28 +37,31 @@ def export(
     run: RunName,
     *,
     to: Annotated[Format, Meta(description="The form of the file."), Flag(long="--format")] = Format.JSONL,
+    table: Annotated[
+        Literal["trials", "rows"],
+        Meta(description="One row per trial, or the rows of data that trials recorded with `trial.row`."),
+    ] = "trials",
     file: Annotated[
         Path | None,
         Meta(description="Where to; else standard output."),
         Flag("-o", long="--output", metavar="FILE"),
     ] = None,
 ) -> None:
-    """Write one row per trial: key, program, status, why it is missing, spec and result."""
+    """Write one row per trial: key, program, status, why it is missing, spec and result. Or the rows it recorded."""
     if file is None and (to is Format.PARQUET or flags.json):
         raise SettingsError(f"--output: give a file for {'--json' if flags.json else '--format parquet'}")
     with opened(flags.store) as store:
         record = store.runs.get(run)
         with _target(file, to) as out:
-            count = _write(store.results(record), out, to)
+            results = store.results(record)
+            count = write_rows(results.rows, out, to.value) if table == "rows" else _write(results, out, to)
     if flags.json:
         output.print_json({"run_id": record.id, "format": to.value, "output": str(file), "rows": count})
     elif file is not None:
-        output.say(f"{count} trials of run {record.title} written to {file}")
+        output.say(f"{count} {table} of run {record.title} written to {file}")
 
 
 def _write(results: Results, out: IO[Any], to: Format) -> int:
-    from groundswell.store.tables import write_csv, write_json, write_jsonl, write_parquet
-
     if to is Format.PARQUET:
         return write_parquet(results, out)
     return {Format.JSONL: write_jsonl, Format.JSON: write_json, Format.CSV: write_csv}[to](results, out)

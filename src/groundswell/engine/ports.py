@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from groundswell.engine.batch_quota import Capacity
@@ -237,7 +237,9 @@ class Journal(Protocol):
         """
         ...
 
-    def add_outcome(self, trial: int, fault: str | None, body: str, then: Then, *args: Any) -> None:
+    def add_outcome(
+        self, trial: int, fault: str | None, body: str, then: Then, *args: Any, rows: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         """A trial ended."""
         ...
 
@@ -384,6 +386,10 @@ class Results(Protocol):
 
     def kept(self, name: str) -> str | None:
         """What the run's driver kept under a name."""
+        ...
+
+    def rows(self) -> Iterable[Mapping[str, Any]]:
+        """The rows of data that trials recorded, in the order of trials, each with `trial` and `row`."""
         ...
 
     def fault_counts(self) -> Sequence[tuple[str, int, str, str]]:

@@ -532,10 +532,11 @@ class Run(StoredRun):
         trial.conductor = None
         del self.context.open[trial.id]
         self.committing += 1
-        if body == trial.earlier_outcome:
+        rows = conductor.trial.rows if kind is None else []
+        if body == trial.earlier_outcome and not rows:
             self._deliver(trial, outcome)
         else:
-            self.context.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome)
+            self.context.journal.add_outcome(trial.id, kind, body, self._deliver, trial, outcome, rows=rows)
         self.admission.made_room()
 
     def _count(self, trial: OpenTrial, kind: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groundswell.engine.driver import BUILT_IN, load_stored_driver
 from groundswell.engine.outcome import Outcome
@@ -14,6 +14,9 @@ from groundswell.errors import GroundswellError
 from groundswell.program.trial import Program, find_program
 from groundswell.shown import html
 from groundswell.shown.transcript import Transcript
+
+if TYPE_CHECKING:
+    from groundswell.stats.rows import Rows
 
 
 class StoredRun:
@@ -35,6 +38,13 @@ class StoredRun:
         `result.` with the fields of specs and results. What is nested below those is JSON text.
         """
         return self._results.frame(pandas=pandas)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of data that programs recorded with `trial.row`, of all trials that are usable by now."""
+        from groundswell.stats.rows import Rows
+
+        return Rows(self._results.rows())
 
     def transcript(self, trial: str | Outcome[Any]) -> Transcript:
         """What was said in a trial, given its key, the beginning of it, or its outcome. Asks nobody anything.

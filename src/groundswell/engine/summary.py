@@ -124,7 +124,7 @@ def _indented(analysis: Any) -> str:
 
 
 def _typed(text: str, kind: Any) -> Any:
-    """An analysis as its driver returned it; one that an earlier version wrote, or that is of no such type, as it is."""
+    """An analysis as its driver returned it. One that does not fit the type, say of an earlier version, is plain."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.ValidationError, TypeError):

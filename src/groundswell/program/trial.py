@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from hashlib import blake2b
+from math import isfinite
 from pathlib import Path
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar, Unpack, get_type_hints, overload
@@ -34,6 +36,9 @@ T = TypeVar("T")
 
 
 ONLY_MESSAGES = {Message}
+RESERVED = ("trial", "row")
+"""Columns of the long table that are not recorded: the key of the trial, and the number of the row in it."""
+_NUMBERS = re.compile(r"\d+")
 UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 """What reading a reply as JSON may raise; the last one where it is nested too deeply."""
 
@@ -42,19 +47,21 @@ class Strand(Protocol):
     """The part of a program that is running: a position in its tree, and random numbers of its own."""
 
     prefix: str
+    position: int
     rng: Random | None
 
 
 class Trial:
     """One instance of a program, as its code sees it: a key, a random generator, and the ways to ask."""
 
-    __slots__ = ("_strand", "key", "seed")
+    __slots__ = ("_rows", "_strand", "key", "seed")
 
     _strand: Strand
 
     def __init__(self, key: str, seed: int) -> None:
         self.key = key
         self.seed = seed
+        self._rows: list[tuple[str, int, dict[str, Any]]] = []
 
     @property
     def rng(self) -> Random:
@@ -64,6 +71,26 @@ class Trial:
             digest = blake2b(f"{self.seed}\0{self.key}\0{strand.prefix}".encode(), digest_size=16).digest()
             strand.rng = Random(int.from_bytes(digest))
         return strand.rng
+
+    def row(self, **values: str | float | bool | None) -> None:
+        """Record a row of data: named values, one line of the run's long table.
+
+        Rows are stored with the result of the trial. `Run.rows` has those of all trials, for analysis.
+        """
+        for name, value in values.items():
+            if value is not None and not isinstance(value, str | int | float):
+                raise TypeError(f"row: {name} is a {type(value).__name__}; give text, a number, true or false, or None")
+            if isinstance(value, float) and not isfinite(value):
+                raise ValueError(f"row: {name} is {value}; leave it out, or give None, where there is no value")
+            if name in RESERVED:
+                raise ValueError(f"row: {name} is the name of a column that every row has; take another one")
+        self._rows.append((self._strand.prefix, self._strand.position, values))
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows recorded by now, in the order of the program, whichever reply came first."""
+        ordered = sorted(self._rows, key=lambda each: (*map(int, _NUMBERS.findall(each[0])), each[1]))
+        return [values for _, _, values in ordered]
 
     @overload
     def ask(

@@ -20,7 +20,7 @@ import msgspec
 from groundswell.engine.records import About, Counters
 from groundswell.errors import SettingsError, StoreError, StoreTooNew
 from groundswell.program.request import decode_settlement
-from groundswell.store.checksum import AskRow, trial_row, verify
+from groundswell.store.checksum import AskRow, decode_rows, trial_row, verify
 from groundswell.store.file import store_error
 from groundswell.store.lock import is_held
 from groundswell.store.runs import run_record
@@ -202,6 +202,8 @@ def _check_trial(row: Columns) -> object:
 
 def _check_outcome(row: Columns) -> object:
     verify(row["checksum"], f"the outcome of trial number {row['trial']}", *_values(row, OUTCOME))
+    if row.get("rows") is not None:
+        decode_rows(row["trial"], row["rows"])
     return msgspec.json.decode(row["body"], type=msgspec.Raw)
 
 

@@ -7,7 +7,7 @@ A wrong one raises `msgspec.DecodeError`, as text that cannot be decoded does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -56,6 +56,22 @@ def _check_form(row: TrialRow) -> None:
     for text in (row.spec, row.outcome):
         if text is not None:
             msgspec.json.decode(text, type=msgspec.Raw)
+
+
+def encode_rows(trial: int, rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """The rows of data of a trial as they are stored: a checksum of eight digits, and JSON. None: there are none."""
+    if not rows:
+        return None
+    text = msgspec.json.encode(rows).decode()
+    return f"{checksum(trial, text):08x}{text}"
+
+
+def decode_rows(trial: int, stored: str) -> list[dict[str, Any]]:
+    """The rows that `encode_rows` wrote."""
+    text = stored[8:]
+    if stored[:8] != f"{checksum(trial, text):08x}":
+        raise _changed(f"the rows of trial number {trial}")
+    return msgspec.json.decode(text, type=list[dict[str, Any]])
 
 
 class AskRow(NamedTuple):

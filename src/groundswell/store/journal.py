@@ -17,7 +17,7 @@ from groundswell.engine.ports import Then
 from groundswell.engine.records import About, AskId, Intent, Receipt, Recorded, RunRecord, TrialRow
 from groundswell.program.request import Fault, Settlement, decode_settlement, encode_settlement
 from groundswell.store import schema
-from groundswell.store.checksum import AskRow, checksum, joined_checksum, trial_row, verify
+from groundswell.store.checksum import AskRow, checksum, encode_rows, joined_checksum, trial_row, verify
 from groundswell.store.documents import KEPT, Documents
 from groundswell.store.file import FileIdentity
 from groundswell.store.results import Results
@@ -31,7 +31,9 @@ T = TypeVar("T")
 INSERTS = {
     "trials": Insert(schema.trials, ("id", "key", "program", "spec", "attempt", "checksum"), "INSERT OR REPLACE"),
     "asks": Insert(schema.asks, AskRow._fields),
-    "outcomes": Insert(schema.outcomes, ("trial", "fault", "body", "ended_at", "checksum"), "INSERT OR REPLACE"),
+    "outcomes": Insert(
+        schema.outcomes, ("trial", "fault", "body", "ended_at", "checksum", "rows"), "INSERT OR REPLACE"
+    ),
     "waves": Insert(schema.waves, ("id", "account", "transport", "size", "asks", "sent_at", "about", "checksum")),
     "cache": Insert(schema.cache, ("key", "settlement", "created_at", "checksum"), "INSERT OR IGNORE"),
 }
@@ -187,10 +189,12 @@ class StoreJournal:
             batch.rows["cache"].extend((cache_key, text, time.time(), of_row))
         batch.after.append((then, args))
 
-    def add_outcome(self, trial: int, fault: str | None, body: str, then: Then, *args: Any) -> None:
+    def add_outcome(
+        self, trial: int, fault: str | None, body: str, then: Then, *args: Any, rows: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         row = (trial, fault, body, time.time())
         batch = self._batch()
-        batch.rows["outcomes"].extend((*row, checksum(*row)))
+        batch.rows["outcomes"].extend((*row, checksum(*row), encode_rows(trial, rows)))
         batch.after.append((then, args))
 
     def add_wave(self, intent: Intent, prints: Sequence[bytes], then: Then, *args: Any) -> None:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from groundswell.engine.records import Recorded, RunRecord, TrialRow
 from groundswell.errors import RunError
 from groundswell.program.request import Fault
-from groundswell.store.checksum import AskRow, trial_row, verify
+from groundswell.store.checksum import AskRow, decode_rows, trial_row, verify
 from groundswell.store.documents import KEPT, Documents
 from groundswell.store.schema import asks, outcomes, reading, trials
 from groundswell.store.tables import TrialResult, pandas_frame, polars_frame
@@ -51,6 +51,12 @@ TRIALS = (
     .order_by(trials.c.id)
 )
 """The columns of a `TrialRow`, and the checksums of its two rows."""
+ROWS = (
+    sa.select(trials.c.id, trials.c.key, outcomes.c.rows)
+    .join(outcomes, outcomes.c.trial == trials.c.id)
+    .where(outcomes.c.rows.is_not(None), sa.not_(trials.c.abandoned))
+    .order_by(trials.c.id)
+)
 ASKS = sa.select(*(asks.c[column] for column in AskRow._fields))
 NUMBERED = TRIALS.where(trials.c.id.between(sa.bindparam("first"), sa.bindparam("last")))
 
@@ -120,6 +126,20 @@ class Results:
         id_ = f"{self._id}/{name}"
         found = Documents(self._engine, self._path).find(KEPT, id_).get(id_)
         return None if found is None else found.body
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows of data that trials recorded, in the order of trials, each with `trial` and `row`."""
+        after = self._span[0] - 1
+        while True:
+            query = ROWS.where(trials.c.id > after, trials.c.id <= self._span[1]).limit(CHUNK)
+            with self._read() as connection:
+                chunk = connection.execute(query).all()
+            for id_, key, text in chunk:
+                for number, values in enumerate(decode_rows(id_, text), 1):
+                    yield {"trial": key, "row": number, **values}
+            if not chunk:
+                return
+            after = chunk[-1][0]
 
     def frame(self, *, pandas: bool = False) -> Any:
         """The trials as a polars DataFrame, or one of pandas: a row each, the columns of an export."""

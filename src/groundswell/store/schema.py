@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from groundswell.errors import SettingsError, StoreCorrupt, StoreError, StoreTooNew
 from groundswell.store.file import OWNER_ONLY, FileIdentity, store_error
 
-FIRST, REVISION = "0001", "0006"
+FIRST, REVISION = "0001", "0007"
 KEPT = 8
 """Connections that are kept for the next to use; there may be any number at once."""
 
@@ -90,6 +90,7 @@ outcomes = sa.Table(
     sa.Column("body", sa.Text, nullable=False),
     sa.Column("ended_at", sa.Float),
     sa.Column("checksum", sa.BigInteger),
+    sa.Column("rows", sa.Text),
 )
 
 waves = sa.Table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -141,9 +141,12 @@ def _kind(values: list[Any]) -> Kind:
 
 def polars_frame(results: Iterable[TrialResult], wanted_by: str = "frame()") -> Any:
     """Trials as a polars DataFrame."""
+    return _polars(columns(results), wanted_by)
+
+
+def _polars(table: Mapping[str, Column], wanted_by: str) -> Any:
     polars = _installed("polars", wanted_by)
     types = {"bool": polars.Boolean, "int": polars.Int64, "float": polars.Float64}
-    table = columns(results)
     schema = {name: types.get(column.kind, polars.String) for name, column in table.items()}
     return polars.DataFrame({name: column.values for name, column in table.items()}, schema=schema)
 
@@ -227,6 +230,34 @@ def write_parquet(results: Iterable[TrialResult], out: IO[bytes]) -> int:
         raise SettingsError(f"{error}, or use --format csv or jsonl") from error
     write_parquet_frame(frame, out)
     return int(frame.height)
+
+
+def write_rows(rows: Callable[[], Iterable[Mapping[str, Any]]], out: IO[Any], to: str) -> int:
+    """The long table of a run, in one of the formats; returns how many rows. `rows` is called once or twice."""
+    if to == "parquet":
+        listed = list(rows())
+        names = _names(listed)
+        table = {name: _typed([row.get(name) for row in listed]) for name in names}
+        write_parquet_frame(_polars(table, "--format parquet"), out)
+        return len(listed)
+    if to == "csv":
+        names, writer, count = _names(rows()), csv.writer(out), 0
+        writer.writerow([guarded(name) for name in names])
+        for row in rows():
+            writer.writerow([_csv_cell(row.get(name)) for name in names])
+            count += 1
+        return count
+    count = 0
+    out.write("[" if to == "json" else "")
+    for count, row in enumerate(rows(), 1):
+        before = "" if to == "jsonl" else ",\n" if count > 1 else "\n"
+        out.write(before + msgspec.json.encode(row).decode() + ("\n" if to == "jsonl" else ""))
+    out.write("\n]\n" if to == "json" else "")
+    return count
+
+
+def _names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def write_parquet_frame(frame: Any, out: IO[bytes]) -> None:

@@ -420,8 +420,8 @@ def _refuse_unloaded(record: RunRecord) -> None:
     if name in BUILT_IN or is_loaded(name, record.location):
         return
     raise RunError(
-        f"run {record.title!r} has a driver that this server has not loaded: start it with --experiment FILE.py, or use "
-        "`groundswell runs resume`"
+        f"run {record.title!r} has a driver that this server has not loaded: start it with --experiment FILE.py, or "
+        "use `groundswell runs resume`"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Literal
@@ -18,7 +19,7 @@ from groundswell.errors import RunError
 from groundswell.experiments.experiment import results_of
 from groundswell.experiments.simulations.reading import timestamp
 from groundswell.program.request import Fault
-from groundswell.store.tables import TrialResult, write_csv, write_json, write_jsonl, write_parquet
+from groundswell.store.tables import TrialResult, write_csv, write_json, write_jsonl, write_parquet, write_rows
 from groundswell.web import events
 from groundswell.web.downloads import MEDIA, download
 from groundswell.web.envelope import ApiError, Started, Told, page, success
@@ -168,10 +169,24 @@ async def transcript(here: Here, run_id: str, key: str) -> Response:
     summary="Export the trials of a run",
     responses={**files(*(media.partition(";")[0] for media in MEDIA.values())), **errors(404)},
 )
-async def export(here: Here, run_id: str, format: Format = "jsonl") -> Response:
-    """A file with a row for every trial."""
+async def export(
+    here: Here, run_id: str, format: Format = "jsonl", table: Literal["trials", "rows"] = "trials"
+) -> Response:
+    """A file with a row for every trial, or with the rows of data that trials recorded."""
     record = here.run(run_id)
-    return await download(here, f"run-{record.id}", format, lambda out: _export(here, record, format, out))
+    name = f"run-{record.id}" if table == "trials" else f"run-{record.id}-rows"
+    return await download(here, name, format, lambda out: _export(here, record, format, table, out))
+
+
+@router.get(
+    "/{run_id}/rows",
+    summary="Get the rows of data that trials recorded",
+    responses={**answers(list[dict[str, Any]], "in the order of trials"), **errors(404)},
+)
+async def rows(here: Here, run_id: str, limit: Limit = 100, offset: Offset = 0) -> Response:
+    """Each has `trial` and `row`, the number of the row in its trial."""
+    record = here.run(run_id)
+    return await here.heavy(lambda: success(list(islice(here.store.results(record).rows(), offset, offset + limit))))
 
 
 @router.post(
@@ -308,12 +323,15 @@ def _transcript(here: Services, record: RunRecord, key: str) -> TranscriptShown:
     return TranscriptShown(**_trial(result), exchanges=exchanges, text=str(found))
 
 
-def _export(here: Services, record: RunRecord, format_: Format, out: IO[bytes]) -> None:
+def _export(here: Services, record: RunRecord, format_: Format, table: str, out: IO[bytes]) -> None:
     results = here.store.results(record)
     if format_ == "parquet":
-        write_parquet(results, out)
+        write_rows(results.rows, out, format_) if table == "rows" else write_parquet(results, out)
         return
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=False)
-    {"jsonl": write_jsonl, "json": write_json, "csv": write_csv}[format_](results, text)
+    if table == "rows":
+        write_rows(results.rows, text, format_)
+    else:
+        {"jsonl": write_jsonl, "json": write_json, "csv": write_csv}[format_](results, text)
     text.flush()
     text.detach()
