@@ -54,7 +54,7 @@ def analysis_in(folder: Path) -> Any:
 
 def test_an_evolution_is_announced_told_and_written(evolved: Evolved) -> None:
     said, found = evolved.said, analysis_in(evolved.folder / "results/first")
-    assert "no --model" not in said.stderr
+    assert "no model is named" not in said.stderr
     assert (
         "6 prompts x 3 generations, by emulated/gpt-4o-mini; on 12 problems (arithmetic; difficulty 3), solved by "
         "emulated/gpt-4o-mini; then random and best_of_n at the same budget, 6 problems to choose by, and 8 of a "
@@ -137,7 +137,7 @@ def test_a_small_file_and_a_model_that_nobody_named_are_told_of(cli: CommandLine
     rows = [{"question": f"What is {n} + 1?", "answer": n + 1} for n in range(18)]
     Path("mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     told = cli("evolve", "--task", "mine.jsonl", "--max-calls", "0", status=3).stderr
-    assert "no --model: emulated/gpt-4o-mini solves the problems" in told
+    assert "no model is named: emulated/gpt-4o-mini solves the problems" in told
     assert "mine.jsonl has 18 problems: 4 to train on, 4 to validate, and 10 for the sealed test" in told
 
 
@@ -173,9 +173,10 @@ def test_a_limit_on_requests_makes_an_estimate_longer(cli: CommandLine) -> None:
 
 
 def test_help_has_the_options_and_the_commands(cli: CommandLine) -> None:
-    told = cli("evolve", "--help").stdout
-    for word in ("--task", "--population-size", "--target-fitness", "--preset", "--budget", "bench", "report"):
-        assert word in told
+    usual = ("--task", "--population-size", "--max-usd", "--preset", "--budget", "evolve bench", "evolve report")
+    for flag, words in (("--help", usual), ("--help-all", (*usual, "--target-fitness", "--no-racing"))):
+        told = cli("evolve", flag).stdout
+        assert all(word in told for word in words)
     assert "--num-problems" not in cli("evolve", "bench", "--help").stdout
 
 
@@ -194,4 +195,4 @@ def test_a_benchmark_measures_and_prints(cli: CommandLine) -> None:
 @pytest.mark.usefixtures("at_home")
 def test_a_run_of_something_else_has_no_such_report(cli: CommandLine) -> None:
     cli.run(name="other")
-    assert "run 'other' is no evolution" in cli("evolve", "report", "other", status=2).stderr
+    assert "run 'other' is no run of experiment prompt-evolution" in cli("evolve", "report", "other", status=2).stderr

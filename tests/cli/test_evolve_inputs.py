@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
+from typing import Any
 
-import msgspec
 import pytest
 
-from groundswell.cli.evolve_inputs import bench_of, config_of
-from groundswell.cli.evolve_options import BenchFlags, EvolveFlags
+from groundswell.cli.evolve_bench import Bench, told
 from groundswell.errors import SettingsError
+from groundswell.experiments.experiment import Context, Ready, collect_values
+from groundswell.experiments.options import Given, Place, dashed
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
+from groundswell.experiments.prompt_evolution.experiment import experiment
 from groundswell.experiments.prompt_evolution.families import FAMILIES
-from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT
+from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT, Evolution
 from tests.cli.conftest import CommandLine
+
+COMMAND = experiment.command("evolve")
 
 
 @pytest.fixture(autouse=True)
@@ -28,96 +33,167 @@ def write_problems(count: int, name: str = "mine.jsonl", answer: str = "{}") -> 
     Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def ready(**flags: Any) -> Ready:
+    """A run as these flags would have it."""
+    given = {name: Given(value, Place(f"--{dashed(name)}"), as_text=True) for name, value in flags.items()}
+    return COMMAND.ready(given, Context(origin="command"))
+
+
+def settings_of(**flags: Any) -> Evolution:
+    found = ready(**flags).settings
+    assert isinstance(found, Evolution)
+    return found
+
+
+def from_data(**values: Any) -> Ready:
+    """A run as a request over HTTP would have it."""
+    return COMMAND.ready(collect_values(COMMAND, values, text=False), Context(origin="request"))
+
+
+def sizes_of(settings: Evolution) -> list[int]:
+    return [len(getattr(settings.problems, name)) for name in ("train", "validation", "test")]
+
+
 def test_nothing_said_is_what_the_library_has() -> None:
-    config, notes = config_of(EvolveFlags())
-    settings = config.settings
+    found = ready()
+    settings = found.settings
+    assert settings == AsyncEvolutionConfig().settings
     assert (settings.population_size, settings.max_generations, settings.finalists) == (50, 100, 10)
-    assert msgspec.structs.replace(config, problems=None) == AsyncEvolutionConfig()
-    assert [len(part) for part in (settings.problems.train, settings.problems.validation, settings.problems.test)] == [
-        *(200, 200, 400)
-    ]
+    assert sizes_of(settings) == [200, 200, 400]
     assert settings.problems.source == f"{', '.join(FAMILIES)}; difficulty 3"
     assert [seed.text for seed in settings.seeds] == [SEED_PROMPT]
-    assert (config.rate_limit_per_minute, config.most_in_flight, notes) == (None, 50, ())
+    assert (found.choices.account, found.choices.max_concurrent, len(found.notes)) == ((), 50, 2)
+    assert found.results().listeners == []
 
 
 def test_every_option_reaches_the_settings() -> None:
     Path("seed.txt").write_text("Add up.\nSay the number.\n")
-    flags = EvolveFlags(
-        model=["one/a,two/b", "three/c"],
-        writer="four/d",
+    found = ready(
+        model=["openai/a,anthropic/b", "openai/c"],
+        writer="openai/d",
         task="prices, Rates-family",
-        difficulty=2,
-        train=9,
-        validation=8,
-        test=7,
+        difficulty="2",
+        train="9",
+        validation="8",
+        test="7",
         seed_prompt=["Solve it.", "@seed.txt"],
-        temperature=0.5,
-        reply_tokens=99,
-        population_size=7,
-        max_generations=6,
+        temperature="0.5",
+        reply_tokens="99",
+        population_size="7",
+        max_generations="6",
         selection="rank",
-        tournament_size=2,
-        elite_size=1,
+        tournament_size="2",
+        elite_size="1",
         operators="reflect=3, insert, swap=0",
         fitness="composite",
         racing=False,
-        finalists=4,
+        finalists="4",
         baselines="best_of_n",
-        target_fitness=0.9,
-        plateau=0,
-        min_diversity=0.1,
-        max_asks=1000,
-        max_usd=2.5,
+        target_fitness="0.9",
+        plateau="0",
+        min_diversity="0.1",
+        max_asks="1000",
+        max_usd="2.5",
         metric="contains",
-        seed=3,
+        seed="3",
         preset="aggressive",
-        async_batch_size=4,
-        async_timeout=12.5,
+        async_batch_size="4",
+        async_timeout="12.5",
+        account=["openai.timeout=3"],
     )
-    config = config_of(flags).config
-    settings, stops = config.settings, config.settings.stops
-    assert (settings.models, settings.by) == (("one/a", "two/b", "three/c"), "four/d")
+    settings, stops = found.settings, found.settings.stops
+    assert (settings.models, settings.by) == (("openai/a", "anthropic/b", "openai/c"), "openai/d")
     assert settings.problems.source == "prices, rates; difficulty 2"
-    assert [len(getattr(settings.problems, name)) for name in ("train", "validation", "test")] == [9, 8, 7]
+    assert sizes_of(settings) == [9, 8, 7]
     assert [seed.text for seed in settings.seeds] == ["Solve it.", "Add up.\nSay the number."]
-    assert (settings.temperature, settings.max_tokens, settings.metric, config.seed) == (0.5, 99, "contains", 3)
+    assert (settings.temperature, settings.max_tokens, settings.metric, found.seed) == (0.5, 99, "contains", 3)
     assert (settings.population_size, settings.max_generations, settings.selection) == (7, 6, "rank")
     assert (settings.tournament, settings.elite, settings.finalists, settings.baselines) == (2, 1, 4, ("best_of_n",))
     assert settings.operators == {"reflect": 3.0, "insert": 1.0, "swap": 0.0}
     assert settings.fitness.consistency > 0
     assert (settings.rules.racing, settings.rules.block, settings.genome_batch_size) == (False, 4, 15)
     assert (stops.target, stops.plateau, stops.least_spread, stops.asks, stops.usd) == (0.9, None, 0.1, 1000, 2.5)
-    assert (config.rate_limit_per_minute, config.async_timeout, config.most_in_flight) == (3500, 12.5, 120)
+    speed = [
+        f"{name}.{said}" for name in ("openai", "anthropic") for said in ("rate_limit_per_minute=3500", "timeout=12.5")
+    ]
+    assert (found.choices.account, found.choices.max_concurrent) == ((*speed, "openai.timeout=3"), 120)
 
 
 def test_another_seed_draws_other_problems() -> None:
-    one, same, other = (config_of(EvolveFlags(seed=seed)).config.settings.problems for seed in (1, 1, 2))
+    one, same, other = (settings_of(seed=seed).problems for seed in "112")
     assert one == same != other
 
 
 def test_a_file_that_is_large_enough_gives_the_usual_sizes() -> None:
     write_problems(820)
-    config, notes = config_of(EvolveFlags(task="mine.jsonl"))
-    assert [len(getattr(config.settings.problems, name)) for name in ("train", "validation", "test")] == [200, 200, 400]
-    assert notes == ()
+    found = ready(task="mine.jsonl")
+    assert sizes_of(found.settings) == [200, 200, 400]
+    assert not any("mine.jsonl has" in note for note in found.notes)
 
 
 def test_answers_that_are_words_need_another_metric() -> None:
     write_problems(8, answer="number {} and more")
     write_problems(8, "words.jsonl", answer="blue")
     with pytest.raises(SettingsError, match=r"--metric number: 8 of 8 answers are no numbers, as 'blue'"):
-        config_of(EvolveFlags(task="words.jsonl"))
-    assert config_of(EvolveFlags(task="words.jsonl", metric="text")).config.metric == "text"
-    assert config_of(EvolveFlags(task="mine.jsonl")).config.settings.problems.train
+        ready(task="words.jsonl")
+    assert settings_of(task="words.jsonl", metric="text").metric == "text"
+    assert settings_of(task="mine.jsonl").problems.train
+
+
+def test_a_configuration_gives_the_same_run_without_the_files(cli: CommandLine) -> None:
+    write_problems(9, answer="1 + {0} is\n#### {0}")
+    Path("seed.txt").write_text("Add up.")
+    words = (
+        "--task",
+        "mine.jsonl",
+        "--seed-prompt",
+        "@seed.txt",
+        "--baselines",
+        "none",
+        "--operators",
+        "swap=2,insert",
+    )
+    written = cli("evolve", *words, "--seed", "4", "--print-config").stdout
+    Path("mine.jsonl").unlink()
+    Path("seed.txt").unlink()
+    Path("config.toml").write_text(written)
+    assert cli("evolve", "--config", "config.toml", "--print-config").stdout == written
+    said = tomllib.loads(written)
+    assert (said["model"], said["operators"]) == (["emulated/gpt-4o-mini"], {"swap": 2.0, "insert": 1.0})
+    assert (said["seed_prompt"], said["baselines"]) == (["Add up."], ["none"])
+    assert sizes_of(from_data(**said).settings) == [2, 2, 5]
+
+
+def test_problems_may_be_given_as_data() -> None:
+    rows = [{"q": f"What is {n} + 1?", "answer": n + 1, "more": None} for n in range(8)]
+    found = from_data(task=rows, question_field="q", model=["openai/gpt-4o-mini"], operators={"swap": 1})
+    assert {each.answer for each in found.settings.problems.test} <= {str(n + 1) for n in range(8)}
+    assert sizes_of(found.settings) == [2, 2, 4]
+    assert from_data(task=["prices", "rates"]).settings == settings_of(task="prices,rates")
+    with pytest.raises(SettingsError, match=r"^task:\nproblem 2: the same question as in problem 1$"):
+        from_data(task=[rows[0], rows[0]], question_field="q")
+    with pytest.raises(SettingsError, match=r"^task: give names of families, or problems, and not both"):
+        from_data(task=["prices", *rows])
+    with pytest.raises(SettingsError, match="a request cannot have a module imported"):
+        from_data(metric="unheard_of:it")
+
+
+def test_records_of_evaluations_go_on_where_there_are_some() -> None:
+    assert len(ready(detailed_performance_logging=True).results().listeners) == 1
+    assert len(ready(preset="balanced").results().listeners) == 1
+    assert len(ready(preset="conservative").results().listeners) == 0
+    assert not COMMAND.results(Path("x"), None).listeners
+    Path("x").mkdir()
+    Path("x/evaluations.jsonl").touch()
+    assert COMMAND.results(Path("x"), None).listeners
 
 
 def test_what_a_benchmark_is_told() -> None:
-    assert bench_of(BenchFlags()) == {
+    assert told(Bench()) == {
         **{"population_size": 30, "num_problems": 50, "async_batch_size": 20, "genome_batch_size": 10},
         **{"max_concurrent_requests": 10, "max_concurrent_genomes": 5},
     }
-    found = bench_of(BenchFlags(model="openai/gpt-4o-mini", problems=5, preset="conservative", async_timeout=9))
+    found = told(Bench(model="openai/gpt-4o-mini", problems=5, preset="conservative", async_timeout=9))
     assert found == {
         **{"population_size": 30, "num_problems": 5, "async_batch_size": 10, "genome_batch_size": 5},
         **{"max_concurrent_requests": 5, "max_concurrent_genomes": 3, "rate_limit_per_minute": 2000},
@@ -135,15 +211,15 @@ BAD_LINES = [
 
 def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
     Path("bad.jsonl").write_text("\n".join(BAD_LINES))
-    told = cli("evolve", "--task", "bad.jsonl", status=2).stderr
-    assert told.startswith("error: --task bad.jsonl:\nline 2: is not JSON")
-    assert "\nline 3: has no 'answer'; it has 'question'\n" in told
-    assert "\nline 4: the same question as in line 1\n" in told
+    said = cli("evolve", "--task", "bad.jsonl", status=2).stderr
+    assert said.startswith("error: --task bad.jsonl:\nline 2: is not JSON")
+    assert "\nline 3: has no 'answer'; it has 'question'\n" in said
+    assert "\nline 4: the same question as in line 1\n" in said
 
 
 @pytest.mark.sampled(every=8)
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--population-size", "0"], "error: --population-size 0: must be"),
         (["--max-generations", "0"], "error: --max-generations 0: must be"),
@@ -155,23 +231,23 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
         (["--fitness", "nice"], "error: --fitness 'nice': there are accuracy"),
         (["--preset", "brave"], "error: --preset 'brave': there are balanced"),
         (["--operators", "fly=1"], "error: --operators: there is no 'fly'; there are paraphrase"),
-        (["--operators", "swap=much"], "error: --operators swap=much: write it as NAME=WEIGHT"),
-        (["--operators", "swap=-1"], "error: --operators swap=-1: a weight is 0 or more"),
+        (["--operators", "swap=much"], "error: --operators swap=much: must be a number"),
+        (["--operators", "swap=-1"], "error: --operators swap=-1: must be at least 0"),
         (["--operators", "swap=0"], "error: --operators: weights must be positive"),
         (["--operators", "swap=1e308,insert=1e308"], "error: --operators: weights must be numbers that can be added"),
         (["--baselines", "luck"], "error: --baselines: there is no 'luck'; there are random, best_of_n, or none"),
         (["--task", "chess"], "error: --task: there is no 'chess'; there are quantity"),
         (["--task", "all,chess"], "error: --task: there is no 'chess'; there are quantity"),
-        (["--task", "none.jsonl"], "error: --task none.jsonl: cannot be read: "),
+        (["--task", "none.jsonl"], "error: --task none.jsonl: No such file"),
         (["--task", "three.jsonl"], "error: --task three.jsonl: has 3 problems, and at least 4 are needed"),
         (["--task", "mine.jsonl", "--test", "15"], "error: --task mine.jsonl: has 20 problems, and 200 to train on"),
         (["--task", "mine.jsonl", "--difficulty", "2"], "error: --difficulty 2: is for fresh problems"),
-        (["--answer-field", "a"], "error: --answer-field: is for --task FILE.jsonl, and --task is all"),
-        (["--difficulty", "6"], "error: --difficulty 6: from 1 to 5"),
+        (["--answer-field", "a"], "error: --answer-field: is for problems of your own, and task is all"),
+        (["--difficulty", "6"], "error: --difficulty 6: must be at most 5"),
         (["--train", "0"], "error: --train 0: must be at least 1"),
         (["--metric", "beauty"], "error: --metric: there is no 'beauty'; there are number"),
         (["--metric", "nowhere:it"], "error: --metric: 'nowhere' cannot be imported"),
-        (["--seed-prompt", " "], "error: --seed-prompt  : there is nothing in it"),
+        (["--seed-prompt", " "], "error: --seed-prompt: one of them is empty; write a prompt"),
         (["--seed-prompt", "@none.txt"], "error: --seed-prompt none.txt: No such file"),
         (["--async-batch-size", "0"], "error: --async-batch-size 0: must be"),
         (["--rate-limit-per-minute", "-1"], "error: --rate-limit-per-minute -1: must be"),
@@ -188,10 +264,10 @@ def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_message_names_the_flag(cli: CommandLine, words: list[str], told: str) -> None:
+def test_a_message_names_the_flag(cli: CommandLine, words: list[str], message: str) -> None:
     write_problems(20)
     write_problems(3, "three.jsonl")
-    assert told in cli("evolve", *words, status=2).stderr
+    assert message in cli("evolve", *words, status=2).stderr
     assert not cli.store.exists() or not cli.json("runs", "list")["runs"]
 
 
@@ -199,6 +275,47 @@ def test_dollars_that_nobody_can_count_are_told_by_their_flag(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
-    told = cli("evolve", "--model", "openai/nobody-knows", "--max-usd", "1", status=2).stderr
-    assert "error: --max-usd 1: the price of openai/nobody-knows is not known" in told
+    said = cli("evolve", "--model", "openai/nobody-knows", "--max-usd", "1", status=2).stderr
+    assert "error: --max-usd 1: the price of openai/nobody-knows is not known" in said
     assert not cli.json("runs", "list")["runs"]
+
+
+METRICS = """
+from groundswell.experiments.prompt_evolution.metrics import metric
+
+@metric("worded")
+def worded(reply, problem):
+    return "good"
+
+@metric("large")
+def large(reply, problem):
+    return 7
+
+@metric("unary")
+def unary(reply):
+    return 1.0
+
+@metric("strict")
+def strict(reply, problem):
+    return reply["score"]
+
+@metric("asking")
+async def asking(trial, reply, problem):
+    return "good"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("worded", "error: --metric odd_metrics:worded: gave 'good', and must give a number from 0 to 1"),
+        ("large", "error: --metric odd_metrics:large: gave '7', and must give a number from 0 to 1"),
+        ("unary", "error: --metric odd_metrics:unary: takes a reply and a problem: too many positional arguments"),
+        ("strict", ""),
+        ("asking", ""),
+    ],
+)
+def test_a_metric_that_gives_no_score_is_told_of_first(cli: CommandLine, name: str, message: str) -> None:
+    Path("odd_metrics.py").write_text(METRICS)
+    words = ("evolve", "--metric", f"odd_metrics:{name}", "--train", "2", "--validation", "2", "--test", "2")
+    assert message in cli(*words, "--estimate", status=2 if message else 0).stderr

@@ -24,7 +24,7 @@ from groundswell.experiments.options import REQUIRED, Field, Flag, Given, Place,
 VERBOSE, JSON, HELP_ALL = "groundswell.verbose", "groundswell.json", "groundswell.help_all"
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 OPTIONS = "Options"
-LAST = ("Limits", "Common options")
+LAST = ("How fast", "Limits", "Common options")
 """Groups that come at the end of a help text."""
 MOST_COMPLETED = 50
 

@@ -142,6 +142,7 @@ class WithDefault(Group):
     def __init__(self, command: Command, more: Sequence[click.Command]) -> None:
         super().__init__(command.name or "", command.help or "")
         self.default = command
+        command.epilog = f"Also: {', '.join(f'{command.name} {each.name}' for each in more)}."
         self.params = command.params
         for each in more:
             self.add_command(each)
@@ -152,7 +153,14 @@ class WithDefault(Group):
         """Choose by the first word."""
         if args and args[0] in self.commands:
             return super().make_context(info_name, args, parent, **extra)
-        return self.default.make_context(info_name, args, parent, **extra)
+        try:
+            return self.default.make_context(info_name, [*args], parent, **extra)
+        except click.UsageError as error:
+            late = next((word for word in args if word in self.commands), None)
+            if late is not None and "unexpected extra argument" in error.message:
+                said = f"{args[0]}: write options of `{late}` after it: {info_name} {late} ..."
+                raise SettingsError(said) from error
+            raise
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Only the name of a command is left to be parsed."""
@@ -179,7 +187,7 @@ def __getattr__(name: str) -> click.Command:
         from groundswell.cli.evolve_bench import bench
 
         evolve = command_for(experiment_named("prompt-evolution"), "evolve", "evolve")
-        return WithDefault(evolve, [command_of(bench), reports.command("prompt-evolution")])
+        return WithDefault(evolve, [command_of(bench), reports.command("prompt-evolution", several=False)])
     raise AttributeError(name)
 
 

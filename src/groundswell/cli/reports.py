@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from groundswell.cli import output
 from groundswell.cli.commands import command_of
-from groundswell.cli.options import StoreFlags
+from groundswell.cli.options import RunName, StoreFlags
 from groundswell.cli.stored import opened
 from groundswell.engine.events import Event, Listener, TrialEnded, WaveSent
 from groundswell.engine.records import RunRecord
@@ -26,6 +26,17 @@ from groundswell.store.journal import Store
 
 if TYPE_CHECKING:
     from groundswell.store.results import FaultCount
+
+RunNames = Annotated[
+    list[str],
+    Meta(description="The ids or the names of runs. Several are pooled, and must differ in their seed alone."),
+    Flag(argument=True, metavar="RUN...", completes="runs"),
+]
+Out = Annotated[
+    Path | None,
+    Meta(description="Where the files go. (Where the run put them.)"),
+    Flag("-o", metavar="FOLDER", usual=True, completes="files"),
+]
 
 
 class Reporting:
@@ -121,24 +132,22 @@ def results_of(record: RunRecord, held: Store, out: Path | None = None) -> Resul
 
 def report(
     flags: StoreFlags,
-    runs: Annotated[
-        list[str],
-        Meta(description="The ids or the names of runs. Several are pooled, and must differ in their seed alone."),
-        Flag(argument=True, metavar="RUN...", completes="runs"),
-    ],
+    runs: RunNames,
     *,
-    out: Annotated[
-        Path | None,
-        Meta(description="Where the files go. (Where the run put them.)"),
-        Flag("-o", metavar="FOLDER", completes="files"),
-    ] = None,
+    out: Out = None,
 ) -> None:
     """Write the results of a run again, and say what came of it."""
     write_again(flags, runs, out)
 
 
-def write_again(flags: StoreFlags, runs: Sequence[str], out: Path | None, experiment: str | None = None) -> None:
-    """Write the results of runs that are stored, and show them."""
+def write_again(
+    flags: StoreFlags,
+    runs: Sequence[str],
+    out: Path | None,
+    experiment: str | None = None,
+    told: Sequence[str] = ("run", "runs"),
+) -> None:
+    """Write the results of runs that are stored, and show them; `told` is how JSON says which runs they are."""
     with opened(flags.store) as held:
         records = [held.runs.get(run) for run in dict.fromkeys(runs)]
         for record in records:
@@ -153,7 +162,8 @@ def write_again(flags: StoreFlags, runs: Sequence[str], out: Path | None, experi
             files = [str(path) for path in (written.page, *written.files) if path is not None]
             ids = [record.id for record in records]
             analysis = written.analysis if written.analysis is not None else summarise(records[0]).analysis
-            output.print_json({"run": ids[0], "runs": ids, "files": files, "analysis": analysis})
+            which = {name: ids if name == "runs" else ids[0] for name in told}
+            output.print_json({**which, "files": files, "analysis": analysis})
         else:
             show(results, held, records, written, flags.store)
 
@@ -168,23 +178,18 @@ def _check_reportable(record: RunRecord, experiment: str | None, store: str) -> 
         raise SettingsError(f"run {record.title!r} is not done: `{go_on}` goes on with it")
 
 
-def command(experiment: str) -> click.Command:
-    """`mutate report` and `evolve report`: as `runs report`, for runs of one experiment."""
+def command(experiment: str, *, several: bool = True) -> click.Command:
+    """`mutate report` and `evolve report`: as `runs report`, for runs of one experiment; of one run or of several."""
 
-    def of_one(
-        flags: StoreFlags,
-        runs: Annotated[
-            list[str],
-            Meta(description="The ids or the names of runs. Several are pooled, and must differ in their seed alone."),
-            Flag(argument=True, metavar="RUN...", completes="runs"),
-        ],
-        *,
-        out: Annotated[Path | None, Meta(description="Where the files go."), Flag("-o", metavar="FOLDER")] = None,
-    ) -> None:
+    def of_several(flags: StoreFlags, runs: RunNames, *, out: Out = None) -> None:
         """Write the results of a run again; of several that differ in their seed alone, pooled."""
-        write_again(flags, runs, out, experiment)
+        write_again(flags, runs, out, experiment, ("runs",))
 
-    return command_of(of_one, "report")
+    def of_one(flags: StoreFlags, run: RunName, *, out: Out = None) -> None:
+        """Write the results of a run again."""
+        write_again(flags, [run], out, experiment, ("run",))
+
+    return command_of(of_several if several else of_one, "report")
 
 
 def _within(file: Path, folder: Path) -> str:

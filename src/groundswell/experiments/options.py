@@ -302,6 +302,8 @@ def worded(error: msgspec.ValidationError, kind: Any = None, *, text: bool = Fal
     """
     message = str(error)
     place = "" if (at := _PLACE.search(message)) is None else at[1].removeprefix(".")
+    if text and place == "[...]":
+        place = ""  # which of several values it is, msgspec does not know; all of them are shown
     message = _PLACE.sub("", message)
     if (found := _MISSING.fullmatch(message)) is not None:
         message = f"{found[1]} is missing"

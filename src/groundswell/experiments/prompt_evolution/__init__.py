@@ -9,7 +9,8 @@ settings.py    the settings of an evolution; config.py: the same as one configur
 examining.py   genomes meet problems, each pair once; searching.py: births in a steady state; telling.py: how it stands
 evolving.py    the driver: evolve, compare at the same budget, choose, open the sealed test; verdict.py: its statistics;
                costs.py what replies cost; expecting.py what all of it would use
-analysis.py    what was found; report/ tells it
+analysis.py    what was found; report/ tells it, summary.py in short
+experiment.py  options, the settings made of them, and results: what `evolve` and a request over HTTP begin with
 controllers.py an evolution for scripts; evaluations.py: records of evaluations, and how fast it was
 interface.py   one model asked about many problems; pipeline.py: populations evaluated; opening.py: a run for both;
                limits.py: what is said of accounts

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from groundswell.errors import SettingsError
 from groundswell.experiments.named import Named
 from groundswell.experiments.prompt_evolution.answers import extracted, same_number, same_text
 from groundswell.experiments.prompt_evolution.problems import Problem
@@ -37,6 +38,11 @@ class Replied(msgspec.Struct, frozen=True):
 Metric = Program[Replied, Scored]
 F = TypeVar("F", bound=Callable[..., Any])
 _METRICS = Named[Metric]("metric")
+_PLAIN: dict[str, Callable[..., Any] | None] = {}
+"""The functions of metrics that ask nobody."""
+
+
+SHOWN = 40
 
 
 class NoScore(Exception):
@@ -48,6 +54,7 @@ def metric(name: str) -> Callable[[F], F]:
 
     def register(function: F) -> F:
         asks = inspect.iscoroutinefunction(function)
+        _PLAIN[name] = None if asks else function
 
         async def worth(trial: Trial, spec: Replied) -> Scored:
             judged: Tally = {}
@@ -55,9 +62,7 @@ def metric(name: str) -> Callable[[F], F]:
                 found, judged = await tallied(function(trial, spec.reply, spec.problem))
             else:
                 found = function(spec.reply, spec.problem)
-            if not 0.0 <= (score := float(found)) <= 1.0:
-                raise NoScore(f"the metric {name!r} gave {score:g}: it must be from 0 to 1")
-            return Scored(score, judged)
+            return Scored(_score(name, found), judged)
 
         worth.__qualname__ = f"{function.__module__}.{function.__qualname__}"
         _METRICS[name] = made = program(f"prompt_evolution/metrics/{name}")(worth)
@@ -65,6 +70,33 @@ def metric(name: str) -> Callable[[F], F]:
         return function
 
     return register
+
+
+def _score(name: str, found: Any) -> float:
+    if not 0.0 <= (score := float(found)) <= 1.0:
+        raise NoScore(f"the metric {name!r} gave {score:g}: it must be from 0 to 1")
+    return score
+
+
+def try_metric(given: str, problem: Problem) -> None:
+    """Find out whether a metric gives scores, by a reply that is the answer. One that asks a model is not tried."""
+    find_metric(given)
+    function = _PLAIN[given.rpartition(":")[2]]
+    if function is None:
+        return
+    try:
+        inspect.signature(function).bind(problem.answer, problem)
+    except TypeError as error:
+        raise SettingsError(f"metric {given}: takes a reply and a problem: {error}", field="metric") from error
+    try:
+        found = function(problem.answer, problem)
+    except Exception:  # noqa: BLE001  it may be made for replies of another form; those of a run will tell
+        return
+    try:
+        _score(given, found)
+    except (TypeError, ValueError, NoScore) as error:
+        said = f"metric {given}: gave {str(found)[:SHOWN]!r}, and must give a number from 0 to 1"
+        raise SettingsError(said, field="metric") from error
 
 
 def find_metric(given: str) -> Metric:

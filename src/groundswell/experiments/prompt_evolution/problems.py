@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -118,35 +118,44 @@ def read_jsonl(path: Path, *, question: str = "question", answer: str = "answer"
     An answer without the mark is the answer itself. All bad lines are told at once.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: cannot be read: {error}", field="task") from error
+    return picked(text.split("\n"), str(path), question=question, answer=answer)
+
+
+def picked(
+    rows: Iterable[str | Mapping[str, Any]], source: str, *, question: str = "question", answer: str = "answer"
+) -> list[Problem]:
+    """The problems of lines of JSON, or of objects, by the names of their fields."""
     found, wrong = list[Problem](), list[str]()
     seen: dict[str, int] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
+    for number, row in enumerate(rows, 1):
+        if isinstance(row, str) and not row.strip():
             continue
+        unit = "line" if isinstance(row, str) else "problem"
         try:
-            each = _read(line, question, answer)
+            each = _read(row, question, answer)
             first = seen.setdefault(" ".join(each.question.split()), number)
             if first != number:
-                raise ValueError(f"the same question as in line {first}")
+                raise ValueError(f"the same question as in {unit} {first}")
             found.append(each)
         except ValueError as error:
-            wrong.append(f"line {number}: {error}")
+            wrong.append(f"{unit} {number}: {error}")
     if wrong:
         more = f"\n... and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-        raise SettingsError(f"{path}:\n" + "\n".join(wrong[:5]) + more, field="task")
+        raise SettingsError(f"{source}:\n" + "\n".join(wrong[:5]) + more, field="task")
     if not found:
-        raise SettingsError(f"{path}: holds no problem", field="task")
+        raise SettingsError(f"{source}: holds no problem", field="task")
     return found
 
 
-def _read(line: str, question: str, answer: str) -> Problem:
-    try:
-        row = msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(f"is not JSON: {error}") from error
+def _read(row: Any, question: str, answer: str) -> Problem:
+    if isinstance(row, str):
+        try:
+            row = msgspec.json.decode(row)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ValueError(f"is not JSON: {error}") from error
     if not isinstance(row, dict):
         raise ValueError('is not an object, as {"question": "...", "answer": "..."}')
     asked, told = _text(row, question), _text(row, answer)

@@ -1,0 +1,57 @@
+"""`groundswell evolve bench`: how fast prompts are evaluated."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from groundswell.cli import output
+from groundswell.cli.options import Json
+from groundswell.errors import SettingsError
+from groundswell.experiments.options import Flag, fields_of, spelled_as
+from groundswell.experiments.prompt_evolution.benchmark import PerformanceBenchmark
+from groundswell.experiments.prompt_evolution.experiment import FIGURES, Speed
+from groundswell.loop import new_event_loop
+
+
+class Bench(Speed, frozen=True, kw_only=True):
+    """What `evolve bench` takes."""
+
+    model: Annotated[
+        str | None,
+        Meta(description="Who is asked, for what that costs. (An emulator on this machine, with replies after 50 ms.)"),
+        Flag("-m", metavar="MODEL", usual=True, completes="models"),
+    ] = None
+    population_size: Annotated[
+        int, Meta(ge=1, description="Prompts that are evaluated."), Flag(metavar="N", usual=True)
+    ] = 30
+    problems: Annotated[
+        int,
+        Meta(ge=1, description="Problems that each of them meets."),
+        Flag(metavar="N", usual=True, also=["num_problems"]),
+    ] = 50
+    json: Json = False
+
+
+def bench(flags: Bench) -> None:
+    """Measure how fast prompts are evaluated: one ask after the other, in batches, and as `evolve` does it."""
+    try:
+        benchmark = PerformanceBenchmark(told(flags))
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            results = runner.run(benchmark.run_comprehensive_benchmark())
+    except SettingsError as error:
+        raise spelled_as(error, fields_of(Bench), {}, flags=True) from error
+    if flags.json:
+        output.print_json(results)
+    else:
+        benchmark.print_results_summary()
+
+
+def told(flags: Bench) -> dict[str, Any]:
+    """What a benchmark is told."""
+    speed = flags.config()
+    found = {name: value for name in FIGURES if (value := getattr(speed, name)) is not None}
+    found |= {"population_size": flags.population_size, "num_problems": flags.problems}
+    return found if flags.model is None else {**found, "model": flags.model}
