@@ -59,6 +59,10 @@ if TYPE_CHECKING:
     from groundswell.estimate.declared import estimates
     from groundswell.estimate.figures import Estimate
     from groundswell.estimate.sample import rehearse
+    from groundswell.experiments.experiment import Command, Context, Experiment, Plan
+    from groundswell.experiments.options import Flag
+    from groundswell.experiments.python import ask, compare, evolve, map, mutate, play, simulate
+    from groundswell.experiments.results import Results, Written
     from groundswell.portal import open_sync
     from groundswell.program.request import (
         Chat,
@@ -87,12 +91,16 @@ __all__ = [
     "AskFailed",
     "CallFailed",
     "Chat",
+    "Command",
+    "Context",
     "Embed",
     "Embedding",
     "Engine",
     "Estimate",
+    "Experiment",
     "Fault",
     "FaultKind",
+    "Flag",
     "ForeignAwait",
     "GroundswellError",
     "Image",
@@ -100,10 +108,12 @@ __all__ = [
     "MalformedReply",
     "Message",
     "Outcome",
+    "Plan",
     "Program",
     "ReplayMismatch",
     "Reply",
     "Request",
+    "Results",
     "RetryPolicy",
     "Run",
     "RunBusy",
@@ -121,17 +131,25 @@ __all__ = [
     "Trial",
     "TrialMissing",
     "Usage",
+    "Written",
     "__version__",
+    "ask",
     "assistant",
+    "compare",
     "driver",
     "estimates",
+    "evolve",
     "fingerprint",
     "function",
+    "map",
+    "mutate",
     "open",
     "open_sync",
+    "play",
     "program",
     "rehearse",
     "scripted_model",
+    "simulate",
     "system",
     "together",
     "user",
@@ -168,6 +186,10 @@ _PLACES = {
     "groundswell.estimate.declared": ("estimates",),
     "groundswell.estimate.figures": ("Estimate",),
     "groundswell.estimate.sample": ("rehearse",),
+    "groundswell.experiments.experiment": ("Command", "Context", "Experiment", "Plan"),
+    "groundswell.experiments.options": ("Flag",),
+    "groundswell.experiments.python": ("ask", "compare", "evolve", "map", "mutate", "play", "simulate"),
+    "groundswell.experiments.results": ("Results", "Written"),
     "groundswell.portal": ("open_sync",),
     "groundswell.program.request": (
         "Chat",

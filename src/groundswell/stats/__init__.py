@@ -1,1 +1,78 @@
-"""Statistics: pure functions of counts, with the papers that they follow."""
+"""Statistics, as the built-in experiments use them: pure functions of counts and rows, with the papers they follow.
+
+    from groundswell.stats import wilson, holm, anytime
+
+    rates        wilson, exact: intervals of a rate; Rate, Paired, Interval
+    compare      difference, fisher, mcnemar, association of two rates; holm, benjamini_hochberg for several tests
+    rows         Rows: rates, means and differences of rows of data, with the trial as cluster
+    clusters     Clusters: the design effect of values that hang together
+    sequential   anytime, Running: intervals that may be looked at all the time, for stopping rules
+    survival     curve, logrank, restricted_mean: when something happens, if it does
+    ratings      strengths, bradley_terry: who is best, from contests between two
+    power        n_for_width, n_for_two, n_for_paired, detectable: how many trials are needed
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from groundswell.stats.clusters import Clusters
+    from groundswell.stats.compare import association, benjamini_hochberg, difference, fisher, holm, mcnemar
+    from groundswell.stats.power import detectable, n_for_paired, n_for_two, n_for_width
+    from groundswell.stats.rates import Interval, Paired, Rate, exact, wilson
+    from groundswell.stats.ratings import Contest, Meeting, bradley_terry, strengths
+    from groundswell.stats.rows import RowDifference, RowFigure, Rows
+    from groundswell.stats.sequential import Running, anytime
+    from groundswell.stats.survival import curve, logrank, restricted_mean
+
+__all__ = [
+    "Clusters",
+    "Contest",
+    "Interval",
+    "Meeting",
+    "Paired",
+    "Rate",
+    "RowDifference",
+    "RowFigure",
+    "Rows",
+    "Running",
+    "anytime",
+    "association",
+    "benjamini_hochberg",
+    "bradley_terry",
+    "curve",
+    "detectable",
+    "difference",
+    "exact",
+    "fisher",
+    "holm",
+    "logrank",
+    "mcnemar",
+    "n_for_paired",
+    "n_for_two",
+    "n_for_width",
+    "restricted_mean",
+    "strengths",
+    "wilson",
+]
+
+_PLACES = {
+    "clusters": ("Clusters",),
+    "compare": ("association", "benjamini_hochberg", "difference", "fisher", "holm", "mcnemar"),
+    "power": ("detectable", "n_for_paired", "n_for_two", "n_for_width"),
+    "rates": ("Interval", "Paired", "Rate", "exact", "wilson"),
+    "ratings": ("Contest", "Meeting", "bradley_terry", "strengths"),
+    "rows": ("RowDifference", "RowFigure", "Rows"),
+    "sequential": ("Running", "anytime"),
+    "survival": ("curve", "logrank", "restricted_mean"),
+}
+_MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: scipy takes its time."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'groundswell.stats' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"groundswell.stats.{_MODULE_OF[name]}"), name)
