@@ -32,7 +32,7 @@ USES = re.compile(rf"\bre\b|\.({'|'.join(METHODS)})\(")
 NO_PATTERN = ("escape", "purge", "RegexFlag")
 OWN_TEXT = (
     *("providers.accounts.", "cli.", "testing.", "web.", "transports.sentences."),
-    *("experiments.prompting.checks.", "experiments.prompting.sheets.", "experiments.simulations.wording."),
+    *("experiments.prompting.checks.", "experiments.prompting.sheets.", "experiments.options."),
     *("experiments.prompt_evolution.benchmark.", "experiments.simulations.files.", "experiments.reporting.drawing."),
 )
 """Where expressions see what users and this package write, and no model: these may take the square of its length."""
@@ -63,7 +63,7 @@ BUILT: dict[str, Callable[[], list[re.Pattern[str] | None]]] = {
     "emulator.skills.quantities:Quantities._change": lambda: [re.compile(r"\bAnna\b")],
     "emulator.skills.quantities:_factor": lambda: [re.compile(r"\b1\s+quarter")],
     "emulator.skills.questions:_about": lambda: [re.compile(r"\bred\ apples\b", re.I)],
-    "cli.simulate_inputs:make_up_name": lambda: [re.compile(r"a\ title 2026-01-01(?: \(\d+\))?")],
+    "experiments.options:spelled_as": lambda: [re.compile(r"(?<![\w-])(?:num_steps|max_tokens)\b(?![\w=])")],
     "experiments.reporting.drawing:_coloured": lambda: [re.compile("#aaaaaa|#bbbbbb")],
 }
 """`module:function` of expressions that are put together while the program runs, with examples of them."""

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from groundswell.errors import SettingsError
+from groundswell.experiments.experiment import Context, Ready, collect_values
 from groundswell.experiments.simulations.entities import Entity
+from groundswell.experiments.simulations.experiment import experiment
 from groundswell.store.journal import Store
 from tests.cli.conftest import CommandLine
 from tests.patience import PATIENCE
@@ -31,7 +35,7 @@ SHEET = [
     {"id": "why", "text": "Why?"},
 ]
 FILES = {
-    *("transcripts.html", "analysis.json"),
+    *("transcripts.html", "analysis.json", "config.toml"),
     *("simulations.csv", "simulations.json", "lines.csv", "lines.json"),
 }
 ANSWERS = {"answers.csv", "answers.json"}
@@ -70,7 +74,7 @@ def test_a_batch_is_announced_told_and_written(cli: CommandLine) -> None:
     assert re.search(r"^ +trials +4 usable of 4 planned$", done.stdout, re.MULTILINE)
     assert re.search(r"^one of them, sim-\w{10}-1:$", done.stdout, re.MULTILINE)
     assert re.search(r"^32 lines, \d+\.\d words each$", done.stdout, re.MULTILINE)
-    assert "to read: results/climate/transcripts.html\n" in done.stdout
+    assert "report: results/climate/transcripts.html\n" in done.stdout
     assert {path.name for path in Path("results/climate").iterdir()} == FILES
     assert len(rows("results/climate/lines.csv")) == 32
     whole = json.loads(Path("results/climate/simulations.json").read_bytes())
@@ -157,24 +161,69 @@ def test_what_by_will_not_do_is_said_before_the_run(cli: CommandLine) -> None:
     people = [{**each, "attributes": {"motto, short": f"motto {at}"}} for at, each in enumerate(PEOPLE)]
     Path("people.json").write_text(json.dumps(people))
     done = cli(*line("--by", "motto, short"))
-    assert "--by: there are no --questions" in done.stderr
-    assert "--by motto, short: makes no groups: its texts tell entities apart" in done.stderr
+    assert "by motto, short: there are no questions" in done.stderr
+    assert "by motto, short: makes no groups: its texts tell entities apart" in done.stderr
     told = cli(*line("--by", "motto, short", "--questions", "sheet.json")).stdout
     assert "by motto, short: no groups: its texts tell entities apart" in told
 
 
 def test_a_made_up_name_is_the_runs_and_the_same_command_goes_on_with_it(cli: CommandLine) -> None:
     first = cli.json(*line())
-    assert re.fullmatch(r"A panel discussion about climate… \d{4}-\d\d-\d\d", first["name"])
-    slug = f"a-panel-discussion-about-climate-{first['name'][-10:]}"
-    assert Path("results", slug, "lines.csv").exists()
+    assert re.fullmatch(r"a-panel-discussion-about-climate-[0-9a-f]{8}", first["name"])
+    assert Path("results", first["name"], "lines.csv").exists()
+    shown = cli.json("runs", "show", first["name"])
+    assert shown["settings"]["name"] == "A panel discussion about climate…"
     again = cli(*line())
     assert f"nothing was asked: {first['name']} is a run that you have" in again.stderr
     other = cli.json(*line("--n-turns", "2"))
-    assert other["name"] == f"{first['name']} (2)"
     assert cli.json(*line("--n-turns", "2"))["run_id"] == other["run_id"]
-    assert cli.json(*line("--seed", "1"))["name"] == f"{first['name']} (3)"
-    assert len(cli.json("runs", "list")["runs"]) == 3
+    cli.json(*line("--seed", "1"))
+    assert len({run["name"] for run in cli.json("runs", "list")["runs"]}) == 3
+
+
+def test_the_configuration_of_a_run_gives_the_same_run_without_the_files_and_the_store(cli: CommandLine) -> None:
+    keep(cli.store, PEOPLE)
+    Path("scene.txt").write_text("It is late.\nThe fire is low.\n")
+    more = ["--questions", "sheet.json", "--by", "town", "--no-thoughts", "--out", "mine"]
+    first = cli.json(*line(*more, entities="ann,bob,cleo", context="scene.txt", count=3))
+    Path("other").mkdir()
+    shutil.copy("mine/config.toml", "other/config.toml")
+    for name in ("people.json", "sheet.json", "scene.txt"):
+        Path(name).unlink()
+    other = CommandLine(Path("other").absolute())
+    again = other.json("simulate", "--config", "other/config.toml", "--out", "again")
+    assert again["name"] == first["name"]
+    settings = cli.json("runs", "show", first["name"])["settings"]
+    assert other.json("runs", "show", again["name"])["settings"] == settings
+
+
+def test_options_as_data(cli: CommandLine) -> None:
+    """As they come in a TOML file, a request or from Python."""
+    people = [{key: value for key, value in each.items() if key != "id"} for each in PEOPLE]
+    given = {"context": "A talk", "interaction_size": 2, "num_simulations": 3, "model": "emulated/keeper"}
+    for entities in (people, {"entities": people}, {"csv": "name\nAnn\nBob\nCleo\n"}, [Entity("entity-1", "Ann")]):
+        ready = made(given | {"entities": entities, "interaction_size": 1, "num_simulations": 1, "questions": SHEET})
+        assert ready.settings.entities[0].id == "entity-1"
+        assert [each.id for each in ready.settings.rules.questionnaire.questions] == ["agree", "warm", "why"]
+        assert made(msgspec.to_builtins(ready.config)).name == ready.name
+    for wrong, said in (
+        ({"entities": [{"nam": "Ann"}]}, "entities: entities[0]: 'nam' is no field; there are id, name"),
+        ({"entities": people, "questions": [{"id": "a"}]}, "questions: [0]: text is missing"),
+        ({"entities": people, "questions": {"question": []}}, "questions: question is not known"),
+        ({"entities": people, "questions": [{"id": "a", "text": " "}]}, "questions: question 'a', text: nothing"),
+        ({"entities": people, "by": "sex"}, "by: no entity has an attribute 'sex'"),
+        ({"entities": people, "num_simulations": 16}, "num_simulations 16: 6 entities have only 15"),
+        ({"continue": "sim-x-1", "entities": people}, "entities: a talk goes on with who was there"),
+        ({"continue": "sim-x-1"}, "interaction_size: a talk goes on with who was there"),
+    ):
+        with pytest.raises(SettingsError, match=re.escape(said)):
+            made(given | wrong)
+
+
+def made(given: dict[str, Any]) -> Ready:
+    """What a request with these options would run."""
+    command = experiment.command("simulate")
+    return command.ready(collect_values(command, given, text=False), Context(store="gone.db", origin="request"))
 
 
 def test_a_limit_ends_a_batch_which_resume_goes_on_with_and_reports(cli: CommandLine) -> None:
@@ -182,7 +231,7 @@ def test_a_limit_ends_a_batch_which_resume_goes_on_with_and_reports(cli: Command
     assert stopped["analysis"]["simulations"]["unfinished"] > 0
     done = cli("runs", "resume", "b", "--max-calls", "99")
     assert "one of them, sim-" in done.stdout
-    assert "to read: results/b/transcripts.html" in done.stdout
+    assert "report: results/b/transcripts.html" in done.stdout
     assert len(rows("results/b/lines.csv")) == 8
 
 
@@ -194,30 +243,41 @@ def test_all_simulations_of_a_batch_are_planned_also_those_that_had_not_begun(cl
 
 def test_the_show_of_a_batch_ends_as_its_run_did(cli: CommandLine) -> None:
     told = cli(*line("--questions", "sheet.json", "--name", "b", count=15)).stdout
-    findings = told[told.index("one of them, sim-") : told.index("\nto read: ")].replace("results/b/analysis.json", "")
+    findings = told[told.index("one of them, sim-") : told.index("\nreport: ")]
     shown = cli("runs", "show", "b").stdout
-    assert findings.rstrip().rpartition("\n")[0] in shown
-    assert f"there is more: groundswell runs show {cli.json('runs', 'show', 'b')['run_id']} --json" in shown
+    assert findings in shown
+    assert "there is more: results/b/analysis.json\n" in findings
     assert '"analysis"' not in shown
     assert '"questions": [' not in shown
+    shutil.rmtree("results/b")
+    gone = cli("runs", "show", "b").stdout
+    assert f"there is more: groundswell runs show {cli.json('runs', 'show', 'b')['run_id']} --json" in gone
+
+
+def test_the_report_of_a_batch_is_written_again(cli: CommandLine) -> None:
+    cli.json(*line("--name", "b"))
+    shutil.rmtree("results/b")
+    assert "report: mine/transcripts.html\n" in cli("runs", "report", "b", "--out", "mine").stdout
+    assert {path.name for path in Path("mine").iterdir()} == FILES - {"config.toml"}
+    cli.json(*line("--name", "c", "--seed", "1"))
+    assert "simulations are not pooled" in cli("runs", "report", "b", "c", status=2).stderr
 
 
 @pytest.mark.slow
-def test_folders_have_plain_names_and_no_two_runs_the_same(cli: CommandLine) -> None:
+def test_no_two_runs_have_the_same_folder(cli: CommandLine) -> None:
     folders = [
-        re.findall(r"to read: (.*)/transcripts.html", cli(*line("--name", name, count=1)).stdout)[0]
+        re.findall(r"report: (.*)/transcripts.html", cli(*line("--name", name, count=1)).stdout)[0]
         for name in ("A bridge? Now", "A bridge! Now", "../a bridge, now", "…", "Brücke 7.5", "A bridge? Now")
     ]
-    assert folders[0] == folders[-1] == "results/a-bridge-now"
-    assert folders[3:5] == ["results/simulations", "'results/brücke-7.5"]
-    assert all(re.fullmatch(r"results/a-bridge-now-[0-9a-f]{8}", folder) for folder in folders[1:3])
+    assert folders[0] == folders[-1]
     assert len(set(folders)) == 5
-    assert "to read: results/a-bridge-now/t" in cli("runs", "resume", "A bridge? Now").stdout
-    assert f"to read: {folders[2]}/t" in cli("runs", "resume", "../a bridge, now").stdout
+    assert {folder.strip("'").count("/") for folder in folders} == {1}
+    assert f"report: {folders[0]}/t" in cli("runs", "resume", "A bridge? Now").stdout
+    assert f"report: {folders[2]}/t" in cli("runs", "resume", "../a bridge, now").stdout
 
 
 def test_a_folder_is_quoted_where_that_is_needed(cli: CommandLine) -> None:
-    assert "to read: 'my files/transcripts.html'\n" in cli(*line("--out", "my files", count=1)).stdout
+    assert "report: 'my files/transcripts.html'\n" in cli(*line("--out", "my files", count=1)).stdout
 
 
 @pytest.mark.slow
@@ -304,7 +364,7 @@ def test_a_context_from_a_file(cli: CommandLine) -> None:
     Path("scene.txt").write_text("It is late.\nThe fire is low.\n")
     found = cli.json(*line(context="scene.txt", count=1))
     assert cli.json("runs", "show", found["run_id"])["settings"]["context"] == "It is late.\nThe fire is low."
-    assert found["name"].startswith("It is late. The fire is low 2")
+    assert found["name"].startswith("it-is-late.-the-fire-is-low-")
 
 
 def test_a_simulation_goes_on(cli: CommandLine) -> None:
@@ -323,7 +383,7 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
     assert whole["metadata"]["continues"] == sim
     assert len(rows("more/answers.csv")) == 6
     again = cli("simulate", "--continue", sim, "--n-turns", "2")
-    assert f"nothing was asked: {sim} continued is a run that you have" in again.stderr
+    assert re.search(rf"nothing was asked: {sim}-continued-[0-9a-f]{{8}} is a run that you have", again.stderr)
     third = cli.json("simulate", "--continue", whole["id"], "--style", "debate", "--context", "And now?")
     assert third["analysis"]["turns"] == 4
 
@@ -332,15 +392,15 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (line()[:1], "--entities: is missing; give --entities"),
+        (line()[:1], "--entities: is missing; give ids"),
         (line()[:3], "--context: is missing"),
         (line()[:5], "--interaction-size: is missing"),
         (line()[:7], "--num-simulations: is missing"),
         (line(count=16), "--num-simulations 16: 6 entities have only 15 different combinations of 2"),
         (
             line(size=6, count=3),
-            "--num-simulations 3: 6 entities have only 1 different combination of 6; ask for at most 1, or give "
-            "--replicates 3 to run",
+            "--num-simulations 3: 6 entities have only 1 different combination of 6; ask for at most 1, or set "
+            "replicates to 3 to run",
         ),
         (line(size=7), "--interaction-size 7: must be at least 1 and at most 6: 6 entities are given"),
         (line(entities="gone.json"), "--entities gone.json: there is no such file"),
@@ -348,10 +408,13 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
         (line(entities="ann,bob"), "--entities: there is no store"),
         (line(context="gone.txt"), "--context gone.txt: there is no such file"),
         (line(context="  "), "--context: is empty"),
-        (line("--n-turns", "9999"), "--n-turns 9999: must be from 1 to 200"),
+        (line("--n-turns", "9999"), "--n-turns 9999: must be at most 200"),
         (line("--model", "emulated/echo"), "--model: 2 given, and one speaks"),
         (line("--questions", "gone.json"), "--questions gone.json: there is no such file"),
-        (line("--questions", "people.json"), "--questions people.json: a questionnaire has no field 'entities'"),
+        (
+            line("--questions", "people.json"),
+            "--questions people.json: entities is not known; there are questions, before",
+        ),
         (line("--by", "sex"), "--by: no entity has an attribute 'sex'; there are age, town"),
         (line("--by", "age,age"), "--by: 'age' is there twice"),
         (line("--out", "people.json"), "--out people.json"),
@@ -368,10 +431,10 @@ def test_what_is_wrong_is_told_by_its_flag(cli: CommandLine, words: list[str], s
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("[1]", "1 is no question: write a JSON object"),
+        ("[1]", r"questions\[0\]: must be an object, and is a whole number"),
         ("[]", "questions: 0 given; there must be 1 to 50"),
         ("{", "not JSON|Input data was truncated"),
-        ('[{"id": "a", "text": "b", "lowest": 1}]', "a question has no field 'lowest'; there are id, text"),
+        ('[{"id": "a", "text": "b", "lowest": 1}]', r"questions\[0\]: lowest is not known; there are id, text"),
         ('[{"id": "a"}]', r"questions\[0\]: text is missing"),
         ('[{"id": "a", "text": "b", "low": "1"}]', r"questions\[0\].low: must be a whole number, and is text"),
         (
@@ -396,7 +459,7 @@ def test_ids_that_are_not_there_are_named(cli: CommandLine) -> None:
     Path("ids.json").write_text('["ann", 1]')
     assert "some entries are ids and others are not" in cli(*line(entities="ids.json"), status=2).stderr
     Path("ids.json").write_text('{"ids": ["ann"]}')
-    assert "'ids' is no field; ids are given as entity_ids" in cli(*line(entities="ids.json"), status=2).stderr
+    assert "'ids' is no field; ids are given as a bare list" in cli(*line(entities="ids.json"), status=2).stderr
 
 
 def test_a_type_stands_for_all_its_entities(cli: CommandLine) -> None:
@@ -413,7 +476,7 @@ def test_only_what_has_ended_goes_on_and_nobody_else_joins(cli: CommandLine) -> 
     batch = cli.json(*line(count=1))
     sim = f"sim-{batch['run_id']}-1"
     assert (
-        "--order: --continue goes on with who was there"
+        "--order: a talk goes on with who was there"
         in cli("simulate", "--continue", sim, "--order", "given", status=2).stderr
     )
     assert (

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.cli.simulate_inputs import read_questions
+from groundswell.experiments.options import Place
 from groundswell.experiments.simulations import analysis, batch, dimensions, questions, simulation, transcripts
+from groundswell.experiments.simulations.experiment import read_questions
 from groundswell.experiments.simulations.exporting import LINES
 from tests.cli.conftest import CommandLine
 
@@ -109,7 +110,7 @@ def test_the_questionnaire_is_one(tmp_path: Path) -> None:
     (written,) = re.findall(r"```json\n(.*?)```", GUIDE, re.DOTALL)
     path = tmp_path / "sheet.json"
     path.write_text(written)
-    found = read_questions(path)
+    found = read_questions(str(path), Place("--questions"))
     assert found.before
     assert [each.type for each in found.questions] == ["scale", "choice", "text"]
     assert json.loads(written)["questions"][0]["high"] == found.questions[0].high

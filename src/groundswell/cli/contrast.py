@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
 from groundswell.cli import output
-from groundswell.cli.figures import interval, number, off, points, print_table, pvalue, short
 from groundswell.cli.options import StoreFlags
-from groundswell.cli.simulate_inputs import read_attributes
+from groundswell.cli.stored import opened
+from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
-
-if TYPE_CHECKING:
-    from groundswell.engine.records import RunRecord
-    from groundswell.experiments.simulations.contrasting import Contrast, QuestionGap, Taken
-    from groundswell.experiments.simulations.gaps import DimensionGap, Gap
-    from groundswell.stats.clusters import Figure
-    from groundswell.store.journal import Store
+from groundswell.experiments.simulations.batch import Batch
+from groundswell.experiments.simulations.contrasting import Contrast, QuestionGap, Taken
+from groundswell.experiments.simulations.contrasting import contrast as contrasted
+from groundswell.experiments.simulations.experiment import attributes_named
+from groundswell.experiments.simulations.figures import interval, number, off, points, pvalue, short, table_of
+from groundswell.experiments.simulations.gaps import DimensionGap, Gap
+from groundswell.experiments.simulations.reading import BATCH, Readings
+from groundswell.experiments.simulations.summary import reasons
+from groundswell.stats.clusters import Figure
+from groundswell.store.journal import Store
 
 FOUND = 0.05
 
@@ -46,15 +50,12 @@ def contrast(
     ] = None,
 ) -> None:
     """Compare what was answered in two batches: speaker and narrator, alone and in pairs, one model and another."""
-    from groundswell.cli.stored import opened
-    from groundswell.experiments.simulations.contrasting import contrast as contrasted
-
     with opened(flags.store) as store:
         one, two = _found(store, run), _found(store, other)
         if one.id == two.id:
             raise SettingsError(f"{run} and {other} are the same batch: give two")
         taken = [_taken(store, record) for record in (one, two)]
-        named = read_attributes(by or [], [entity for each in taken for entity in each.batch.entities])
+        named = attributes_named(by or [], [entity for each in taken for entity in each.batch.entities])
         try:
             with output.working("reading the answers"):
                 found = contrasted(taken[0], taken[1], named)
@@ -68,8 +69,6 @@ def contrast(
 
 def _found(store: Store, name: str) -> RunRecord:
     """A batch by its name, the id of its run or its own id."""
-    from groundswell.experiments.simulations.reading import BATCH
-
     record = store.runs.find(name) or store.runs.get(name.removeprefix("batch-"))
     if record.driver != BATCH:
         raise SettingsError(f"{name}: is no batch of simulations; `groundswell runs list` shows what runs there are")
@@ -77,12 +76,6 @@ def _found(store: Store, name: str) -> RunRecord:
 
 
 def _taken(store: Store, record: RunRecord) -> Taken:
-    import msgspec
-
-    from groundswell.experiments.simulations.batch import Batch
-    from groundswell.experiments.simulations.contrasting import Taken
-    from groundswell.experiments.simulations.reading import Readings
-
     assert record.settings is not None
     return Taken(msgspec.json.decode(record.settings, type=Batch), Readings(store).simulations(record))
 
@@ -113,7 +106,8 @@ def _print_question(question: QuestionGap, found: Contrast) -> None:
     twice = any(each.change is not None for each in question.gaps)
     heads = [] if question.type == "scale" else ["option"]
     heads += [f">{found.one}", f">{found.other}", f">difference ({interval(found.level)})"]
-    print_table([*heads, *([">in the change"] if twice else [])], [_row(each, twice=twice) for each in question.gaps])
+    rows = [_row(each, twice=twice) for each in question.gaps]
+    output.print_table(table_of([*heads, *([">in the change"] if twice else [])], rows))
     _print_reasons([each.difference for each in question.gaps])
     for dimension in question.dimensions:
         _print_dimension(dimension, question, found)
@@ -164,7 +158,8 @@ def _print_dimension(dimension: DimensionGap, question: QuestionGap, found: Cont
             whose = [group.value, f"{group.entities:,}"] if at == 0 else ["", ""]
             rows.append([*whose, *_row(gap, twice=False), off(apart) if scale else points(apart)])
     heads = [dimension.name, ">entities", *([] if scale else ["option"]), f">{found.one}", f">{found.other}"]
-    print_table([*heads, f">difference ({interval(found.level)})", ">less that of the others"], rows)
+    heads += [f">difference ({interval(found.level)})", ">less that of the others"]
+    output.print_table(table_of(heads, rows))
     _print_reasons([gap.difference for group in dimension.groups for gap in group.gaps])
 
 
@@ -178,9 +173,8 @@ def _verdict(dimension: DimensionGap, among: int) -> str:
 
 
 def _print_reasons(figures: list[Figure]) -> None:
-    told = dict.fromkeys(each.reason for each in figures if each.reason)
-    if told:
-        output.line(f"no interval, for some: {', '.join(told)}")
+    for line in reasons(each.reason for each in figures):
+        output.line(line)
 
 
 def _setting(value: object) -> str:

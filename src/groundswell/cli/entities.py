@@ -24,9 +24,9 @@ Id = Annotated[str, Meta(description="The id of an entity."), Flag(argument=True
 TypeOrTemplate = Annotated[
     str,
     Meta(description="The id of an entity type, or the name of a template, which is added to the store first."),
-    Flag(metavar="ID"),
+    Flag(long="--type", metavar="ID"),
 ]
-OfType = Annotated[str | None, Meta(description="Only entities of this type."), Flag(metavar="ID")]
+OfType = Annotated[str | None, Meta(description="Only entities of this type."), Flag(long="--type", metavar="ID")]
 Limit = Annotated[int, Meta(ge=1, description="Show at most so many."), Flag(metavar="N")]
 Offset = Annotated[int, Meta(ge=0, description="Leave out so many at the beginning."), Flag(metavar="N")]
 
@@ -46,7 +46,11 @@ class Taken(StrEnum):
     REPLACE = "replace"
 
 
-Form = Annotated[FileFormat | None, Meta(description="The form of the file, where its name does not say.")]
+Form = Annotated[
+    FileFormat | None,
+    Meta(description="The form of the file, where its name does not say."),
+    Flag(long="--format"),
+]
 
 app = Group("entities", "Make the entities that talk in simulations, look at them, exchange them.")
 app.add_command(entity_types.app)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from groundswell.cli import output
+from groundswell.experiments.simulations.writing import Written
 from groundswell.shown import words
 
 if TYPE_CHECKING:
@@ -99,20 +102,14 @@ def print_type(type_: EntityType, members: int | None = None) -> None:
 
 def print_written(summary: Summary, faults: Sequence[FaultCount], kept: int) -> None:
     """How writing went."""
-    output.print_summary(_without_analysis(summary))
+    output.print_summary(msgspec.structs.replace(summary, analysis=None))
     output.print_missing(faults)
     if summary.analysis is not None:
-        same = summary.analysis["same_name"]
-        also = f"; {same:,} share their name with another" if same else ""
-        already = summary.analysis["usable"] - kept
+        written = msgspec.convert(summary.analysis, Written)
+        also = f"; {written.same_name:,} share their name with another" if written.same_name else ""
+        already = written.usable - kept
         before = f", {already:,} kept before" if already else ""
         output.line(f"  kept    {kept:,} {'entity' if kept == 1 else 'entities'}{before}{also}")
-
-
-def _without_analysis(summary: Summary) -> Summary:
-    import msgspec
-
-    return msgspec.structs.replace(summary, analysis=None)
 
 
 def _values(dimension: Dimension) -> str:

@@ -7,27 +7,35 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
 from groundswell.cli import entity_views as views
 from groundswell.cli import output
 from groundswell.cli.catalogued import catalogue_of, is_there
-from groundswell.cli.options import RunFlags, RunName, StoreFlags
-from groundswell.cli.prompts import Models, Temperature, as_unicode, models_of
+from groundswell.cli.estimating import show_estimate
+from groundswell.cli.options import Estimate, RunName, StoreFlags
+from groundswell.cli.running import run_and_report
 from groundswell.cli.stored import opened
+from groundswell.engine.driver import driver_name
 from groundswell.errors import RunError, SettingsError
+from groundswell.estimate.declared import estimate_of
+from groundswell.experiments.experiment import Context, HowToRun, RunChoices
 from groundswell.experiments.options import Flag
+from groundswell.experiments.simulations import writing
+from groundswell.experiments.simulations.entities import Entity, EntityType
+from groundswell.experiments.simulations.templates import names_of_templates, template
+from groundswell.program.request import canonical
 
 if TYPE_CHECKING:
     from groundswell.engine.engine import Engine
     from groundswell.engine.summary import Summary
-    from groundswell.experiments.simulations.entities import Entity, EntityType
-    from groundswell.experiments.simulations.writing import Writing
     from groundswell.store.results import FaultCount
 
 
 def write(
-    flags: RunFlags,
+    flags: StoreFlags,
+    how: HowToRun,
     *,
     of_type: Annotated[
         str,
@@ -35,7 +43,11 @@ def write(
         Flag(long="--type", metavar="ID"),
     ],
     count: Annotated[int, Meta(ge=1, description="How many."), Flag(metavar="N")] = 10,
-    model: Models = None,
+    model: Annotated[
+        tuple[str, ...],
+        Meta(description="Who writes: provider/model, or an alias. (The alias `default`, or local/smollm2.)"),
+        Flag("-m", metavar="MODEL", commas=True, completes="models"),
+    ] = (),
     wishes: Annotated[str, Meta(description="What they should be like besides, in words."), Flag(metavar="TEXT")] = "",
     free: Annotated[
         bool,
@@ -44,29 +56,30 @@ def write(
             "distributions."
         ),
     ] = False,
-    temperature: Temperature = None,
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0)] | None, Meta(description="How freely models choose their words.")
+    ] = None,
     seed: Annotated[int, Meta(description="Another seed gives other entities; the same, those you have.")] = 0,
     name: Annotated[
         str | None,
         Meta(description="A name for the run. If it exists, it is continued where it was left."),
     ] = None,
+    estimate: Estimate = False,
 ) -> None:
     """Have a model write entities: a name, a description and texts for attributes that are sampled first.
 
     The same command again goes on where it was left, and adds nothing twice.
     """
-    from groundswell.cli.running import run_and_report
-    from groundswell.engine.options import RunOptions
-    from groundswell.estimate.declared import estimate_of
-    from groundswell.experiments.simulations import writing
-
-    named = models_of(model, flags.account)
+    named = Context(RunChoices(account=how.account)).models(model)
     if len(named) > 1:
         raise SettingsError(f"--model: {len(named)} given, and one writes")
-    type_ = _type_of(flags.store, of_type, add=not flags.estimate)
+    type_ = _type_of(flags.store, of_type, add=not estimate)
     settings = writing.Writing(type_, count, named[0], wishes, free, temperature)
-    title = as_unicode(name, "--name") if name is not None else _name(settings, seed)
-    options = flags.run_options(RunOptions())
+    if estimate:
+        show_estimate(lambda: estimate_of(writing.write, settings), how, json=flags.json)
+        return
+    title = _name(settings, seed) if name is None else name
+    options = how.run_options()
     kept: list[Entity] = []
 
     async def work(engine: Engine) -> Summary:
@@ -78,16 +91,11 @@ def write(
         views.print_written(summary, faults, len(kept))
         output.say(f"to see them: {output.command(f'entities list --type {type_.id}', flags.store)}")
 
-    run_and_report(work, flags, report=report, estimate=lambda: estimate_of(writing.write, settings))
+    run_and_report(work, flags, how, report=report)
 
 
 def keep(flags: StoreFlags, run: RunName) -> None:
     """Add the entities that a run of `entities write` wrote, where that was left undone: after `runs resume`."""
-    import msgspec
-
-    from groundswell.engine.driver import driver_name
-    from groundswell.experiments.simulations import writing
-
     with opened(flags.store) as store:
         record = store.runs.get(run)
     if record.driver != driver_name(writing.write) or record.analysis is None:
@@ -101,8 +109,6 @@ def keep(flags: StoreFlags, run: RunName) -> None:
 
 def _type_of(store: str, name: str, *, add: bool) -> EntityType:
     """The type of an id. A template's is added to the store, unless nothing may be changed."""
-    from groundswell.experiments.simulations.templates import names_of_templates, template
-
     is_template = name in names_of_templates()
     if is_template and not add and not is_there(store):
         return template(name)
@@ -115,18 +121,12 @@ def _type_of(store: str, name: str, *, add: bool) -> EntityType:
 
 def _keep(store: str, run_id: str, analysis: Any) -> list[Entity]:
     """Add what a run wrote to the store, each entity once ever."""
-    import msgspec
-
-    from groundswell.experiments.simulations.writing import Written, keep
-
     if analysis is None:
         return []
     with catalogue_of(store) as catalogue:
-        return keep(catalogue, msgspec.convert(analysis, Written), run_id)
+        return writing.keep(catalogue, msgspec.convert(analysis, writing.Written), run_id)
 
 
-def _name(settings: Writing, seed: int) -> str:
+def _name(settings: writing.Writing, seed: int) -> str:
     """A name that is the same for the same command, and another one for any other."""
-    from groundswell.program.request import canonical
-
     return f"write-{blake2b(canonical([settings, seed]), digest_size=4).hexdigest()}"

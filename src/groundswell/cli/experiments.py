@@ -88,14 +88,14 @@ def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal
     if flags.print_config:
         output.echo(config_text(ready, words), nl=False)
         return
+    if not flags.json:
+        for note in ready.notes:
+            output.say(note)
     if flags.estimate:
         show_estimate(
             lambda: estimate_of(ready.driver, ready.settings, seed=ready.seed), ready.choices, json=flags.json
         )
         return
-    if not flags.json:
-        for note in ready.notes:
-            output.say(note)
     reporting = Reporting(ready.results(flags.out), flags.store, config=config_text(ready, words))
     reporting.results.check()
 

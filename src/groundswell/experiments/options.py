@@ -246,8 +246,12 @@ def value_of(one: Field, given: Given) -> Any:
     value, place = given.value, given.place
     if given.as_text:
         value = _from_text(one, value, place)
+    elif isinstance(value, str) and one.is_list:
+        value = [value]
     try:
         return msgspec.convert(value, one.kind, strict=not given.as_text, dec_hook=_decoded)
+    except SettingsError as error:  # of a struct inside, which knows nothing of options
+        raise SettingsError(f"{_shown(place.spelled, given.value)}: {error}", field=one.name) from error
     except msgspec.ValidationError as error:
         said = f"{_shown(place.spelled, given.value)}: {worded(error, one.kind, text=given.as_text)}"
         raise SettingsError(said, field=one.name) from error
@@ -308,9 +312,11 @@ def worded(error: msgspec.ValidationError, kind: Any = None, *, text: bool = Fal
     if (found := _MISSING.fullmatch(message)) is not None:
         message = f"{found[1]} is missing"
     elif (found := _UNKNOWN.fullmatch(message)) is not None:
-        message = f"{found[1]} is not known"
+        inside = _kind_at(kind, place)
+        there = inside.__struct_encode_fields__ if hasattr(inside, "__struct_encode_fields__") else ()
+        message = f"{found[1]} is not known" + (f"; there are {', '.join(there)}" if there else "")
     elif (found := _VALUE.fullmatch(message)) is not None:
-        there = _choices_at(kind, place)
+        there = _choices(_kind_at(kind, place))
         what = "is not known" if text and not place else f"{found[1]} is not known"
         message = what + (f"; there are {', '.join(there)}" if there else "")
     elif (found := _EXPECTED.fullmatch(message)) is not None:
@@ -325,7 +331,7 @@ def worded(error: msgspec.ValidationError, kind: Any = None, *, text: bool = Fal
 
 def respelled(error: SettingsError, fields: Mapping[str, Field], given: Mapping[str, Given]) -> SettingsError:
     """An error that speaks of fields, with their names as they were written: flags, if anything came from flags."""
-    flags = any(one.place.spelled.startswith("-") for one in given.values())
+    flags = not given or any(one.place.spelled.startswith("-") for one in given.values())
     return spelled_as(error, fields, {name: one.place.spelled for name, one in given.items()}, flags=flags)
 
 
@@ -423,12 +429,12 @@ def _choices(kind: Any) -> tuple[str, ...]:
     return () if element is None else _choices(element)
 
 
-def _choices_at(kind: Any, place: str) -> tuple[str, ...]:
-    """The values of the field that is at a place inside a type."""
+def _kind_at(kind: Any, place: str) -> Any:
+    """The type of what is at a place inside a type."""
     for part in re.findall(r"[^.\[\]]+|\[\d+\]|\[\.\.\.\]", place):
         bare = _bare(kind)
         if part.startswith("[") or part.isdigit() or part == "...":
             kind = _element(bare) or (get_args(bare)[-1] if get_args(bare) else None)
         elif isinstance(bare, type) and issubclass(bare, msgspec.Struct):
             kind = get_type_hints(bare, include_extras=True).get(part)
-    return _choices(kind)
+    return _bare(kind)

@@ -10,22 +10,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from groundswell.errors import SettingsError
+from groundswell.experiments.options import worded
 from groundswell.experiments.simulations.catalogue import Catalogue, new_entity_id, new_type_id
-from groundswell.experiments.simulations.entities import (
-    Dimension,
-    DimensionType,
-    Distribution,
-    Entity,
-    EntityType,
-    Value,
-)
-from groundswell.experiments.simulations.wording import plain
+from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType, Value
 from groundswell.store.tables import guarded
 
 T = TypeVar("T")
@@ -46,7 +39,6 @@ MISTAKEN = {
     "name": "name",
 }
 """Columns that are most likely one of ours, by their letters. As attributes they have the prefix."""
-OPTIONS = {"type": get_args(DimensionType), "distribution": get_args(Distribution)}
 MOST_TOLD = 5
 """So many bad rows are told of; of the rest, how many there are."""
 
@@ -83,6 +75,11 @@ def read_json(text: str, source: str) -> Loaded:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise SettingsError(f"{source}: this is not JSON: {error}") from error
+    return read_data(found, source)
+
+
+def read_data(found: Any, source: str, new_id: Callable[[], str] = new_entity_id) -> Loaded:
+    """The same, decoded. `new_id` makes ids for entities that have none, and is called for every entity."""
     if isinstance(found, list):
         found = {"entities": found}
     if not isinstance(found, dict):
@@ -91,7 +88,9 @@ def read_json(text: str, source: str) -> Loaded:
     types = [
         _type(each, f"{source}: entity_types[{at}]") for at, each in enumerate(_list(found, "entity_types", source))
     ]
-    entities = [_entity(each, f"{source}: entities[{at}]") for at, each in enumerate(_list(found, "entities", source))]
+    entities = [
+        _entity(each, f"{source}: entities[{at}]", new_id()) for at, each in enumerate(_list(found, "entities", source))
+    ]
     return Loaded(types, entities)
 
 
@@ -106,7 +105,9 @@ def read_type(text: str, source: str, *, new: bool = True) -> EntityType:
     return _type(found, source)
 
 
-def read_csv(text: str, source: str, types: Mapping[str, EntityType]) -> Loaded:
+def read_csv(
+    text: str, source: str, types: Mapping[str, EntityType], new_id: Callable[[], str] = new_entity_id
+) -> Loaded:
     """The entities of a table. Values are what the dimensions of their type say, or else what they look like."""
     rows = _rows(text, source)
     header = next(rows, (0, []))[1]
@@ -115,7 +116,7 @@ def read_csv(text: str, source: str, types: Mapping[str, EntityType]) -> Loaded:
     problems: list[SettingsError] = []
     for number, row in rows:
         try:
-            entities.append(_read_row(places, row, types, f"row {number}"))
+            entities.append(_read_row(places, row, types, f"row {number}", new_id()))
         except SettingsError as error:
             problems.append(error)
     if problems:
@@ -164,11 +165,11 @@ def _type(given: Any, where: str) -> EntityType:
     return _made({"id": new_type_id(), **given}, EntityType, where)
 
 
-def _entity(given: Any, where: str) -> Entity:
+def _entity(given: Any, where: str, new_id: str) -> Entity:
     if not isinstance(given, dict):
         raise SettingsError(f"{where}: must be an object")
     _refuse_unknown(given, Entity.__struct_fields__, where)
-    return _made({"id": new_entity_id(), **given}, Entity, where)
+    return _made({"id": new_id, **given}, Entity, where)
 
 
 def _made(given: dict[str, Any], wanted: type[T], where: str) -> T:
@@ -177,7 +178,7 @@ def _made(given: dict[str, Any], wanted: type[T], where: str) -> T:
     except SettingsError as error:
         raise SettingsError(f"{where}: {error}", field=error.field) from error
     except msgspec.ValidationError as error:
-        raise SettingsError(f"{where}: {plain(error, OPTIONS)}") from error
+        raise SettingsError(f"{where}: {worded(error, wanted)}") from error
 
 
 def _refuse_unknown(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
@@ -232,17 +233,19 @@ def _meant(column: str) -> str | None:
     return MISTAKEN.get(re.sub(r"[\W_]", "", column.casefold())) if not column.startswith(PREFIX) else None
 
 
-def _read_row(places: Sequence[str], row: Sequence[str], types: Mapping[str, EntityType], where: str) -> Entity:
+def _read_row(
+    places: Sequence[str], row: Sequence[str], types: Mapping[str, EntityType], where: str, new_id: str
+) -> Entity:
     if len(row) != len(places):
         count = "1 cell" if len(row) == 1 else f"{len(row)} cells"
         raise SettingsError(f"{where}: {count}, but there are {len(places)} columns")
     cells = dict(zip(places, row, strict=True))
     if not cells["name"].strip():
         raise SettingsError(f"{where}, column 'name': is empty", field="name")
-    return _entity_in(cells, types, where)
+    return _entity_in(cells, types, where, new_id)
 
 
-def _entity_in(cells: Mapping[str, str], types: Mapping[str, EntityType], where: str) -> Entity:
+def _entity_in(cells: Mapping[str, str], types: Mapping[str, EntityType], where: str, new_id: str) -> Entity:
     own = {name: _text(cells[name]) for name in COLUMNS if cells.get(name)}
     wanted = own.get("entity_type_id")
     if wanted is not None and wanted not in types:
@@ -257,7 +260,7 @@ def _entity_in(cells: Mapping[str, str], types: Mapping[str, EntityType], where:
             name = column.removeprefix(PREFIX)
             attributes[name] = value_of(cell, type_.dimension(name) if type_ is not None else None)
             _check_value(type_, name, attributes[name], f"{where}, column {name!r}")
-    return _made({"id": new_entity_id(), **own, "attributes": attributes}, Entity, where)
+    return _made({"id": new_id, **own, "attributes": attributes}, Entity, where)
 
 
 def _check_value(type_: EntityType | None, name: str, value: Value, where: str) -> None:

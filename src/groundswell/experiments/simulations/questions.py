@@ -15,7 +15,7 @@ MOST_STEPS = 101
 LONGEST_QUOTED = 200
 
 
-class Question(msgspec.Struct, frozen=True, omit_defaults=True):
+class Question(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One question: a choice among options, a number on a scale, or free text.
 
     `low_label` and `high_label` say what the ends of a scale mean.
@@ -72,7 +72,7 @@ def _quoted(value: object) -> str:
     return shown if len(shown) <= LONGEST_QUOTED else f"{shown[:LONGEST_QUOTED]}…"
 
 
-class Questionnaire(msgspec.Struct, frozen=True, omit_defaults=True):
+class Questionnaire(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """Questions put to each entity at the end of the talk and, with `before`, also ahead of it, to see what it changed.
 
     With `shuffle`, every entity gets the options of a choice in an order of its own: none wins by its place.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from groundswell.cli import output
 from groundswell.shown.words import visible
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from groundswell.stats.clusters import Figure
 
 MOST_ROWS = 12
@@ -18,7 +19,7 @@ SHOWN = 100
 """So much of a text."""
 
 
-def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def table_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A table; figures stand below heads that begin with >. What others wrote is shown, and does nothing."""
     from rich.table import Table
     from rich.text import Text
@@ -29,15 +30,17 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(Text(short(head.removeprefix(">"))), justify="right" if right else "left")
     for row in rows:
         table.add_row(*(Text(short(cell)) for cell in row))
-    output.print_table(table)
+    return table
 
 
 def short(text: str) -> str:
+    """A text on one line, shortened."""
     flat = visible(" ".join(text.split()))
     return flat if len(flat) <= SHOWN else f"{flat[:SHOWN]}…"
 
 
 def interval(level: float) -> str:
+    """What an interval is called."""
     return f"{level:.0%} interval"
 
 
@@ -52,16 +55,19 @@ def told(figure: Figure, level: float, *, signed: bool = False) -> str:
 
 
 def number(value: float | None, *, signed: bool = False) -> str:
+    """A number to two digits."""
     return "" if value is None else f"{value:+.2f}" if signed else f"{value:.2f}"
 
 
 def between(figure: Figure, *, share: bool = False) -> str:
+    """Where a figure lies."""
     if figure.low is None or figure.high is None:
         return ""
     return f"{figure.low:.1%} to {figure.high:.1%}" if share else f"{figure.low:.2f} to {figure.high:.2f}"
 
 
 def percent(figure: Figure) -> str:
+    """A share as a percentage."""
     return "" if figure.value is None else f"{figure.value:.1%}"
 
 
@@ -74,6 +80,7 @@ def points(figure: Figure | None) -> str:
 
 
 def pvalue(p: float) -> str:
+    """A p-value as papers have it."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 

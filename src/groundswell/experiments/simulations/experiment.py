@@ -1,0 +1,502 @@
+"""Simulations as an experiment: options, the settings made of them, and the results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import msgspec
+from msgspec import Meta
+
+from groundswell.engine.records import RunRecord
+from groundswell.engine.summary import Summary
+from groundswell.errors import RunNotFound, SettingsError
+from groundswell.experiments.experiment import Command, Context, Experiment, Plan, Results, Written
+from groundswell.experiments.options import Flag, Place, worded
+from groundswell.experiments.replacing import replacing
+from groundswell.experiments.simulations.analysis import Analysis
+from groundswell.experiments.simulations.batch import MOST_SIMULATIONS, Batch, Order, Single
+from groundswell.experiments.simulations.catalogue import Catalogue
+from groundswell.experiments.simulations.dimensions import looks
+from groundswell.experiments.simulations.driving import converse, simulate
+from groundswell.experiments.simulations.entities import Entity, EntityType, taking_part
+from groundswell.experiments.simulations.exporting import Table, write_export
+from groundswell.experiments.simulations.files import read_csv, read_data
+from groundswell.experiments.simulations.questions import Question, Questionnaire
+from groundswell.experiments.simulations.reading import BATCH, Readings, SimulationShown
+from groundswell.experiments.simulations.simulation import (
+    MOST_ROUNDS,
+    MOST_TURNS,
+    Method,
+    Rules,
+    Simulation,
+    Style,
+    Talked,
+    continued,
+)
+from groundswell.experiments.simulations.summary import figures, talk
+from groundswell.experiments.simulations.transcripts import write_transcripts
+from groundswell.store.journal import Store
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+WHO, HOW, ASKED = "Who talks, and about what", "How they talk", "What they are asked"
+ANALYSIS, TRANSCRIPTS = "analysis.json", "transcripts.html"
+HEADLINE = 36
+"""So many letters of a context are in a name that is made up."""
+LOOKS_LIKE_A_FILE = re.compile(r"[^\s,]+\.(json|csv|txt|md|text)", re.IGNORECASE)
+NEEDED = {
+    "entities": "give ids, as ann,bob,carl, or a file of them",
+    "context": "say what the talk is about, as 'A panel discussion about climate change'",
+    "interaction_size": "give 2 for pairs",
+    "num_simulations": "give 20, for instance",
+}
+OF_A_BATCH = ("entities", "interaction_size", "num_simulations", "replicates", "order", "by", "description")
+
+
+def file_named(given: str, place: Place) -> Path | None:
+    """The file that is meant, if one is; a name that can only be a file's and is not there is an error."""
+    with suppress(OSError, ValueError, RuntimeError):  # too long for a name, or no name at all: then it is text
+        if (path := place.file(given)).is_file():
+            return path
+    if LOOKS_LIKE_A_FILE.fullmatch(given.strip()):
+        raise SettingsError(f"{place.spelled} {given}: there is no such file")
+    return None
+
+
+def _read_context(text: str, place: Place) -> str:
+    return text if file_named(text, place) is None else place.text_of(text).strip()
+
+
+def _read_entities(text: str, place: Place) -> Any:
+    """Ids with commas between them; or what is in a file: JSON, or the text of a table."""
+    path = file_named(text, place)
+    if path is None:
+        return [each.strip() for each in text.split(",")]
+    return {"csv": place.text_of(text)} if path.suffix.lower() == ".csv" else _read_json(text, place)
+
+
+def read_questions(text: str, place: Place) -> Questionnaire:
+    """The questionnaire in a file: a list of questions, or an object that has them."""
+    if file_named(text, place) is None:
+        raise SettingsError(f"{place.spelled} {text}: there is no such file")
+    found = _read_json(text, place)
+    try:
+        return msgspec.convert({"questions": found} if isinstance(found, list) else found, Questionnaire)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{place.spelled} {text}: {worded(error, Questionnaire)}") from error
+    except SettingsError as error:
+        raise SettingsError(f"{place.spelled} {text}: {error}") from error
+
+
+def _read_json(text: str, place: Place) -> Any:
+    try:
+        return msgspec.json.decode(place.text_of(text))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise SettingsError(f"{place.spelled} {text}: this is not JSON: {error}") from error
+
+
+class Simulate(msgspec.Struct, frozen=True, kw_only=True):
+    """Have entities talk in a context, alone, in pairs or in groups, many times over; then ask them about it."""
+
+    entities: Annotated[
+        tuple[Any, ...] | dict[str, Any] | None,
+        Meta(
+            description="Who may take part: ids with commas between them, where that of an entity type stands for all "
+            "its entities; a JSON file with a list of ids; or a JSON or CSV file of whole entities."
+        ),
+        Flag(metavar="IDS|FILE", group=WHO, usual=True, read=_read_entities, also=["entity_ids"], completes="files"),
+    ] = None
+    context: Annotated[
+        str | None,
+        Meta(description="What the talk is about: text, or a file that has it."),
+        Flag(metavar="TEXT|FILE", group=WHO, usual=True, read=_read_context, completes="files"),
+    ] = None
+    interaction_size: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Entities in one simulation: 1 is solo, 2 dyadic, 3 and more a group."),
+        Flag(metavar="K", group=WHO, usual=True),
+    ] = None
+    num_simulations: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST_SIMULATIONS)] | None,
+        Meta(description="How many simulations."),
+        Flag(metavar="N", group=WHO, usual=True),
+    ] = None
+    replicates: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="How often each combination of entities is run; --num-simulations counts them all. (1)"),
+        Flag(metavar="N", group=WHO),
+    ] = None
+    order: Annotated[
+        Order | None,
+        Meta(
+            description="Who speaks first: drawn, in replicates in turn (random, the default), or as entities are "
+            "given."
+        ),
+        Flag(group=WHO),
+    ] = None
+    continues: Annotated[
+        str | None,
+        Meta(
+            description="Have this simulation, which has ended, go on: its entities, and its rules unless others are "
+            "given."
+        ),
+        Flag(metavar="SIM_ID", group=WHO, usual=True),
+    ] = msgspec.field(default=None, name="continue")
+    n_turns: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST_TURNS)] | None,
+        Meta(description="Turns of a round; in a turn, every entity speaks once. (1)"),
+        Flag(metavar="N", group=HOW, usual=True),
+    ] = None
+    simulation_rounds: Annotated[
+        Annotated[int, Meta(ge=1, le=MOST_ROUNDS)] | None,
+        Meta(description="Rounds; each goes on where the last one ended. (1)"),
+        Flag(metavar="N", group=HOW),
+    ] = None
+    method: Annotated[
+        Method | None,
+        Meta(
+            description="Ask for every utterance from the side of its entity (speaker, the default), or have one model "
+            "write a whole round (narrator)."
+        ),
+        Flag(group=HOW),
+    ] = None
+    style: Annotated[Style | None, Meta(description="What kind of talk it is. (discussion)"), Flag(group=HOW)] = None
+    language: Annotated[
+        str | None, Meta(description="What they speak, as German. (What the context has.)"), Flag(group=HOW)
+    ] = None
+    no_thoughts: Annotated[bool, Meta(description="Ask for no private thought before a speech."), Flag(group=HOW)] = (
+        False
+    )
+    reply_tokens: Annotated[
+        Annotated[int, Meta(ge=1, le=100_000)] | None,
+        Meta(description="The most tokens of one reply. (300)"),
+        Flag(metavar="N", group=HOW),
+    ] = None
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0, le=2)] | None,
+        Meta(description="How freely models choose their words. (As the provider does.)"),
+        Flag(group=HOW),
+    ] = None
+    questions: Annotated[
+        Questionnaire | tuple[Question, ...] | None,
+        Meta(
+            description="A questionnaire that is put to every entity at the end: a list of questions, or an object "
+            "with `questions`, `before` and `shuffle`."
+        ),
+        Flag(metavar="FILE.json", group=ASKED, usual=True, read=read_questions, completes="files"),
+    ] = None
+    by: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="An attribute that the study is about: answers by it are always told, and tested apart from "
+            "all that is looked at because it is there. May be repeated, or have commas."
+        ),
+        Flag(metavar="ATTRIBUTE", group=ASKED, usual=True),
+    ] = ()
+    model: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Who speaks for entities without a model of their own. (The alias `default`, or local/smollm2.)"
+        ),
+        Flag("-m", metavar="MODEL", commas=True, usual=True, completes="models"),
+    ] = ()
+    description: Annotated[str | None, Meta(description="What the batch is for.")] = None
+
+
+def prepare(options: Simulate, context: Context) -> Plan:
+    """A batch, or the continuation of a simulation."""
+    return _batch(options, context) if options.continues is None else _single(options, options.continues, context)
+
+
+def _batch(options: Simulate, context: Context) -> Plan:
+    for name, advice in NEEDED.items():
+        if getattr(options, name) is None:
+            raise SettingsError(f"{name}: is missing; {advice}", field=name)
+    assert options.context is not None
+    entities = _whole(options.entities, context)
+    batch = Batch(
+        headline(options.context) if context.choices.name is None else context.choices.name,
+        options.context,
+        entities,
+        options.interaction_size or 1,
+        options.num_simulations or 1,
+        _rules(options, context),
+        options.description or "",
+        replicates=options.replicates or 1,
+        order=options.order or "random",
+        by=attributes_named(options.by, entities),
+    )
+    resolved = {"entities": entities, "model": [batch.rules.model], "by": batch.by}
+    notes = (_announced(batch, options.entities), *_notes(batch))
+    return Plan(batch, headline(options.context), notes=notes, resolved=resolved)
+
+
+def _single(options: Simulate, id_: str, context: Context) -> Plan:
+    """The continuation of a simulation."""
+    for name in OF_A_BATCH:
+        if getattr(options, name) not in (None, ()):
+            raise SettingsError(f"{name}: a talk goes on with who was there; leave it out", field=name)
+    with context.opened() as held:
+        if held is None:
+            raise SettingsError(f"continue {id_}: there is no store {context.store}", field="continue")
+        spec, talked = _ended(id_, held)
+    simulation = continued(spec, talked, _rules(options, context, spec.rules), options.context)
+    title = f"{id_} continued"
+    note = f"{', '.join(simulation.names)}: {len(simulation.past):,} lines so far, and the talk goes on"
+    return Plan(Single(simulation, context.choices.name or title, id_), title, notes=(note,))
+
+
+def _ended(id_: str, held: Store) -> tuple[Simulation, Talked]:
+    """A simulation that has ended; an error says which ones there are."""
+    readings = Readings(held)
+    try:
+        found = readings.find_simulation(id_)
+    except RunNotFound as error:
+        raise SettingsError(
+            f"continue {id_}: there is no such simulation in {held.path}; the files of a batch have the ids of its "
+            "simulations",
+            field="continue",
+        ) from error
+    begun = found.record.counters.planned
+    if not 1 <= found.number <= begun:
+        there = f"sim-{found.record.id}-1" + (f" to sim-{found.record.id}-{begun}" if begun > 1 else "")
+        are = "are" if begun > 1 else "is"
+        raise SettingsError(f"continue {id_}: there is no such simulation; there {are} {there}", field="continue")
+    try:
+        return readings.talk(found)
+    except RunNotFound as error:
+        raise SettingsError(f"continue: {error}", field="continue") from error
+
+
+def _rules(options: Simulate, context: Context, base: Rules | None = None) -> Rules:
+    """How they talk: as the options say, and where they say nothing, as it was; turns and rounds are 1 then."""
+    asked = options.questions
+    given: dict[str, Any] = {
+        "n_turns": options.n_turns or 1,
+        "simulation_rounds": options.simulation_rounds or 1,
+        "method": options.method,
+        "style": options.style,
+        "language": options.language,
+        "thoughts": False if options.no_thoughts else None,
+        "temperature": options.temperature,
+        "max_tokens": options.reply_tokens,
+        "questionnaire": Questionnaire(asked) if isinstance(asked, tuple) else asked,
+    }
+    said = {name: value for name, value in given.items() if value is not None}
+    if base is None or options.model:
+        models = context.models(options.model)
+        if len(models) > 1:
+            raise SettingsError(
+                f"model: {len(models)} given, and one speaks; whole entities may have a `model` of their own",
+                field="model",
+            )
+        said["model"] = models[0]
+    return Rules(**said) if base is None else msgspec.structs.replace(base, **said)
+
+
+def _whole(given: Any, context: Context) -> tuple[Entity, ...]:
+    """Who takes part: entities of the store by their ids, or the whole entities that were given.
+
+    Those without an id are numbered: the same file must give the same batch.
+    """
+    found = msgspec.to_builtins(given)
+    if isinstance(found, dict) and [*found] == ["entity_ids"]:
+        found = found["entity_ids"]
+    found = list(found) if isinstance(found, tuple) else found
+    if isinstance(found, list) and any(isinstance(each, str) for each in found):
+        if not all(isinstance(each, str) for each in found):
+            raise SettingsError(
+                "entities: some entries are ids and others are not; give ids, or whole entities", field="entities"
+            )
+        return tuple(_stored(found, context))
+    for name, held in found.items() if isinstance(found, dict) else ():
+        if isinstance(held, list) and held and all(isinstance(each, str) for each in held):
+            raise SettingsError(f"entities: {name!r} is no field; ids are given as a bare list", field="entities")
+    with context.opened() as store:
+        kinds = {} if store is None else {kind.id: kind for kind in Catalogue(store.documents).types()}
+    new_id = map("entity-{}".format, count(1)).__next__
+    try:
+        if isinstance(found, dict) and isinstance(found.get("csv"), str):
+            types, entities = read_csv(found["csv"], "entities", kinds, new_id)
+        else:
+            types, entities = read_data(found, "entities", new_id)
+    except SettingsError as error:
+        raise SettingsError(str(error), field="entities") from error
+    kinds |= {kind.id: kind for kind in types}
+    return tuple(_fitted(each, kinds.get(each.entity_type_id or "")) for each in entities)
+
+
+def _fitted(entity: Entity, kind: EntityType | None) -> Entity:
+    """An entity with what its type says of it; one that says so itself took part before, and stays as it was."""
+    if kind is None or entity.kind or entity.meanings:
+        return entity
+    try:
+        kind.check(entity.attributes)
+    except SettingsError as error:
+        raise SettingsError(f"entities: entity {entity.id!r}: {error}", field="entities") from error
+    return taking_part(entity, kind)
+
+
+def _stored(ids: Sequence[str], context: Context) -> list[Entity]:
+    """Entities by their ids; that of a type stands for all its entities."""
+    if not all(ids):
+        raise SettingsError("entities: an id is empty; write ann,bob", field="entities")
+    advice = "`groundswell entities list` shows those there are; a file of whole entities will do too"
+    with context.opened() as held:
+        if held is None:
+            raise SettingsError(
+                f"entities: there is no store {context.store}, so there are no entities in it; {advice}",
+                field="entities",
+            )
+        catalogue = Catalogue(held.documents)
+        taken = catalogue.taken(ids)
+        types = catalogue.types_by_id([id_ for id_ in ids if id_ not in taken])
+        meant: list[str] = []
+        for id_ in ids:
+            meant += _members(catalogue, id_) if id_ in types else [id_]
+        try:
+            return catalogue.cast(meant)
+        except SettingsError as error:
+            near = _near_types(catalogue, [id_ for id_ in ids if id_ not in taken and id_ not in types])
+            raise SettingsError(f"{error}{near}: {advice}", field="entity_ids") from error
+
+
+def _members(catalogue: Catalogue, type_: str) -> list[str]:
+    found = [entity.id for entity in catalogue.entities(entity_type_id=type_)]
+    if not found:
+        raise SettingsError(
+            f"entities {type_}: this entity type has no entities yet: groundswell entities sample --type {type_}",
+            field="entities",
+        )
+    return found
+
+
+def _near_types(catalogue: Catalogue, missing: Sequence[str]) -> str:
+    """Entity types whose ids are much like those that are missing."""
+    known = [kind.id for kind in catalogue.types()]
+    near = dict.fromkeys(each for id_ in missing for each in get_close_matches(id_, known, 1))
+    if not near:
+        return ""
+    return f"; there {'is an entity type' if len(near) == 1 else 'are entity types'} {', '.join(map(repr, near))}"
+
+
+def attributes_named(given: Sequence[str], entities: Sequence[Entity]) -> tuple[str, ...]:
+    """The attributes that a study is about: each on its own, or with commas between them."""
+    there = {name for entity in entities for name in entity.attributes}
+    parts = [[each] if each in there else each.split(",") for each in given]  # a name may have a comma in it
+    return tuple(name.strip() for each in parts for name in each)
+
+
+def headline(context: str) -> str:
+    """The beginning of a context, as a name has it."""
+    words = "".join(letter if letter.isprintable() else " " for letter in context).split()
+    kept = ""
+    for word in words:
+        if len(kept) + len(word) + 1 > HEADLINE:
+            return f"{kept.rstrip('.,;:') or word[:HEADLINE]}…"
+        kept = f"{kept} {word}".strip()
+    return kept.rstrip(".") or "simulations"
+
+
+def _announced(batch: Batch, given: Any) -> str:
+    """What is about to be run, with the entities that were given."""
+    size, many = batch.interaction_size, len(batch.entities)
+    how = "alone" if size == 1 else "in pairs" if size == 2 else f"in groups of {size}"
+    found, drawn = batch.combinations, batch.drawn
+    which = "all of them" if drawn == found else f"{drawn:,} of them drawn"
+    entities = "1 entity" if many == 1 else f"{many:,} entities"
+    kinds = {entity.entity_type_id for entity in batch.entities}
+    if len(kinds) == 1 and given == (*kinds,):
+        entities += f" of type {given[0]}"
+    counted = f"{found:,}" if found < 10**15 else f"about {found:.2e}"
+    combinations = "1 combination" if found == 1 else f"{counted} combinations"
+    return f"{entities} {how}: {combinations}, {which}{_how_often(batch) if batch.replicates > 1 else ''}"
+
+
+def _how_often(batch: Batch) -> str:
+    """How often combinations are run, where some are run more than once."""
+    least, more = divmod(batch.num_simulations, batch.drawn)
+    each = (
+        f"{more:,} run {least + 1} times, {batch.drawn - more:,} run {least} times" if more else f"each {least} times"
+    )
+    return f", in {batch.num_simulations:,} simulations: {each}"
+
+
+def _notes(batch: Batch) -> Iterator[str]:
+    """What attributes will not do, said before anything is paid for."""
+    if batch.by and batch.rules.questionnaire is None:
+        yield f"by {', '.join(batch.by)}: there are no questions, so there will be nothing to tell by it"
+    for look in looks(batch.entities, batch.by):
+        if look.division is None:
+            yield f"by {look.name}: makes no groups: {look.reason}"
+
+
+class SimulationResults(Results):
+    """Tables, figures and transcripts; and a summary with one of the talks."""
+
+    def summary(self, summary: Summary, record: RunRecord) -> Summary:
+        """Of a batch all simulations are planned, also those that had not begun when it was stopped."""
+        if record.driver != BATCH:
+            return summary
+        planned = msgspec.json.decode(record.settings or "", type=Batch).num_simulations
+        return msgspec.structs.replace(summary, trials=msgspec.structs.replace(summary.trials, planned=planned))
+
+    def write(self, held: Store, records: Sequence[RunRecord]) -> Written:
+        """The page with the talks, the tables and the analysis. Files that are there already are replaced."""
+        if len(records) > 1:
+            raise SettingsError("simulations are not pooled: give one run; `groundswell contrast` compares two")
+        record, readings = records[0], Readings(held)
+        page, files = self.folder / TRANSCRIPTS, list[Path]()
+        with replacing(page) as out:
+            write_transcripts(readings, record, out)
+        for table in get_args(Table):
+            for format in ("csv", "json"):
+                path = self.folder / f"{table}.{format}"
+                if table == "answers" and not _asked(record):
+                    path.unlink(missing_ok=True)  # of an earlier run, which had a questionnaire
+                    continue
+                with replacing(path) as out:
+                    write_export(readings, record, format, table, out)
+                files.append(path)
+        with replacing(self.folder / ANALYSIS) as out:
+            out.write(msgspec.json.format((record.analysis or "null").encode(), indent=2) + b"\n")
+        return Written(page, (*files, self.folder / ANALYSIS))
+
+    def findings(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> Iterator[RenderableType]:
+        """One of the talks, and the figures of a batch."""
+        record, whole = records[0], self.folder / ANALYSIS
+        if (sample := _sample(held, record)) is not None:
+            yield from talk(sample)
+        if record.driver == BATCH:
+            more = whole if whole.exists() else f"groundswell runs show {record.id} --json"
+            yield from figures(msgspec.convert(summary.analysis, Analysis), more)
+
+    def hints(self, held: Store, record: RunRecord) -> Iterator[tuple[str, str]]:
+        """How a talk goes on."""
+        if (sample := _sample(held, record)) is not None:
+            yield "to have one go on", f"simulate --continue {sample.id} --n-turns 2"
+
+
+def _sample(held: Store, record: RunRecord) -> SimulationShown | None:
+    """The first talk that came to its end."""
+    return next((each for each in Readings(held).simulations(record) if each.status == "completed"), None)
+
+
+def _asked(record: RunRecord) -> bool:
+    """Whether there is a questionnaire."""
+    settings = msgspec.json.decode(record.settings or "{}")
+    return "questionnaire" in (settings.get("simulation") or settings)["rules"]
+
+
+experiment = Experiment(
+    "simulations",
+    [Command("simulate", Simulate, [simulate, converse], prepare, SimulationResults, prefix="simulations")],
+    about="Entities talk in a context, many times over, and are asked about it.",
+)
