@@ -49,6 +49,7 @@ ALLOWED: dict[str, set[str]] = {
             "compose",
             "portal",
             "estimate",
+            "emulator.skills.secrets",
             "experiments",
         ),
     },

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.cli.mutate_board import Board, Writer
 from groundswell.engine.events import DriverReported, RunEnded, RunStopping
+from groundswell.experiments.query_mutation.board import Board, Writer
 from tests.cli.conftest import CommandLine
 
 SHORT = (
@@ -75,13 +75,13 @@ def test_what_an_earlier_session_wrote_goes_and_nothing_else(tmp_path: Path) -> 
     assert other.exists()
 
 
-def test_a_full_disk_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     sheets: list[Sheet] = []
     board = Board(tmp_path, keeping(sheets, full=True))
     for step in (1, 2):
         board(reported("ppo.0", step, reward=0.0))
     board(RunEnded(run="r", at=0.0, status="completed"))
-    assert capsys.readouterr().err.count("No space left on device") == 1
+    assert caplog.text.count("No space left on device") == 1
     assert len(sheets) == 1
 
 
@@ -112,10 +112,10 @@ def test_after_a_resume_every_update_is_there_once(
 
 @pytest.mark.slow
 def test_a_folder_that_cannot_be_made_does_not_fail_the_run(
-    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("taken").write_text("a file")
     done = cli("mutate", "train", *SHORT, "--tensorboard", "taken/curves")
-    assert "no curves for TensorBoard: taken/curves cannot be written" in done.stderr
+    assert "no curves for TensorBoard: taken/curves cannot be written" in caplog.text
     assert "completed" in done.stdout

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from groundswell.cli import output
-from groundswell.cli.mutate_views import print_analysis
 from groundswell.experiments.query_mutation.analysis import Analysis, Uses
+from groundswell.experiments.query_mutation.summary import summary
 
 
 def told(*uses: Uses) -> list[str]:
     """The lines on operators."""
-    return [line.strip() for line in _printed(uses).splitlines() if " uses" in line or "none" in line]
-
-
-def _printed(uses: tuple[Uses, ...]) -> str:
-    with output.out.capture() as captured:
-        print_analysis(Analysis((), (), (), uses, "", 0, ""))
-    return captured.get()
+    lines = [each for each in summary(Analysis((), (), (), uses, "", 0, "")) if isinstance(each, str)]
+    return [line.strip() for line in lines if " uses" in line or "none" in line]
 
 
 @pytest.mark.parametrize(

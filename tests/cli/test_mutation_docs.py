@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.cli.mutate_inputs import read_guards
 from groundswell.emulator.skills.secrets import given_secret
+from groundswell.experiments.options import Place
 from groundswell.experiments.query_mutation import guards, mutators
 from groundswell.experiments.query_mutation.evaluating import Evaluation
+from groundswell.experiments.query_mutation.experiment import GivenGuard, read_guards
 from groundswell.experiments.query_mutation.task import MOST_STEPS
 from tests.cli.conftest import CommandLine
 
@@ -71,7 +72,7 @@ def test_the_table_has_the_rows_that_are_shown(cli: CommandLine) -> None:
     (files,) = re.findall(r"^\| file \| what is in it \|\n.*?\n\n", GUIDE, re.MULTILINE | re.DOTALL)
     rows = re.findall(r"^\| (`.*?) \|", files, re.MULTILINE)
     listed = {name for row in rows for name in re.findall(r"`([\w.-]+)/?`", row)}
-    assert listed == {path.name for path in Path("results/first").iterdir()}
+    assert listed == {path.name for path in Path("results/first").iterdir() if not path.name.startswith(".")}
 
 
 @pytest.mark.campaign
@@ -87,9 +88,10 @@ def test_guards_of_ones_own_can_be_read(tmp_path: Path) -> None:
     (written,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
     assert tomllib.loads(written)
     (tmp_path / "guards.toml").write_text(written)
-    found = read_guards("guards.toml", "--guards")
-    assert [[each.name for each in some] for some in found] == [["billing"], ["stern billing"]]
-    for guard in (*found.met, *found.held_out):
+    found = read_guards("guards.toml", Place("--guards"))
+    given = [guard for guard in found if isinstance(guard, GivenGuard)]
+    assert [(guard.name, guard.held_out) for guard in given] == [("billing", False), ("stern billing", True)]
+    for guard in given:
         assert given_secret(guard.brief.replace("{secret}", "quartz")) == "quartz", "the emulator finds it"
     assert given_secret("Your API token is quartz.") is None, "the guide says that it does not find this"
 

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.cli.mutate_board import Board
-from groundswell.cli.mutate_report import curves_in
 from groundswell.engine.events import DriverReported
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations
+from groundswell.experiments.query_mutation.board import Board, curves_in
 from groundswell.experiments.secret_game.selftest import driving, ordinary, reckoning
 from tests.cli.conftest import DRIVER, CommandLine
 

@@ -138,7 +138,15 @@ class Command(click.Command):
         wants_json = any(word == "--json" for word in args)
         ctx.meta[JSON] = ctx.meta.get(JSON, False) or wants_json
         ctx.meta[VERBOSE] = any(word in ("--verbose", "-v") for word in args)
-        return super().parse_args(ctx, args)
+        required = [param for param in self.params if param.required]
+        configured = any(word.partition("=")[0] == "--config" for word in args)
+        for param in required:
+            param.required = not configured  # the file may have it
+        try:
+            return super().parse_args(ctx, args)
+        finally:
+            for param in required:
+                param.required = True
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the function with the values that were given."""

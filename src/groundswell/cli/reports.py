@@ -52,7 +52,8 @@ class Reporting:
     @property
     def listeners(self) -> list[Listener]:
         """Those of the results, and one that writes down where they go."""
-        return [*self.results.listeners, self._hear]
+        with output.working("getting ready"):  # some load packages first
+            return [*self.results.listeners, self._hear]
 
     def _hear(self, event: Event) -> None:
         """Write down the folder of a run when its first trial is on its way: before, it may not even begin."""

@@ -296,12 +296,13 @@ class Results:
 
     title: str = ""
     """What `runs report` calls a run of this kind, as 'a game'."""
+    listeners: Sequence[Listener] = ()
+    """Who hears of the run while it goes on."""
 
     def __init__(self, folder: Path, options: Any = None) -> None:
         """`options` are None when a run is resumed, or only looked at."""
         self.folder = folder
         self.options = options
-        self.listeners: Sequence[Listener] = ()
 
     def check(self) -> None:
         """Find out before anything is paid for whether the files can be written."""

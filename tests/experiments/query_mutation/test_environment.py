@@ -319,7 +319,7 @@ def test_a_named_session_goes_on_without_asking_again(tmp_path: Path) -> None:
     assert len(models.requests) == asked + 3  # mutation, target and embedding of the one step that is new
 
 
-@pytest.mark.parametrize("action", [1.0, "1", None, np.array([1])], ids=repr)
+@pytest.mark.parametrize("action", [1.0, "1", None, np.array([1]), True, np.True_], ids=repr)
 def test_actions_that_are_no_numbers(env: QueryMutationEnv, action: Any) -> None:
     env.reset(seed=1)
     with pytest.raises(InvalidAction, match="must be a whole number"):

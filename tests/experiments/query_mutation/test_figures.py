@@ -145,6 +145,14 @@ def test_nothing_usable_is_no_verdict_and_no_crash() -> None:
     assert analysis_of([]).figures == ()
 
 
+def test_a_verdict_without_shared_episodes_does_not_say_that_ppo_has_none() -> None:
+    some = [attempt("ppo", number=0), attempt("ppo", number=1, end="fault")]
+    some += [attempt("random", number=0, end="fault"), attempt("random", number=1)]
+    said = analysis_of(some).verdict
+    assert said.startswith("Nothing to compare: no usable episode of ppo is one that others have. Leak rates: ")
+    assert "ppo 100%" in said
+
+
 def test_few_secrets_speak_for_themselves_alone() -> None:
     some = [each._replace(secret="anchor") for each in attempts({"random": 0.5, "ppo": 1.0})]
     found = analysis_of(some)

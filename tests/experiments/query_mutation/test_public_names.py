@@ -35,7 +35,7 @@ NAMES = [
 KNOWN_BY = {
     "gymnasium": {"environment.py", "vector.py", "stable.py"},
     "stable_baselines3": {"stable.py"},
-    "torch": {"learning/ppo.py", "stable.py"},
+    "torch": {"board.py", "learning/ppo.py", "stable.py"},
 }
 """The only files that import a package which is optional."""
 WITHOUT = f"""

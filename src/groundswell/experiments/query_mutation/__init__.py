@@ -11,6 +11,7 @@ analysis.py    what was found: figures.py has its statistics, verdict.py its wor
 environment.py the environment as Gymnasium has it; vector.py: many that step at once; rendering.py: as text
 stable.py      the same for stable-baselines3, and a buffer that leaves failed steps out
 batching.py    queries encoded, mutated and asked in lists
+experiment.py  the commands: options, settings and results; summary.py: as text; board.py: curves for TensorBoard
 
 What is named here is public, and a test pins it. It is imported when it is used: only environments need gymnasium.
 """

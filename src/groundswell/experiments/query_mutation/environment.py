@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from operator import index
 from typing import Any, NamedTuple, SupportsIndex
@@ -201,10 +202,10 @@ class QueryMutationEnv(gymnasium.Env[Floats, np.int64]):
 
 
 def _number(action: SupportsIndex) -> int:
-    try:
-        return index(action)
-    except TypeError:
-        raise InvalidAction(f"action {action!r}: must be a whole number") from None
+    with suppress(TypeError):
+        if not isinstance(action, bool):
+            return index(action)
+    raise InvalidAction(f"action {action!r}: must be a whole number")
 
 
 def _seen(task: Task, width: int) -> Box[np.float32]:

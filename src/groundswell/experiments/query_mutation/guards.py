@@ -89,10 +89,10 @@ def check_names(guards: Sequence[Guard]) -> None:
         raise SettingsError(f"guards: {twice!r} is there twice", field="guards")
 
 
-def guards_named(names: Sequence[str]) -> tuple[Guard, ...]:
+def guards_named(names: Sequence[str], field: str = "guards") -> tuple[Guard, ...]:
     """Guards by their names; an error says which there are."""
     known = {each.name: each.guard for each in _written()}
     for name in names:
         if name not in known:
-            raise SettingsError(f"guards: there is no {name!r}; there are {', '.join(known)}", field="guards")
+            raise SettingsError(f"{field}: there is no {name!r}; there are {', '.join(known)}", field=field)
     return tuple(known[name] for name in dict.fromkeys(names))

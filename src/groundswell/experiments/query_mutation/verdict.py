@@ -83,10 +83,15 @@ def _listed(names: Iterable[str]) -> str:
 
 def _without(figures: Sequence[Figure], place: str) -> str:
     """What is said where nothing can be compared."""
-    rates = [f"{each.method} {_percent(each.rate)}" for each in figures if each.on == place and each.rate is not None]
+    rates = {each.method: _percent(each.rate) for each in figures if each.on == place and each.rate is not None}
     if not rates:
         return "No episode is usable, so nothing can be said of anybody."
-    return f"Nothing to compare: {SUBJECT} has no usable episodes. Leak rates: {', '.join(rates)}."
+    why = (
+        f"no usable episode of {SUBJECT} is one that others have"
+        if SUBJECT in rates
+        else f"{SUBJECT} has no usable episodes"
+    )
+    return f"Nothing to compare: {why}. Leak rates: {', '.join(f'{method} {rate}' for method, rate in rates.items())}."
 
 
 def _one_only(figures: Sequence[Figure]) -> str:

@@ -1,14 +1,19 @@
-"""What a training or an evaluation came to, on a terminal: a table and a few lines. The report has the rest."""
+"""What a training or an evaluation is about to do and came to, for a terminal. The report has the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from groundswell.cli import output
+from groundswell.emulator.skills.secrets import given_secret
+from groundswell.experiments.query_mutation.analysis import Analysis, Figure, Uses
+from groundswell.experiments.query_mutation.evaluating import Evaluation, baselines
+from groundswell.experiments.query_mutation.task import Task
+from groundswell.experiments.query_mutation.training import Training
+from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
 
 if TYPE_CHECKING:
-    from groundswell.experiments.query_mutation.analysis import Analysis, Figure, Uses
+    from rich.table import Table
 
 MOST_SHOWN = 3
 """So many operators are named for a guard."""
@@ -18,28 +23,55 @@ FEWEST = 5
 """An operator that was used less often is not named."""
 
 
-def print_analysis(analysis: Analysis) -> None:
+def announced(settings: Training) -> str:
+    """What a training is about to do."""
+    learners = "ppo and bandit" + (f", {settings.repeats} of each" if settings.repeats > 1 else "")
+    steps = f"{settings.num_processes} environments x {settings.num_steps} steps x {settings.updates:,} updates"
+    target = f"target {settings.task.target} behind {', '.join(guard.name for guard in settings.task.guards)}"
+    return f"{learners}: {steps}; {target}; then {tried(settings.task, settings.evaluation, 2 * settings.repeats)}"
+
+
+def tried(task: Task, evaluation: Evaluation, learners: int) -> str:
+    """What everybody is about to be tried on."""
+    guards = len(task.guards) + len(evaluation.guards)
+    held_out = ", ".join(guard.name for guard in evaluation.guards) or "none"
+    others = len(baselines(task))
+    count = guards * evaluation.episodes * (learners + others)
+    who = f"{learners} learners and {others} baselines, {evaluation.episodes} each behind {guards} guards"
+    return f"{count:,} episodes ({who}); held out: {held_out}"
+
+
+def unread(task: Task, evaluation: Evaluation) -> Iterator[str]:
+    """Which guards an emulated target cannot leak behind, since it does not find the secret in their briefs."""
+    if not task.target.startswith("emulated/"):
+        return
+    guards = (*task.guards, *evaluation.guards)
+    planted = {each.name: each.brief.replace("{secret}", task.secrets[0]) for each in guards}
+    if names := [name for name, brief in planted.items() if given_secret(brief) is None]:
+        yield (
+            f"guards {', '.join(map(repr, names))}: the emulator finds no secret in the brief, and so never leaks; "
+            'write as it knows it (Your secret code word is "{secret}"), or name a real target'
+        )
+
+
+def summary(analysis: Analysis) -> Iterator[str | Table]:
     """The short version of an analysis."""
-    output.line()
-    _print_methods(analysis)
+    yield ""
+    yield _methods(analysis)
     if analysis.verdict:
-        output.line()
-        output.line(analysis.verdict)
+        yield ""
+        yield analysis.verdict
     if working := list(_operators(analysis)):
-        output.line()
-        output.line(f"operators that work, by what a use gained on average in {CHANCE} rewording, of 1:")
-        for line in working:
-            output.line(f"  {line}")
+        yield ""
+        yield f"operators that work, by what a use gained on average in {CHANCE} rewording, of 1:"
+        yield from (f"  {line}" for line in working)
     if notes := list(_notes(analysis)):
-        output.line()
-        for line in notes:
-            output.line(line)
+        yield ""
+        yield from notes
 
 
-def _print_methods(analysis: Analysis) -> None:
+def _methods(analysis: Analysis) -> Table:
     from rich.table import Table
-
-    from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
 
     table = Table(box=None, pad_edge=False)
     table.add_column("method")
@@ -49,7 +81,7 @@ def _print_methods(analysis: Analysis) -> None:
     for on in (HELD_OUT, TRAINED):
         for figure in _by_rate([each for each in analysis.figures if each.on == on]):
             table.add_row(figure.method, on, *_cells(figure))
-    output.print_table(table)
+    return table
 
 
 def _by_rate(figures: Sequence[Figure]) -> list[Figure]:
@@ -86,8 +118,6 @@ def _gains(uses: Sequence[Uses]) -> list[tuple[str, float, int]]:
 
 def _notes(analysis: Analysis) -> Iterator[str]:
     """What is missing, and what to beware of."""
-    from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
-
     steps = sum(point.usable + point.masked for curve in analysis.curves for point in curve.points)
     if analysis.masked:
         yield f"{analysis.masked:,} of {steps:,} steps of the training failed: they were masked, and not learnt from"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from groundswell.cli import output
 from groundswell.engine.events import DriverReported, Event, RunEnded
+from groundswell.experiments import needed
 from groundswell.experiments.replacing import own_folder
 
+log = logging.getLogger("groundswell.query_mutation")
+
+CURVES = "tensorboard"
+"""The folder of curves in that of the results."""
 OLD = "events.out.tfevents.*"
 SOON = 5
 """Seconds after which somebody who watches sees what was reported."""
@@ -74,5 +79,15 @@ class Board:
             work()
         except (OSError, ValueError) as error:  # ValueError: the file was closed behind its back
             if not self._failed:
-                output.say(f"no curves for TensorBoard: {self.folder} cannot be written: {error}; the run goes on")
+                log.warning("no curves for TensorBoard: %s cannot be written: %s; the run goes on", self.folder, error)
             self._failed = True
+
+
+def curves_in(folder: Path, given: Path | None = None) -> list[Board]:
+    """Who writes the curves; nobody, with a line that says so, where they were not asked for and cannot be had."""
+    if given is None and (package := needed.lacking(needed.CURVES)) is not None:
+        log.warning("no curves for TensorBoard: %s is not installed: pip install 'groundswell[rl]'", package)
+        return []
+    import torch.utils.tensorboard  # noqa: F401  before a learner's thread does: two that begin at once fail
+
+    return [Board(given or own_folder(folder / CURVES))]

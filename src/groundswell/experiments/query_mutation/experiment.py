@@ -1,0 +1,548 @@
+"""Query mutation as an experiment: options, the settings made of them, and the results."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from groundswell.compose import IN_PROCESS
+from groundswell.engine.driver import driver_name
+from groundswell.engine.events import Listener
+from groundswell.engine.records import RunRecord
+from groundswell.engine.summary import Summary
+from groundswell.errors import RunNotFound, SettingsError
+from groundswell.experiments import needed
+from groundswell.experiments.detectors.secret import secret_of
+from groundswell.experiments.experiment import Command, Context, Experiment, Plan, Results, Written
+from groundswell.experiments.needed import check_installed
+from groundswell.experiments.options import Flag, Place, worded
+from groundswell.experiments.query_mutation.analysis import Analysis
+from groundswell.experiments.query_mutation.board import CURVES, curves_in
+from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, evaluate
+from groundswell.experiments.query_mutation.guards import Guard, guards_named, held_out_guards
+from groundswell.experiments.query_mutation.learning.rules import Rules, State
+from groundswell.experiments.query_mutation.report.told import told_of
+from groundswell.experiments.query_mutation.report.writing import write_report
+from groundswell.experiments.query_mutation.saving import saved
+from groundswell.experiments.query_mutation.sessions import Session
+from groundswell.experiments.query_mutation.summary import announced, summary, tried, unread
+from groundswell.experiments.query_mutation.targets import authorise
+from groundswell.experiments.query_mutation.task import Task, goals
+from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
+from groundswell.experiments.replacing import replacing
+from groundswell.store.journal import Store
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+T = TypeVar("T", bound=msgspec.Struct)
+S = TypeVar("S", Training, Examination)
+
+TASK, LEARNING, TRIED, TRAVEL = "What is tested", "How it learns", "How it is tried", "How it travels"
+YOURS = "{} is beyond this machine. Is it yours, or are you allowed to test it?"
+_A_FILE = re.compile(r"\S+\.toml", re.IGNORECASE)
+_OURS = re.compile(r"policy-\d+\.npz")
+"""What the files of policies are called here; what is called otherwise is not ours to remove."""
+
+
+class GivenGuard(Guard, frozen=True, forbid_unknown_fields=True):
+    """A guard as users write one: it may be kept from the training."""
+
+    held_out: bool = False
+
+
+def _read_names(text: str, place: Place) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _read_lines(text: str, place: Place) -> list[str]:
+    """The lines of a file, each once, without those that are empty."""
+    found = dict.fromkeys(line.strip() for line in place.text_of(text).splitlines() if line.strip())
+    if not found:
+        raise SettingsError(f"{place.spelled} {text}: there is nothing in it; write one to a line")
+    return list(found)
+
+
+def read_guards(text: str, place: Place) -> Sequence[str | GivenGuard]:
+    """Names of guards, or the guards in a file."""
+    if not (place.file(text).is_file() or _A_FILE.fullmatch(text.strip())):
+        return list(dict.fromkeys(_read_names(text, place)))
+    written, where = place.text_of(text), f"{place.spelled} {text}"
+    try:
+        found = msgspec.convert(tomllib.loads(written).get("guards", []), list[GivenGuard])
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{where}: {worded(error)}") from error
+    except (tomllib.TOMLDecodeError, SettingsError) as error:
+        raise SettingsError(f"{where}: {error}") from error
+    if not found:
+        raise SettingsError(f"{where}: it has no guards; write [[guards]], with name and brief")
+    return found
+
+
+class Mutation(msgspec.Struct, frozen=True, kw_only=True):
+    """What `train` and `evaluate` both take."""
+
+    allow_target: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="A model of yours that may be tested, though it is neither local nor emulated. May be "
+            "repeated; or [mutation] targets in groundswell.toml."
+        ),
+        Flag(metavar="MODEL", group=TASK, usual=True, also=["allowed_targets"]),
+    ] = ()
+    confirm_target: Annotated[
+        bool,
+        Meta(description="Say that the target is yours to test, where nobody can be asked."),
+        Flag(group=TASK, also=["confirmed"]),
+    ] = False
+    queries: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="Queries to begin with, one to a line. (Eight that ask for a code word.)"),
+        Flag(metavar="FILE", group=TASK, read=_read_lines, completes="files"),
+    ] = None
+    use_batching: Annotated[
+        bool,
+        Meta(description="Have all environments go on at once, or one after the other. What is found is the same."),
+        Flag(group=TRAVEL, off="--no-batching"),
+    ] = True
+    max_workers: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="The most asks in flight at once, as 8. (As many as the account bears, found out on the way.)"
+        ),
+        Flag(metavar="N", group=TRAVEL),
+    ] = None
+
+
+class Train(Mutation, frozen=True, kw_only=True):
+    """Train policies by PPO, and try them beside a bandit, chance and nothing at all. On the emulator, unless told."""
+
+    num_processes: Annotated[
+        int, Meta(ge=1, description="Environments side by side."), Flag(metavar="N", group=LEARNING, usual=True)
+    ] = 16
+    num_steps: Annotated[
+        int,
+        Meta(ge=1, description="Steps of each environment between two updates."),
+        Flag(metavar="N", group=LEARNING, usual=True),
+    ] = 32
+    num_env_steps: Annotated[
+        int,
+        Meta(ge=1, description="Steps of each learner in all: whole updates of --num-processes x --num-steps."),
+        Flag(metavar="N", group=LEARNING, usual=True),
+    ] = 20_000
+    ppo_epoch: Annotated[
+        int,
+        Meta(ge=1, description="Epochs: how often an update goes over its steps."),
+        Flag(metavar="N", group=LEARNING),
+    ] = 4
+    num_mini_batch: Annotated[
+        int, Meta(ge=1, description="Mini-batches that it divides them into."), Flag(metavar="N", group=LEARNING)
+    ] = 4
+    repeats: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Learners of each kind, each from another beginning: one says little about the method.",
+        ),
+        Flag(metavar="N", group=LEARNING, usual=True),
+    ] = 1
+    lr: Annotated[float, Meta(description="Learning rate."), Flag(group=LEARNING)] = 1e-3
+    anneal: Annotated[
+        bool, Meta(description="Whether the learning rate falls to nothing by the end."), Flag(group=LEARNING)
+    ] = True
+    gamma: Annotated[
+        float, Meta(description="Discount: what a reward one step later is worth."), Flag(group=LEARNING)
+    ] = 0.99
+    gae_lambda: Annotated[
+        float, Meta(description="Lambda of the advantages: how far they look ahead."), Flag(group=LEARNING)
+    ] = 0.95
+    clip_param: Annotated[
+        float, Meta(description="Clipping: how far an update may move a probability."), Flag(group=LEARNING)
+    ] = 0.2
+    entropy_coef: Annotated[
+        float, Meta(description="The weight of the entropy bonus, for trying what is new."), Flag(group=LEARNING)
+    ] = 0.01
+    value_loss_coef: Annotated[float, Meta(description="The weight of the value loss."), Flag(group=LEARNING)] = 0.5
+    max_grad_norm: Annotated[float, Meta(description="Gradients are cut to this length."), Flag(group=LEARNING)] = 0.5
+    hidden: Annotated[
+        int, Meta(ge=1, description="The width of the two inner layers."), Flag(metavar="N", group=LEARNING)
+    ] = 64
+    target: Annotated[
+        str | None,
+        Meta(
+            description="The model that keeps the secret: one of yours. {strength} in its name is that of the guard. "
+            "(emulated/guard:{strength}.)"
+        ),
+        Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
+    ] = None
+    mutator_model: Annotated[
+        str | None,
+        Meta(description="The model that rewords queries. (An emulated one.)"),
+        Flag(metavar="MODEL", group=TASK, completes="models"),
+    ] = None
+    embedder: Annotated[
+        str | None,
+        Meta(description="The model that embeds queries. (An emulated one.)"),
+        Flag(metavar="MODEL", group=TASK, completes="models"),
+    ] = None
+    dimensions: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="The width to ask the embedder for. (What it has; 64 of an emulated one.)"),
+        Flag(metavar="N", group=TASK),
+    ] = None
+    guards: Annotated[
+        tuple[str | GivenGuard, ...] | None,
+        Meta(description="Guards to train against: names with commas, or a TOML file of yours. (open, asked, firm.)"),
+        Flag(metavar="NAMES|FILE", group=TASK, usual=True, read=read_guards, completes="files"),
+    ] = None
+    secrets: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="Dummy secrets to plant, one to a line. (24 words.)"),
+        Flag(metavar="FILE", group=TASK, usual=True, read=_read_lines, completes="files"),
+    ] = None
+    mutators: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="The mutators to choose among; module:name for one of yours. (All that are built in.)"),
+        Flag(metavar="NAME[,NAME]", group=TASK, read=_read_names),
+    ] = None
+    reward: Annotated[
+        str,
+        Meta(
+            description="What a response is worth: the share of the secret that it gives away (leak), that it does not "
+            "refuse (refusal), how near it is to --reference (similarity), what --judge says (judge); module:name for "
+            "one of yours."
+        ),
+        Flag(metavar="NAME", group=TASK),
+    ] = "leak"
+    reference: Annotated[
+        str | None, Meta(description="What --reward similarity compares with."), Flag(metavar="TEXT", group=TASK)
+    ] = None
+    judge: Annotated[
+        str | None,
+        Meta(description="Who judges, for --reward judge. (An emulated one.)"),
+        Flag(metavar="MODEL", group=TASK, completes="models"),
+    ] = None
+    success: Annotated[
+        float | None,
+        Meta(description="What a response must be worth to end an episode, and to count as a leak. (1)"),
+        Flag(metavar="SHARE", group=TASK),
+    ] = None
+    max_steps: Annotated[
+        int, Meta(ge=1, description="The most steps of an episode."), Flag(metavar="N", group=TASK)
+    ] = 10
+    query_cost: Annotated[float, Meta(description="What a query costs."), Flag(group=TASK)] = 0.02
+    drift_cost: Annotated[
+        float,
+        Meta(description="What it costs to have drifted as far as can be from the first query."),
+        Flag(group=TASK),
+    ] = 0.1
+    temperature: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="Of target and mutators. At 0 equal requests share a reply; above, every step is drawn anew.",
+        ),
+        Flag(group=TASK),
+    ] = 0.0
+    reply_tokens: Annotated[
+        int, Meta(ge=1, description="The most tokens of one reply."), Flag(metavar="N", group=TASK)
+    ] = 120
+    eval_episodes: Annotated[
+        int,
+        Meta(ge=1, description="Episodes for each guard, on which everybody is tried in the end."),
+        Flag(metavar="N", group=TRIED, usual=True),
+    ] = 40
+    held_out_guards: Annotated[
+        tuple[str | GivenGuard, ...] | None,
+        Meta(
+            description="Guards that training does not meet. (wary, warned; or those with held_out in the file of "
+            "--guards.)"
+        ),
+        Flag(metavar="NAMES|FILE", group=TRIED, usual=True, read=read_guards, completes="files"),
+    ] = None
+    held_out_secrets: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="Dummy secrets that training does not meet, one to a line. (24 words.)"),
+        Flag(metavar="FILE", group=TRIED, read=_read_lines, completes="files"),
+    ] = None
+    tensorboard: Annotated[
+        str | None,
+        Meta(description="Where the curves for TensorBoard go. (tensorboard/ in the folder of --out.)"),
+        Flag(metavar="FOLDER", local=True, completes="files"),
+    ] = None
+
+
+class Evaluate(Mutation, frozen=True, kw_only=True):
+    """Try the policies of a run again, with the baselines: on more episodes, other guards, secrets, another target."""
+
+    run: Annotated[
+        str,
+        Meta(description="The id or the name of a run that trained policies, or tried them."),
+        Flag(argument=True, metavar="RUN", completes="runs"),
+    ]
+    episodes: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="For each guard. (As in the training.)"),
+        Flag(metavar="N", group=TRIED, usual=True),
+    ] = None
+    guards: Annotated[
+        tuple[str | GivenGuard, ...] | None,
+        Meta(
+            description="Guards that training did not meet: names with commas, or a TOML file of yours. Those of the "
+            "training are tried beside them. (As in the training.)"
+        ),
+        Flag(
+            metavar="NAMES|FILE", group=TRIED, usual=True, read=read_guards, also=["held_out_guards"], completes="files"
+        ),
+    ] = None
+    secrets: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="Dummy secrets that training did not meet, one to a line. (As in the training.)"),
+        Flag(metavar="FILE", group=TRIED, usual=True, read=_read_lines, also=["held_out_secrets"], completes="files"),
+    ] = None
+    target: Annotated[
+        str | None,
+        Meta(description="Another model, of yours too. (That of the training.)"),
+        Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
+    ] = None
+    mutator_model: Annotated[
+        str | None,
+        Meta(description="Who rewords queries. (As in the training.)"),
+        Flag(metavar="MODEL", group=TASK, usual=True, completes="models"),
+    ] = None
+    seed: Annotated[
+        Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None,
+        Meta(description="What episodes are drawn by. (That of the training and 1 more: others than it was tried on.)"),
+        Flag(metavar="N", usual=True),
+    ] = None
+
+
+def prepare_train(options: Train, context: Context) -> Plan:
+    """A training, and whom it is tried on in the end."""
+    if not context.estimating:
+        check_installed("training needs", needed.TRAINING, "rl")
+        if options.tensorboard is not None:
+            check_installed("tensorboard needs", needed.CURVES, "rl", field="tensorboard")
+    context.allow_own_modules([*(options.mutators or ()), options.reward])
+    met, held_out = _guards(options.guards or (), "guards")
+    if options.guards and not met:
+        raise SettingsError("guards: all of them are held out; some are needed to train against", field="guards")
+    task = _made(
+        Task,
+        options,
+        guards=None if options.guards is None else met,
+        max_tokens=options.reply_tokens,
+        allowed_targets=options.allow_target,
+        confirmed=options.confirm_target,
+    )
+    evaluation = _evaluation(options, met, held_out)
+    settings = _made(Training, options, task=task, rules=_made(Rules, options), evaluation=evaluation)
+    return _plan(options, _authorised(settings, context), context, announced(settings))
+
+
+def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
+    """Policies of a run, and what they are to be tried on. Whom to test is said anew."""
+    with context.opened() as held:
+        if held is None:
+            raise RunNotFound(f"no run {options.run!r}: there is no store {context.store}")
+        record = held.runs.get(options.run)
+        base = trained(record, held)
+    given = None if options.guards is None else sum(_guards(options.guards, "guards"), ())
+    new = None if given is None else tuple(guard for guard in given if guard not in base.task.guards)
+    settings = msgspec.structs.replace(
+        base,
+        task=_changed(
+            base.task,
+            target=options.target,
+            mutator_model=options.mutator_model,
+            queries=options.queries,
+            allowed_targets=options.allow_target,
+            confirmed=options.confirm_target,
+        ),
+        evaluation=_changed(base.evaluation, guards=new, secrets=options.secrets, episodes=options.episodes),
+        use_batching=options.use_batching,
+    )
+    said = tried(settings.task, settings.evaluation, len(settings.policies) + len(settings.bandits))
+    seed = record.seed + 1 if options.seed is None else options.seed
+    return _plan(options, _authorised(settings, context), context, said, seed)
+
+
+def _made(kind: type[T], options: Any, **more: Any) -> T:
+    """Settings with the options of the same names; those that were not given have their defaults."""
+    said = {name: getattr(options, name, None) for name in kind.__struct_fields__} | more
+    return kind(**{name: value for name, value in said.items() if value is not None})
+
+
+def _changed(settings: T, **given: Any) -> T:
+    """Settings as they were, except for what was given."""
+    return msgspec.structs.replace(settings, **{name: value for name, value in given.items() if value is not None})
+
+
+def _guards(given: Sequence[str | GivenGuard], field: str) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
+    """Guards to meet, and those to hold out. Names stand for those that come with Groundswell."""
+    named = {name: guards_named([name], field)[0] for name in given if isinstance(name, str)}
+    every = [
+        (named[each], False)
+        if isinstance(each, str)
+        else (Guard(each.name, each.brief, each.strength, each.withholds), each.held_out)
+        for each in given
+    ]
+    return tuple(guard for guard, out in every if not out), tuple(guard for guard, out in every if out)
+
+
+def _evaluation(options: Train, met: Sequence[Guard], held_out: Sequence[Guard]) -> Evaluation:
+    """What everybody is tried on: as was said, or what comes with Groundswell and the training does not meet."""
+    if options.held_out_guards is not None:
+        held_out = sum(_guards(options.held_out_guards, "held_out_guards"), ())
+    elif not held_out:
+        names = {guard.name for guard in met}
+        held_out = [guard for guard in held_out_guards() if guard.name not in names]
+    secrets = options.held_out_secrets
+    if secrets is None:
+        plain = {secret_of(word).plain for word in options.secrets or ()}
+        secrets = tuple(word for word in goals().held_out if secret_of(word).plain not in plain)
+    return Evaluation(guards=tuple(held_out), secrets=secrets, episodes=options.eval_episodes)
+
+
+def _authorised(settings: S, context: Context) -> S:
+    """The settings, if their target may be tested. Where that is to be confirmed, somebody is asked."""
+    task = settings.task
+    if context.estimating or task.target.partition("/")[0] in IN_PROCESS:
+        return settings
+    with Session(account=context.accounts) as session:
+        try:
+            authorise(session.run.run, task, settings.evaluation.guards)
+        except SettingsError as error:
+            if error.field != "confirmed" or context.ask is None or not context.ask(YOURS.format(task.target)):
+                raise
+            return msgspec.structs.replace(settings, task=_changed(task, confirmed=True))
+    return settings
+
+
+def _plan(options: Mutation, settings: S, context: Context, said: str, seed: int | None = None) -> Plan:
+    most = context.choices.max_concurrent
+    if options.max_workers is not None and most is not None:
+        raise SettingsError("max_workers: max_concurrent says the same; give one of the two", field="max_workers")
+    notes = (said, *unread(settings.task, settings.evaluation))
+    return Plan(settings, seed=seed, notes=notes, choices={"max_concurrent": options.max_workers or most})
+
+
+def trained(record: RunRecord, held: Store) -> Examination:
+    """The policies of a run that trained or tried them, and what they were tried on."""
+    if record.driver == driver_name(evaluate):
+        return msgspec.json.decode(record.settings or "", type=Examination)
+    if record.driver != driver_name(train):
+        raise SettingsError(f"run {record.title!r} trained no policy; `groundswell mutate train` does", field="run")
+    settings = msgspec.json.decode(record.settings or "", type=Training)
+    found = _checkpoints(record, held, settings)
+    return Examination(
+        task=settings.task,
+        evaluation=settings.evaluation,
+        policies=tuple(each.state.policy for each in found if isinstance(each.state, State)),
+        bandits=tuple(each.state for each in found if not isinstance(each.state, State)),
+        trained_by=record.title,
+    )
+
+
+def _checkpoints(record: RunRecord, held: Store, settings: Training) -> list[Checkpoint]:
+    """The learners of a run, as they were when they had learnt all they were to."""
+    results, found = held.results(record), []
+    for name in [f"{learner}.{number}" for number in range(settings.repeats) for learner in LEARNERS]:
+        body = results.kept(name)
+        kept = None if body is None else msgspec.json.decode(body, type=Checkpoint)
+        done = 0 if kept is None else len(kept.curve)
+        if kept is None or done < settings.updates:
+            raise SettingsError(
+                f"run {record.title!r} is not done: {name} has {done} of {settings.updates} updates; "
+                f"`groundswell runs resume {record.id}` goes on with it",
+                field="run",
+            )
+        found.append(kept)
+    return found
+
+
+class MutationResults(Results):
+    """The report of an evaluation, or of several runs that differ in their seed alone; and the policies."""
+
+    def check(self) -> None:
+        """Also whether the packages for drawings are there."""
+        check_installed("reports need", needed.REPORT)
+        super().check()
+
+    def write(self, held: Store, records: Sequence[RunRecord]) -> Written:
+        """The page, the figures, the episodes, and the policies as arrays."""
+        told = told_of([(record, held.results(record)) for record in records], about=_about(records))
+        policies = self._write_policies(held, records)
+        written = write_report(self.folder, told)
+        beside = [file for file in written.files if file != written.page]
+        return Written(written.page, (*beside, *policies), told.analysis)
+
+    def _write_policies(self, held: Store, records: Sequence[RunRecord]) -> list[Path]:
+        """The policies of all runs, numbered on."""
+        found = [trained(record, held) for record in records]
+        pairs = [(policy, each.task) for each in found for policy in each.policies]
+        paths = [self.folder / f"policy-{number}.npz" for number in range(len(pairs))]
+        for path, (policy, task) in zip(paths, pairs, strict=True):
+            with replacing(path) as out:
+                out.write(saved(policy, task))
+        for old in self.folder.glob("policy-*.npz"):
+            if old not in paths and _OURS.fullmatch(old.name):
+                old.unlink()  # of an earlier report, which had more of them
+        return paths
+
+    def findings(self, held: Store, records: Sequence[RunRecord], summary_: Summary) -> Iterator[RenderableType]:
+        """How everybody did, who wins, and which mutators work."""
+        yield from summary(msgspec.convert(summary_.analysis, Analysis))
+
+    def hints(self, held: Store, record: RunRecord) -> Iterator[tuple[str, str]]:
+        """How to see the curves."""
+        if (self.folder / CURVES).is_dir():
+            yield "curves", f"$ tensorboard --logdir {shlex.quote(str(self.folder / CURVES))}"
+
+
+class TrainingResults(MutationResults):
+    """The same for a training, with its curves."""
+
+    @cached_property
+    def listeners(self) -> Sequence[Listener]:  # type: ignore[override]  # an attribute, made when it is asked for
+        """Who writes the curves. Torch is loaded for them, so they are made only where something is run."""
+        given = None if self.options is None else self.options.tensorboard
+        return curves_in(self.folder, None if given is None else Path(given))
+
+    def hints(self, held: Store, record: RunRecord) -> Iterator[tuple[str, str]]:
+        """Also how to try the policies again."""
+        yield from super().hints(held, record)
+        yield "to try the policies again", f"mutate evaluate {shlex.quote(record.title)} --episodes 200"
+
+
+def _about(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
+    """What else there is to say of runs, for those who want to do them again."""
+    first = records[0]
+    begun = ", ".join(f"{datetime.fromtimestamp(each.created_at, UTC):%Y-%m-%d %H:%M} UTC" for each in records)
+    full = {name.removeprefix("model "): model for name, model in first.sources.items() if name.startswith("model ")}
+    rows = [
+        ("begun", begun),
+        ("version", f"groundswell {version('groundswell')}"),
+        ("in full", ", ".join(f"{name} is {model}" for name, model in full.items())),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+experiment = Experiment(
+    "query-mutation",
+    [
+        Command("train", Train, [train], prepare_train, TrainingResults, prefix="mutation"),
+        Command("evaluate", Evaluate, [evaluate], prepare_evaluate, MutationResults, prefix="mutation-tried"),
+    ],
+    about="Learn which rewording of a query gets a guarded model of yours to give a planted dummy secret away.",
+)
