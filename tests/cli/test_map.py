@@ -272,14 +272,14 @@ def test_formulas_of_models_are_guarded_and_those_of_the_data_are_not(cli: Comma
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (["-p", "{teh word}"], "--prompt: the data has no column 'teh word'; did you mean {the word}? (it has: id"),
+        (["-p", "{teh word}"], "-p: the data has no column 'teh word'; did you mean {the word}? (it has: id"),
         (["-p", "{id}", "--system", "{x}"], "--system: the data has no column 'x'"),
         (["-p", "{id}", "--check", "equals {x}"], "--check equals {x}: the data has no column 'x'"),
         (["-p", "{id}", "--check", "polite"], "--check, character 1: a check begins with"),
         (["-p", "{id}", "--check", "a: equals 1", "--check", "a: equals 2"], "two checks are called 'a'"),
         (["-p", "{id}", "--check", "similar {id} > 0.5"], "--embedder: `similar` needs a model"),
-        (["-p", "{id"], "--prompt: the { at character 1 is not closed"),
-        (["-p", "@nowhere.txt"], "--prompt @ nowhere.txt: No such file"),
+        (["-p", "{id"], "-p: the { at character 1 is not closed"),
+        (["-p", "@nowhere.txt"], "-p @nowhere.txt: No such file"),
         (["-p", "{id}", "--out", "words.csv"], "this is the data itself"),
         (["-p", "{id}", "--out", "x/y.csv"], "the folder x does not exist"),
         (["-p", "{id}", "--out", "y.xlsx"], "its name must end in .csv"),
@@ -288,8 +288,8 @@ def test_formulas_of_models_are_guarded_and_those_of_the_data_are_not(cli: Comma
         (["-p", "{id}", "--out", "folder.csv"], "folder.csv: this is no file that can be read again"),
         (["-p", "{id}", "--out", f"{'y' * 300}.csv"], "no file can be made there: File name too long"),
         (["-p", "{id}", "--out", "/proc/y.csv"], "no file can be made there"),
-        (["-p", " "], "--prompt: there is nothing in it"),
-        (["-p", "caf\udce9 {id}"], "--prompt: byte 0xe9 in it is not UTF-8 text"),
+        (["-p", " "], "-p: there is nothing in it"),
+        (["-p", "caf\udce9 {id}"], "-p: byte 0xe9 in it is not UTF-8 text"),
         (["-p", "{id}", "--check", 'contains "\udce9"'], "--check: byte 0xe9 in it is not UTF-8 text"),
         (["-p", "{id}", "--format", "jsonl"], "line 1, character 1: this is not JSON"),
         (["-p", "{id}", "--judge", "nobody/x"], "no provider or account 'nobody'"),
@@ -392,3 +392,33 @@ def test_a_file_that_another_run_wrote_is_replaced_and_can_be_had_again(cli: Com
     assert len(read(out)) == 3
     cli(*line, "--limit", "1")
     assert out.read_bytes() == short
+
+
+def test_a_configuration_is_the_same_run_from_any_folder(
+    cli: CommandLine, words: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ["map", "words.csv", "-p", "@say.txt", "-m", "scripted/shouting", "--check", 'contains "A"']
+    monkeypatch.chdir(words.parent)
+    Path("say.txt").write_text("Say {the word}")
+    Path("map.toml").write_text(cli(*line, "--print-config").stdout)
+    Path("short.toml").write_text('data = "words.csv"\nprompt = "@say.txt"\nmodel = "scripted/shouting"\n')
+    done = cli.json(*line)
+    short = cli.json("map", "--config", "short.toml", "--check", 'contains "A"')
+    assert short["run_id"] == done["run_id"]
+    assert not Path("results").exists()
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    again = cli.json("map", "--config", "../map.toml")
+    assert (again["run_id"], again["asks"]["sent"], len(SEEN)) == (done["run_id"], 3, 3)
+
+
+def test_what_is_missing_is_told(cli: CommandLine, words: Path) -> None:
+    assert "--prompt: is missing" in cli("map", str(words), status=2).stderr
+    assert "Missing argument 'DATA'" in cli("map", "-p", "x", status=2).stderr
+
+
+def test_a_run_is_shown_with_its_figures(cli: CommandLine, words: Path) -> None:
+    line = ["map", str(words), "-p", "{the word}", "-m", "scripted/shouting", "--name", "mine"]
+    told = cli(*line).stdout.partition("\n\n")[2]
+    for again in (("runs", "show", "mine"), ("runs", "resume", "mine")):
+        assert told in cli(*again).stdout

@@ -175,7 +175,9 @@ class Command(click.Command):
             group = "Arguments" if isinstance(param, click.Argument) else group
             if (row := _help_row(param, ctx, short=short)) is not None:
                 groups.setdefault(group, []).append(row)
-        for name in sorted(groups, key=lambda each: (each in LAST, each == OPTIONS and len(groups) > 1)):
+        for name in sorted(
+            groups, key=lambda each: (each != "Arguments", each in LAST, each == OPTIONS and len(groups) > 1)
+        ):
             with formatter.section(name):
                 formatter.write_dl(groups[name], col_max=34)
 

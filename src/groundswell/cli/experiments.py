@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,7 +59,8 @@ class Terminal(StoreFlags, frozen=True, kw_only=True):
 def command_for(experiment: Experiment, name: str, words: str) -> Command:
     """A command of an experiment; `words` are those that call it, as `play` or `mutate train`."""
     made = experiment.command(name)
-    terminal = {key: one for key, one in fields_of(Terminal).items() if key not in made.fields}
+    left_out = () if made.keeps_folder else ("out",)
+    terminal = {key: one for key, one in fields_of(Terminal).items() if key not in (*made.fields, *left_out)}
 
     def run(given: Mapping[str, Given]) -> None:
         flags = build(Terminal, {key: one for key, one in given.items() if key in terminal})
@@ -96,25 +98,41 @@ def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal
             lambda: estimate_of(ready.driver, ready.settings, seed=ready.seed), ready.choices, json=flags.json
         )
         return
-    reporting = Reporting(ready.results(flags.out), flags.store, config=config_text(ready, words))
-    reporting.results.check()
+    config = config_text(ready, words) if command.keeps_folder else ""
+    reporting = Reporting(ready.results(flags.out), flags.store, config=config)
+    reporting.results.say = output.say
+    with _respelling(command, given):
+        reporting.results.check()
 
     async def work(engine: Engine) -> Summary:
-        before = engine.store.runs.find(ready.name)
-        with reporting.results.around(engine.store, before, ready.name):
-            try:
-                summary = await engine.drive(
-                    ready.driver, ready.settings, name=ready.name, seed=ready.seed, options=ready.run_options
-                )
-            except SettingsError as error:
-                raise command.respelled(error, given) from error
+        before = None if ready.name is None else engine.store.runs.find(ready.name)
+        with _respelling(command, given), reporting.results.around(engine.store, before, ready.name or ""):
+            summary = await engine.drive(
+                ready.driver, ready.settings, name=ready.name, seed=ready.seed, options=ready.run_options
+            )
         if before is not None and summarise(before).asks == summary.asks:
             output.say(f"nothing was asked: {ready.name} is a run that you have; its files are written anew")
         if flags.json and summary.analysis is not None:  # else they are written before their figures are told
             await asyncio.to_thread(reporting.write, summary)
         return summary
 
-    run_and_report(work, flags, ready.choices, report=reporting.report, listeners=reporting.listeners)
+    run_and_report(
+        work,
+        flags,
+        ready.choices,
+        report=reporting.report,
+        code=reporting.results.exit_code,
+        listeners=reporting.listeners,
+    )
+
+
+@contextmanager
+def _respelling(command: described.Command, given: Mapping[str, Given]) -> Iterator[None]:
+    """Have errors name options as they were written."""
+    try:
+        yield
+    except SettingsError as error:
+        raise command.respelled(error, given) from error
 
 
 def _ask(question: str) -> bool:

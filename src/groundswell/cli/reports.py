@@ -19,7 +19,7 @@ from groundswell.engine.events import Event, Listener, TrialEnded, WaveSent
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import GroundswellError, SettingsError
-from groundswell.experiments.experiment import Results, Written, command_of_run, folder_of
+from groundswell.experiments.experiment import Aside, Plain, Results, Written, command_of_run, folder_of
 from groundswell.experiments.options import Flag
 from groundswell.experiments.results import remember_folder, remembered_folder
 from groundswell.store.journal import Store
@@ -46,7 +46,7 @@ class Reporting:
         self.results = results
         self._store = store
         self._config = config
-        self._keep = keep
+        self._keep = keep and results.keeps_folder
         self._remembered = False
 
     @property
@@ -88,9 +88,10 @@ class Reporting:
                 with output.working("writing the results"):
                     written = self._write(held, record)
             shown = self.results.summary(summary, record)
-            output.print_outcome(msgspec.structs.replace(shown, analysis=None), faults)
-            if summary.analysis is None:
-                return
+            if self.results.tells_outcome:
+                output.print_outcome(msgspec.structs.replace(shown, analysis=None), faults)
+                if summary.analysis is None:
+                    return
             show(self.results, held, [record], written, self._store)
 
 
@@ -100,27 +101,34 @@ def show(results: Results, held: Store, records: Sequence[RunRecord], written: W
     if written.analysis is not None:
         summary = msgspec.structs.replace(summary, analysis=written.analysis)
     print_findings(results, held, records, summary)
-    output.line()
-    if written.page is not None:
-        output.line(f"report: {shlex.quote(str(written.page))}")
+    more = [] if written.page is None else [f"report: {shlex.quote(str(written.page))}"]
     if written.files:
         names = [_within(file, results.folder) for file in written.files]
-        output.line(f"beside it: {', '.join(names)}")
+        more.append(f"beside it: {', '.join(names)}")
     for what, command in results.hints(held, records[0]):
-        output.line(f"{what}: {output.command(command, store) if not command.startswith('$ ') else command[2:]}")
+        more.append(f"{what}: {output.command(command, store) if not command.startswith('$ ') else command[2:]}")
+    for each in ["", *more] if more else ():
+        output.line(each)
 
 
 def print_findings(results: Results, held: Store, records: Sequence[RunRecord], summary: Summary) -> None:
     """The findings of runs on a terminal."""
     from rich.table import Table
+    from rich.text import Text
 
+    results.width = output.out.width if output.out.is_terminal else None
     for each in results.findings(held, records, summary):
-        if isinstance(each, Table):
-            output.print_table(each)
-        elif isinstance(each, str):
-            output.line(each)
-        else:
-            output.out.print(each, soft_wrap=True)
+        match each:
+            case Table():
+                output.print_table(each)
+            case Aside():
+                output.say(each)
+            case Plain():
+                output.echo(each)
+            case str() | Text():
+                output.line(each)
+            case _:
+                output.out.print(each)
 
 
 def results_of(record: RunRecord, held: Store, out: Path | None = None) -> Results | None:

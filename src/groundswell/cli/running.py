@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 Work = Callable[[Engine], Awaitable[Summary]]
+Code = Callable[[Summary], int]
 Report = Callable[[Summary, "Sequence[FaultCount]"], None]
 """How a command says what a run came to, where it is not JSON."""
 
@@ -64,12 +65,18 @@ class Ended(NamedTuple):
     figures: Mapping[str, Sequence[EndpointFigures]] = {}
 
 
+def exit_code_of(summary: Summary) -> int:
+    """The exit status of a command that ran something."""
+    return summary.exit_code
+
+
 def run_and_report(
     work: Work,
     flags: StoreFlags,
     choices: HowToRun,
     *,
     report: Report = output.print_outcome,
+    code: Code = exit_code_of,
     listeners: Sequence[Listener] = (),
 ) -> NoReturn:
     """Do work on the store, say how it ended, and exit with the status of that."""
@@ -88,7 +95,7 @@ def run_and_report(
                 listeners=listeners,
             )
     with interruptible(ended, flags.store):
-        status = finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report)
+        status = finish(ended, store=flags.store, json=flags.json, verbose=flags.verbose, report=report, code=code)
     raise click.exceptions.Exit(status)
 
 
@@ -212,7 +219,13 @@ def _stopping(runs: Sequence[Run]) -> str:
 
 
 def finish(
-    ended: Ended, *, store: str, json: bool = False, verbose: bool = False, report: Report = output.print_outcome
+    ended: Ended,
+    *,
+    store: str,
+    json: bool = False,
+    verbose: bool = False,
+    report: Report = output.print_outcome,
+    code: Code = exit_code_of,
 ) -> int:
     """Say how work ended; returns the exit status."""
     summary, error, at_once, figures = ended
@@ -233,7 +246,7 @@ def finish(
         leave_at_once()
     if error is not None:
         return output.exit_code(error)
-    return output.INTERRUPTED if summary is None else summary.exit_code
+    return output.INTERRUPTED if summary is None else code(summary)
 
 
 def _say_travelled(summary: Summary, store: str) -> None:

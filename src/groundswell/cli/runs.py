@@ -156,7 +156,7 @@ def resume(
     """Go on with a run where it was left, and write its results. A finished one prints its summary again."""
     from groundswell.cli.estimating import refuse_estimate
     from groundswell.cli.reports import Reporting, results_of
-    from groundswell.cli.running import run_and_report
+    from groundswell.cli.running import exit_code_of, run_and_report
 
     refuse_estimate(estimate)
     with opened(flags.store) as store:
@@ -180,6 +180,7 @@ def resume(
         flags,
         how,
         report=output.print_outcome if reporting is None else reporting.report,
+        code=exit_code_of if results is None else results.exit_code,
         listeners=[] if reporting is None else reporting.listeners,
     )
 

@@ -288,6 +288,14 @@ class Written:
     analysis: Any = None
 
 
+class Plain(str):
+    """Text in findings that is printed to the character, for those who pipe it on."""
+
+
+class Aside(str):
+    """What is said beside the findings, on standard error."""
+
+
 class Results:
     """What a run leaves: files in its folder, and what is said of it. One object for each run that is carried out.
 
@@ -296,6 +304,12 @@ class Results:
 
     title: str = ""
     """What `runs report` calls a run of this kind, as 'a game'."""
+    keeps_folder: bool = True
+    """Whether there is a folder at all."""
+    tells_outcome: bool = True
+    """Whether the findings come after what every run is told of: trials, requests, cost and time."""
+    width: int | None = None
+    """The columns of the terminal that findings are for; None if they go to a file or a pipe."""
     listeners: Sequence[Listener] = ()
     """Who hears of the run while it goes on."""
 
@@ -303,10 +317,14 @@ class Results:
         """`options` are None when a run is resumed, or only looked at."""
         self.folder = folder
         self.options = options
+        self.choices = HowToRun()
+        self.say: Callable[[str], None] = lambda text: None
+        """Says something to whoever waits for the run."""
 
     def check(self) -> None:
         """Find out before anything is paid for whether the files can be written."""
-        check_writable(self.folder)
+        if self.keeps_folder:
+            check_writable(self.folder)
 
     def around(self, held: Store, before: RunRecord | None, name: str) -> AbstractContextManager[Any]:
         """What is done before and after the run is carried out; `before` is the run as it was, if there was one."""
@@ -316,10 +334,16 @@ class Results:
         """The summary as people are told of it."""
         return summary
 
+    def exit_code(self, summary: Summary) -> int:
+        """The exit status of the command."""
+        return summary.exit_code
+
     def write(self, held: Store, records: Sequence[RunRecord]) -> Written:
         """Write the files, of one run or of several that are pooled. Files that are there are replaced."""
         from groundswell.experiments.results import write_results
 
+        if not self.keeps_folder:
+            return Written()
         return write_results(self.folder, held, records)
 
     def findings(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> Iterator[RenderableType]:
@@ -354,10 +378,15 @@ class Command:
     results: Callable[[Path, Any], Results] = Results
     prefix: str = ""
     """How names of runs begin; otherwise the name of the experiment."""
-    keeps_folder: bool = True
-    """Whether runs have a folder for their results."""
+    named: bool = True
+    """Whether runs have a name if nobody gives one, so that the same command is the same run."""
     over_http: bool = True
     """Whether a request over HTTP can start it."""
+
+    @property
+    def keeps_folder(self) -> bool:
+        """Whether runs have a folder for their results."""
+        return getattr(self.results, "keeps_folder", True)
 
     @property
     def help(self) -> str:
@@ -416,7 +445,8 @@ class Ready:
         self.notes = plan.notes
         self.run_options = self.choices.run_options(plan.base)
         self.named = context.choices.name is not None
-        self.name = context.choices.name or made_name(plan.name or command.prefix or command.name, self)
+        made = made_name(plan.name or command.prefix or command.name, self) if command.named else None
+        self.name = context.choices.name or made
         self._resolved = plan.resolved
         self._context = context
 
@@ -442,7 +472,9 @@ class Ready:
 
     def results(self, folder: Path | None = None) -> Results:
         """What the run will leave, in a folder of its own unless another one is given."""
-        return self.command.results(folder or folder_of(self.name), self.options)
+        made = self.command.results(folder or folder_of(self.name or ""), self.options)
+        made.choices = self.choices
+        return made
 
 
 def _attribute(options: type[Any], name: str) -> str:
@@ -583,10 +615,12 @@ def check_writable(folder: Path) -> None:
 __all__ = [
     "EXPERIMENTS",
     "GROUP",
+    "Aside",
     "Command",
     "Context",
     "Experiment",
     "Flag",
+    "Plain",
     "Plan",
     "Ready",
     "Results",

@@ -228,7 +228,8 @@ def build(options: type[T], found: Mapping[str, Given]) -> T:
     values = {name: value_of(one, found[name]) for name, one in fields_of(options).items() if name in found}
     for name, one in fields_of(options).items():
         if one.default is REQUIRED and name not in values:
-            raise SettingsError(f"{_missing_name(one, found)}: is missing", field=name)
+            flags = not found or _by_flags(fields_of(options), found)
+            raise SettingsError(f"{one.spelled if flags else name}: is missing", field=name)
     by_attribute = {each.encode_name: each.name for each in msgspec.structs.fields(options)}
     try:
         return options(**{by_attribute[name]: value for name, value in values.items()})
@@ -236,9 +237,9 @@ def build(options: type[T], found: Mapping[str, Given]) -> T:
         raise respelled(error, fields_of(options), found) from error
 
 
-def _missing_name(one: Field, found: Mapping[str, Given]) -> str:
-    by_flags = not found or any(given.place.spelled.startswith("-") for given in found.values())
-    return one.spelled if by_flags else one.name
+def _by_flags(fields: Mapping[str, Field], found: Mapping[str, Given]) -> bool:
+    """Whether anything was written on the command line, and not as a key of TOML, JSON or Python."""
+    return any(given.place.spelled not in fields[name].keys for name, given in found.items())
 
 
 def value_of(one: Field, given: Given) -> Any:
@@ -265,7 +266,8 @@ def _from_text(one: Field, value: Any, place: Place) -> Any:
         check_unicode(each, place.spelled)
     if one.flag.read is not None:
         if isinstance(value, str):
-            return one.flag.read(value, place)
+            found = one.flag.read(value, place)
+            return [found] if one.is_list and not isinstance(found, list | tuple) else found
         return [one.flag.read(each, place) for each in value]
     if one.is_list:
         values = [value] if isinstance(value, str) else list(value)
@@ -331,7 +333,7 @@ def worded(error: msgspec.ValidationError, kind: Any = None, *, text: bool = Fal
 
 def respelled(error: SettingsError, fields: Mapping[str, Field], given: Mapping[str, Given]) -> SettingsError:
     """An error that speaks of fields, with their names as they were written: flags, if anything came from flags."""
-    flags = not given or any(one.place.spelled.startswith("-") for one in given.values())
+    flags = not given or _by_flags(fields, given)
     return spelled_as(error, fields, {name: one.place.spelled for name, one in given.items()}, flags=flags)
 
 

@@ -99,7 +99,8 @@ def test_a_mistake_is_pointed_at(text: str, told: str, at: int) -> None:
     with pytest.raises(SettingsError) as error:
         parse_check(text)
     first, shown, pointer = str(error.value).split("\n")
-    assert first.startswith(f"--check, character {at}: ")
+    assert first.startswith(f"check, character {at}: ")
+    assert error.value.field == "check"
     assert told in first
     assert shown == f"  {text}"
     assert pointer == " " * (at + 1) + "^"

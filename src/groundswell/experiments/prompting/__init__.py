@@ -1,5 +1,6 @@
 """One prompt to several models, and one prompt to every row of a table: what `groundswell ask` and `map` run.
 
+experiment.py the options of both commands and their results; summary.py is what a terminal shows
 program.py    THE program: a prompt in, an answer out, asked again once where it breaks its schema
 shapes.py     JSON schemas: is this one, does a value keep to it
 asking.py     the driver of `ask`: every model, every sample

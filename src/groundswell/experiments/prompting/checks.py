@@ -139,7 +139,7 @@ class _Reader:
             "regex": lambda: Matches(self._pattern()),
             "json": self._field,
             "similar": self._similar,
-            "judge": lambda: Judge(parse_template(self._string(), f"--check {self._text}")),
+            "judge": lambda: Judge(parse_template(self._string(), f"check {self._text}")),
         }
         if word not in readers:
             self._at -= len(word)
@@ -239,4 +239,6 @@ class _Reader:
         raise self._problem(expected)
 
     def _problem(self, expected: str) -> SettingsError:
-        return SettingsError(f"--check, character {self._at + 1}: {expected}\n  {self._text}\n  {' ' * self._at}^")
+        return SettingsError(
+            f"check, character {self._at + 1}: {expected}\n  {self._text}\n  {' ' * self._at}^", field="check"
+        )

@@ -142,13 +142,15 @@ class Specs:
 
 def read_work(settings: Settings) -> Work:
     """Templates and checks of some settings."""
-    instructed = None if settings.system is None else parse_template(settings.system, "--system")
+    instructed = None if settings.system is None else parse_template(settings.system, "system")
     checks = [parse_check(check) for check in settings.checks]
     names = [check.name for check in checks]
     if len(set(names)) < len(names):
         twice = next(name for at, name in enumerate(names) if name in names[:at])
-        raise SettingsError(f"--check: two checks are called {twice!r}: put another name before one, as `other: ...`")
-    return Work(settings, parse_template(settings.prompt, "--prompt"), instructed, checks)
+        raise SettingsError(
+            f"check: two checks are called {twice!r}: put another name before one, as `other: ...`", field="check"
+        )
+    return Work(settings, parse_template(settings.prompt, "prompt"), instructed, checks)
 
 
 def specs_of(settings: Settings) -> Specs:
@@ -162,11 +164,11 @@ async def map_rows(run: Run, settings: Settings) -> Mapped:
     specs = Specs(work)
     check_unchanged(settings.data)
     mine = noted(run.record.analysis) or await _unnoted(run, work, specs)
-    check_writable(settings, mine)
+    check_writable(settings.out, mine)
     check_models(run, settings)
     await carry_out(run, reply, specs)
     check_unchanged(settings.data)
-    check_writable(settings, mine)
+    check_writable(settings.out, mine)
     figures, count = await _write(run, work, specs, Path(settings.out))
     return Mapped(Written(settings.out, count, fingerprint_of(Path(settings.out)) or ""), figures)
 
@@ -205,14 +207,14 @@ async def _unnoted(run: Run, work: Work, specs: Specs) -> str | None:
         return fingerprint_of(again)
 
 
-def check_writable(settings: Settings, mine: str | None) -> None:
+def check_writable(out: str, mine: str | None) -> None:
     """Refuse to replace a file that this run did not write, or that was changed since: only this one is its own."""
-    path = Path(settings.out)
-    there = fingerprint_of(path)
-    if there is not None and there != mine and settings.out not in _replaceable:
+    there = fingerprint_of(Path(out))
+    if there is not None and there != mine and out not in _replaceable:
         raise SettingsError(
-            f"--out {path}: this file is there already, and this run did not write it as it is now: "
-            "give another --out, or --overwrite"
+            f"out {out}: this file is there already, and this run did not write it as it is now: "
+            "give another --out, or --overwrite",
+            field="out",
         )
 
 

@@ -52,12 +52,14 @@ class Survey(NamedTuple):
     nested: str | None
 
 
-def format_of(path: Path, flag: str) -> Format:
+def format_of(path: Path, what: str) -> Format:
     """The form that a file's name says it has."""
     found = BY_ENDING.get(path.suffix.lower())
     if found is None:
         endings = ", ".join(f".{name}" for name in FORMATS)
-        raise SettingsError(f"{flag}: its name must end in {endings}; or give --format for the data")
+        raise SettingsError(
+            f"{what}: its name must end in {endings}; or give --format for the data", field=what.partition(" ")[0]
+        )
     return found
 
 

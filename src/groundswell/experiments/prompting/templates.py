@@ -56,7 +56,7 @@ def _piece(text: str, at: int, what: str) -> tuple[str | Column, int]:
     if text.startswith(("{{", "}}"), at):
         return text[at], at + 2
     if text[at] == "}":
-        raise SettingsError(f"{what}: the }} at {place(text, at)} closes nothing; write }}}} for a brace")
+        raise _wrong(what, f"the }} at {place(text, at)} closes nothing; write }}}} for a brace")
     if text[at] != "{":
         ends = [found for brace in "{}" if (found := text.find(brace, at)) >= 0]
         end = min(ends, default=len(text))
@@ -64,9 +64,9 @@ def _piece(text: str, at: int, what: str) -> tuple[str | Column, int]:
     end = text.find("}", at)
     name = text[at + 1 : end]
     if end < 0 or "{" in name:
-        raise SettingsError(f"{what}: the {{ at {place(text, at)} is not closed; write {{{{ for a brace")
+        raise _wrong(what, f"the {{ at {place(text, at)} is not closed; write {{{{ for a brace")
     if not name:
-        raise SettingsError(f"{what}: {{}} at {place(text, at)} names no column; write {{{{}}}} for braces")
+        raise _wrong(what, f"{{}} at {place(text, at)} names no column; write {{{{}}}} for braces")
     return Column(name), end + 1
 
 
@@ -89,6 +89,11 @@ def check_columns(needed: Iterable[str], columns: Sequence[str], what: str) -> N
             near = get_close_matches(name, columns, 1)
             meant = f"; did you mean {{{near[0]}}}?" if near else ""
             there = ", ".join(columns[:30]) + (", ..." if len(columns) > 30 else "")
-            raise SettingsError(
-                f"{what}: the data has no column {name!r}{meant} (it has: {there}; write {{{{ and }}}} for braces)"
+            raise _wrong(
+                what, f"the data has no column {name!r}{meant} (it has: {there}; write {{{{ and }}}} for braces)"
             )
+
+
+def _wrong(what: str, why: str) -> SettingsError:
+    """`what` begins with the name of the option."""
+    return SettingsError(f"{what}: {why}", field=what.partition(" ")[0])

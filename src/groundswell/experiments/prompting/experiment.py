@@ -1,0 +1,452 @@
+"""`ask` and `map` as an experiment: options, the settings made of them, and the results."""
+
+from __future__ import annotations
+
+import json
+import sys
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from groundswell.engine.driver import driver_name
+from groundswell.engine.events import Event, TrialEnded, WaveSent
+from groundswell.engine.records import RunRecord
+from groundswell.engine.summary import Summary
+from groundswell.errors import SettingsError
+from groundswell.experiments.experiment import Aside, Command, Context, Experiment, Plan, Results
+from groundswell.experiments.options import Flag, Place, read_text
+from groundswell.experiments.prompting import asking, mapping
+from groundswell.experiments.prompting.asking import Replied, ask_models
+from groundswell.experiments.prompting.mapping import (
+    Mapped,
+    check_writable,
+    map_rows,
+    may_replace,
+    noted,
+    read_work,
+)
+from groundswell.experiments.prompting.shapes import schema_flaw
+from groundswell.experiments.prompting.sheets import fingerprint_of
+from groundswell.experiments.prompting.summary import Shown, mapped, panels, plain
+from groundswell.experiments.prompting.tables import Format, Source, format_of, polars_for, survey
+from groundswell.experiments.prompting.templates import check_columns
+from groundswell.program.request import Image, Message, Text, system, user
+from groundswell.providers.accounts.config import load_here
+from groundswell.providers.prices import ModelPrices
+from groundswell.shown.words import cost, duration, visible
+from groundswell.store.journal import Store
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+REPLIES, CHECKS = "The replies", "Checks"
+IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif"}
+INCOMPLETE = 3
+"""The exit status where some models replied, and others did not."""
+
+
+def read_schema(text: str, place: Place) -> Any:
+    """The schema in a file, or one that is written out: `{...}`."""
+    written_out = text.lstrip().startswith("{")
+    shown = place.spelled if written_out else f"{place.spelled} {text}"
+    try:
+        schema = json.loads(text if written_out else place.text_of(text))
+        json.dumps(schema, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise SettingsError(f"{shown}: half of a surrogate pair is no character", field="schema") from error
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{shown}: this is not JSON: {error}", field="schema") from error
+    return schema
+
+
+def read_file(text: str, place: Place) -> Text | Image:
+    """The text or the image in a file; - is standard input."""
+    if text == "-":
+        return Text(_standard_input())
+    path = place.file(text)
+    if (kind := IMAGES.get(path.suffix.lower())) is None:
+        return Text(place.text_of(text))
+    try:
+        return Image(data=b64encode(path.read_bytes()).decode(), media_type=kind)
+    except OSError as error:
+        raise SettingsError(f"{place.spelled} {text}: {error.strerror or error}", field="file") from error
+
+
+def _standard_input() -> str:
+    """What is left of standard input."""
+    try:
+        return "" if sys.stdin is None else TextIOWrapper(BytesIO(sys.stdin.buffer.read()), encoding="utf-8").read()
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"standard input: byte {error.start} is not UTF-8 text", field="file") from error
+
+
+def _read_template(text: str, place: Place) -> str:
+    """A template, or with an @ the one in a file."""
+    return read_text(place.file(text[1:]), place.spelled, text) if text.startswith("@") else text
+
+
+def _read_path(text: str, place: Place) -> Path:
+    return place.file(text)
+
+
+class Prompting(msgspec.Struct, frozen=True, kw_only=True):
+    """What both commands take."""
+
+    models: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Who is asked: provider/model, or an alias. May be repeated. (The alias `default`, or "
+            "local/smollm2.)"
+        ),
+        Flag("--model", "-m", metavar="MODEL[,MODEL]", commas=True, usual=True, completes="models"),
+    ] = ()
+    schema: Annotated[
+        dict[str, Any] | None,
+        Meta(description="A JSON schema that replies must keep to. One that does not is asked for again once."),
+        Flag(metavar="FILE.json", group=REPLIES, usual=True, read=read_schema, completes="files"),
+    ] = None
+    reply_tokens: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="The most tokens of one reply."),
+        Flag(metavar="N", group=REPLIES),
+    ] = None
+    temperature: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="How freely models choose their words."),
+        Flag(group=REPLIES),
+    ] = None
+
+    def resolved(self, models: Sequence[str]) -> dict[str, Any]:
+        """The models that are asked; and the schema as JSON, since TOML has no null."""
+        return {"models": models} | ({} if self.schema is None else {"schema": json.dumps(self.schema)})
+
+
+class Ask(Prompting, frozen=True, kw_only=True):
+    """Ask one or more models the same thing, and see their replies side by side."""
+
+    prompt: Annotated[
+        str | None, Meta(description="What to ask."), Flag(argument=True, metavar="PROMPT", usual=True)
+    ] = None
+    system: Annotated[
+        str | None,
+        Meta(description="What the models are told beforehand."),
+        Flag(metavar="TEXT", usual=True),
+    ] = None
+    file: Annotated[
+        tuple[Text | Image, ...],
+        Meta(
+            description="Text that goes after the prompt, or an image; - is standard input, which is read anyway if "
+            "something is piped in. May be repeated."
+        ),
+        Flag("-f", metavar="FILE...", usual=True, read=read_file, completes="files"),
+    ] = ()
+    samples: Annotated[
+        int, Meta(ge=1, description="How many replies of each model."), Flag(metavar="N", usual=True)
+    ] = 1
+
+
+class Map(Prompting, frozen=True, kw_only=True):
+    """Ask the same about every row of a table. Given again, it goes on where it was left and pays nothing twice."""
+
+    data: Annotated[
+        Path,
+        Meta(description="A table: CSV, TSV, JSON lines, JSON or Parquet."),
+        Flag(argument=True, metavar="DATA", read=_read_path, completes="files"),
+    ]
+    prompt: Annotated[
+        str,
+        Meta(description="What is asked about every row, with {column} where a cell goes; @FILE reads it from a file."),
+        Flag("-p", metavar="TEMPLATE", usual=True, read=_read_template),
+    ]
+    system: Annotated[
+        str | None,
+        Meta(description="What the models are told beforehand; a template."),
+        Flag(metavar="TEMPLATE", usual=True, read=_read_template),
+    ] = None
+    out: Annotated[
+        Path | None,
+        Meta(description="Where the rows go. (x.replies.csv for x.csv.)"),
+        Flag("-o", metavar="FILE", usual=True, read=_read_path, completes="files"),
+    ] = None
+    overwrite: Annotated[
+        bool, Meta(description="Replace the file, whoever wrote it."), Flag(usual=True, local=True)
+    ] = False
+    format: Annotated[Format | None, Meta(description="The form of DATA, where its name does not say it.")] = None
+    limit: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="The first N rows only."),
+        Flag(metavar="N", usual=True),
+    ] = None
+    check: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="What should be true of a reply: contains {answer} | regex /yes/i | json.score >= 7 | "
+            'judge "is it polite?". May be repeated.'
+        ),
+        Flag(metavar="CHECK", group=CHECKS, usual=True, also=["checks"]),
+    ] = ()
+    judge: Annotated[
+        str | None,
+        Meta(description="Who answers `judge`. (The first model.)"),
+        Flag(metavar="MODEL", group=CHECKS, usual=True, completes="models"),
+    ] = None
+    embedder: Annotated[
+        str | None,
+        Meta(description="Who embeds texts for `similar`."),
+        Flag(metavar="MODEL", group=CHECKS),
+    ] = None
+
+    @property
+    def output(self) -> Path:
+        """The file that the rows go to."""
+        return (self.out or self.data.with_name(f"{self.data.stem}.replies{self.data.suffix}")).absolute()
+
+
+def prepare_ask(options: Ask, context: Context) -> Plan:
+    """The prompt, with what is in files and what is piped in."""
+    models, files = context.models(options.models), options.file
+    if context.origin == "command" and sys.stdin is not None and not sys.stdin.isatty():
+        files = (*files, *(Text(piped) for piped in [_standard_input()] if piped.strip()))
+    settings = asking.Settings(
+        models,
+        _messages(options, files),
+        options.samples,
+        _checked_schema(options),
+        options.reply_tokens,
+        options.temperature,
+    )
+    return Plan(settings, resolved=options.resolved(models) | ({"file": files} if files else {}))
+
+
+def _messages(options: Ask, files: Sequence[Text | Image]) -> tuple[Message, ...]:
+    """What is asked: the prompt, the texts after it, and the images."""
+    texts = [options.prompt or "", *(each.text for each in files if isinstance(each, Text))]
+    text = "\n\n".join(piece for piece in texts if piece.strip())
+    images = [each for each in files if isinstance(each, Image)]
+    if not text and not images:
+        raise SettingsError(
+            'there is nothing to ask: give a prompt, as in `groundswell ask "Why is the sky blue?"`', field="prompt"
+        )
+    before = [system(options.system)] if options.system else []
+    return (*before, user((*((Text(text),) if text else ()), *images) if images else text))
+
+
+def _checked_schema(options: Prompting) -> dict[str, Any] | None:
+    if options.schema is not None and (problem := schema_flaw(options.schema)) is not None:
+        raise SettingsError(f"schema: this is not a schema that replies can be held to: {problem}", field="schema")
+    return options.schema
+
+
+def prepare_map(options: Map, context: Context) -> Plan:
+    """The settings with what is in the data; whatever is wrong with either is told here, before anything is sent."""
+    models, data = context.models(options.models), options.data
+    if data.name in ("", "-"):
+        raise SettingsError(f"data {data}: rows are read more than once, so they must be in a file", field="data")
+    for name, template in (("prompt", options.prompt), ("system", options.system)):
+        if template is not None and not template.strip():
+            raise SettingsError(f"{name}: there is nothing in it", field=name)
+    form, out = options.format or format_of(data, f"data {data}"), options.output
+    given = mapping.Settings(
+        Source(str(data), form, "", 0),
+        (),
+        options.prompt,
+        models,
+        str(out),
+        form,
+        options.system,
+        _checked_schema(options),
+        options.reply_tokens,
+        options.temperature,
+        options.check,
+        options.judge,
+        options.embedder,
+        options.limit,
+    )
+    work = read_work(given)
+    if options.embedder is None and any(check.graded and not check.judged for check in work.checks):
+        raise SettingsError(
+            "embedder: `similar` needs a model for embeddings, as openai/text-embedding-3-small", field="embedder"
+        )
+    needed = {"prompt": work.prompt.columns, "system": [] if work.system is None else work.system.columns}
+    needed |= {f"check {text}": check.columns for text, check in zip(options.check, work.checks, strict=True)}
+    found = survey(data, form, [name for names in needed.values() for name in names])
+    for what, names in needed.items():
+        check_columns(names, found.columns, what)
+    form = form if options.out is None else _form_of(options.out)
+    if form in ("csv", "tsv") and found.nested is not None:
+        raise SettingsError(
+            f"out {options.out}: column {found.nested!r} holds lists or objects, which {form.upper()} cannot: "
+            f"give --out {out.with_suffix('.jsonl')}",
+            field="out",
+        )
+    settings = msgspec.structs.replace(given, data=found.source, columns=tuple(found.columns), form=form)
+    notes = [
+        f"note: the data has a column {wanted!r} already, so that of the replies is {name!r}"
+        for wanted, name in read_work(settings).columns.renamed()
+    ]
+    resolved = options.resolved(models) | {"data": found.source.path, "out": out, "format": found.source.format}
+    return Plan(settings, name=data.stem, notes=tuple(notes), resolved=resolved)
+
+
+def _form_of(out: Path) -> Format:
+    if out.name == "-":
+        raise SettingsError(
+            "out -: a run that goes on writes its file anew, so it must have one: give its name", field="out"
+        )
+    return format_of(out, f"out {out}")
+
+
+class Stopwatch:
+    """Listens when trials are sent and ended."""
+
+    def __init__(self) -> None:
+        self._sent: dict[str, float] = {}
+        self._ended: dict[str, float] = {}
+        self.ways: dict[str, str] = {}
+        """How each trial was last sent."""
+
+    def __call__(self, event: Event) -> None:
+        """Hear of an event."""
+        if isinstance(event, WaveSent):
+            for trial in event.trials:
+                self._sent.setdefault(trial, event.at)
+                self.ways[trial] = event.transport
+        elif isinstance(event, TrialEnded):
+            self._ended[event.trial] = event.at
+
+    def took(self, trial: str) -> float | None:
+        """How long a reply took: nothing, if it was there already; None if nothing was heard of it."""
+        if trial not in self._ended:
+            return None
+        return self._ended[trial] - self._sent[trial] if trial in self._sent else 0.0
+
+
+class AskResults(Results):
+    """The replies, side by side. There are no files."""
+
+    keeps_folder = False
+    tells_outcome = False
+
+    def __init__(self, folder: Path, options: Any = None) -> None:
+        super().__init__(folder, options)
+        self._watch = Stopwatch()
+        self.listeners = [self._watch]
+        self._prices = ModelPrices(lambda: load_here(self.choices.account))
+
+    def exit_code(self, summary: Summary) -> int:
+        """One account may end it, with a wrong key, say, when others have replied."""
+        replied = any(each.usage is not None for each in _replies(summary))
+        return INCOMPLETE if summary.exit_code == 1 and replied else summary.exit_code
+
+    def findings(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> Iterator[RenderableType]:
+        """Panels on a terminal, else text."""
+        replies = _replies(summary)
+        several = any(each.sample > 1 for each in replies)
+        shown = [
+            Shown(
+                f"{each.model}, sample {each.sample}" if several else each.model,
+                self._told(each),
+                _body(each, summary),
+                each.text is not None,
+            )
+            for each in replies
+        ]
+        yield from plain(shown) if self.width is None else panels(shown, self.width)
+        yield Aside(f"run {summary.run_id}: {summary.status}")
+
+    def _told(self, replied: Replied) -> str:
+        """What there is to say about a reply in one line."""
+        if replied.usage is None:
+            return "missing" if replied.fault else "not answered"
+        used = f"{replied.usage.input_tokens:,} tokens in, {replied.usage.output_tokens:,} out"
+        finish = "" if replied.finish == "stop" else f", ended by {replied.finish}"
+        if (took := self._watch.took(replied.trial)) is None:
+            return f"{used}{finish}"
+        if (way := self._watch.ways.get(replied.trial)) is None:
+            return f"{used}, free, cached{finish}"
+        return f"{used}, cost {cost(self._price(replied, way), 0)}, {duration(took)}{finish}"
+
+    def _price(self, replied: Replied, way: str) -> float | None:
+        """What a reply cost; nobody knows, where its account is not set up any more."""
+        try:
+            return None if replied.usage is None else self._prices(replied.model, replied.usage, way)
+        except SettingsError:
+            return None
+
+
+def _replies(summary: Summary) -> list[Replied]:
+    return [] if summary.analysis is None else msgspec.convert(summary.analysis, list[Replied])
+
+
+def _body(replied: Replied, summary: Summary) -> str:
+    if replied.text is not None:
+        return visible(replied.text)
+    return f"no reply: {visible(replied.fault or summary.error or 'the run was stopped before it came')}"
+
+
+class MapResults(Results):
+    """The file with the rows, which the run itself writes, and figures per model."""
+
+    keeps_folder = False
+
+    def check(self) -> None:
+        """Find out whether the file can be made."""
+        if self.options is None:
+            return
+        shown, out = self.options.out or self.options.output, self.options.output
+        try:
+            if out.exists() and out.samefile(self.options.data):
+                raise SettingsError(
+                    f"out {shown}: this is the data itself; the rows go to a file of their own", field="out"
+                )
+            if not out.parent.is_dir():
+                raise SettingsError(f"out {shown}: the folder {shown.parent} does not exist", field="out")
+            with NamedTemporaryFile(prefix=f"{out.name}.", dir=out.parent):
+                """It can."""
+        except OSError as error:
+            raise SettingsError(
+                f"out {shown}: no file can be made there: {error.strerror or error}", field="out"
+            ) from error
+        if out.suffix.lower() in (".parquet", ".pq"):
+            polars_for(f"--out {shown}")
+
+    @contextmanager
+    def around(self, held: Store, before: RunRecord | None, name: str) -> Iterator[None]:
+        """Replace no file but one that a run wrote, unless that was wanted."""
+        out = str(self.options.output)
+        writer = _writer(held, out)
+        if writer not in (None, name):
+            self.say(f"note: {out} is replaced; run {writer} wrote it, and has all that is in it")
+        with may_replace(out) if self.options.overwrite or writer else nullcontext():
+            if before is None or before.analysis is not None:  # one that was killed must look what it has
+                check_writable(out, None if before is None else noted(before.analysis))
+            yield
+
+    def findings(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> Iterator[RenderableType]:
+        """The models and the checks."""
+        yield from mapped(msgspec.convert(summary.analysis, Mapped), summary.models)
+
+
+def _writer(held: Store, out: str) -> str | None:
+    """The run that wrote the file as it is now, if one did: then nothing is lost with it."""
+    if (there := fingerprint_of(Path(out))) is None:
+        return None
+    ours = [run for run in held.runs.list() if run.driver == driver_name(map_rows)]
+    return next((run.title for run in ours if there == noted(run.analysis)), None)
+
+
+experiment = Experiment(
+    "prompting",
+    [
+        Command("ask", Ask, [ask_models], prepare_ask, AskResults, named=False),
+        Command("map", Map, [map_rows], prepare_map, MapResults, over_http=False),
+    ],
+    about="One prompt to several models, or to every row of a table.",
+)
