@@ -37,15 +37,16 @@ from typing import Any, NamedTuple
 
 import groundswell
 from emulator import memory_of
-from groundswell.cli.game_report import WaveTimes, write_to
 from groundswell.cli.stored import opened
 from groundswell.emulator.server import Threaded, running
 from groundswell.engine.summary import summarise
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.duel import examine
+from groundswell.experiments.secret_game.experiment import GameResults
 from groundswell.experiments.secret_game.modes import Points
 from groundswell.experiments.secret_game.played import Duel, Played
 from groundswell.experiments.secret_game.tally import Tally
+from groundswell.store.journal import Store
 from live import cpu_of_all
 
 OUT = Path(__file__).parent / "out"
@@ -140,7 +141,8 @@ def take_apart(course: Course, way: str, interactions: int) -> tuple[list[Row], 
     found: Interactions = reading.result
 
     def report() -> None:
-        write_to(course.folder / "report", summary, store, WaveTimes())
+        held = Store(store)
+        GameResults(course.folder / "report").write(held, [held.runs.get(summary.run_id)])
 
     parts = {
         "reading the store": reading,

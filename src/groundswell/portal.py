@@ -134,6 +134,10 @@ class SyncEngine:
         """Go on with a run by calling its driver again; options as `Engine.resume` has them."""
         return self._wait(self._engine.resume(name_or_id, **how))
 
+    def work(self, do: Callable[[Engine], Awaitable[T]]) -> T:
+        """Do something with the engine, on the loop that it is on, and wait for it."""
+        return self._wait(do(self._engine))
+
     def verify(self, name_or_id: str) -> Verification:
         """Replay every trial of a run over its journal."""
         return self._wait(self._engine.verify(name_or_id))

@@ -14,10 +14,10 @@ from rich.console import Console
 
 import groundswell
 from groundswell import Request, Trial, program
-from groundswell.shown.progress import LINE_EVERY, Lines, Meter, Progress, Reading, describe, in_batches
 from groundswell.engine.records import BatchInfo, BatchState, Counters
 from groundswell.engine.run import BatchInFlight
 from groundswell.engine.spending import Tally, forecast
+from groundswell.shown.progress import LINE_EVERY, Lines, Meter, Progress, Reading, describe, in_batches
 
 
 def fake_run(**counters: Any) -> Any:

@@ -74,9 +74,11 @@ def test_groups_come_in_order_and_values_that_are_missing_are_left_out() -> None
 
 
 def test_a_mean_is_that_of_the_rows_and_as_sure_as_the_trials() -> None:
-    rows = [{"trial": str(trial), "row": n, "points": float(trial)} for trial in range(10) for n in range(100)]
+    rows: list[Row] = [
+        {"trial": str(trial), "row": n, "points": float(trial)} for trial in range(10) for n in range(100)
+    ]
     (figure,) = Rows(rows).mean("points")
-    alone = [{"trial": str(trial), "row": 1, "points": float(trial)} for trial in range(10)]
+    alone: list[Row] = [{"trial": str(trial), "row": 1, "points": float(trial)} for trial in range(10)]
     assert figure.value == 4.5
     assert _interval(figure) == pytest.approx(_interval(Rows(alone).mean("points")[0]))
 
@@ -116,7 +118,7 @@ def test_a_difference_within_trials_knows_that_they_are_pairs() -> None:
 
 def test_several_differences_are_adjusted_for() -> None:
     rng = np.random.default_rng(5)
-    rows = [
+    rows: list[Row] = [
         {"trial": f"{who}{at}", "row": 1, "who": who, "x": float(rng.normal(shift, 1))}
         for who, shift in (("a", 0), ("b", 0.6), ("c", 1.2))
         for at in range(30)

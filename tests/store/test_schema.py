@@ -71,7 +71,7 @@ def test_an_older_store_is_brought_up_to_date_with_what_it_holds(tmp_path: Path,
     assert revision_of(path) == REVISION
     assert schema_of(path) == schema_of(tmp_path / "new.db")
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT * FROM outcomes").fetchall() == [(7, None, "{}", None, None)]
+        assert connection.execute("SELECT * FROM outcomes").fetchall() == [(7, None, "{}", None, None, None)]
         assert connection.execute("SELECT * FROM documents").fetchall() == []
 
 

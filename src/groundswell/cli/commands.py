@@ -29,7 +29,7 @@ LAST = ("How fast", "Limits", "Common options")
 MOST_COMPLETED = 50
 
 
-class AsWritten(click.ParamType):
+class AsWritten(click.ParamType[Any]):
     """A value as it was written: options are read and checked in one place, which is not here."""
 
     name = "text"
@@ -293,9 +293,10 @@ class Group(click.Group):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], self.list_commands(ctx), 1)
-            if near:
-                error.message = f"{error.message.rstrip('.')}; did you mean {near[0]!r}?"
-            raise
+            if not near:
+                raise
+            said = f"{error.message.rstrip('.')}; did you mean {near[0]!r}?"
+            raise click.UsageError(said, ctx) from error
 
 
 __all__ = ["HELP", "JSON", "VERBOSE", "Command", "Flag", "Group", "SettingsError", "command_of"]

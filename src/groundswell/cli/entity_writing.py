@@ -20,8 +20,8 @@ from groundswell.cli.stored import opened
 from groundswell.engine.driver import driver_name
 from groundswell.errors import RunError, SettingsError
 from groundswell.estimate.declared import estimate_of
-from groundswell.experiments.experiment import Context, HowToRun, RunChoices
-from groundswell.experiments.options import Flag
+from groundswell.experiments.experiment import Context
+from groundswell.experiments.options import Flag, HowToRun, RunChoices
 from groundswell.experiments.simulations import writing
 from groundswell.experiments.simulations.entities import Entity, EntityType
 from groundswell.experiments.simulations.templates import names_of_templates, template

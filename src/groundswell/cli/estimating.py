@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from groundswell.engine.spending import Range
     from groundswell.estimate.bill import Bill, Way
     from groundswell.estimate.figures import Estimate
-    from groundswell.experiments.experiment import HowToRun
+    from groundswell.experiments.options import HowToRun
 
 NOT_HERE = (
     "--estimate: says what a new run would use, not what is left of one; give `groundswell run` the driver and the "

@@ -8,11 +8,10 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import click
 import msgspec
-import tomli_w
 from msgspec import Meta
 
 from groundswell.cli import output
@@ -26,13 +25,12 @@ from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimate_of
 from groundswell.experiments import experiment as described
-from groundswell.experiments.experiment import Context, Ready, experiment_named
+from groundswell.experiments.experiment import Context, experiment_named
 from groundswell.experiments.options import COMMON, Flag, Given, build, collect, fields_of, read_text
+from groundswell.store.journal import Store
 
 if TYPE_CHECKING:
     from groundswell.experiments.experiment import Experiment
-
-FIRST = "# To do the same again: groundswell {} --config FILE\n"
 
 
 class Terminal(StoreFlags, frozen=True, kw_only=True):
@@ -88,7 +86,7 @@ def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal
     context = Context(store=flags.store, origin="command", estimating=estimating, ask=_ask)
     ready = command.ready(given, context)
     if flags.print_config:
-        output.echo(config_text(ready, words), nl=False)
+        output.echo(ready.config_text(words), nl=False)
         return
     if not flags.json:
         for note in ready.notes:
@@ -98,15 +96,14 @@ def _run(command: described.Command, given: Mapping[str, Given], flags: Terminal
             lambda: estimate_of(ready.driver, ready.settings, seed=ready.seed), ready.choices, json=flags.json
         )
         return
-    config = config_text(ready, words) if command.keeps_folder else ""
+    config = ready.config_text(words) if command.keeps_folder else ""
     reporting = Reporting(ready.results(flags.out), flags.store, config=config)
-    reporting.results.say = output.say
     with _respelling(command, given):
         reporting.results.check()
 
     async def work(engine: Engine) -> Summary:
         before = None if ready.name is None else engine.store.runs.find(ready.name)
-        with _respelling(command, given), reporting.results.around(engine.store, before, ready.name or ""):
+        with _respelling(command, given), reporting.results.around(cast(Store, engine.store), before, ready.name or ""):
             summary = await engine.drive(
                 ready.driver, ready.settings, name=ready.name, seed=ready.seed, options=ready.run_options
             )
@@ -141,11 +138,6 @@ def _ask(question: str) -> bool:
         return False
     output.confirm(question)
     return True
-
-
-def config_text(ready: Ready, words: str) -> str:
-    """The configuration that gives the same run again."""
-    return FIRST.format(words) + tomli_w.dumps(ready.config, multiline_strings=True)
 
 
 def load(where: str) -> click.Command:

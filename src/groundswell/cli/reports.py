@@ -15,13 +15,21 @@ from groundswell.cli import output
 from groundswell.cli.commands import command_of
 from groundswell.cli.options import RunName, StoreFlags
 from groundswell.cli.stored import opened
-from groundswell.engine.events import Event, Listener, TrialEnded, WaveSent
+from groundswell.engine.events import Listener
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary, summarise
-from groundswell.errors import GroundswellError, SettingsError
-from groundswell.experiments.experiment import Aside, Plain, Results, Written, command_of_run, folder_of
+from groundswell.errors import SettingsError
+from groundswell.experiments.experiment import command_of_run
 from groundswell.experiments.options import Flag
-from groundswell.experiments.results import remember_folder, remembered_folder
+from groundswell.experiments.results import (
+    Aside,
+    Outputs,
+    Plain,
+    Results,
+    Written,
+    folder_of,
+    remembered_folder,
+)
 from groundswell.store.journal import Store
 
 if TYPE_CHECKING:
@@ -39,45 +47,19 @@ Out = Annotated[
 ]
 
 
-class Reporting:
-    """The results of one run, from its beginning to its end."""
+class Reporting(Outputs):
+    """The results of one run, and what is said of them at the end."""
 
-    def __init__(self, results: Results, store: str, *, config: str, keep: bool = True) -> None:
-        self.results = results
+    def __init__(self, results: Results, store: str, *, config: str) -> None:
+        super().__init__(results, lambda: opened(store), config)
         self._store = store
-        self._config = config
-        self._keep = keep and results.keeps_folder
-        self._remembered = False
+        results.say = output.say
 
     @property
     def listeners(self) -> list[Listener]:
         """Those of the results, and one that writes down where they go."""
-        with output.working("getting ready"):  # some load packages first
-            return [*self.results.listeners, self._hear]
-
-    def _hear(self, event: Event) -> None:
-        """Write down the folder of a run when its first trial is on its way: before, it may not even begin."""
-        if isinstance(event, WaveSent | TrialEnded):
-            with opened(self._store) as held:
-                self._remember(held, event.run)
-
-    def _remember(self, held: Store, run: str) -> None:
-        if not self._keep or self._remembered:
-            return
-        self._remembered = True
-        try:
-            remember_folder(held, run, self.results.folder, self._config)
-        except (GroundswellError, OSError) as error:
-            output.say(f"note: the configuration was not written: {error}")
-
-    def write(self, summary: Summary) -> Written:
-        """Write the files of a run that has figures, and say nothing."""
-        with opened(self._store) as held:
-            return self._write(held, held.runs.get(summary.run_id))
-
-    def _write(self, held: Store, record: RunRecord) -> Written:
-        self._remember(held, record.id)
-        return self.results.write(held, [record])
+        with output.working("getting ready"):
+            return super().listeners
 
     def report(self, summary: Summary, faults: Sequence[FaultCount]) -> None:
         """Write the files, then say what came of the run. Files come first: whoever reads may stop reading."""
@@ -86,7 +68,7 @@ class Reporting:
             written = Written()
             if summary.analysis is not None:
                 with output.working("writing the results"):
-                    written = self._write(held, record)
+                    written = self.write_with(held, record)
             shown = self.results.summary(summary, record)
             if self.results.tells_outcome:
                 output.print_outcome(msgspec.structs.replace(shown, analysis=None), faults)

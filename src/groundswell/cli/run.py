@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import click
 import msgspec
@@ -22,8 +22,10 @@ from groundswell.engine.driver import Driver, settings_type
 from groundswell.engine.engine import Engine
 from groundswell.engine.summary import Summary, summarise
 from groundswell.estimate.declared import estimate_of
-from groundswell.experiments.experiment import Experiment, RunChoices
-from groundswell.experiments.options import Field, Flag, Given, build, fields_of, value_of
+from groundswell.experiments.experiment import Experiment
+from groundswell.experiments.options import Field, Flag, Given, RunChoices, build, fields_of, value_of
+
+T = TypeVar("T")
 
 
 class OfDriver(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,16 +76,17 @@ def _of_driver(driver: Driver, target: str) -> Command:
     own = {name: one for name, one in _settings_fields(driver).items() if name not in shared}
 
     def run(given: Mapping[str, Given]) -> None:
-        flags, choices, how = (
-            build(kind, {name: one for name, one in given.items() if name in fields_of(kind)})
-            for kind in (StoreFlags, RunChoices, OfDriver)
-        )
+        flags, choices, how = _part(StoreFlags, given), _part(RunChoices, given), _part(OfDriver, given)
         base = {} if how.settings is None else read_settings(how.settings)
         base |= {name: msgspec.to_builtins(value_of(own[name], one)) for name, one in given.items() if name in own}
         _drive(driver, build_settings(driver, base, list(how.change)), flags, choices, estimate=how.estimate)
 
     described = (driver.__doc__ or f"Run the driver {target}.").strip()
     return Command("run", run, [*own.values(), *shared.values()], described)
+
+
+def _part(kind: type[T], given: Mapping[str, Given]) -> T:
+    return build(kind, {name: one for name, one in given.items() if name in fields_of(kind)})
 
 
 def _settings_fields(driver: Driver) -> dict[str, Field]:

@@ -32,7 +32,7 @@ from groundswell.shown.progress import Progress
 if TYPE_CHECKING:
     from groundswell.cli.options import StoreFlags
     from groundswell.engine.run import Run
-    from groundswell.experiments.experiment import HowToRun
+    from groundswell.experiments.options import HowToRun
     from groundswell.store.results import FaultCount
 
 

@@ -23,9 +23,8 @@ from groundswell.engine.engine import Engine
 from groundswell.engine.options import RunOptions
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import RunError
-from groundswell.experiments.experiment import HowToRun, Results
-from groundswell.experiments.options import Flag
-from groundswell.experiments.results import remembered_config
+from groundswell.experiments.options import Flag, HowToRun
+from groundswell.experiments.results import Results, remembered_config
 from groundswell.shown import words
 
 if TYPE_CHECKING:

@@ -24,18 +24,15 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from io import StringIO
-from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from msgspec import Meta
-from rich.console import Console
+import tomli_w
 
 from groundswell.engine.driver import (
     BUILT_IN,
@@ -45,35 +42,31 @@ from groundswell.engine.driver import (
     installed_experiments,
     settings_type,
 )
-from groundswell.engine.events import Listener
-from groundswell.engine.options import RunOptions, Schedule
-from groundswell.engine.records import RunRecord, Via
-from groundswell.engine.summary import Summary
+from groundswell.engine.driver import driver as register_driver
+from groundswell.engine.options import RunOptions
+from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
 from groundswell.experiments.named import trust_named
 from groundswell.experiments.options import (
-    COMMON,
-    LIMITS,
     Field,
     Flag,
     Given,
+    RunChoices,
     build,
     collect,
     fields_of,
     respelled,
 )
+from groundswell.experiments.results import Aside, Plain, Results, Written, folder_of
 from groundswell.program.request import canonical
 from groundswell.providers.accounts.config import load_here
 from groundswell.store.journal import Store
 from groundswell.store.schema import database_path
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    pass
 
-RESULTS = Path("results")
 LONGEST_NAME = 100
-_STRANGE = re.compile(r"[^\w .,=+@…-]")
-"""What is not put into the name of a folder."""
 _NOT_IN_A_NAME = re.compile(r"[^\w.=+@-]+")
 """What is not put into a name that is made up, so that it needs no quotes."""
 
@@ -85,117 +78,6 @@ EXPERIMENTS = {
     "prompting": "groundswell.experiments.prompting.experiment",
 }
 """Groundswell's own experiments, and the modules that describe them."""
-
-
-class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a run is carried out: options of every command that runs something. None of it changes what a run finds."""
-
-    via: Annotated[
-        Via | None,
-        Meta(
-            description="How models are reached: at once (live), by the provider's batch API at half price (batch), or "
-            "whichever is better by --deadline and price (auto). (live)"
-        ),
-        Flag(group=COMMON, usual=True),
-    ] = None
-    batch_size: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
-        Meta(description="The most requests in one batch. (What the provider takes: 50,000 or 100,000.)"),
-        Flag(group=COMMON, metavar="N"),
-    ] = None
-    schedule: Annotated[
-        Schedule | None,
-        Meta(description="Send requests as they come up (stream), or all trials turn by turn (waves). (stream)"),
-        Flag(group=COMMON),
-    ] = None
-    max_concurrent: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
-        Meta(
-            description="The most live requests in flight on each account. (256, or what groundswell.toml says; "
-            "locally 4.)"
-        ),
-        Flag(group=COMMON, metavar="N"),
-    ] = None
-    account: Annotated[
-        tuple[str, ...],
-        Meta(description="One setting of an account, as openai.rate_limit_per_minute=3500. May be repeated."),
-        Flag(group=COMMON, metavar="NAME.SETTING=VALUE"),
-    ] = ()
-    no_cache: Annotated[
-        bool,
-        Meta(
-            description="Use and keep no replies of other runs. (Those of scripted and emulated models are never kept.)"
-        ),
-        Flag(group=COMMON),
-    ] = False
-    budget: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
-        Meta(description="The most to spend. Models whose price is not known are not asked then."),
-        Flag(group=LIMITS, metavar="USD", usual=True),
-    ] = None
-    max_calls: Annotated[
-        Annotated[int, Meta(ge=0)] | None,
-        Meta(description="The most requests to send."),
-        Flag(group=LIMITS, metavar="N"),
-    ] = None
-    max_tokens: Annotated[
-        Annotated[int, Meta(ge=0)] | None,
-        Meta(description="The most tokens to use, in and out."),
-        Flag(group=LIMITS, metavar="N"),
-    ] = None
-    deadline: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
-        Meta(
-            description="Stop after this time; it counts anew when a run is resumed. Batches that would miss it are "
-            "cancelled before, and the rest goes live."
-        ),
-        Flag(group=LIMITS, metavar="SECONDS"),
-    ] = None
-    max_reorder_usd: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
-        Meta(
-            description="The most that batches which the provider no longer shows may cost to be ordered again without "
-            "a question, since they may be paid for twice. Above it the run stops and says what to do. (1; inf: no "
-            "limit.)"
-        ),
-        Flag(group=LIMITS, metavar="USD"),
-    ] = None
-
-    def run_options(self, base: RunOptions | None = None) -> RunOptions:
-        """How the run is carried out: as `base` says, except for what was chosen."""
-        base = base or RunOptions()
-        limits = {"usd": self.budget, "calls": self.max_calls, "tokens": self.max_tokens, "seconds": self.deadline}
-        given = {name: value for name, value in limits.items() if value is not None}
-        said: dict[str, Any] = {"limits": msgspec.structs.replace(base.limits, **given)}
-        said |= {
-            name: value for name in ("schedule", "via", "batch_size") if (value := getattr(self, name)) is not None
-        }
-        if self.max_reorder_usd is not None:
-            said["max_reorder_usd"] = None if self.max_reorder_usd == inf else self.max_reorder_usd
-        if self.no_cache:
-            said["cache"] = False
-        changed = msgspec.structs.replace(base, **said)
-        if self.batch_size is not None and changed.via == "live":
-            raise SettingsError(
-                f"batch_size {self.batch_size}: nothing travels in batches: set via to batch or auto",
-                field="batch_size",
-            )
-        return changed
-
-
-class RunChoices(HowToRun, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a run is named, seeded and carried out."""
-
-    name: Annotated[
-        str | None,
-        Meta(description="A name for the run; a run of this name is continued. (Made from the settings.)"),
-        Flag(metavar="NAME", usual=True),
-    ] = None
-    seed: Annotated[
-        int,
-        Meta(ge=-(2**63), le=2**63 - 1, description="The seed of all that is random."),
-        Flag(metavar="N", usual=True),
-    ] = 0
 
 
 Origin = Literal["command", "python", "request"]
@@ -277,91 +159,6 @@ class Plan:
     """How the run is carried out where nothing was chosen."""
     resolved: Mapping[str, Any] = field(default_factory=dict)
     """Options as they came out, for the configuration that is written: the default model, entities of the store."""
-
-
-@dataclass(frozen=True)
-class Written:
-    """The files of a report: the page to open first, and what is beside it."""
-
-    page: Path | None = None
-    files: tuple[Path, ...] = ()
-    analysis: Any = None
-
-
-class Plain(str):
-    """Text in findings that is printed to the character, for those who pipe it on."""
-
-
-class Aside(str):
-    """What is said beside the findings, on standard error."""
-
-
-class Results:
-    """What a run leaves: files in its folder, and what is said of it. One object for each run that is carried out.
-
-    Everything has a default, which suits any experiment.
-    """
-
-    title: str = ""
-    """What `runs report` calls a run of this kind, as 'a game'."""
-    keeps_folder: bool = True
-    """Whether there is a folder at all."""
-    tells_outcome: bool = True
-    """Whether the findings come after what every run is told of: trials, requests, cost and time."""
-    width: int | None = None
-    """The columns of the terminal that findings are for; None if they go to a file or a pipe."""
-    listeners: Sequence[Listener] = ()
-    """Who hears of the run while it goes on."""
-
-    def __init__(self, folder: Path, options: Any = None) -> None:
-        """`options` are None when a run is resumed, or only looked at."""
-        self.folder = folder
-        self.options = options
-        self.choices = HowToRun()
-        self.say: Callable[[str], None] = lambda text: None
-        """Says something to whoever waits for the run."""
-
-    def check(self) -> None:
-        """Find out before anything is paid for whether the files can be written."""
-        if self.keeps_folder:
-            check_writable(self.folder)
-
-    def around(self, held: Store, before: RunRecord | None, name: str) -> AbstractContextManager[Any]:
-        """What is done before and after the run is carried out; `before` is the run as it was, if there was one."""
-        return nullcontext()
-
-    def summary(self, summary: Summary, record: RunRecord) -> Summary:
-        """The summary as people are told of it."""
-        return summary
-
-    def exit_code(self, summary: Summary) -> int:
-        """The exit status of the command."""
-        return summary.exit_code
-
-    def write(self, held: Store, records: Sequence[RunRecord]) -> Written:
-        """Write the files, of one run or of several that are pooled. Files that are there are replaced."""
-        from groundswell.experiments.results import write_results
-
-        if not self.keeps_folder:
-            return Written()
-        return write_results(self.folder, held, records)
-
-    def findings(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> Iterator[RenderableType]:
-        """What came of it, for a terminal."""
-        from groundswell.experiments.results import analysis_shown
-
-        yield from analysis_shown(summary.analysis)
-
-    def text(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> str:
-        """The findings as plain text."""
-        console = Console(file=StringIO(), width=160, highlight=False, emoji=False, markup=False)
-        for each in self.findings(held, records, summary):
-            console.print(each, soft_wrap=isinstance(each, str))
-        return console.file.getvalue().strip("\n")  # type: ignore[attr-defined]
-
-    def hints(self, held: Store, record: RunRecord) -> Iterator[tuple[str, str]]:
-        """What could be done next: what for, and the command."""
-        return iter(())
 
 
 @dataclass(frozen=True)
@@ -466,6 +263,10 @@ class Ready:
         plain = msgspec.to_builtins(found, builtin_types=(), enc_hook=str)
         return {name: value for name, value in plain.items() if value is not None}
 
+    def config_text(self, words: str) -> str:
+        """The configuration that gives the same run again, as TOML; `words` are those that call the command."""
+        return f"# To do the same again: groundswell {words} --config FILE\n" + tomli_w.dumps(self.config)
+
     def value(self, name: str) -> Any:
         """The value of an option of its own, as it came out."""
         return self._resolved.get(name, getattr(self.options, _attribute(self.command.options, name)))
@@ -507,12 +308,10 @@ class Experiment:
 
 def _name_driver(experiment: Experiment, command: Command, driver: Driver) -> None:
     """Give a user's driver the name that its runs store, unless it has one."""
-    from groundswell.engine.driver import driver as register
-
     if driver_name(driver) in BUILT_IN or getattr(driver, "__groundswell_name__", None) is not None:
         return
     last = command.name if len(command.drivers) == 1 else driver.__name__.replace("_", "-")
-    register(f"{experiment.name}/{last}")(driver)
+    register_driver(f"{experiment.name}/{last}")(driver)
 
 
 _OWN: dict[str, Experiment] = {}
@@ -589,27 +388,6 @@ def made_name(prefix: str, ready: Ready) -> str:
 def plain_name(text: str) -> str:
     """Text as a part of a name that needs no quotes."""
     return _NOT_IN_A_NAME.sub("-", text.lower()).strip("-.")[:LONGEST_NAME].strip("-.") or "run"
-
-
-def folder_of(name: str) -> Path:
-    """Where the results of a run go unless something is said: a folder of its own, whatever the run is called."""
-    plain = _STRANGE.sub("-", name).strip(" .")[:LONGEST_NAME]
-    if plain == name:
-        return RESULTS / name
-    return RESULTS / f"{plain or 'run'}-{blake2b(name.encode(errors='surrogatepass'), digest_size=4).hexdigest()}"
-
-
-def check_writable(folder: Path) -> None:
-    """Find out whether files can be put into a folder, which need not be there yet."""
-    from tempfile import NamedTemporaryFile
-
-    place = folder.absolute()
-    try:
-        nearest = next(each for each in (place, *place.parents) if each.exists())  # the rest is made with the report
-        with NamedTemporaryFile(dir=nearest):
-            """It can be written to."""
-    except OSError as error:
-        raise SettingsError(f"--out {folder}: no report can be put there: {error.strerror or error}") from error
 
 
 __all__ = [

@@ -12,16 +12,19 @@ import re
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
 from functools import cache
+from math import inf
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import NODEFAULT, Meta, UnsetType
 
+from groundswell.engine.options import RunOptions, Schedule
+from groundswell.engine.records import Via
 from groundswell.errors import SettingsError
 
 T = TypeVar("T")
@@ -78,8 +81,8 @@ class Flag:
     `names` are further names: `-n`, `--num-interactions`; a long one also works in TOML, JSON and Python, with
     underscores. `usual` flags are shown by `--help`, all by `--help-all`. `read` turns text into data: the contents of
     a file, for instance. It is not called for values that come over HTTP. `also` are the names that settings use for
-    the field in their errors. `local` options concern this machine alone: a request over HTTP cannot have them, and they
-    are not part of a configuration.
+    the field in their errors. `local` options concern this machine alone: a request over HTTP cannot have them, and
+    they are not part of a configuration.
     """
 
     def __init__(
@@ -183,14 +186,18 @@ def field_of(name: str, annotation: Any, default: Any = REQUIRED) -> Field:
     return Field(name, kind, default, description, flag)
 
 
-@cache
 def fields_of(options: type[Any]) -> dict[str, Field]:
     """The options of a struct, by name."""
+    return _fields_of(cast("Any", options))
+
+
+@cache
+def _fields_of(options: Any) -> dict[str, Field]:
     hints = get_type_hints(options, include_extras=True)
     found = {}
     for each in msgspec.structs.fields(options):
         default = each.default if each.default_factory is NODEFAULT else each.default_factory()
-        found[each.encode_name] = replace(field_of(each.encode_name, hints[each.name], default))
+        found[each.encode_name] = field_of(each.encode_name, hints[each.name], default)
     return found
 
 
@@ -230,7 +237,7 @@ def build(options: type[T], found: Mapping[str, Given]) -> T:
         if one.default is REQUIRED and name not in values:
             flags = not found or _by_flags(fields_of(options), found)
             raise SettingsError(f"{one.spelled if flags else name}: is missing", field=name)
-    by_attribute = {each.encode_name: each.name for each in msgspec.structs.fields(options)}
+    by_attribute = {each.encode_name: each.name for each in msgspec.structs.fields(cast("Any", options))}
     try:
         return options(**{by_attribute[name]: value for name, value in values.items()})
     except SettingsError as error:
@@ -383,7 +390,7 @@ def read_text(path: Path, spelled: str, given: str | None = None) -> str:
 
 
 def _decoded(kind: type[Any], value: Any) -> Any:
-    if isinstance(kind, type) and issubclass(kind, PurePath) and isinstance(value, str | PurePath):
+    if issubclass(kind, PurePath) and isinstance(value, str | PurePath):
         return kind(value)
     raise msgspec.ValidationError(f"Expected `str`, got `{type(value).__name__}`")
 
@@ -440,3 +447,114 @@ def _kind_at(kind: Any, place: str) -> Any:
         elif isinstance(bare, type) and issubclass(bare, msgspec.Struct):
             kind = get_type_hints(bare, include_extras=True).get(part)
     return _bare(kind)
+
+
+class HowToRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a run is carried out: options of every command that runs something. None of it changes what a run finds."""
+
+    via: Annotated[
+        Via | None,
+        Meta(
+            description="How models are reached: at once (live), by the provider's batch API at half price (batch), or "
+            "whichever is better by --deadline and price (auto). (live)"
+        ),
+        Flag(group=COMMON, usual=True),
+    ] = None
+    batch_size: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="The most requests in one batch. (What the provider takes: 50,000 or 100,000.)"),
+        Flag(group=COMMON, metavar="N"),
+    ] = None
+    schedule: Annotated[
+        Schedule | None,
+        Meta(description="Send requests as they come up (stream), or all trials turn by turn (waves). (stream)"),
+        Flag(group=COMMON),
+    ] = None
+    max_concurrent: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="The most live requests in flight on each account. (256, or what groundswell.toml says; "
+            "locally 4.)"
+        ),
+        Flag(group=COMMON, metavar="N"),
+    ] = None
+    account: Annotated[
+        tuple[str, ...],
+        Meta(description="One setting of an account, as openai.rate_limit_per_minute=3500. May be repeated."),
+        Flag(group=COMMON, metavar="NAME.SETTING=VALUE"),
+    ] = ()
+    no_cache: Annotated[
+        bool,
+        Meta(
+            description="Use and keep no replies of other runs. (Those of scripted and emulated models are never kept.)"
+        ),
+        Flag(group=COMMON),
+    ] = False
+    budget: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(description="The most to spend. Models whose price is not known are not asked then."),
+        Flag(group=LIMITS, metavar="USD", usual=True),
+    ] = None
+    max_calls: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="The most requests to send."),
+        Flag(group=LIMITS, metavar="N"),
+    ] = None
+    max_tokens: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(description="The most tokens to use, in and out."),
+        Flag(group=LIMITS, metavar="N"),
+    ] = None
+    deadline: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(
+            description="Stop after this time; it counts anew when a run is resumed. Batches that would miss it are "
+            "cancelled before, and the rest goes live."
+        ),
+        Flag(group=LIMITS, metavar="SECONDS"),
+    ] = None
+    max_reorder_usd: Annotated[
+        Annotated[float, Meta(ge=0)] | None,
+        Meta(
+            description="The most that batches which the provider no longer shows may cost to be ordered again without "
+            "a question, since they may be paid for twice. Above it the run stops and says what to do. (1; inf: no "
+            "limit.)"
+        ),
+        Flag(group=LIMITS, metavar="USD"),
+    ] = None
+
+    def run_options(self, base: RunOptions | None = None) -> RunOptions:
+        """How the run is carried out: as `base` says, except for what was chosen."""
+        base = base or RunOptions()
+        limits = {"usd": self.budget, "calls": self.max_calls, "tokens": self.max_tokens, "seconds": self.deadline}
+        given = {name: value for name, value in limits.items() if value is not None}
+        said: dict[str, Any] = {"limits": msgspec.structs.replace(base.limits, **given)}
+        said |= {
+            name: value for name in ("schedule", "via", "batch_size") if (value := getattr(self, name)) is not None
+        }
+        if self.max_reorder_usd is not None:
+            said["max_reorder_usd"] = None if self.max_reorder_usd == inf else self.max_reorder_usd
+        if self.no_cache:
+            said["cache"] = False
+        changed = msgspec.structs.replace(base, **said)
+        if self.batch_size is not None and changed.via == "live":
+            raise SettingsError(
+                f"batch_size {self.batch_size}: nothing travels in batches: set via to batch or auto",
+                field="batch_size",
+            )
+        return changed
+
+
+class RunChoices(HowToRun, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a run is named, seeded and carried out."""
+
+    name: Annotated[
+        str | None,
+        Meta(description="A name for the run; a run of this name is continued. (Made from the settings.)"),
+        Flag(metavar="NAME", usual=True),
+    ] = None
+    seed: Annotated[
+        int,
+        Meta(ge=-(2**63), le=2**63 - 1, description="The seed of all that is random."),
+        Flag(metavar="N", usual=True),
+    ] = 0

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import NamedTemporaryFile
+from typing import Any
 
 import msgspec
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
 
+from groundswell.engine.events import Event, Listener, TrialEnded, WaveSent
 from groundswell.engine.records import RunRecord
-from groundswell.errors import SettingsError
-from groundswell.experiments.experiment import Written
+from groundswell.engine.summary import Summary
+from groundswell.errors import GroundswellError, SettingsError
+from groundswell.experiments.options import HowToRun
 from groundswell.experiments.replacing import replacing
 from groundswell.program.request import Embedding, Reply, Usage
 from groundswell.providers.accounts.config import load_here
@@ -18,11 +29,10 @@ from groundswell.providers.prices import ModelPrices
 from groundswell.shown.words import visible
 from groundswell.store.documents import KEPT
 from groundswell.store.journal import Store
+from groundswell.store.tables import write_csv
 from groundswell.store.waves import StoredWave
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
+RESULTS = Path("results")
 ANALYSIS, TRIALS = "analysis.json", "trials.csv"
 CONFIG = "config.toml"
 """The options of a run. Its first line names the run, so that a folder says itself whose results it holds: a store may
@@ -30,6 +40,136 @@ come from somebody else, and name any folder."""
 KEPT_AS = "groundswell.results"
 LONGEST = 100
 MOST_LINES = 60
+LONGEST_NAME = 100
+_STRANGE = re.compile(r"[^\w .,=+@…-]")
+"""What is not put into the name of a folder."""
+
+
+class Plain(str):
+    """Text in findings that is printed to the character, for those who pipe it on."""
+
+
+class Aside(str):
+    """What is said beside the findings, on standard error."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files of a report: the page to open first, and what is beside it."""
+
+    page: Path | None = None
+    files: tuple[Path, ...] = ()
+    analysis: Any = None
+
+
+class Results:
+    """What a run leaves: files in its folder, and what is said of it. One object for each run that is carried out.
+
+    Everything has a default, which suits any experiment.
+    """
+
+    title: str = ""
+    """What `runs report` calls a run of this kind, as 'a game'."""
+    keeps_folder: bool = True
+    """Whether there is a folder at all."""
+    tells_outcome: bool = True
+    """Whether the findings come after what every run is told of: trials, requests, cost and time."""
+    width: int | None = None
+    """The columns of the terminal that findings are for; None if they go to a file or a pipe."""
+    listeners: Sequence[Listener] = ()
+    """Who hears of the run while it goes on."""
+
+    def __init__(self, folder: Path, options: Any = None) -> None:
+        """`options` are None when a run is resumed, or only looked at."""
+        self.folder = folder
+        self.options = options
+        self.choices = HowToRun()
+        self.say: Callable[[str], None] = lambda text: None
+        """Says something to whoever waits for the run."""
+
+    def check(self) -> None:
+        """Find out before anything is paid for whether the files can be written."""
+        if self.keeps_folder:
+            check_writable(self.folder)
+
+    def around(self, held: Store, before: RunRecord | None, name: str) -> AbstractContextManager[Any]:
+        """What is done before and after the run is carried out; `before` is the run as it was, if there was one."""
+        return nullcontext()
+
+    def summary(self, summary: Summary, record: RunRecord) -> Summary:
+        """The summary as people are told of it."""
+        return summary
+
+    def exit_code(self, summary: Summary) -> int:
+        """The exit status of the command."""
+        return summary.exit_code
+
+    def write(self, held: Store, records: Sequence[RunRecord]) -> Written:
+        """Write the files, of one run or of several that are pooled. Files that are there are replaced."""
+        if not self.keeps_folder:
+            return Written()
+        return write_results(self.folder, held, records)
+
+    def findings(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> Iterator[RenderableType]:
+        """What came of it, for a terminal."""
+        yield from analysis_shown(summary.analysis)
+
+    def text(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> str:
+        """The findings as plain text."""
+        out = io.StringIO()
+        console = Console(file=out, width=160, highlight=False, emoji=False, markup=False)
+        for each in self.findings(held, records, summary):
+            console.print(each, soft_wrap=isinstance(each, str))
+        return out.getvalue().strip("\n")
+
+    def hints(self, held: Store, record: RunRecord) -> Iterator[tuple[str, str]]:
+        """What could be done next: what for, and the command."""
+        return iter(())
+
+
+class Outputs:
+    """The results of one run as they are kept: the configuration when the run begins, the files when it has ended.
+
+    `opened` opens the store for a while, from any thread.
+    """
+
+    def __init__(
+        self, results: Results, opened: Callable[[], AbstractContextManager[Store]], config: str, *, keep: bool = True
+    ) -> None:
+        self.results = results
+        self.opened = opened
+        self._config = config
+        self._left = keep and results.keeps_folder
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """Those of the results, and one that writes down where they go."""
+        return [*self.results.listeners, self._hear]
+
+    def _hear(self, event: Event) -> None:
+        """Write down the folder of a run when its first trial is on its way: before, it may not even begin."""
+        if self._left and isinstance(event, WaveSent | TrialEnded):
+            with self.opened() as held:
+                self._remember(held, event.run)
+
+    def _remember(self, held: Store, run: str) -> None:
+        if not self._left:
+            return
+        self._left = False
+        try:
+            remember_folder(held, run, self.results.folder, self._config)
+        except (GroundswellError, OSError) as error:
+            self.results.say(f"note: the configuration was not written: {error}")
+
+    def write(self, summary: Summary) -> Written:
+        """Write the files of a run that has figures."""
+        with self.opened() as held:
+            return self.write_with(held, held.runs.get(summary.run_id))
+
+    def write_with(self, held: Store, record: RunRecord) -> Written:
+        """The same, with the store open already."""
+        self._remember(held, record.id)
+        return self.results.write(held, [record])
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -80,8 +220,6 @@ def _kept(held: Store, run: str) -> Kept | None:
 
 def write_results(folder: Path, held: Store, records: Sequence[RunRecord]) -> Written:
     """The analysis as JSON and the trials as a table. Files that are there are replaced."""
-    from groundswell.store.tables import write_csv
-
     record = records[0]
     files = []
     if record.analysis is not None:
@@ -89,8 +227,6 @@ def write_results(folder: Path, held: Store, records: Sequence[RunRecord]) -> Wr
             out.write(msgspec.json.format(record.analysis.encode(), indent=2) + b"\n")
         files.append(folder / ANALYSIS)
     with replacing(folder / TRIALS) as out:
-        import io
-
         text = io.TextIOWrapper(out, encoding="utf-8", newline="")
         write_csv(held.results(record), text)
         text.flush()
@@ -134,9 +270,6 @@ def _is_table(value: Any) -> bool:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, pad_edge=False)
     for name in rows[0]:
         number = all(isinstance(row[name], int | float) for row in rows)
@@ -173,3 +306,22 @@ def _price(prices: ModelPrices, wave: StoredWave, usage: Usage) -> float | None:
         return prices(f"{wave.account}/{wave.about.model}", usage, wave.transport)
     except SettingsError:
         return None
+
+
+def folder_of(name: str) -> Path:
+    """Where the results of a run go unless something is said: a folder of its own, whatever the run is called."""
+    plain = _STRANGE.sub("-", name).strip(" .")[:LONGEST_NAME]
+    if plain == name:
+        return RESULTS / name
+    return RESULTS / f"{plain or 'run'}-{blake2b(name.encode(errors='surrogatepass'), digest_size=4).hexdigest()}"
+
+
+def check_writable(folder: Path) -> None:
+    """Find out whether files can be put into a folder, which need not be there yet."""
+    place = folder.absolute()
+    try:
+        nearest = next(each for each in (place, *place.parents) if each.exists())  # the rest is made with the report
+        with NamedTemporaryFile(dir=nearest):
+            """It can be written to."""
+    except OSError as error:
+        raise SettingsError(f"--out {folder}: no report can be put there: {error.strerror or error}") from error

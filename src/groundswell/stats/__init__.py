@@ -1,15 +1,15 @@
 """Statistics, as the built-in experiments use them: pure functions of counts and rows, with the papers they follow.
 
-    from groundswell.stats import wilson, holm, anytime
+from groundswell.stats import wilson, holm, anytime
 
-    rates        wilson, exact: intervals of a rate; Rate, Paired, Interval
-    compare      difference, fisher, mcnemar, association of two rates; holm, benjamini_hochberg for several tests
-    rows         Rows: rates, means and differences of rows of data, with the trial as cluster
-    clusters     Clusters: the design effect of values that hang together
-    sequential   anytime, Running: intervals that may be looked at all the time, for stopping rules
-    survival     curve, logrank, restricted_mean: when something happens, if it does
-    ratings      strengths, bradley_terry: who is best, from contests between two
-    power        n_for_width, n_for_two, n_for_paired, detectable: how many trials are needed
+rates        wilson, exact: intervals of a rate; Rate, Paired, Interval
+compare      difference, fisher, mcnemar, association of two rates; holm, benjamini_hochberg for several tests
+rows         Rows: rates, means and differences of rows of data, with the trial as cluster
+clusters     Clusters: the design effect of values that hang together
+sequential   anytime, Running: intervals that may be looked at all the time, for stopping rules
+survival     curve, logrank, restricted_mean: when something happens, if it does
+ratings      strengths, bradley_terry: who is best, from contests between two
+power        n_for_width, n_for_two, n_for_paired, detectable: how many trials are needed
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ makes it, not the number of rows. Values that are None are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import sqrt
 from typing import Any, Literal, overload
@@ -31,6 +32,11 @@ By = str | Sequence[str]
 Adjust = Literal["holm", "benjamini-hochberg", "none"]
 Floats = NDArray[np.float64]
 
+ADJUSTED: Mapping[Adjust, Callable[[Sequence[float]], list[float]]] = {
+    "holm": holm,
+    "benjamini-hochberg": benjamini_hochberg,
+    "none": list,
+}
 FEW = f"fewer than {ENOUGH} trials"
 
 
@@ -126,20 +132,15 @@ class Rows(Sequence[Row]):
         found = []
         for group, rows in self._groups(column, by):
             sides = [(key[between], some) for key, some in Rows(rows)._groups(column, between)]
-            found += [
-                _difference(group, between, one, other, column, level) for one, other in combinations(sides, 2)
-            ]
+            found += [_difference(group, between, one, other, column, level) for one, other in combinations(sides, 2)]
         ps = [each.p for each in found if each.p is not None]
-        adjusted = iter({"holm": holm, "benjamini-hochberg": benjamini_hochberg, "none": list}[adjust](ps))
+        adjusted = iter(ADJUSTED[adjust](ps))
         return [each if each.p is None else msgspec.structs.replace(each, p_adjusted=next(adjusted)) for each in found]
 
     def frame(self, *, pandas: bool = False) -> Any:
         """All rows as a polars DataFrame, or one of pandas: the long table of the run."""
         columns = {name: [row.get(name) for row in self._rows] for name in self.columns}
-        if pandas:
-            import pandas as made
-        else:
-            import polars as made  # type: ignore[no-redef]
+        made = importlib.import_module("pandas" if pandas else "polars")
         return made.DataFrame(columns)
 
     def _groups(self, column: str, by: By) -> list[tuple[dict[str, Value], list[Row]]]:
@@ -201,8 +202,7 @@ def _share(value: float, variance: float, n: int, trials: int, level: float) -> 
 
 def _scores(values: Floats, trials: NDArray[np.int64], count: int) -> Floats:
     """What each trial adds to the mean, less what it would if it were like all of them."""
-    scores: Floats = np.bincount(trials, (values - values.mean()) / len(values), count)
-    return scores
+    return np.asarray(np.bincount(trials, (values - values.mean()) / len(values), count), dtype=float)
 
 
 def _variance(scores: Floats) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from secrets import token_hex
 from typing import Any, cast
 
 import msgspec
@@ -12,8 +13,8 @@ from starlette.responses import Response
 from groundswell.engine.records import RunRecord
 from groundswell.errors import Conflict, SettingsError
 from groundswell.estimate.bill import Bill
-from groundswell.experiments.experiment import Command, Context, Experiment, Ready, RunChoices, experiment_named
-from groundswell.experiments.options import Given, collect, fields_of
+from groundswell.experiments.experiment import Command, Context, Experiment, Ready, experiment_named
+from groundswell.experiments.options import Given, RunChoices, collect, fields_of
 from groundswell.web.envelope import success
 from groundswell.web.estimating import billed
 from groundswell.web.schema import REF, answers, errors, remember
@@ -152,7 +153,7 @@ async def _check_models(here: Services, ready: Ready, *, keys: bool) -> None:
 async def _planned(here: Services, ready: Ready) -> RunRecord:
     """Write the run down, under a name that no other run has."""
     options = msgspec.structs.replace(ready.run_options, unattended=True)
-    name = ready.name
+    name = ready.name or here.free_name(f"{ready.command.name}-{token_hex(4)}")
     if here.store.runs.find(name) is not None:
         if ready.named:
             raise Conflict(f"there is a run {name!r} already: give another name, or resume that one")

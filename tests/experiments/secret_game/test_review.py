@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-from groundswell.cli.game_views import _lines
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import ModelFigures, RateFigure
@@ -14,6 +13,7 @@ from groundswell.experiments.secret_game.modes import Points
 from groundswell.experiments.secret_game.played import Bluff, Guesses, Judgement, Tier
 from groundswell.experiments.secret_game.report.rows import rows
 from groundswell.experiments.secret_game.stopping import StoppingRule
+from groundswell.experiments.secret_game.summary import _lines
 from groundswell.experiments.secret_game.tally import Leaked, Tally
 from groundswell.stats.compare import mcnemar
 from groundswell.stats.rates import Interval, Paired, Rate

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from groundswell import Limits, RunOptions
-from groundswell.cli.options import RunFlags, Schedule, Via
 from groundswell.errors import SettingsError
+from groundswell.experiments.options import HowToRun
 
 STORED = RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0))
 
@@ -22,7 +22,7 @@ STORED = RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0))
             {"budget": 0.0, "max_tokens": 3, "deadline": 2.5},
             RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=0.0, tokens=3, seconds=2.5)),
         ),
-        ({"schedule": Schedule.STREAM}, RunOptions(window=7, limits=Limits(calls=5, usd=1.0))),
+        ({"schedule": "stream"}, RunOptions(window=7, limits=Limits(calls=5, usd=1.0))),
         (
             {"max_reorder_usd": 20.0},
             RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0), max_reorder_usd=20.0),
@@ -36,11 +36,11 @@ STORED = RunOptions(schedule="waves", window=7, limits=Limits(calls=5, usd=1.0))
     ids=["nothing", "one limit", "other limits", "schedule", "reorders", "any reorders", "no cache"],
 )
 def test_what_is_given_changes_what_was_stored(given: dict[str, Any], expected: RunOptions) -> None:
-    assert RunFlags(**given).run_options(STORED) == expected
+    assert HowToRun(**given).run_options(STORED) == expected
 
 
 def test_a_size_of_batches_needs_batches() -> None:
-    with pytest.raises(SettingsError, match=r"--batch-size 5: .* add --via batch or --via auto"):
-        RunFlags(batch_size=5).run_options(STORED)
-    assert RunFlags(batch_size=5, via=Via.AUTO).run_options(STORED).batch_size == 5
-    assert RunFlags(batch_size=5).run_options(RunOptions(via="batch")).batch_size == 5
+    with pytest.raises(SettingsError, match=r"batch_size 5: .* set via to batch or auto"):
+        HowToRun(batch_size=5).run_options(STORED)
+    assert HowToRun(batch_size=5, via="auto").run_options(STORED).batch_size == 5
+    assert HowToRun(batch_size=5).run_options(RunOptions(via="batch")).batch_size == 5

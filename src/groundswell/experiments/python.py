@@ -1,0 +1,245 @@
+"""Experiments as functions: `groundswell.play(models=["openai/gpt-4o-mini"], interactions=100)`.
+
+The names and values of the arguments are those of the command line, with underscores. A call waits until the run has
+ended; `await play.run(...)` does the same in async code. Both give a `Finished`, and both go on with a run that was cut
+short: the same arguments are the same run.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from groundswell import compose
+from groundswell.engine.driver import analysis_type
+from groundswell.engine.engine import Engine
+from groundswell.engine.records import RunRecord
+from groundswell.engine.stored import StoredRun
+from groundswell.engine.summary import Summary, summarise
+from groundswell.errors import SettingsError
+from groundswell.estimate.bill import Bill, bill
+from groundswell.estimate.declared import estimate_of
+from groundswell.estimate.terms import terms_of
+from groundswell.experiments.experiment import Command, Context, Ready, experiment_named
+from groundswell.experiments.options import collect
+from groundswell.experiments.results import Outputs, Results, Written
+from groundswell.portal import open_sync
+from groundswell.providers.accounts.config import load_here
+from groundswell.providers.prices import ModelPrices
+from groundswell.shown import html
+from groundswell.shown.console import SafeConsole
+from groundswell.shown.progress import Progress
+from groundswell.store.journal import Store
+
+STORE = "groundswell.db"
+
+
+class Finished(StoredRun):
+    """A run that has ended: its summary, its analysis in the type that its driver returns, and all that it recorded."""
+
+    def __init__(self, record: RunRecord, held: Store, ready: Ready, written: Written, results: Results) -> None:
+        super().__init__(record, held.results(record))
+        self._held = held
+        self._results_of = results
+        self._analysis_type = analysis_type(ready.driver)
+        self.settings = ready.settings
+        self.folder = results.folder if results.keeps_folder else None
+        """Where the files are."""
+        self.files = tuple(path for path in (written.page, *written.files) if path is not None)
+
+    @property
+    def summary(self) -> Summary:
+        """How the run ended, as `--json` prints it."""
+        return summarise(self.record, self._analysis_type)
+
+    @property
+    def status(self) -> str:
+        """How the run ended: completed, partial and so on."""
+        return self.record.status
+
+    @property
+    def analysis(self) -> Any:
+        """What the driver returned; None if it did not come to that."""
+        return self.summary.analysis
+
+    @property
+    def findings(self) -> str:
+        """What came of it, in words and tables."""
+        if self.record.analysis is None:
+            return ""
+        return self._results_of.text(self._held, [self.record], self.summary)
+
+    def report(self, folder: str | Path | None = None) -> Path | None:
+        """Write the report, again or elsewhere; returns the page, or the folder where there is no page."""
+        if self.record.analysis is None:
+            raise SettingsError(f"run {self.record.title!r} has no results yet: it is {self.record.status}")
+        results = self._results_of
+        if folder is not None:
+            results = type(results)(Path(folder))
+        written = results.write(self._held, [self.record])
+        return written.page or (results.folder if results.keeps_folder else None)
+
+    def __str__(self) -> str:
+        return self.findings or repr(self)
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() + html.fragment([html.quote("findings", self.findings)])
+
+
+class Function:
+    """A command of an experiment, as a function."""
+
+    def __init__(self, experiment: str, command: str) -> None:
+        self._experiment = experiment
+        self._command = command
+        self.__name__ = command
+
+    @cached_property
+    def command(self) -> Command:
+        """The command that is called."""
+        return experiment_named(self._experiment).command(self._command)
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        options = "\n".join(f"    {name}: {one.description}" for name, one in self.command.fields.items())
+        return f"{self.command.help}\n\n{options}"
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        fields = self.command.fields.values()
+        kinds = {True: inspect.Parameter.POSITIONAL_OR_KEYWORD, False: inspect.Parameter.KEYWORD_ONLY}
+        made = [
+            inspect.Parameter(one.name, kinds[one.flag.argument], default=None)
+            for one in sorted(fields, key=lambda one: not one.flag.argument)
+            if one.name.isidentifier()
+        ]
+        return inspect.Signature(made)
+
+    def __call__(
+        self,
+        *arguments: Any,
+        store: str | Path = STORE,
+        out: str | Path | None = None,
+        progress: bool = True,
+        **options: Any,
+    ) -> Finished:
+        """Run it, or go on with it, and wait until it has ended. Its files go to `out`, or to results/NAME."""
+        ready = self._ready(arguments, store, options)
+        outputs = _outputs(ready, str(store), out)
+        with open_sync(
+            store,
+            max_concurrent=ready.choices.max_concurrent,
+            account=ready.choices.account,
+            listeners=outputs.listeners,
+        ) as engine:
+            return engine.work(lambda engine: _carried_out(engine, ready, outputs, progress=progress))
+
+    async def run(
+        self,
+        *arguments: Any,
+        store: str | Path = STORE,
+        out: str | Path | None = None,
+        progress: bool = True,
+        **options: Any,
+    ) -> Finished:
+        """The same for async code."""
+        ready = self._ready(arguments, store, options)
+        outputs = _outputs(ready, str(store), out)
+        async with compose.open(
+            store,
+            max_concurrent=ready.choices.max_concurrent,
+            account=ready.choices.account,
+            listeners=outputs.listeners,
+        ) as engine:
+            return await _carried_out(engine, ready, outputs, progress=progress)
+
+    def estimate(self, *arguments: Any, store: str | Path = STORE, **options: Any) -> Bill:
+        """What it would use, cost and take. Sends nothing, and needs no key."""
+        ready = self._ready(arguments, store, options, estimating=True)
+        estimate = estimate_of(ready.driver, ready.settings, seed=ready.seed)
+
+        def accounts() -> Any:
+            return load_here(ready.choices.account)
+
+        prices, most = ModelPrices(accounts), ready.choices.max_concurrent
+        return bill(estimate, {load.model: terms_of(load.model, accounts, prices, most) for load in estimate.loads})
+
+    def _ready(
+        self, arguments: tuple[Any, ...], store: str | Path, options: Mapping[str, Any], *, estimating: bool = False
+    ) -> Ready:
+        names = [name for name, one in self.command.fields.items() if one.flag.argument]
+        if len(arguments) > len(names):
+            raise TypeError(
+                f"{self._command}() takes {len(names)} arguments without a name; {len(arguments)} were given"
+            )
+        given = dict(zip(names, arguments, strict=False))
+        for name in given:
+            if name in options:
+                raise TypeError(f"{self._command}() got two values for {name}")
+        said = {name: value for name, value in {**given, **options}.items() if value is not None}
+        values = collect(self.command.fields, _plain(said), what=self._command)
+        return self.command.ready(values, Context(store=str(store), origin="python", estimating=estimating))
+
+    def __repr__(self) -> str:
+        return f"<{self._command}: {self.command.help.partition('.')[0]}>"
+
+
+def _plain(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as data; paths stay, and are read as text is."""
+    return {
+        name: value if isinstance(value, str | Path) else msgspec.to_builtins(value, enc_hook=str)
+        for name, value in said.items()
+    }
+
+
+def _outputs(ready: Ready, store: str, out: str | Path | None) -> Outputs:
+    results = ready.results(None if out is None else Path(out))
+    results.check()
+    return Outputs(results, lambda: _opened(store), ready.config_text(ready.command.name))
+
+
+@contextmanager
+def _opened(store: str) -> Iterator[Store]:
+    held = Store(store)
+    try:
+        yield held
+    finally:
+        held.close_reading()
+
+
+async def _carried_out(engine: Engine, ready: Ready, outputs: Outputs, *, progress: bool) -> Finished:
+    held = cast(Store, engine.store)
+    before = None if ready.name is None else held.runs.find(ready.name)
+    async with _shown(engine, progress):
+        with outputs.results.around(held, before, ready.name or ""):
+            summary = await engine.drive(
+                ready.driver, ready.settings, name=ready.name, seed=ready.seed, options=ready.run_options
+            )
+    record = held.runs.get(summary.run_id)
+    written = Written() if record.analysis is None else outputs.write_with(held, record)
+    return Finished(record, held, ready, written, outputs.results)
+
+
+@asynccontextmanager
+async def _shown(engine: Engine, wanted: bool) -> AsyncIterator[None]:
+    """Show how far the run is: on a terminal, in a notebook, or now and then in a log."""
+    if not wanted:
+        yield
+        return
+    async with Progress(engine, SafeConsole(stderr=True, highlight=False, emoji=False)):
+        yield
+
+
+play = Function("secret-game", "play")
+compare = Function("secret-game", "compare")
+simulate = Function("simulations", "simulate")
+mutate = Function("query-mutation", "train")
+evolve = Function("prompt-evolution", "evolve")
+map = Function("prompting", "map")
+ask = Function("prompting", "ask")
