@@ -69,3 +69,20 @@ def test_a_reply_may_be_as_long_as_max_tokens_and_no_longer(expected: float) -> 
 def test_both_ends_have_results() -> None:
     found = rehearsed(stage.stocked, "lamp")
     assert (found.short.result, found.long.result) == (0, 1)
+
+
+class Bid(msgspec.Struct):
+    bid: int
+
+
+@program("tests/typed")
+async def typed(trial: Trial, spec: int) -> int:
+    return (await trial.ask("openai/gpt-4o-mini", "Bid.", into=Bid, max_tokens=400)).bid
+
+
+def test_what_is_expected_of_replies_bounds_typed_ones_too() -> None:
+    wide = rehearse_trial(typed, 1, "key", 0).uses["openai/gpt-4o-mini"].output
+    narrow = rehearse_trial(typed, 1, "key", 0, Range(5, 20)).uses["openai/gpt-4o-mini"].output
+    assert wide.high == 800, "a reply that cannot be read, and the one that is asked for then"
+    assert narrow.high == 40
+    assert narrow.high / narrow.low < 12

@@ -64,13 +64,13 @@ def command_for(experiment: Experiment, name: str, words: str) -> Command:
         flags = build(Terminal, {key: one for key, one in given.items() if key in terminal})
         own = {key: one for key, one in given.items() if key not in terminal}
         if flags.config is not None:
-            own = {**_configured(made, flags.config), **own}
+            own = {**configured(made, flags.config), **own}
         _run(made, own, flags, words)
 
     return Command(words.rpartition(" ")[2], run, [*made.fields.values(), *terminal.values()], made.help)
 
 
-def _configured(command: described.Command, path: Path) -> dict[str, Given]:
+def configured(command: described.Command, path: Path) -> dict[str, Given]:
     """What a TOML file says. Paths in it are relative to its folder."""
     try:
         said = tomllib.loads(read_text(path, "--config"))

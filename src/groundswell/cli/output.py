@@ -38,8 +38,6 @@ STYLES = {
 }
 INTERRUPTED = 130
 DEFAULT_STORE = "groundswell.db"
-LONGEST = 80
-"""So many lines of an analysis are shown whole."""
 
 
 out = SafeConsole(highlight=False, emoji=False)
@@ -204,15 +202,13 @@ def print_endpoints(figures: Mapping[str, Sequence[EndpointFigures]], *, verbose
 
 
 def _print_analysis(analysis: Any) -> None:
-    import msgspec
+    from groundswell.experiments.results import analysis_shown
 
-    lines = msgspec.json.format(msgspec.json.encode(analysis), indent=2).decode().splitlines()
-    shown = lines if len(lines) <= LONGEST else lines[: LONGEST - 20]
-    line("  analysis")
-    for each in shown:
-        line(f"    {each}")
-    if len(shown) < len(lines):
-        line(f"    … and {len(lines) - len(shown):,} lines more: --json has them all")
+    for each in analysis_shown(analysis):
+        if isinstance(each, str):
+            line(each)
+        else:
+            print_table(each)
 
 
 _also, age, cost, duration = words.also, words.age, words.cost, words.duration

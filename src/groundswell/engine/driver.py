@@ -68,13 +68,21 @@ def driver(name: str) -> Callable[[D], D]:
 
     def register(function: D) -> D:
         known = _REGISTERED.get(name)
-        if known is not None and driver_location(known) != driver_location(function):
+        if known is not None and not _is_same(known, function):
             raise SettingsError(f"driver {name!r} is registered twice: as {driver_location(known)} and as {function!r}")
         _REGISTERED[name] = function
         function.__groundswell_name__ = name  # type: ignore[attr-defined]
         return function
 
     return register
+
+
+def _is_same(one: Driver, other: Driver) -> bool:
+    """Whether two functions are one that was loaded again: as a module and as a file, say."""
+    if one.__qualname__ != other.__qualname__:
+        return False
+    files = [inspect.getsourcefile(each) for each in (one, other)]
+    return one.__module__ == other.__module__ or (files[0] is not None and files[0] == files[1])
 
 
 def driver_name(driver: Driver) -> str:

@@ -55,10 +55,11 @@ def words(tokens: float) -> str:
 def longest(chat: Chat, most: float) -> float:
     """The most tokens that a reply may have: `max_tokens`, whatever was expected.
 
-    If a request sets none, `most`, and more for reasoning; where that is infinite, as many as a budget holds back.
+    If a request sets none, `most`, and more for reasoning; where that is infinite, as many as a budget holds back. JSON
+    that was cut off at `max_tokens` could not be read, so that `most` is the end of a typed reply if it is less.
     """
     if chat.max_tokens is not None:
-        return chat.max_tokens
+        return chat.max_tokens if chat.schema is None else min(chat.max_tokens, most)
     if most == inf:
         return unlimited_reply(chat)
     return most + LONG_THOUGHT * (chat.reasoning is not None)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from itertools import islice
 from random import Random
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from groundswell.engine.options import Limits
 from groundswell.engine.outcome import Outcome, fault_of
@@ -19,6 +19,9 @@ from groundswell.estimate.rehearsal import Rehearsed, rehearse_trial
 from groundswell.estimate.sample import FEWEST, MOST_WORK, SAMPLE, assumed, rehearse_some, scaled
 from groundswell.program.conductor import Conductor
 from groundswell.program.trial import Program
+
+if TYPE_CHECKING:
+    from groundswell.stats.rows import Rows
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -47,6 +50,14 @@ class StandIn:
         self._count = 0
         self._work = 0
         self._group: _Group | None = None
+        self._rows: list[dict[str, Any]] = []
+
+    @property
+    def rows(self) -> Rows:
+        """The rows that rehearsed trials recorded."""
+        from groundswell.stats.rows import Rows
+
+        return Rows(self._rows)
 
     async def map(
         self, program: Program[S, R], specs: Iterable[S], *, replicates: int = 1, ordered: bool = True
@@ -118,6 +129,8 @@ class StandIn:
         fault = None if conductor.error is None else fault_of(conductor.error)
         self.counters.usable += fault is None
         self.counters.missing += fault is not None
+        if fault is None:
+            self._rows += [{"trial": key, "row": at, **row} for at, row in enumerate(conductor.trial.rows, 1)]
         return Outcome(key, spec, conductor.result, fault)
 
 

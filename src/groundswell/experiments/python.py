@@ -8,7 +8,7 @@ short: the same arguments are the same run.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -95,15 +95,26 @@ class Finished(StoredRun):
 class Function:
     """A command of an experiment, as a function."""
 
-    def __init__(self, experiment: str, command: str) -> None:
-        self._experiment = experiment
-        self._command = command
-        self.__name__ = command
+    def __init__(self, find: Callable[[], Command], name: str) -> None:
+        """`find` gives the command when it is first needed: it imports the experiment."""
+        self._find = find
+        self._command = name
+        self.__name__ = name
+
+    @classmethod
+    def of(cls, command: Command) -> Function:
+        """A command of your own experiment as a function."""
+        return cls(lambda: command, command.name)
+
+    @classmethod
+    def named(cls, experiment: str, command: str) -> Function:
+        """A command of an experiment that is known by its name."""
+        return cls(lambda: experiment_named(experiment).command(command), command)
 
     @cached_property
     def command(self) -> Command:
         """The command that is called."""
-        return experiment_named(self._experiment).command(self._command)
+        return self._find()
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
@@ -236,10 +247,10 @@ async def _shown(engine: Engine, wanted: bool) -> AsyncIterator[None]:
         yield
 
 
-play = Function("secret-game", "play")
-compare = Function("secret-game", "compare")
-simulate = Function("simulations", "simulate")
-mutate = Function("query-mutation", "train")
-evolve = Function("prompt-evolution", "evolve")
-map = Function("prompting", "map")
-ask = Function("prompting", "ask")
+play = Function.named("secret-game", "play")
+compare = Function.named("secret-game", "compare")
+simulate = Function.named("simulations", "simulate")
+mutate = Function.named("query-mutation", "train")
+evolve = Function.named("prompt-evolution", "evolve")
+map = Function.named("prompting", "map")
+ask = Function.named("prompting", "ask")

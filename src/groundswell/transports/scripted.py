@@ -17,7 +17,7 @@ import msgspec
 
 from groundswell.engine.records import Absent, AskId, Found, Intent, Item, Receipt, Settled, Undecided, Wave
 from groundswell.errors import SettingsError
-from groundswell.program.request import Embedding, Fault, Reply, Request
+from groundswell.program.request import Embedding, Fault, FaultKind, Reply, Request
 
 Answer = Reply | Embedding | Fault | str
 Given = Answer | Awaitable[Answer]
@@ -54,9 +54,24 @@ def find_script(model: str) -> Script:
 
 
 def registered(request: Request, sample: int) -> Given:
-    """The answer of the scripted model that the request names."""
+    """The answer of the scripted model that the request names. If the function raises, that request has failed."""
     script = find_script(request.model)
-    return script(request, sample) if _wants_sample(script) else script(request)
+    try:
+        answer = script(request, sample) if _wants_sample(script) else script(request)
+    except Exception as error:  # noqa: BLE001  the edge of user code: its trial is missing, and says why
+        return _failed(request.model, error)
+    return _awaited(request.model, answer) if inspect.isawaitable(answer) else answer
+
+
+async def _awaited(model: str, answer: Awaitable[Answer]) -> Answer:
+    try:
+        return await answer
+    except Exception as error:  # noqa: BLE001  the same edge
+        return _failed(model, error)
+
+
+def _failed(model: str, error: Exception) -> Fault:
+    return Fault(FaultKind.BAD_REQUEST, f"{model} raised {type(error).__name__}: {error}")
 
 
 def _wants_sample(script: Script) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 from msgspec import Meta
+from rich.console import RenderableType
 
 from groundswell.engine.events import Event, RunEnded
 from groundswell.engine.records import RunRecord
@@ -33,9 +34,6 @@ from groundswell.experiments.prompt_evolution.report.writing import write_report
 from groundswell.experiments.prompt_evolution.settings import BASELINES, EMULATED
 from groundswell.experiments.prompt_evolution.summary import summary
 from groundswell.store.journal import Store
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 WHAT, SEARCH, STOPS, SPEED = "What is evolved", "How it is searched", "When it stops", "How fast"
 SETS = ("train", "validation", "test")

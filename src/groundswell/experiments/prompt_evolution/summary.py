@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Table
 
 from groundswell.experiments.prompt_evolution.analysis import Analysis, Gain
 from groundswell.experiments.prompt_evolution.report.saying import (
@@ -16,9 +18,6 @@ from groundswell.experiments.prompt_evolution.report.saying import (
 )
 from groundswell.experiments.reporting.numbers import interval, p_value, percent
 from groundswell.shown.words import cost
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 def summary(analysis: Analysis) -> Iterator[str | Table]:
@@ -36,8 +35,6 @@ def summary(analysis: Analysis) -> Iterator[str | Table]:
 
 def _tested(analysis: Analysis) -> Table:
     """How good each prompt is on the sealed test, and what the evolved one gains over it."""
-    from rich.markup import escape
-    from rich.table import Table
 
     models = list(dict.fromkeys(model for each in analysis.tested for model in each.by_model))
     table = Table(box=None, pad_edge=False)

@@ -10,10 +10,11 @@ from contextlib import contextmanager, nullcontext
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
+from rich.console import RenderableType
 
 from groundswell.engine.driver import driver_name
 from groundswell.engine.events import Event, TrialEnded, WaveSent
@@ -42,9 +43,6 @@ from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
 from groundswell.shown.words import cost, duration, visible
 from groundswell.store.journal import Store
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 REPLIES, CHECKS = "The replies", "Checks"
 IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif"}

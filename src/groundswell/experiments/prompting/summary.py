@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from rich.cells import cell_len
+from rich.columns import Columns
+from rich.console import RenderableType
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
 from groundswell.experiments.experiment import Aside, Plain
 from groundswell.shown.words import cost
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
     from groundswell.engine.summary import Paid
     from groundswell.experiments.prompting.figures import CheckFigures, Difference, ModelFigures
     from groundswell.experiments.prompting.mapping import Mapped
@@ -42,10 +47,6 @@ def plain(replies: Sequence[Shown]) -> Iterator[str]:
 
 def panels(replies: Sequence[Shown], width: int) -> Iterator[RenderableType]:
     """Panels side by side where each gets enough room, else below each other."""
-    from rich.cells import cell_len
-    from rich.columns import Columns
-    from rich.panel import Panel
-    from rich.text import Text
 
     room = width // max(len(replies), 1)
     longest = max((cell_len(words) for shown in replies for words in (shown.title, shown.told)), default=0)
@@ -82,8 +83,6 @@ def mapped(found: Mapped, paid: Mapping[str, Paid]) -> Iterator[str | Table]:
 
 def _models(models: Sequence[ModelFigures], paid: Mapping[str, Paid]) -> Table:
     """A line for each model that was asked, and for each that judged or compared; what was there already is free."""
-    from rich.markup import escape
-    from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     table.add_column("model")
@@ -107,8 +106,6 @@ def _paid(paid: Paid | None) -> str:
 
 
 def _checks(models: Sequence[ModelFigures]) -> Table:
-    from rich.markup import escape
-    from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     for column in ("check", "model"):

@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
+from rich.console import RenderableType
 
 from groundswell.compose import IN_PROCESS
 from groundswell.engine.driver import driver_name
@@ -41,9 +42,6 @@ from groundswell.experiments.query_mutation.task import Task, goals
 from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
 from groundswell.experiments.replacing import replacing
 from groundswell.store.journal import Store
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 T = TypeVar("T", bound=msgspec.Struct)
 S = TypeVar("S", Training, Examination)

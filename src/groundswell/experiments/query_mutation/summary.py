@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+from rich.table import Table
 
 from groundswell.emulator.skills.secrets import given_secret
 from groundswell.experiments.query_mutation.analysis import Analysis, Figure, Uses
@@ -11,9 +12,6 @@ from groundswell.experiments.query_mutation.evaluating import Evaluation, baseli
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.query_mutation.training import Training
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 MOST_SHOWN = 3
 """So many operators are named for a guard."""
@@ -71,7 +69,6 @@ def summary(analysis: Analysis) -> Iterator[str | Table]:
 
 
 def _methods(analysis: Analysis) -> Table:
-    from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     table.add_column("method")

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from rich.console import RenderableType
 
 from groundswell.compose import provider_of
 from groundswell.engine.events import Event, WaveEnded, WaveSent
@@ -34,9 +35,6 @@ from groundswell.experiments.secret_game.services.ways import ServiceName, way_o
 from groundswell.experiments.secret_game.summary import summary, talk
 from groundswell.experiments.secret_game.words import Pool, check_pool, read_pool
 from groundswell.store.journal import Store
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 GAME, LEAKS, TRAVEL = "The game", "What counts as a leak", "How it travels"
 Kind = Literal["claude_opus", "claude_sonnet", "gpt35", "gpt4o_mini"]

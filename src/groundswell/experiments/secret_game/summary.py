@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
 from groundswell.shown.words import visible
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-    from rich.text import Text as RichText
-
     from groundswell.experiments.detectors.spans import Match
     from groundswell.experiments.secret_game.analysis import Analysis, Comparison, RateFigure, Stopping, Watched
     from groundswell.experiments.secret_game.played import Tier
@@ -30,7 +31,7 @@ TIERS: dict[Tier, str] = {
 }
 
 
-def summary(analysis: Analysis) -> Iterator[str | RichTable]:
+def summary(analysis: Analysis) -> Iterator[str | Table]:
     """The short version of an analysis."""
     yield ""
     if not analysis.interactions.usable:
@@ -41,9 +42,7 @@ def summary(analysis: Analysis) -> Iterator[str | RichTable]:
     yield from _lines(analysis)
 
 
-def _models(analysis: Analysis) -> RichTable:
-    from rich.markup import escape
-    from rich.table import Table
+def _models(analysis: Analysis) -> Table:
 
     table = Table(box=None, pad_edge=False)
     table.add_column("model")
@@ -178,9 +177,8 @@ def compared(found: Comparison) -> str:
     return f"no difference can be told between {found.first} and {found.second}: {one} leaks more by {measured}"
 
 
-def talk(interaction: Interaction, tier: Tier) -> Iterator[str | RichText]:
+def talk(interaction: Interaction, tier: Tier) -> Iterator[str | Text]:
     """One conversation in which a secret came out, each message shortened, the secret marked where it stands."""
-    from rich.text import Text
 
     duel, played = interaction.duel, interaction.played
     assert played is not None
@@ -202,9 +200,8 @@ def _window(length: int, at: int) -> tuple[int, int]:
     return start, min(length, start + SHOWN)
 
 
-def _marked(words: str, marks: Sequence[Match], start: int, end: int) -> RichText:
+def _marked(words: str, marks: Sequence[Match], start: int, end: int) -> Text:
     """A part of a message, on one line, with what gives the secret away in another colour."""
-    from rich.text import Text
 
     said = Text()
     for at in range(start, end):

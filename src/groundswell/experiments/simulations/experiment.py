@@ -8,10 +8,11 @@ from contextlib import suppress
 from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 from msgspec import Meta
+from rich.console import RenderableType
 
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
@@ -42,9 +43,6 @@ from groundswell.experiments.simulations.simulation import (
 from groundswell.experiments.simulations.summary import figures, talk
 from groundswell.experiments.simulations.transcripts import write_transcripts
 from groundswell.store.journal import Store
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 WHO, HOW, ASKED = "Who talks, and about what", "How they talk", "What they are asked"
 ANALYSIS, TRANSCRIPTS = "analysis.json", "transcripts.html"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.table import Table
+from rich.text import Text
+
 from groundswell.shown.words import visible
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from groundswell.stats.clusters import Figure
 
 MOST_ROWS = 12
@@ -21,8 +22,6 @@ SHOWN = 100
 
 def table_of(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A table; figures stand below heads that begin with >. What others wrote is shown, and does nothing."""
-    from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     for head in heads:

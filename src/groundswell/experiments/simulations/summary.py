@@ -9,6 +9,9 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.table import Table
+from rich.text import Text
+
 from groundswell.experiments.simulations.analysis import Analysis, LineFigures
 from groundswell.experiments.simulations.figures import (
     MOST_OPTIONS,
@@ -30,9 +33,6 @@ from groundswell.experiments.simulations.tabulation import Asked, QuestionFigure
 from groundswell.shown.words import also, visible
 
 if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
     Shown = Iterator[str | Table | Text]
     Clipped = Generator[str | Table | Text, None, bool]
 
@@ -47,7 +47,6 @@ FOUND = 0.05
 
 def talk(simulation: SimulationShown) -> Shown:
     """One talk of a batch, as far as there is room for it; or the end of a talk that is on its own."""
-    from rich.text import Text
 
     lines, alone = simulation.lines, simulation.batch_id is None
     more = max(0, len(lines) - MOST_LINES)
@@ -64,7 +63,6 @@ def talk(simulation: SimulationShown) -> Shown:
 
 
 def _line(line: SaidLine) -> Text:
-    from rich.text import Text
 
     said = Text(f"  {visible(line.name)}: ", "bold")
     if line.thought:
@@ -107,7 +105,6 @@ def _of_lines(lines: LineFigures) -> str:
 
 
 def _question(question: QuestionFigures, level: float) -> Clipped:
-    from rich.text import Text
 
     yield Text(f"{question.id}: {short(question.text)}", "bold")
     clipped = False

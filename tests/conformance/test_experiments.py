@@ -1,0 +1,114 @@
+"""Every experiment does what `check_experiment` wants, the built-in ones as those of users."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundswell.errors import SettingsError
+from groundswell.experiments.experiment import Command, Experiment, experiment_named
+from groundswell.testing.experiments import check_experiment
+
+ENTITIES = [{"id": f"e{at}", "name": name} for at, name in enumerate(["Ada", "Ben", "Cleo"])]
+QUESTIONS = {"questions": [{"id": "trust", "text": "Can it be trusted?", "type": "scale"}]}
+CASES: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
+    "play": (
+        "secret-game",
+        {"models": ["emulated/keeper", "emulated/leaker:0.5"], "interactions": 6, "messages": 4, "seed": 3},
+        None,
+    ),
+    "tournament": (
+        "secret-game",
+        {"models": ["emulated/leaker:0.5"], "interactions": 4, "messages": 2, "game_mode": "diversity", "agents": 4},
+        None,
+    ),
+    "compare": ("secret-game", {"models": ["emulated/keeper", "emulated/leaker:0.5"], "interactions": 4}, None),
+    "simulate": (
+        "simulations",
+        {
+            "entities": ENTITIES,
+            "context": "Shall the town build a bridge?",
+            "interaction_size": 2,
+            "num_simulations": 3,
+            "questions": QUESTIONS,
+            "model": ["emulated/gpt-4o-mini"],
+        },
+        [],
+    ),
+    "train": (
+        "query-mutation",
+        {"num_processes": 2, "num_steps": 4, "num_env_steps": 16, "eval_episodes": 2, "hidden": 8},
+        None,
+    ),
+    "evolve": (
+        "prompt-evolution",
+        {
+            "task": ["arithmetic"],
+            "train": 4,
+            "validation": 4,
+            "test": 4,
+            "population_size": 4,
+            "max_generations": 2,
+            "finalists": 2,
+            "baselines": ["random"],
+        },
+        None,
+    ),
+    "ask": ("prompting", {"prompt": "Why is the sky blue?", "model": ["emulated/gpt-4o-mini"], "samples": 2}, None),
+}
+
+
+@pytest.mark.sampled(every=3)
+@pytest.mark.parametrize("name", CASES)
+def test_built_in_experiments(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    experiment, options, words = CASES[name]
+    command = "play" if name == "tournament" else name
+    if words is not None:
+        words = _files(tmp_path, options)
+    check_experiment(
+        experiment_named(experiment), command=command, options=options, words=words, folder=tmp_path, kill_at=(3, 9)
+    )
+
+
+def _files(folder: Path, options: dict[str, Any]) -> list[str]:
+    """The options of `simulate` on the command line, where entities and questions are files."""
+    import json
+
+    for name in ("entities", "questions"):
+        (folder / f"{name}.json").write_text(json.dumps(options[name]))
+    words = [f"--entities={folder}/entities.json", f"--questions={folder}/questions.json", "-m", *options["model"]]
+    for name in ("context", "interaction_size", "num_simulations"):
+        words += [f"--{name.replace('_', '-')}", str(options[name])]
+    return words
+
+
+def example() -> Experiment:
+    path = Path(__file__).parents[2] / "examples" / "ultimatum.py"
+    spec = importlib.util.spec_from_file_location("ultimatum", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules.setdefault("ultimatum", importlib.util.module_from_spec(spec))
+    spec.loader.exec_module(module)
+    found: Experiment = module.experiment
+    return found
+
+
+def test_the_example_of_an_experiment_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = {"proposer": "emulated/gpt-4o-mini", "responder": "emulated/gpt-4o-mini", "games": 6}
+    check_experiment(example(), options=options, folder=tmp_path)
+
+
+def test_a_name_that_cannot_be_one_is_refused() -> None:
+    with pytest.raises(SettingsError, match="small letters, digits and dashes"):
+        Experiment("My Study", [])
+    with pytest.raises(SettingsError, match="has no command 'ply'; there are play, compare"):
+        experiment_named("secret-game").command("ply")
+    with pytest.raises(SettingsError, match="there is no experiment 'secret'; there are secret-game"):
+        experiment_named("secret")
+    assert isinstance(experiment_named("secret-game").command("play"), Command)
