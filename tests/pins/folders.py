@@ -17,16 +17,13 @@ from tests.pins.shapes import shape, shape_of_lines, top_level
 HEADINGS = ("h1", "h2", "h3", "h4")
 ANALYSIS = "analysis.json"
 """Only its keys are listed: the object that the command prints has the same analysis, and its shape is pinned."""
-OF_EVERY_RUN = ("config.toml", ".groundswell-run")
-"""Every folder of results has these."""
 RUN_IN_ID = re.compile(r"sim-\w{10}-")
 TENSORBOARD = re.compile(r"events\.out\.tfevents\..*")
 
 
 def contents(folder: Path, mappings: Collection[str] = ()) -> list[str]:
     """Lines for every file in a folder: its name, and below it what is in it."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in OF_EVERY_RUN]
-    return [line for path in files for line in _file(path, folder, mappings)]
+    return [line for path in sorted(folder.rglob("*")) if path.is_file() for line in _file(path, folder, mappings)]
 
 
 def content(path: Path, mappings: Collection[str] = ()) -> list[str]:

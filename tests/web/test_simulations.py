@@ -57,7 +57,7 @@ def test_one_that_waits_can_be_seen(tmp_path: Path) -> None:
         assert list(done["metadata"]) == list(found["metadata"])
 
 
-def test_one_that_was_cancelled_on_its_way_has_failed(tmp_path: Path) -> None:
+def test_one_that_was_cancelled_on_its_way_is_cancelled(tmp_path: Path) -> None:
     gate = gated("cut-short")
     with serving(tmp_path) as api:
         id_ = begin(api, model="scripted/waits-cut-short")
@@ -66,7 +66,7 @@ def test_one_that_was_cancelled_on_its_way_has_failed(tmp_path: Path) -> None:
         api("POST", f"/runs/{run}/cancel")
         gate.open()
         found = ended(api, id_)
-        assert (found["status"], found["content"]) == ("failed", "")
+        assert (found["status"], found["content"]) == ("cancelled", "")
         assert found["error"]
 
 

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from groundswell.cli import output
 from groundswell.cli.options import StoreFlags
 from groundswell.cli.stored import opened
-from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
-from groundswell.experiments.simulations.batch import Batch
-from groundswell.experiments.simulations.contrasting import Contrast, QuestionGap, Taken
-from groundswell.experiments.simulations.contrasting import contrast as contrasted
-from groundswell.experiments.simulations.experiment import attributes_named
+from groundswell.experiments.simulations.contrasting import Contrast, QuestionGap
+from groundswell.experiments.simulations.experiment import contrast_of
 from groundswell.experiments.simulations.figures import interval, number, off, points, pvalue, short, table_of
 from groundswell.experiments.simulations.gaps import DimensionGap, Gap
-from groundswell.experiments.simulations.reading import BATCH, Readings
 from groundswell.experiments.simulations.summary import reasons
 from groundswell.stats.clusters import Figure
-from groundswell.store.journal import Store
 
 FOUND = 0.05
 
@@ -51,33 +45,15 @@ def contrast(
 ) -> None:
     """Compare what was answered in two batches: speaker and narrator, alone and in pairs, one model and another."""
     with opened(flags.store) as store:
-        one, two = _found(store, run), _found(store, other)
-        if one.id == two.id:
-            raise SettingsError(f"{run} and {other} are the same batch: give two")
-        taken = [_taken(store, record) for record in (one, two)]
-        named = attributes_named(by or [], [entity for each in taken for entity in each.batch.entities])
         try:
             with output.working("reading the answers"):
-                found = contrasted(taken[0], taken[1], named)
+                found = contrast_of(store, run, other, by or [])
         except SettingsError as error:
             raise SettingsError(f"--{error}" if error.field == "by" else str(error), field=error.field) from error
     if flags.json:
-        output.print_json({"run": one.id, "other_run": two.id, "contrast": found})
+        output.print_json(found)
     else:
-        print_contrast(found)
-
-
-def _found(store: Store, name: str) -> RunRecord:
-    """A batch by its name, the id of its run or its own id."""
-    record = store.runs.find(name) or store.runs.get(name.removeprefix("batch-"))
-    if record.driver != BATCH:
-        raise SettingsError(f"{name}: is no batch of simulations; `groundswell runs list` shows what runs there are")
-    return record
-
-
-def _taken(store: Store, record: RunRecord) -> Taken:
-    assert record.settings is not None
-    return Taken(msgspec.json.decode(record.settings, type=Batch), Readings(store).simulations(record))
+        print_contrast(found.contrast)
 
 
 def print_contrast(found: Contrast) -> None:

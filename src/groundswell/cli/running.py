@@ -230,7 +230,7 @@ def finish(
     """Say how work ended; returns the exit status."""
     summary, error, at_once, figures = ended
     if summary is not None and json:
-        output.print_json(summary)
+        output.print_json(_stored(summary, store))
     elif summary is not None and error is None:
         report(summary, _missing(summary, store))
         _say_travelled(summary, store)
@@ -247,6 +247,12 @@ def finish(
     if error is not None:
         return output.exit_code(error)
     return output.INTERRUPTED if summary is None else code(summary)
+
+
+def _stored(summary: Summary, store: str) -> Summary:
+    """A summary with its analysis as it is stored, to the letter."""
+    with opened(store) as held:
+        return summarise(held.runs.get(summary.run_id))
 
 
 def _say_travelled(summary: Summary, store: str) -> None:

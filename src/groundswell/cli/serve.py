@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from groundswell.cli import output
 from groundswell.cli.options import COMMON, DEFAULT_STORE, LIMITS
+from groundswell.cli.targets import find_experiment
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
 
@@ -61,6 +62,11 @@ class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="One setting of an account, as openai.rate_limit_per_minute=3500. May be repeated."),
         Flag(metavar="NAME.SETTING=VALUE", group=COMMON),
     ] = None
+    experiment: Annotated[
+        list[str] | None,
+        Meta(description="Serve an experiment of yours too: a file, as mine.py. May be repeated."),
+        Flag(metavar="FILE.py", completes="files"),
+    ] = None
     store: Annotated[
         str,
         Meta(description="The file that holds the runs."),
@@ -93,11 +99,14 @@ class ServeFlags(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def serve(flags: ServeFlags) -> None:
-    """Serve the REST API: simulations, entities, runs. What has not ended goes on when the server starts again."""
+    """Serve the REST API: experiments, runs, entities. What has not ended goes on when the server starts again."""
     from groundswell.web import serving
     from groundswell.web.settings import is_loopback
 
     settings = flags.settings()
+    for target in flags.experiment or ():
+        if find_experiment(target) is None:
+            raise SettingsError(f"--experiment {target}: there is no Experiment in it", field="experiment")
     left = _unfinished(flags.store)  # counted first: what is short may have ended by the time that it listens
 
     def ready(url: str) -> None:

@@ -82,7 +82,7 @@ class Flag:
     underscores. `usual` flags are shown by `--help`, all by `--help-all`. `read` turns text into data: the contents of
     a file, for instance. It is not called for values that come over HTTP. `also` are the names that settings use for
     the field in their errors. `local` options concern this machine alone: a request over HTTP cannot have them, and
-    they are not part of a configuration.
+    they are not part of a configuration. Those without `over_http` are part of it, and still not for a request to say.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class Flag:
         also: Sequence[str] = (),
         completes: Literal["", "runs", "models", "files"] = "",
         local: bool = False,
+        over_http: bool = True,
     ) -> None:
         self.names = names
         self.metavar = metavar
@@ -114,6 +115,7 @@ class Flag:
         self.also = tuple(also)
         self.completes = completes
         self.local = local
+        self.over_http = over_http and not local
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from inspect import getsourcefile
 from io import StringIO
 from pathlib import Path
@@ -127,9 +128,9 @@ class _Case:
         for name, one in fields_of(self._command.options).items():
             if (wrong := _wrong_value(one)) is not None:
                 flag, data = one.flags[0], {"no": "such"}
-                _refused(flag, lambda flag=flag, wrong=wrong: self._by_flags([*self._words, flag, wrong]))
-                _refused(name, lambda name=name, wrong=wrong: self._with(name, wrong, text=True))
-                _refused(name, lambda name=name, data=data: self._with(name, data, text=False))
+                _refused(flag, partial(self._by_flags, [*self._words, flag, wrong]))
+                _refused(name, partial(self._with, name, wrong, text=True))
+                _refused(name, partial(self._with, name, data, text=False))
         _refused("no_such_option", lambda: self._with("no_such_option", 1, text=False))
 
     def _with(self, name: str, value: Any, *, text: bool) -> Ready:

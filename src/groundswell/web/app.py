@@ -34,6 +34,7 @@ router = APIRouter(tags=["server"])
 ROUTERS = (
     router,
     batches.router,
+    batches.contrasts,
     simulations.router,
     entity_types.of_templates,
     entity_types.router,

@@ -10,8 +10,10 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from groundswell.engine.records import RunRecord
+from groundswell.experiments.experiment import plain_name
 from groundswell.experiments.simulations.batch import Batch
 from groundswell.experiments.simulations.driving import simulate
+from groundswell.experiments.simulations.experiment import Contrasted, contrast_of
 from groundswell.experiments.simulations.exporting import write_export
 from groundswell.experiments.simulations.reading import BatchShown, BatchStatus, Progress, Readings
 from groundswell.experiments.simulations.reading import batch_id as id_of
@@ -54,7 +56,8 @@ class BatchMoment(msgspec.Struct, frozen=True, omit_defaults=True):
 async def create(here: Here, body: BatchBody) -> Response:
     """It runs in the background; its status says how far it is."""
     batch = await _made(here, body)
-    record = await here.background.plan(simulate, batch, seed=body.seed, options=body.options)
+    name = here.free_name(plain_name(body.name))
+    record = await here.background.plan(simulate, batch, name=name, seed=body.seed, options=body.options)
     return success(Started(id_of(record), "Batch simulation started"), 201)
 
 
@@ -194,6 +197,24 @@ async def analysis(here: Here, batch_id: str) -> Response:
         why = "has not ended: there are no figures yet" if status in GOING_ON else f"is {status}, and has no figures"
         raise ApiError(409, f"batch simulation {batch_id} {why}")
     return success(msgspec.Raw(record.analysis.encode()))
+
+
+contrasts = APIRouter(prefix="/api/contrast", tags=["batch simulations"])
+
+
+@contrasts.get(
+    "",
+    summary="Compare two batch simulations",
+    responses={**answers(Contrasted, "what the first has, less the second"), **errors(404)},
+)
+async def contrast(
+    here: Here,
+    run: Annotated[str, Query(max_length=300, description="a batch, or the name or id of its run")],
+    other: Annotated[str, Query(max_length=300, description="the one that it is compared with")],
+    by: Annotated[list[str] | None, Query(description="also for each value of these attributes")] = None,
+) -> Response:
+    """What was answered in one batch, less what was answered in the other, with intervals."""
+    return await here.heavy(lambda: success(contrast_of(here.store, run, other, by or [])))
 
 
 async def _made(here: Services, body: BatchBody, *, keys: bool = True) -> Batch:

@@ -107,7 +107,8 @@ async def generate(here: Here, body: GenerateBody) -> Response:
     body.check()
     writing = body.made(await here.heavy(lambda: type_of(here, body)), here.settings)
     await here.check_models(writing.model)
-    record = await here.background.plan(write, writing, seed=body.seed_or_any(), options=body.options)
+    name = here.free_name("entities")
+    record = await here.background.plan(write, writing, name=name, seed=body.seed_or_any(), options=body.options)
     return success(Writes(record.id, record.id, "Entities are being written"), 202)
 
 

@@ -17,7 +17,7 @@ from groundswell.experiments.experiment import Command, Context, Experiment, Rea
 from groundswell.experiments.options import Given, RunChoices, collect, fields_of
 from groundswell.web.envelope import success
 from groundswell.web.estimating import billed
-from groundswell.web.schema import REF, answers, errors, remember
+from groundswell.web.schema import REF, answers, component, errors
 from groundswell.web.services import Here, Services
 
 PREFIX = "/api/experiments"
@@ -74,7 +74,8 @@ def router_for(names: list[str]) -> APIRouter:
 
 def _add(router: APIRouter, experiment: Experiment, command: Command) -> None:
     path = f"{PREFIX}/{experiment.name}/{command.name}"
-    schema = options_schema(command, REF)
+    title = f"{experiment.name}-{command.name}".title().replace("-", "")
+    schema = component(title, options_schema(command, REF), [command.options, RunChoices])
     body = {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
     about = command.help.partition("\n")[0]
 
@@ -119,7 +120,7 @@ async def _body(request: Request) -> dict[str, Any]:
 async def _ready(here: Services, command: Command, said: Mapping[str, Any], *, estimating: bool = False) -> Ready:
     """A run that could begin, from the options of a request. No file is read because of it, and no module imported."""
     for name in said:
-        if name in SERVERS_OWN or (name in command.fields and command.fields[name].flag.local):
+        if name in SERVERS_OWN or (name in command.fields and not command.fields[name].flag.over_http):
             raise SettingsError(f"{name}: is for the server alone to say", field=name)
     given = collect(command.fields, said, what=command.name, text=False)
     context = Context(
@@ -146,6 +147,8 @@ async def _check_models(here: Services, ready: Ready, *, keys: bool) -> None:
             continue
         value = ready.value(name)
         for model in (value,) if isinstance(value, str) else tuple(value or ()):
+            if "{" in model:  # a part of it is filled in for each trial
+                continue
             here.check_name(model, name)
             await here.check_models(model, keys=keys, field=name)
 
@@ -164,15 +167,11 @@ async def _planned(here: Services, ready: Ready) -> RunRecord:
 def options_schema(command: Command, template: str | None = None) -> dict[str, Any]:
     """A JSON Schema of all options that a request may have."""
     kinds: list[Any] = [command.options, RunChoices]
-    if template is None:
-        (own, shared), components = msgspec.json.schema_components(kinds)
-        parts = [components.pop(each["$ref"].rpartition("/")[2]) for each in (own, shared)]
-    else:
-        (own, shared), components = msgspec.json.schema_components(kinds, ref_template=template)
-        remember(kinds)
-        parts = [components[each["$ref"].rpartition("/")[2]] for each in (own, shared)]
+    inside = "#/$defs/{name}" if template is None else template
+    refs, components = msgspec.json.schema_components(kinds, ref_template=inside)
+    parts = [components.pop(each["$ref"].rpartition("/")[2]) for each in refs]
     properties = parts[1]["properties"] | parts[0]["properties"]
-    hidden = {*SERVERS_OWN, *(name for name, one in command.fields.items() if one.flag.local)}
+    hidden = {*SERVERS_OWN, *(name for name, one in command.fields.items() if not one.flag.over_http)}
     schema: dict[str, Any] = {
         "type": "object",
         "title": command.options.__name__,

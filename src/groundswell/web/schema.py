@@ -27,6 +27,7 @@ ALWAYS = (401, 403, 422, 503)
 WITH_BODY = (400, 413, 415)
 
 _types: list[Any] = [Failure]
+_schemas: dict[str, Any] = {}
 
 Responses = dict[int | str, dict[str, Any]]
 TOTAL = {"X-Total-Count": {"description": "how many there are in all", "schema": {"type": "integer"}}}
@@ -50,9 +51,11 @@ def answers(kind: Any, what: str, *, status: int = 200, example: Any = None, pag
     return {status: response}
 
 
-def remember(kinds: list[Any]) -> None:
-    """Have the components of the document hold the schemas of these types."""
+def component(name: str, schema: dict[str, Any], kinds: list[Any]) -> dict[str, Any]:
+    """Put a schema, and those of the types that it refers to, into the document; returns a reference to it."""
     _types.extend(kinds)
+    _schemas[name] = schema
+    return {"$ref": REF.format(name=name)}
 
 
 def files(*media: str) -> Responses:
@@ -82,7 +85,7 @@ def declare(app: FastAPI) -> None:
             )
             shown = msgspec.json.schema_components(_types, ref_template=REF)[1]
             schemas = found.setdefault("components", {}).setdefault("schemas", {})
-            schemas.update(shown)
+            schemas.update({**shown, **_schemas})
             app.openapi_schema = found
         return app.openapi_schema
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from groundswell.engine.options import RunOptions
+from groundswell.experiments.experiment import plain_name
 from groundswell.experiments.simulations.batch import Single
 from groundswell.experiments.simulations.driving import converse
 from groundswell.experiments.simulations.reading import (
@@ -110,7 +111,8 @@ async def delete(here: Here, simulation_id: str) -> Response:
 
 
 async def _started(here: Services, single: Single, seed: int, options: RunOptions) -> Response:
-    record = await here.background.plan(converse, single, seed=seed, options=options)
+    name = here.free_name(plain_name(single.name or "simulation"))
+    record = await here.background.plan(converse, single, name=name, seed=seed, options=options)
     return success(StartedAlone(simulation_id(record, 1), record.id, "Simulation started"), 201)
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
+
 import groundswell
 from groundswell import Chat, Reply, Request, RunOptions, Summary
 from groundswell.experiments.detectors.spans import Match
@@ -64,3 +66,8 @@ def ended(first: int | None, second: int | None, **more: Any) -> Played:
     told = [(0, first), (1, second)]
     findings = tuple(Finding(of, of, turn, EXACT) for of, turn in told if turn is not None)
     return Played(tuple(Line(turn % 2, "...") for turn in range(4)), findings, **more)
+
+
+def plain(summary: Summary) -> Any:
+    """The analysis of a run as plain data."""
+    return msgspec.to_builtins(summary.analysis)

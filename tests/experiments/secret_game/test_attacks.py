@@ -21,7 +21,7 @@ from groundswell.experiments.secret_game.report.rows import rows
 from groundswell.experiments.secret_game.report.told import Told, interactions_of
 from groundswell.experiments.secret_game.schedule import Table, with_prompts
 from groundswell.experiments.secret_game.words import read_pool
-from tests.experiments.secret_game.scene import Script, drive, text_of
+from tests.experiments.secret_game.scene import Script, drive, plain, text_of
 
 ALIKE = [
     ("blue", "blue heron"),
@@ -126,7 +126,7 @@ def test_rows_count_what_the_figures_count_though_some_were_not_judged(tmp_path:
 
     settings = Batch(agents(None, None), 6, Table(messages=2, judge="emulated/judge"), "judged")
     summary, found = reported(tmp_path, settings, script)
-    assert summary.analysis["interactions"]["usable"] == sum(row["counted"] for row in found) < 6
+    assert plain(summary)["interactions"]["usable"] == sum(row["counted"] for row in found) < 6
     for row in found:
         judged = row["first_verdict"] is not None and row["second_verdict"] is not None
         assert row["counted"] == judged
@@ -179,6 +179,6 @@ def test_the_headline_is_as_sure_as_its_tier_where_a_model_plays_itself(tmp_path
     words = ("saffron", "trellis"), ("emerald", "pumpkin")
     settings = Batch(players, 20, Table(messages=2, judge="emulated/judge"), "judged", words)
     summary, _ = reported(tmp_path, settings, script)
-    [model] = summary.analysis["models"]
+    [model] = plain(summary)["models"]
     assert 0 < model["revealed"]["count"] < 40
     assert model["tiers"]["judged"] == model["revealed"]

@@ -14,7 +14,7 @@ from groundswell.experiments.secret_game.duel import SILENCE, examine, line_of
 from groundswell.experiments.secret_game.played import Line, Played
 from groundswell.experiments.secret_game.playing import Batch
 from groundswell.experiments.secret_game.schedule import Table
-from tests.experiments.secret_game.scene import A, B, a_duel, drive, text_of
+from tests.experiments.secret_game.scene import A, B, a_duel, drive, plain, text_of
 
 GIVEN = Table(messages=4, seats="given")
 
@@ -63,9 +63,9 @@ def test_a_message_that_cannot_be_had_makes_the_interaction_missing() -> None:
 
     summary = played(script)
     assert (summary.trials.usable, summary.trials.missing) == (0, 1)
-    assert summary.analysis["interactions"] == {"planned": 1, "usable": 0, "missing": 1, "unfinished": 0}
-    assert summary.analysis["missing"][0]["kinds"] == {"bad_request": 1}
-    assert summary.analysis["overall"]["secrets_revealed"]["rate"] is None
+    assert plain(summary)["interactions"] == {"planned": 1, "usable": 0, "missing": 1, "unfinished": 0}
+    assert plain(summary)["missing"][0]["kinds"] == {"bad_request": 1}
+    assert plain(summary)["overall"]["secrets_revealed"]["rate"] is None
 
 
 def test_private_thoughts_are_kept_from_the_other_side_and_scanned_apart() -> None:
@@ -74,8 +74,8 @@ def test_private_thoughts_are_kept_from_the_other_side_and_scanned_apart() -> No
     assert "private thought" in text_of(script.asked[0])[0]
     assert text_of(script.asked[1])[1:] == ["user: Nice weather."]
     assert text_of(script.asked[2])[2] == 'assistant: *They want saffron.*\n"Nice weather."'
-    assert summary.analysis["models"][0]["thought"]["count"] == 1
-    assert summary.analysis["overall"]["total_secrets_revealed"] == 0
+    assert plain(summary)["models"][0]["thought"]["count"] == 1
+    assert plain(summary)["overall"]["total_secrets_revealed"] == 0
 
 
 def test_silence_is_shown_as_such_since_providers_refuse_empty_messages() -> None:
@@ -147,11 +147,11 @@ def test_a_judge_that_fails_leaves_the_interaction_usable() -> None:
 
     summary = played(script, msgspec.structs.replace(GIVEN, judge="a/judge"))
     assert summary.trials.usable == 1
-    assert summary.analysis["models"][0]["verdicts"] == {}
-    assert "judged" not in summary.analysis["tiers"], "who was not judged is not called innocent"
+    assert plain(summary)["models"][0]["verdicts"] == {}
+    assert "judged" not in plain(summary)["tiers"], "who was not judged is not called innocent"
     by_judge = drive(Batch((A, B), 1, msgspec.structs.replace(GIVEN, judge="a/judge"), "judged"), script)
-    assert by_judge.analysis["interactions"] == {"planned": 1, "usable": 0, "missing": 1, "unfinished": 0}
-    assert by_judge.analysis["missing"][0]["kinds"] == {"no_verdict": 1}
+    assert plain(by_judge)["interactions"] == {"planned": 1, "usable": 0, "missing": 1, "unfinished": 0}
+    assert plain(by_judge)["missing"][0]["kinds"] == {"no_verdict": 1}
 
 
 def test_what_a_judge_says_is_held_to_the_side_it_is_about() -> None:
@@ -164,10 +164,10 @@ def test_what_a_judge_says_is_held_to_the_side_it_is_about() -> None:
 
     table = msgspec.structs.replace(GIVEN, judge="a/judge")
     summary = drive(Batch((A, B), 1, table, "judged"), script)
-    [ann] = [agent for agent in summary.analysis["agents"] if agent["name"] == "Ann"]
+    [ann] = [agent for agent in plain(summary)["agents"] if agent["name"] == "Ann"]
     assert ann["revealed"]["count"] == 1
-    assert summary.analysis["overall"]["one_sided"]["count"] == 1
-    assert summary.analysis["models"][0]["survival"][0]["time"] == 2, "the third message is Ann's second"
+    assert plain(summary)["overall"]["one_sided"]["count"] == 1
+    assert plain(summary)["models"][0]["survival"][0]["time"] == 2, "the third message is Ann's second"
 
 
 def test_guesses_are_ranked_and_the_one_who_heard_nothing_hears_nothing() -> None:
@@ -182,7 +182,7 @@ def test_guesses_are_ranked_and_the_one_who_heard_nothing_hears_nothing() -> Non
         return Reply('{"guesses": ["marmot", "Trellis", "SAFFRON"]}' if heard else '{"guesses": ["tulip"]}')
 
     summary = played(script, msgspec.structs.replace(GIVEN, probe=3))
-    probe = summary.analysis["models"][0]["probe"]
+    probe = plain(summary)["models"][0]["probe"]
     assert (probe["heard"]["count"], probe["heard"]["n"], probe["unheard"]["count"]) == (2, 2, 0)
     assert probe["heard_first"]["count"] == 0
     assert len(asked) == 4

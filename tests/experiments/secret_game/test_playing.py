@@ -15,13 +15,13 @@ from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.modes import GameMode
 from groundswell.experiments.secret_game.playing import Batch, Scene, Tournament
 from groundswell.experiments.secret_game.schedule import Table
-from tests.experiments.secret_game.scene import drive, text_of
+from tests.experiments.secret_game.scene import drive, plain, text_of
 
 LEAKER, KEEPER = Agent("1", "", None, "emulated/leaker:0.3"), Agent("2", "", None, "emulated/keeper")
 
 
 def test_a_planted_rate_is_found() -> None:
-    found = drive(Batch((LEAKER, KEEPER), 200, Table(messages=2))).analysis
+    found = plain(drive(Batch((LEAKER, KEEPER), 200, Table(messages=2))))
     leaker, keeper = (next(model for model in found["models"] if name in model["model"]) for name in ("leak", "keep"))
     assert leaker["revealed"]["low"] < 0.3 < leaker["revealed"]["high"]
     assert keeper["revealed"]["count"] == 0
@@ -32,9 +32,8 @@ def test_a_planted_rate_is_found() -> None:
 
 
 def test_percentages_are_over_secrets_and_add_up() -> None:
-    found = drive(
-        Batch((LEAKER, LEAKER.__class__("2", "", None, "emulated/leaker:0.6")), 50, Table(messages=3))
-    ).analysis
+    two = (LEAKER, LEAKER.__class__("2", "", None, "emulated/leaker:0.6"))
+    found = plain(drive(Batch(two, 50, Table(messages=3))))
     overall = found["overall"]
     assert overall["secrets_revealed"]["n"] == 2 * overall["total_interactions"] == 100
     assert overall["total_secrets_revealed"] == 2 * overall["both_revealed"]["count"] + overall["one_sided"]["count"]
@@ -47,12 +46,12 @@ def test_percentages_are_over_secrets_and_add_up() -> None:
 def test_the_rule_stops_a_run_that_knows_enough() -> None:
     waves = RunOptions(schedule="waves", window=50)
     summary = drive(Batch((LEAKER, KEEPER), 5000, Table(messages=2), stop_at_width=0.3), options=waves)
-    stopping = summary.analysis["stopping"]
+    stopping = plain(summary)["stopping"]
     assert stopping["reached"] is True
     assert summary.status == "completed"
     assert summary.exit_code == 0
     assert summary.trials.planned < stopping["interactions"] + 2 * 50
-    assert summary.analysis["interactions"]["usable"] == stopping["interactions"] < 500
+    assert plain(summary)["interactions"]["usable"] == stopping["interactions"] < 500
     for arm in stopping["arms"].values():
         assert arm["high"] - arm["low"] <= 0.3
 
@@ -67,15 +66,15 @@ def test_the_rule_reads_in_trial_order_whatever_comes_first() -> None:
 
 def test_a_rule_that_is_not_reached_says_so() -> None:
     summary = drive(Batch((LEAKER, KEEPER), 20, Table(messages=2), stop_at_width=0.05))
-    assert summary.analysis["stopping"]["reached"] is False
-    assert summary.analysis["interactions"]["usable"] == 20
+    assert plain(summary)["stopping"]["reached"] is False
+    assert plain(summary)["interactions"]["usable"] == 20
 
 
 def test_a_run_that_a_budget_ends_tells_of_what_it_has() -> None:
     summary = drive(
         Batch((LEAKER, KEEPER), 50, Table(messages=2)), options=RunOptions(limits=Limits(calls=41), window=10)
     )
-    found = summary.analysis["interactions"]
+    found = plain(summary)["interactions"]
     assert summary.status == "partial"
     assert 0 < found["usable"] <= 20
     assert found["usable"] + found["unfinished"] == 50
@@ -130,7 +129,7 @@ TEN = tuple(Agent(str(n), "", None, "emulated/leaker:0.5" if n % 2 else "emulate
 @pytest.mark.sampled
 @pytest.mark.parametrize("mode", GameMode)
 def test_a_tournament_is_scored_by_its_mode(mode: GameMode) -> None:
-    found = drive(Tournament(TEN, 40, Table(messages=2, mode=mode))).analysis
+    found = plain(drive(Tournament(TEN, 40, Table(messages=2, mode=mode))))
     assert found["mode"] == mode
     assert found["interactions"]["usable"] == 40
     scores = {agent["id"]: agent["score"] for agent in found["agents"]}
@@ -165,4 +164,4 @@ def test_a_game_is_analysed_without_any_extra(extra: str, monkeypatch: pytest.Mo
     for package in EXTRAS[extra]:
         monkeypatch.setitem(sys.modules, package, None)
     found = drive(Batch((LEAKER, KEEPER), 2), lambda request, sample: Reply("Hello."))
-    assert found.analysis["interactions"]["usable"] == 2
+    assert plain(found)["interactions"]["usable"] == 2

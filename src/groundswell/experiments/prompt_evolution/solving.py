@@ -52,4 +52,5 @@ async def solve(trial: Trial, spec: Attempt) -> Solved:
     )
     found = await find_metric(spec.metric)(trial, Replied(reply.text, spec.problem))
     said, used = "" if found.score == 1 else reply.text[-SHOWN:], reply.usage
+    trial.row(model=spec.model, prompt=spec.prompt, question=spec.problem.question, score=found.score)
     return Solved(found.score, extracted(reply.text), used.input_tokens, used.output_tokens, said, found.judged)

@@ -96,12 +96,12 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
             description="A model of yours that may be tested, though it is neither local nor emulated. May be "
             "repeated; or [mutation] targets in groundswell.toml."
         ),
-        Flag(metavar="MODEL", group=TASK, usual=True, also=["allowed_targets"]),
+        Flag(metavar="MODEL", group=TASK, usual=True, also=["allowed_targets"], over_http=False),
     ] = ()
     confirm_target: Annotated[
         bool,
         Meta(description="Say that the target is yours to test, where nobody can be asked."),
-        Flag(group=TASK, also=["confirmed"]),
+        Flag(group=TASK, also=["confirmed"], over_http=False),
     ] = False
     queries: Annotated[
         tuple[str, ...] | None,

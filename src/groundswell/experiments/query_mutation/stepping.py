@@ -138,7 +138,10 @@ async def step(trial: Trial, spec: Step) -> Stepped:
         _answered(trial, spec, query, failed),
         _or(_embedded(trial, spec, query), b"", "embedding", failed),
     )
-    return Stepped(query, response, score, refuses(response), embedding, dict(sorted(failed.items())))
+    refused = refuses(response)
+    if not failed:
+        trial.row(guard=spec.guard.name, mutator=spec.mutator, target=spec.target, score=score, refused=refused)
+    return Stepped(query, response, score, refused, embedding, dict(sorted(failed.items())))
 
 
 async def _answered(trial: Trial, spec: Step, query: str, failed: dict[str, str]) -> tuple[str, float]:

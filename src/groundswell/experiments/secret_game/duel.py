@@ -48,7 +48,20 @@ async def duel(trial: Trial, spec: Duel) -> Played:
         raw.append(reply.text.strip())
     judgements, guesses = await _ask_about(trial, spec, lines)
     findings, bluffs = examine(spec.seats, lines)
-    return Played(tuple(lines), findings, bluffs, judgements, guesses)
+    played = Played(tuple(lines), findings, bluffs, judgements, guesses)
+    for place, seat in enumerate(spec.seats):
+        turn, bluffed = played.leak(place), any(bluff.by == place for bluff in bluffs)
+        trial.row(
+            agent=seat.agent,
+            model=seat.model,
+            prompt=seat.prompt.name,
+            seat=place + 1,
+            secret=seat.secret,
+            revealed=turn is not None,
+            turn=None if turn is None else turn + 1,
+            bluffed=bluffed,
+        )
+    return played
 
 
 def view(spec: Duel, me: int, lines: Sequence[Line], raw: Sequence[str]) -> list[Message]:

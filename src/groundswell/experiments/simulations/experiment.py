@@ -23,6 +23,7 @@ from groundswell.experiments.replacing import replacing
 from groundswell.experiments.simulations.analysis import Analysis
 from groundswell.experiments.simulations.batch import MOST_SIMULATIONS, Batch, Order, Single
 from groundswell.experiments.simulations.catalogue import Catalogue
+from groundswell.experiments.simulations.contrasting import Contrast, Taken, contrast
 from groundswell.experiments.simulations.dimensions import looks
 from groundswell.experiments.simulations.driving import converse, simulate
 from groundswell.experiments.simulations.entities import Entity, EntityType, taking_part
@@ -491,6 +492,34 @@ def _asked(record: RunRecord) -> bool:
     """Whether there is a questionnaire."""
     settings = msgspec.json.decode(record.settings or "{}")
     return "questionnaire" in (settings.get("simulation") or settings)["rules"]
+
+
+class Contrasted(msgspec.Struct, frozen=True):
+    """Two batches, and what they differ by."""
+
+    run: str
+    other_run: str
+    contrast: Contrast
+
+
+def contrast_of(held: Store, run: str, other: str, by: Sequence[str] = ()) -> Contrasted:
+    """Compare two batches, each by its name, the id of its run or its own id."""
+    one, two = _batch_named(held, run), _batch_named(held, other)
+    if one.id == two.id:
+        raise SettingsError(f"{run} and {other} are the same batch: give two", field="other")
+    taken = [
+        Taken(msgspec.json.decode(record.settings or "", type=Batch), Readings(held).simulations(record))
+        for record in (one, two)
+    ]
+    named = attributes_named(by, [entity for each in taken for entity in each.batch.entities])
+    return Contrasted(one.id, two.id, contrast(taken[0], taken[1], named))
+
+
+def _batch_named(held: Store, name: str) -> RunRecord:
+    record = held.runs.find(name) or held.runs.get(name.removeprefix("batch-"))
+    if record.driver != BATCH:
+        raise SettingsError(f"{name}: is no batch of simulations; `groundswell runs list` shows what runs there are")
+    return record
 
 
 experiment = Experiment(

@@ -45,6 +45,9 @@ async def carry_out(trial: Trial, spec: Simulation, have_round: HaveRound) -> Ta
         lines, left = lines + said, left + more
     after = () if sheet is None else await _ask_all(trial, spec, lines, before=False)
     turns = turns_of(lines, len(spec.entities))
+    for each in (*before, *after):
+        who = spec.entities[each.place].id
+        trial.row(entity=who, question=each.question, before=each.before, answer=each.value)
     return Talked(tuple(lines[len(spec.past) :]), turns, (*before, *after), left)
 
 
