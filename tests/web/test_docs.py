@@ -17,9 +17,11 @@ CALL = re.compile(r"\b(GET|POST|PUT|DELETE) (/api[^\s`]*)`")
 
 def test_every_call_is_there_and_every_route_is_named(shared: Api) -> None:
     paths = shared.http.get("/openapi.json").json()["paths"]
+    any_command = {f"/api/experiments/{{name}}/{{command}}{more}": more for more in ("", "/estimate")}
+    paths |= {path: paths[f"/api/experiments/secret-game/play{more}"] for path, more in any_command.items()}
     named = set(CALL.findall(GUIDE))
     assert {(method, path) for method, path in named if method.lower() not in paths.get(path, {})} == set()
-    about = ("/api/batch-simulations", "/api/simulations", "/api/health", "/api/entit", "/api/templates")
+    about = ("/api/batch-simulations", "/api/simulations", "/api/health", "/api/entit", "/api/templates", "/api/models")
     routes = {(method.upper(), path) for path, methods in paths.items() for method in methods if path.startswith(about)}
     assert routes <= named
 

@@ -50,15 +50,15 @@ async def duel(trial: Trial, spec: Duel) -> Played:
     findings, bluffs = examine(spec.seats, lines)
     played = Played(tuple(lines), findings, bluffs, judgements, guesses)
     for place, seat in enumerate(spec.seats):
-        turn, bluffed = played.leak(place), any(bluff.by == place for bluff in bluffs)
+        leak, bluffed = played.leak(place), any(bluff.by == place for bluff in bluffs)
         trial.row(
             agent=seat.agent,
             model=seat.model,
             prompt=seat.prompt.name,
             seat=place + 1,
             secret=seat.secret,
-            revealed=turn is not None,
-            turn=None if turn is None else turn + 1,
+            revealed=leak is not None,
+            turn=None if leak is None else leak + 1,
             bluffed=bluffed,
         )
     return played
