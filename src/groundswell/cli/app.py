@@ -19,7 +19,7 @@ from groundswell.cli.output import (
     show_warnings,
 )
 from groundswell.cli.streams import keep_standard_streams
-from groundswell.errors import GroundswellError
+from groundswell.errors import GroundswellError, SettingsError
 from groundswell.experiments.needed import explained
 from groundswell.version import __version__
 
@@ -81,7 +81,10 @@ def _completion(ctx: click.Context, param: click.Parameter, wanted: bool) -> Non
         from groundswell.cli import completion
 
         work = completion.install if param.name == "install_completion" else completion.show
-        work(ctx.find_root().command)
+        try:
+            work(ctx.find_root().command)
+        except SettingsError as error:
+            raise click.UsageError(str(error), ctx) from error
         ctx.exit()
 
 
@@ -112,7 +115,7 @@ def main() -> None:
     keep_standard_streams()
     show_warnings()
     try:
-        app()
+        app(prog_name="groundswell")
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # else another one would end Python with a signal's status
         sys.exit(INTERRUPTED)

@@ -19,13 +19,15 @@ LIMITS, FAULTS, BATCHES = "Limits", "What goes wrong", "Batches and the clock"
 class EmulatorFlags(msgspec.Struct, frozen=True, kw_only=True):
     """How the emulator behaves, as far as the command line goes."""
 
-    port: Annotated[int, Meta(ge=0, le=65535, description="Where to listen; 0 chooses a free port.")] = PORT
-    host: Annotated[str, Meta(description="The address to listen on.")] = "127.0.0.1"
+    port: Annotated[
+        int, Meta(ge=0, le=65535, description="Where to listen; 0 chooses a free port."), Flag(usual=True)
+    ] = PORT
+    host: Annotated[str, Meta(description="The address to listen on."), Flag(usual=True)] = "127.0.0.1"
     seed: Annotated[int, Meta(description="The seed of replies, latencies and faults.")] = 0
     model: Annotated[
         list[str] | None,
         Meta(description="Serve these names too (`*` serves any). May be repeated."),
-        Flag(metavar="PATTERN"),
+        Flag(metavar="PATTERN", usual=True),
     ] = None
     key: Annotated[
         list[str] | None,
@@ -35,18 +37,18 @@ class EmulatorFlags(msgspec.Struct, frozen=True, kw_only=True):
     price: Annotated[
         list[str] | None,
         Meta(description="Dollars per million tokens. May be repeated."),
-        Flag(metavar="MODEL=IN/OUT"),
+        Flag(metavar="MODEL=IN/OUT", usual=True),
     ] = None
     latency: Annotated[
         str,
         Meta(description="How long replies take; `+SECONDS/char` adds to it by length."),
-        Flag(metavar="SECONDS|lognormal:MEDIAN,SIGMA[,SHARExFACTOR]"),
+        Flag(metavar="SECONDS|lognormal:MEDIAN,SIGMA[,SHARExFACTOR]", usual=True),
     ] = "0"
     context: Annotated[int, Meta(ge=1, description="Tokens that fit into a prompt.")] = 128_000
     rpm: Annotated[
         Annotated[float, Meta(ge=0.001)] | None,
         Meta(description="Requests per minute."),
-        Flag(group=LIMITS),
+        Flag(group=LIMITS, usual=True),
     ] = None
     tpm: Annotated[
         Annotated[float, Meta(ge=0.001)] | None,
@@ -84,18 +86,20 @@ class EmulatorFlags(msgspec.Struct, frozen=True, kw_only=True):
     fault: Annotated[
         list[str] | None,
         Meta(description="A fault: always (hang), by rate (429=0.05) or by script (ok,500,429). May be repeated."),
-        Flag(metavar="NAME[=RATE][@[METHOD ]PATH] | NAME,NAME,...[@[METHOD ]PATH]", group=FAULTS),
+        Flag(metavar="NAME[=RATE][@[METHOD ]PATH] | NAME,NAME,...[@[METHOD ]PATH]", group=FAULTS, usual=True),
     ] = None
-    faults: Annotated[bool, Meta(description="List the faults there are, and exit."), Flag(group=FAULTS)] = False
+    faults: Annotated[
+        bool, Meta(description="List the faults there are, and exit."), Flag(group=FAULTS, usual=True)
+    ] = False
     speed: Annotated[
         float,
         Meta(ge=0, le=1e9, description="Seconds that pass for batches in one real second."),
-        Flag(group=BATCHES),
+        Flag(group=BATCHES, usual=True),
     ] = 1.0
     batch_seconds: Annotated[
         float,
         Meta(ge=0, description="How long a batch is worked on, by that clock."),
-        Flag(group=BATCHES),
+        Flag(group=BATCHES, usual=True),
     ] = 600.0
     webhook: Annotated[
         str | None,
@@ -112,7 +116,9 @@ class EmulatorFlags(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="End after so many seconds."),
         Flag(long="--for"),
     ] = None
-    json: Annotated[bool, Meta(description="Print where it listens, and at the end the books, as JSON lines.")] = False
+    json: Annotated[
+        bool, Meta(description="Print where it listens, and at the end the books, as JSON lines."), Flag(usual=True)
+    ] = False
 
     def settings(self) -> Settings:
         """The settings of the emulator; raises `SettingsError` for a flag that cannot be read."""

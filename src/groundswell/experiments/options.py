@@ -12,6 +12,7 @@ import re
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
@@ -116,6 +117,12 @@ class Flag:
         self.completes = completes
         self.local = local
         self.over_http = over_http and not local
+
+    def as_usual(self) -> Flag:
+        """The same, shown by the short help."""
+        made = copy(self)
+        made.usual = True
+        return made
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,201 @@
+"""Every experiment over HTTP: what there is, how it is started and estimated, and what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import groundswell
+from groundswell import Command, Experiment
+from groundswell.experiments.experiment import register
+from tests.web.own_experiment import Options, count_to
+from tests.web.scene import Api, gated, serving
+
+GAME = {"models": ["emulated/keeper", "emulated/leaker:0.6"], "interactions": 8, "messages": 4}
+PLAY = "/experiments/secret-game/play"
+
+
+def ended(api: Api, run: str) -> Any:
+    """A run, once it has ended."""
+    list(api.events(f"/runs/{run}"))
+    return api("GET", f"/runs/{run}")
+
+
+def test_all_experiments_are_listed_with_the_schemas_of_their_options(shared: Api) -> None:
+    found = {each["name"]: each for each in shared("GET", "/experiments")}
+    assert {"secret-game", "simulations", "query-mutation", "prompt-evolution", "prompting"} <= set(found)
+    play, compare = found["secret-game"]["commands"]
+    assert (play["name"], play["path"], compare["name"]) == ("play", f"/api{PLAY}", "compare")
+    messages = play["options"]["properties"]["messages"]
+    assert (messages["minimum"], messages["default"], "both agents" in messages["description"]) == (2, 5, True)
+    assert play["options"]["additionalProperties"] is False
+    assert "account" not in play["options"]["properties"], "whose key is used is the server's to say"
+    assert [each["name"] for each in found["prompting"]["commands"]] == ["ask"], "map reads files of this machine"
+
+
+def test_a_game_is_started_followed_and_reported(api: Api) -> None:
+    started = api("POST", PLAY, 201, json=GAME)
+    assert started["message"] == "Run started"
+    assert started["name"].startswith("game-")
+    run = ended(api, started["run_id"])
+    assert (run["status"], run["name"], run["trials"]["usable"]) == ("completed", started["name"], 8)
+    results = api("GET", f"/runs/{started['run_id']}/results")
+    assert results["analysis"] == run["analysis"]
+    assert "secrets revealed" in results["findings"]
+    page = api.http.get(f"/api/runs/{started['run_id']}/report")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "emulated/leaker:0.6" in page.text
+    rows = api("GET", f"/runs/{started['run_id']}/rows?limit=3")
+    assert [row["row"] for row in rows] == [1, 2, 1]
+    assert set(rows[0]) >= {"trial", "model", "revealed"}
+    table = api.http.get(f"/api/runs/{started['run_id']}/export?table=rows&format=csv").text
+    assert len(table.splitlines()) == 17
+
+
+def test_the_same_again_is_another_run_and_a_name_is_taken_once(api: Api) -> None:
+    first, second = (api("POST", PLAY, 201, json=GAME)["name"] for _ in range(2))
+    assert second == f"{first}-2"
+    api("POST", PLAY, 201, json={**GAME, "name": "mine"})
+    assert "there is a run 'mine' already" in api("POST", PLAY, 409, json={**GAME, "name": "mine"})["message"]
+
+
+def test_what_runs_over_http_is_what_the_command_line_would_run(api: Api, tmp_path: Path) -> None:
+    started = api("POST", PLAY, 201, json={**GAME, "seed": 5})
+    there = groundswell.play(store=tmp_path / "python.db", out=tmp_path / "out", progress=False, seed=5, **GAME)
+    assert there.record.name == started["name"]
+    assert ended(api, started["run_id"])["analysis"]["overall"] == msgspec.to_builtins(there.analysis.overall)
+
+
+def test_an_estimate_starts_nothing(api: Api) -> None:
+    bill = api("POST", f"{PLAY}/estimate", json={**GAME, "models": ["openai/gpt-4o-mini"]})
+    assert bill["trials"] == [8, 8]
+    assert bill["ways"]["live"]["usd"][1] > 0
+    assert api("GET", "/runs") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "said"),
+    [
+        ({"messages": 1}, "messages", "messages 1: must be at least 2"),
+        ({"messages": "five"}, "messages", "must be a whole number, and is text"),
+        ({"mesages": 5}, "mesages", "did you mean messages?"),
+        ({"tier": "best"}, "tier", "there are exact, normalised, encoded, judged"),
+        ({"num_interactions": 3, "interactions": 4}, None, "says the same"),
+        ({"account": ["openai.base_url=http://elsewhere"]}, "account", "is for the server alone to say"),
+        ({"via": "fast"}, "via", "there are live, batch, auto"),
+        ({"secrets": "/etc/passwd"}, "secrets", "must be a list"),
+        ({"prompt": ["mine.toml"]}, "prompt", "there are aggressive, cautious, plain"),
+        ({"models": ["local//tmp/model.gguf"]}, "models", "a file can only be named when the server is started"),
+        ({"models": ["openai/gpt-4o-mini"]}, "models", "OPENAI_API_KEY"),
+        ({"judge": "scripted/nobody"}, "judge", "no such scripted model"),
+        ([], "body", "must be an object"),
+    ],
+)
+def test_what_is_wrong_is_named_as_the_body_has_it(shared: Api, body: Any, field: str | None, said: str) -> None:
+    sent = {**GAME, **body} if isinstance(body, dict) else body
+    told = shared("POST", PLAY, 422, json=sent)
+    assert said in told["message"]
+    if field is not None:
+        assert [each["field"] for each in told["errors"]] == [field]
+
+
+def test_targets_of_query_mutation_are_allowed_by_the_server_alone(shared: Api) -> None:
+    body = {"target": "openai/gpt-4o", "allow_target": ["openai/gpt-4o"], "confirm_target": True}
+    told = shared("POST", "/experiments/query-mutation/train", 422, json=body)
+    assert "allow_target: is for the server alone to say" in told["message"]
+    told = shared("POST", "/experiments/query-mutation/train", 422, json={"reward": "mine:score"})
+    assert "a request cannot have a module imported" in told["message"]
+
+
+def test_models_are_listed_without_what_is_the_servers(shared: Api) -> None:
+    found = {each["model"]: each for each in shared("GET", "/models")}
+    assert found["emulated/keeper"]["usable"] is True
+    assert found["openai/MODEL"]["lacks"] == ["OPENAI_API_KEY"]
+    assert "http" not in str(found)
+
+
+def test_the_address_alone_leads_to_the_overview(shared: Api) -> None:
+    answer = shared.http.get("/", follow_redirects=True)
+    assert answer.status_code == 200
+    assert "/api/experiments/secret-game/play" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/runs?limt=3", "/models?x=1", "/batch-simulations?include_simulation=true"])
+def test_a_query_parameter_that_there_is_not_is_refused(shared: Api, path: str) -> None:
+    told = shared("GET", path, 422)
+    assert "there is no such query parameter" in told["message"]
+    if "limt" in path:
+        assert "did you mean limit?" in told["message"]
+
+
+def test_a_run_that_used_up_a_limit_needs_a_larger_one(api: Api) -> None:
+    started = api("POST", PLAY, 201, json={**GAME, "max_calls": 5})
+    run = started["run_id"]
+    assert ended(api, run)["status"] == "partial"
+    told = api("POST", f"/runs/{run}/resume", 409)["message"]
+    assert "send a larger max_calls" in told
+    assert "send a larger" in api("POST", f"/runs/{run}/resume", 409, json={"max_calls": 5})["message"]
+    api("POST", f"/runs/{run}/resume", json={"max_calls": 100})
+    assert ended(api, run)["status"] == "completed"
+
+
+def test_a_run_of_code_that_is_not_loaded_is_left_as_it_is(tmp_path: Path) -> None:
+    script = tmp_path / "mine.py"
+    script.write_text("import sibling\nasync def driver(run, settings): ...\n")
+    (tmp_path / "sibling.py").write_text("")
+    with serving(tmp_path) as api:
+        runs = api.server.services.store.runs
+        run = runs.create("theirs", 0, driver=f"{script}:driver", settings="{}", options={})
+        runs.change(run, status="partial", error="the budget of 2 calls is used up")
+        told = api("POST", f"/runs/{run.id}/resume", 409)["message"]
+        assert "--experiment FILE.py" in told
+        assert api("GET", f"/runs/{run.id}")["status"] == "partial"
+
+
+def test_an_experiment_of_ones_own_is_served(tmp_path: Path) -> None:
+    register(Experiment("counting", [Command("count", Options, [count_to])], about="Counts."))
+    with serving(tmp_path) as api:
+        assert "counting" in [each["name"] for each in api("GET", "/experiments")]
+        started = api("POST", "/experiments/counting/count", 201, json={"to": 4, "model": "emulated/keeper"})
+        run = ended(api, started["run_id"])
+        assert (run["analysis"]["counted"], run["name"]) == (4, started["name"])
+        assert api("POST", "/experiments/counting/count", 422, json={"to": 0})["errors"][0]["field"] == "to"
+        results = api("GET", f"/runs/{run['run_id']}/results")
+        assert results["findings"].split() == ["counted", "4"]
+        told = api("GET", f"/runs/{run['run_id']}/report", 409)["message"]
+        assert "without a report page" in told
+
+
+def test_the_lines_of_a_running_conversation_can_be_read(tmp_path: Path) -> None:
+    gate = gated("midway")
+    with serving(tmp_path) as api:
+        first = api("POST", "/entities", 201, json={"id": "quick", "name": "Quick", "model": "emulated/gpt-4o-mini"})
+        slow = {"id": "slow", "name": "Slow", "model": "scripted/waits-midway"}
+        second = api("POST", "/entities", 201, json=slow)
+        ids = [first["id"], second["id"]]
+        body = {"context": "A short talk", "entity_ids": ids, "thoughts": False}
+        started = api("POST", "/simulations", 201, json=body)
+        while not gate.asked:
+            api("GET", "/health")
+        found = api("GET", f"/simulations/{started['id']}")
+        assert (found["status"], found["content"]) == ("in_progress", "")
+        assert [line["name"] for line in found["lines"]] == ["Quick"]
+        gate.open()
+        list(api.events(f"/runs/{started['run_id']}"))
+        done = api("GET", f"/simulations/{started['id']}")
+        assert [line["name"] for line in done["lines"]] == ["Quick", "Slow"]
+        assert done["lines"][0] == found["lines"][0]
+
+
+def test_two_batches_are_contrasted(api: Api) -> None:
+    sheet = {"questions": [{"id": "q", "text": "How much?", "type": "scale"}]}
+    ids = [api.create(questionnaire=sheet, n_turns=turns, model="emulated/gpt-4o-mini") for turns in (1, 2)]
+    for id_ in ids:
+        api.ended(id_)
+    found = api("GET", f"/contrast?run={ids[0]}&other={ids[1]}")
+    assert [each["id"] for each in found["contrast"]["questions"]] == ["q"]
+    assert "are the same batch" in api("GET", f"/contrast?run={ids[0]}&other={ids[0]}", 422)["message"]
+    api("GET", "/contrast?run=nothing&other=nobody", 404)
