@@ -199,3 +199,15 @@ def test_two_batches_are_contrasted(api: Api) -> None:
     assert [each["id"] for each in found["contrast"]["questions"]] == ["q"]
     assert "are the same batch" in api("GET", f"/contrast?run={ids[0]}&other={ids[0]}", 422)["message"]
     api("GET", "/contrast?run=nothing&other=nobody", 404)
+
+
+def test_what_is_allowed_at_an_address_is_what_there_is(shared: Api) -> None:
+    paths = shared.http.get("/openapi.json").json()["paths"]
+    wrong = {}
+    for path, methods in paths.items():
+        address = path.replace("{", "").replace("}", "")
+        answer = shared.http.request("PATCH", address, json={})
+        expected = ", ".join(sorted(method.upper() for method in methods))
+        if (answer.status_code, answer.headers.get("allow")) != (405, expected):
+            wrong[path] = (answer.status_code, answer.headers.get("allow"), expected)
+    assert wrong == {}

@@ -143,7 +143,8 @@ async def _http(request: Request, error: Exception) -> Response:
 def _allowed(request: Request) -> str:
     """The methods that there are at an address: each may have a route of its own."""
     routes = [each for each in request.app.state.routes if each.matches(request.scope)[0] is not Match.NONE]
-    return ", ".join(sorted({method for each in routes for method in each.methods}))
+    fewest = min((each.path.count("{") for each in routes), default=0)  # `export` is an address, and no id
+    return ", ".join(sorted({method for each in routes if each.path.count("{") == fewest for method in each.methods}))
 
 
 async def _unknown(_: Request, error: Exception) -> Response:
