@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import get_args
 
 import msgspec
 import pytest
 
+import groundswell
 from groundswell.cli import output
 from groundswell.engine.records import Counters, Possible, RunRecord, Spent, Status
 from groundswell.engine.summary import Summary, figures, summarise
+from tests.engine.stage import echo, one
 
 
 def record(status: Status = "completed", counters: Counters | None = None, analysis: str | None = None) -> RunRecord:
@@ -146,3 +150,17 @@ def test_exit_codes(status: Status) -> None:
 def test_a_summary_survives_json() -> None:
     summary = summarise(record(analysis="[1]"))
     assert msgspec.json.decode(msgspec.json.encode(summary), type=Summary) == summary
+
+
+def test_a_run_that_is_open_and_done_is_not_shown_as_running(tmp_path: Path) -> None:
+    async def look() -> tuple[str, str]:
+        async with groundswell.open(tmp_path / "runs.db", script=echo) as engine:
+            run = engine.run("story")
+            before = run._repr_html_()
+            async for _ in run.map(one, ["a", "b"]):
+                pass
+            return before, run._repr_html_()
+
+    before, after = asyncio.run(look())
+    assert "running" in before
+    assert "all trials done" in after

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,30 @@ def test_people_can_ask_what_there_is() -> None:
 def test_progress_is_shown_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
     groundswell.play(**GAME)
     assert "6 of 6 trials done" in capsys.readouterr().err
+
+
+class FakeNotebook:
+    """As much of IPython as progress uses."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+        self.kernel = object()
+        self.HTML = str
+
+    def get_ipython(self) -> FakeNotebook:
+        return self
+
+    def display(self, first: str, display_id: bool) -> FakeNotebook:
+        return self
+
+    def update(self, text: str) -> None:
+        self.shown.append(text)
+
+
+def test_progress_is_shown_below_a_cell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    notebook = FakeNotebook()
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook)
+    groundswell.play(**GAME)
+    assert "6 of 6 trials done" in notebook.shown[-1]
+    assert capsys.readouterr().err == ""

@@ -100,8 +100,11 @@ class Summary(msgspec.Struct):
 
 
 def heading(summary: Summary) -> str:
-    """What a run is called and how it stands, as HTML."""
-    return html.heading(f"run {summary.name or summary.run_id}", summary.status, html.STATUS.get(summary.status))
+    """What a run is called and how it stands, as HTML. One that is open and has nothing left to do is not running."""
+    trials, status = summary.trials, str(summary.status)
+    if status == "running" and 0 < trials.planned <= trials.usable + trials.missing:
+        status = "all trials done"
+    return html.heading(f"run {summary.name or summary.run_id}", status, html.STATUS.get(summary.status))
 
 
 def figures(summary: Summary) -> list[tuple[str, str]]:

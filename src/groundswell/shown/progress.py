@@ -6,11 +6,13 @@ The display looks at the counters of the open runs a few times a second; the eng
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -210,6 +212,28 @@ class Display:
         self._live.stop()
 
 
+class Notebook:
+    """Lines below a cell of a notebook, which are replaced as the run goes on."""
+
+    def __init__(self, display: Any) -> None:
+        """`display` is the module `IPython.display`."""
+        self._html = display.HTML
+        self._shown = display.display(self._html(""), display_id=True)
+
+    def show(self, readings: Sequence[Reading], now: float, *, final: bool = False) -> None:
+        """Replace what is shown."""
+        self._shown.update(self._html("<br>".join(escape(describe(reading)) for reading in readings)))
+
+    def close(self) -> None:
+        """What was last shown stays."""
+
+
+def notebook_display() -> Any:
+    """The module that shows things in a notebook; None where this is none."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return sys.modules.get("IPython.display") if getattr(shell, "kernel", None) is not None else None
+
+
 def _drawn(reading: Reading) -> RenderableType:
     head = Table.grid(padding=(0, 1))
     counted = f"{reading.done}" if reading.total is None else f"{reading.done}/{reading.total}"
@@ -243,8 +267,10 @@ class Progress:
         self._engine = engine
         self._meters: dict[str, Meter] = {}
         self._task: asyncio.Task[None] | None = None
-        self._display: Lines | Display
-        if console.is_terminal:
+        self._display: Lines | Display | Notebook
+        if (notebook := notebook_display()) is not None:
+            self._display = Notebook(notebook)
+        elif console.is_terminal:
             self._display = Display(console, above=above)
         else:
             self._display = Lines(lambda text: console.print(text, markup=False, soft_wrap=True), now)
