@@ -25,17 +25,17 @@ from groundswell.version import __version__
 
 HELP = "Run thousands of LLM conversations as one experiment; resume it after any crash; never pay twice for a reply."
 COMMANDS = {
-    "ask": ("experiment:prompting/ask", "Ask one or more models the same thing, and see their replies side by side."),
-    "map": ("experiment:prompting/map", "Ask the same about every row of a table."),
-    "play": ("experiment:secret-game/play", "Two agents keep a code word each and try to get the other's."),
-    "compare": ("experiment:secret-game/compare", "Every model against every other in the secret game."),
-    "simulate": ("experiment:simulations/simulate", "Have entities talk in a context, many times over; then ask them."),
+    "ask": ("groundswell.cli.lazy:ask", "Ask one or more models the same thing, and see their replies side by side."),
+    "map": ("groundswell.cli.lazy:map", "Ask the same about every row of a table."),
+    "play": ("groundswell.cli.lazy:play", "Two agents keep a code word each and try to get the other's."),
+    "compare": ("groundswell.cli.lazy:compare", "Every model against every other in the secret game."),
+    "simulate": ("groundswell.cli.lazy:simulate", "Have entities talk in a context, many times over; then ask them."),
     "contrast": ("groundswell.cli.contrast:contrast", "Compare what was answered in two batches of simulations."),
     "mutate": (
-        "groundswell.cli.experiments:mutate",
+        "groundswell.cli.lazy:mutate",
         "Learn which rewordings get a guarded model to give a secret away.",
     ),
-    "evolve": ("groundswell.cli.experiments:evolve", "Evolve a prompt, and test it on problems it never met."),
+    "evolve": ("groundswell.cli.lazy:evolve", "Evolve a prompt, and test it on problems it never met."),
     "run": ("groundswell.cli.run:run", "Run an experiment or a driver of your own."),
     "new": ("groundswell.cli.new:new", "Write a file with an experiment of your own and its test, ready to run."),
     "runs": ("groundswell.cli.runs:app", "Look at runs, go on with them, export their results."),

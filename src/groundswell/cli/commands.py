@@ -267,10 +267,7 @@ class Group(click.Group):
         """A command; its module is imported if need be."""
         if cmd_name in self.lazy and cmd_name not in self.commands:
             module, _, attribute = self.lazy[cmd_name][0].partition(":")
-            if module == "experiment":
-                found = importlib.import_module("groundswell.cli.experiments").load(attribute)
-            else:
-                found = getattr(importlib.import_module(module), attribute)
+            found = getattr(importlib.import_module(module), attribute)
             self.add_command(found if isinstance(found, click.Command) else command_of(found, cmd_name), cmd_name)
         return self.commands.get(cmd_name)
 

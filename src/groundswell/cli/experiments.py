@@ -5,19 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
-
-import click
-import msgspec
-from msgspec import Meta
+from typing import TYPE_CHECKING, cast
 
 from groundswell.cli import output
-from groundswell.cli.commands import Command, Group
+from groundswell.cli.commands import Command
 from groundswell.cli.estimating import show_estimate
-from groundswell.cli.options import Estimate, StoreFlags
 from groundswell.cli.reports import Reporting
 from groundswell.cli.running import run_and_report
 from groundswell.engine.engine import Engine
@@ -26,48 +21,33 @@ from groundswell.errors import SettingsError
 from groundswell.estimate.declared import estimate_of
 from groundswell.experiments import experiment as described
 from groundswell.experiments.experiment import Context, experiment_named
-from groundswell.experiments.options import COMMON, Flag, Given, build, collect, fields_of, read_text
+from groundswell.experiments.options import Given, build, collect, read_text
 from groundswell.store.journal import Store
 
 if TYPE_CHECKING:
     from groundswell.experiments.experiment import Experiment
 
 
-class Terminal(StoreFlags, frozen=True, kw_only=True):
-    """What commands of experiments take on the command line alone."""
-
-    estimate: Estimate = False
-    out: Annotated[
-        Path | None,
-        Meta(description="Where the results go. (results/NAME.)"),
-        Flag("-o", metavar="FOLDER", usual=True, completes="files"),
-    ] = None
-    config: Annotated[
-        Path | None,
-        Meta(description="Options from a TOML file; flags go before it."),
-        Flag(metavar="FILE.toml", group=COMMON, usual=True, completes="files"),
-    ] = None
-    print_config: Annotated[
-        bool,
-        Meta(description="Print the options as a TOML file, with what they stand for; start nothing."),
-        Flag(group=COMMON),
-    ] = False
-
-
 def command_for(experiment: Experiment, name: str, words: str) -> Command:
-    """A command of an experiment; `words` are those that call it, as `play` or `mutate train`."""
+    """A command of an experiment; `words` are those that call it, as `run mine.py`."""
     made = experiment.command(name)
-    left_out = () if made.keeps_folder else ("out",)
-    terminal = {key: one for key, one in fields_of(Terminal).items() if key not in (*made.fields, *left_out)}
+    return lazy_command(words, made.options, lambda given: run(made, given, words), keeps_folder=made.keeps_folder)
 
-    def run(given: Mapping[str, Given]) -> None:
-        flags = build(Terminal, {key: one for key, one in given.items() if key in terminal})
-        own = {key: one for key, one in given.items() if key not in terminal}
-        if flags.config is not None:
-            own = {**configured(made, flags.config), **own}
-        _run(made, own, flags, words)
 
-    return Command(words.rpartition(" ")[2], run, [*made.fields.values(), *terminal.values()], made.help)
+def run_built_in(where: str, words: str, given: Mapping[str, Given]) -> None:
+    """Run a command of a built-in experiment, as `secret-game/play`."""
+    experiment, _, name = where.partition("/")
+    run(experiment_named(experiment).command(name), given, words)
+
+
+def run(command: described.Command, given: Mapping[str, Given], words: str) -> None:
+    """Run a command with what was given on the command line."""
+    terminal = {key: one for key, one in given.items() if key not in command.fields}
+    flags = build(Terminal, terminal)
+    own = {key: one for key, one in given.items() if key in command.fields}
+    if flags.config is not None:
+        own = {**configured(command, flags.config), **own}
+    _run(command, own, flags, words)
 
 
 def configured(command: described.Command, path: Path) -> dict[str, Given]:
@@ -138,67 +118,3 @@ def _ask(question: str) -> bool:
         return False
     output.confirm(question)
     return True
-
-
-def load(where: str) -> click.Command:
-    """The command of a built-in experiment, as `secret-game/play`."""
-    experiment, _, name = where.partition("/")
-    return command_for(experiment_named(experiment), name, name)
-
-
-class WithDefault(Group):
-    """A group that is a command too: `evolve` evolves, and `evolve bench` measures."""
-
-    def __init__(self, command: Command, more: Sequence[click.Command]) -> None:
-        super().__init__(command.name or "", command.help or "")
-        self.default = command
-        command.epilog = f"Also: {', '.join(f'{command.name} {each.name}' for each in more)}."
-        self.params = command.params
-        for each in more:
-            self.add_command(each)
-
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
-        """Choose by the first word."""
-        if args and args[0] in self.commands:
-            return super().make_context(info_name, args, parent, **extra)
-        try:
-            return self.default.make_context(info_name, [*args], parent, **extra)
-        except click.UsageError as error:
-            late = next((word for word in args if word in self.commands), None)
-            if late is not None and "unexpected extra argument" in error.message:
-                said = f"{args[0]}: write options of `{late}` after it: {info_name} {late} ..."
-                raise SettingsError(said) from error
-            raise
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Only the name of a command is left to be parsed."""
-        self.params, kept = [], self.params
-        try:
-            return super().parse_args(ctx, args)
-        finally:
-            self.params = kept
-
-
-def __getattr__(name: str) -> click.Command:
-    """The groups of experiments with several commands, made when they are called."""
-    from groundswell.cli import reports
-
-    if name == "mutate":
-        mutation = experiment_named("query-mutation")
-        group = Group("mutate", mutation.about)
-        for each in ("train", "evaluate"):
-            group.add_command(command_for(mutation, each, f"mutate {each}"))
-        group.add_command(reports.command("query-mutation"))
-        return group
-    if name == "evolve":
-        from groundswell.cli.commands import command_of
-        from groundswell.cli.evolve_bench import bench
-
-        evolve = command_for(experiment_named("prompt-evolution"), "evolve", "evolve")
-        return WithDefault(evolve, [command_of(bench), reports.command("prompt-evolution", several=False)])
-    raise AttributeError(name)
-
-
-__all__ = ["COMMON", "command_for", "load", "msgspec"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -23,7 +24,7 @@ Estimate = Annotated[
     Flag(group=LIMITS, usual=True),
 ]
 
-__all__ = ["COMMON", "DEFAULT_STORE", "LIMITS", "Estimate", "Json", "RunName", "StoreFlags", "Yes"]
+__all__ = ["COMMON", "DEFAULT_STORE", "LIMITS", "Estimate", "Json", "RunName", "StoreFlags", "Terminal", "Yes"]
 
 
 class StoreFlags(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,4 +40,25 @@ class StoreFlags(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         Meta(description="Say more: what is sent and retried, and tracebacks of errors."),
         Flag("-v", group=COMMON, usual=True),
+    ] = False
+
+
+class Terminal(StoreFlags, frozen=True, kw_only=True):
+    """What commands of experiments take on the command line alone."""
+
+    estimate: Estimate = False
+    out: Annotated[
+        Path | None,
+        Meta(description="Where the results go. (results/NAME.)"),
+        Flag("-o", metavar="FOLDER", usual=True, completes="files"),
+    ] = None
+    config: Annotated[
+        Path | None,
+        Meta(description="Options from a TOML file; flags go before it."),
+        Flag(metavar="FILE.toml", group=COMMON, usual=True, completes="files"),
+    ] = None
+    print_config: Annotated[
+        bool,
+        Meta(description="Print the options as a TOML file, with what they stand for; start nothing."),
+        Flag(group=COMMON),
     ] = False

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import click
 import msgspec
 from msgspec import Meta
 
 from groundswell.cli import output
-from groundswell.cli.commands import command_of
 from groundswell.cli.options import RunName, StoreFlags
 from groundswell.cli.stored import opened
 from groundswell.engine.events import Listener
@@ -169,18 +167,14 @@ def _check_reportable(record: RunRecord, experiment: str | None, store: str) -> 
         raise SettingsError(f"run {record.title!r} is not done: `{go_on}` goes on with it")
 
 
-def command(experiment: str, *, several: bool = True) -> click.Command:
-    """`mutate report` and `evolve report`: as `runs report`, for runs of one experiment; of one run or of several."""
+def mutate_report(flags: StoreFlags, runs: RunNames, *, out: Out = None) -> None:
+    """Write the results of a run again; of several that differ in their seed alone, pooled."""
+    write_again(flags, runs, out, "query-mutation", ("runs",))
 
-    def of_several(flags: StoreFlags, runs: RunNames, *, out: Out = None) -> None:
-        """Write the results of a run again; of several that differ in their seed alone, pooled."""
-        write_again(flags, runs, out, experiment, ("runs",))
 
-    def of_one(flags: StoreFlags, run: RunName, *, out: Out = None) -> None:
-        """Write the results of a run again."""
-        write_again(flags, [run], out, experiment, ("run",))
-
-    return command_of(of_several if several else of_one, "report")
+def evolve_report(flags: StoreFlags, run: RunName, *, out: Out = None) -> None:
+    """Write the results of a run again."""
+    write_again(flags, [run], out, "prompt-evolution", ("run",))
 
 
 def _within(file: Path, folder: Path) -> str:

@@ -25,7 +25,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -52,6 +52,7 @@ from groundswell.experiments.options import (
     Flag,
     Given,
     RunChoices,
+    all_fields,
     build,
     collect,
     fields_of,
@@ -193,10 +194,7 @@ class Command:
     @cached_property
     def fields(self) -> dict[str, Field]:
         """All options: its own, and those of every run."""
-        own = fields_of(self.options)
-        if not any(one.flag.usual for one in own.values()):  # nobody chose which of them the short help shows
-            own = {name: replace(one, flag=one.flag.as_usual()) for name, one in own.items()}
-        return own | {name: one for name, one in fields_of(RunChoices).items() if name not in own}
+        return all_fields(self.options)
 
     def driver_for(self, settings: Any) -> Driver:
         """The driver that takes these settings."""

@@ -13,7 +13,7 @@ import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from enum import Enum
 from functools import cache
@@ -208,6 +208,14 @@ def _fields_of(options: Any) -> dict[str, Field]:
         default = each.default if each.default_factory is NODEFAULT else each.default_factory()
         found[each.encode_name] = field_of(each.encode_name, hints[each.name], default)
     return found
+
+
+def all_fields(options: type[Any]) -> dict[str, Field]:
+    """The options of a command: its own, and those of every run."""
+    own = fields_of(options)
+    if not any(one.flag.usual for one in own.values()):  # nobody chose which of them the short help shows
+        own = {name: replace(one, flag=one.flag.as_usual()) for name, one in own.items()}
+    return own | {name: one for name, one in fields_of(RunChoices).items() if name not in own}
 
 
 def collect(
