@@ -11,8 +11,8 @@ played.py     what an interaction is about and what comes of it
 playing.py    the drivers: a statistical batch, a tournament
 tally.py      counts; figures.py makes statistics of them, analysis.py says which; stopping.py when there is enough
 ways.py       what the name of a batch service stands for
-experiment.py THE description: options, the settings made of them, and the results; summary.py and report/ tell them
-documented.py the classes that the description of the game names: a way to call the drivers
+experiment.py options, the settings made of them, and the results; summary.py and report/ tell of them
+documented.py the classes that the source document names: games, agents, batch services and their jobs
 
 What is named here is public, and a test pins it.
 """

@@ -1,4 +1,4 @@
-"""The classes that the description of the game names: agents, games, and batch services with their jobs.
+"""The classes that the source document of the game names: agents, games, and batch services with their jobs.
 
 All of it is a way to call the drivers of the game. A job is a run whose name is the id of the job. Its folder has
 `job.json`, written once: what is to be played, and in which store the run is. How far the run is stands in the store
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 import msgspec
 
 from groundswell import compose
+from groundswell.engine.driver import Driver
 from groundswell.engine.engine import Engine
 from groundswell.engine.event_lines import EventLines
 from groundswell.engine.events import Event, Listener, RunOpened, TrialEnded, WaveEnded, WaveSent
@@ -338,6 +339,24 @@ class JobFolders:
         return (self.folder(record.id).resolve() / record.store).resolve()
 
 
+class _Numbered(msgspec.Struct):
+    """As much of an interaction as tells which task it is."""
+
+    number: int = 0
+
+
+class StoredJob(NamedTuple):
+    """The run of a job, in its store."""
+
+    store: Store
+    run: RunRecord
+
+    @property
+    def analysis(self) -> Analysis | None:
+        """The figures, if it came to that."""
+        return None if self.run.analysis is None else msgspec.json.decode(self.run.analysis, type=Analysis)
+
+
 class BatchService:
     """Plays many interactions as a job, in groups: up to `max_concurrent_tasks` groups of `batch_size`, live.
 
@@ -476,10 +495,9 @@ class BatchService:
             async with engine:
                 if retry_failed and engine.store.runs.find(record.id) is not None:
                     await engine.resume(record.id, retry_missing=True, options=options)
-                elif record.batch is not None:
-                    await engine.drive(play, record.batch, name=record.id, seed=record.seed, options=options)
                 else:
-                    await engine.drive(tournament, record.settings, name=record.id, seed=record.seed, options=options)
+                    driver: Driver = play if record.batch is not None else tournament
+                    await engine.drive(driver, record.settings, name=record.id, seed=record.seed, options=options)
         finally:
             self._refresh(record, job)
         await asyncio.to_thread(self._write, record, job)
@@ -512,8 +530,16 @@ class BatchService:
         with self._look(record) as found:
             if found is None:
                 job.status = "pending"
-            else:
-                found.refresh(job)
+                return
+            job.status, job.error = found.store.runs.state(found.run), found.run.error
+            job.summary = summarise(found.run)
+            for row in found.store.results(found.run):
+                task = job.tasks[row.spec(_Numbered).number]
+                task.error = None if row.fault is None else TaskError(row.fault.kind.value, row.fault.message)
+                if row.status == "unfinished":
+                    task.status = "running" if job.status == "running" else "pending"
+                else:
+                    task.status = "completed" if row.fault is None else "failed"
 
     @contextmanager
     def _look(self, record: JobRecord) -> Iterator[StoredJob | None]:
@@ -591,36 +617,6 @@ auto = AutoBatchService
 """A service that goes by the providers of the models: `auto(game_service, ...)`."""
 
 
-class _Numbered(msgspec.Struct):
-    """As much of an interaction as tells which task it is."""
-
-    number: int = 0
-
-
-class StoredJob(NamedTuple):
-    """The run of a job, in its store."""
-
-    store: Store
-    run: RunRecord
-
-    @property
-    def analysis(self) -> Analysis | None:
-        """The figures, if it came to that."""
-        return None if self.run.analysis is None else msgspec.json.decode(self.run.analysis, type=Analysis)
-
-    def refresh(self, job: BatchJob) -> None:
-        """Bring a job and its tasks up to what the store has."""
-        job.status, job.error = self.store.runs.state(self.run), self.run.error
-        job.summary = summarise(self.run)
-        for row in self.store.results(self.run):
-            task = job.tasks[row.spec(_Numbered).number]
-            task.error = None if row.fault is None else TaskError(row.fault.kind.value, row.fault.message)
-            if row.status == "unfinished":
-                task.status = "running" if job.status == "running" else "pending"
-            else:
-                task.status = "completed" if row.fault is None else "failed"
-
-
 class Progress:
     """A listener that keeps the tasks of a job up to date and logs what happens.
 
@@ -687,11 +683,10 @@ class Progress:
 
 def tell_end(job: BatchJob) -> None:
     """Log how a job ended, and for each kind of failure how often and why."""
-    kinds = Counter(task.error.kind for task in job.failed_tasks if task.error is not None)
-    for kind, many in kinds.items():
-        first = next(task for task in job.failed_tasks if task.error is not None and task.error.kind == kind)
-        why = "" if first.error is None else first.error.message
-        log.warning("job %s: %d failed (%s), as %s: %s", job.id, many, kind, first.id, visible(why))
+    failed = [(task.id, task.error) for task in job.failed_tasks if task.error is not None]
+    for kind, many in Counter(error.kind for _, error in failed).items():
+        first, why = next((id_, error.message) for id_, error in failed if error.kind == kind)
+        log.warning("job %s: %d failed (%s), as %s: %s", job.id, many, kind, first, visible(why))
     counted = ", ".join(f"{count} {status}" for status, count in job.counts.items() if count)
     log.info("job %s: %s: %s; %s", job.id, job.status, counted, job.results_path)
 
