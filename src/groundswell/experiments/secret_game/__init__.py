@@ -10,37 +10,38 @@ judging.py    what a model says of whether a secret was given away; probing.py: 
 played.py     what an interaction is about and what comes of it
 playing.py    the drivers: a statistical batch, a tournament
 tally.py      counts; figures.py makes statistics of them, analysis.py says which; stopping.py when there is enough
-services/     the batch services: jobs, on disk and over the engine, by grouping and route
+ways.py       what the name of a batch service stands for
+experiment.py options, the settings made of them, and the results; summary.py and report/ tell of them
+documented.py the classes that the source document names: games, agents, batch services and their jobs
 
 What is named here is public, and a test pins it.
 """
 
-from groundswell.experiments.secret_game.agents import (
-    Agent,
-    AgentService,
+from groundswell.experiments.secret_game.agents import Agent, AgentService
+from groundswell.experiments.secret_game.analysis import Analysis
+from groundswell.experiments.secret_game.documented import (
+    AnthropicBatchService,
+    AnthropicConversationBatchService,
+    AutoBatchService,
+    BatchJob,
+    BatchService,
+    BatchTask,
     ClaudeHaikuAgent,
     ClaudeOpusAgent,
     ClaudeSonnetAgent,
+    ConversationBatchService,
+    GameService,
     GPT4oAgent,
     GPT4oMiniAgent,
     GPT4TurboAgent,
     GPT35Agent,
     LocalAgent,
-)
-from groundswell.experiments.secret_game.analysis import Analysis
-from groundswell.experiments.secret_game.modes import GameMode, Points
-from groundswell.experiments.secret_game.services.batch import (
-    AnthropicBatchService,
-    AnthropicConversationBatchService,
-    AutoBatchService,
-    BatchService,
-    ConversationBatchService,
     OpenAIBatchService,
     OpenAIConversationBatchService,
+    TaskError,
     auto,
 )
-from groundswell.experiments.secret_game.services.game import GameService
-from groundswell.experiments.secret_game.services.jobs import BatchJob, BatchTask, TaskError
+from groundswell.experiments.secret_game.modes import GameMode, Points
 
 __all__ = [
     "Agent",

@@ -31,8 +31,8 @@ from groundswell.experiments.secret_game.prompts import Prompt, load_prompt, var
 from groundswell.experiments.secret_game.report.told import Interaction, Told, WaveFigures, interactions_of, waves_of
 from groundswell.experiments.secret_game.report.writing import write_report
 from groundswell.experiments.secret_game.schedule import Table
-from groundswell.experiments.secret_game.services.ways import ServiceName, way_of
 from groundswell.experiments.secret_game.summary import summary, talk
+from groundswell.experiments.secret_game.ways import ServiceName, way_of
 from groundswell.experiments.secret_game.words import Pool, check_pool, read_pool
 from groundswell.store.journal import Store
 

@@ -76,17 +76,6 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
         return Duel(seats, self.messages, rules, number, block, self.thoughts, self.judge, self.probe)
 
 
-def with_prompts(table: Table, agents: Sequence[Agent]) -> Table:
-    """A table that holds all that its agents are told."""
-    known: dict[str, str] = {}
-    for prompt in (load_prompt(agent.prompt) for agent in agents):
-        if known.setdefault(prompt.name, prompt.digest) != prompt.digest:
-            raise SettingsError(
-                f"prompt {prompt.name!r}: two files of this name say different things; rename one of them"
-            )
-    return msgspec.structs.replace(table, prompts={agent.prompt: load_prompt(agent.prompt) for agent in agents})
-
-
 class Pairing(msgspec.Struct, frozen=True):
     """Two agents that play a number of interactions."""
 

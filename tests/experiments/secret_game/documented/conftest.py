@@ -9,7 +9,7 @@ import pytest
 
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
-from tests.experiments.secret_game.services.scene import Room
+from tests.experiments.secret_game.documented.scene import Room
 
 
 @pytest.fixture(scope="package")

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from groundswell.experiments.secret_game import BatchService, GameService
-from tests.experiments.secret_game.services.scene import Room, analysis, batches, results
+from tests.experiments.secret_game.documented.scene import Room, analysis, batches, results
 
 SAMPLE = """
 import asyncio

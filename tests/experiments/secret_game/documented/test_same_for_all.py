@@ -17,7 +17,16 @@ from groundswell.experiments.secret_game import (
     OpenAIConversationBatchService,
     auto,
 )
-from tests.experiments.secret_game.services.scene import CLAUDE, GPT, Room, analysis, batches, everything, pair, results
+from tests.experiments.secret_game.documented.scene import (
+    CLAUDE,
+    GPT,
+    Room,
+    analysis,
+    batches,
+    everything,
+    pair,
+    results,
+)
 
 TALKS, MESSAGES = 12, 3
 ASKS = TALKS * MESSAGES

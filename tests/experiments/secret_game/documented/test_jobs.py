@@ -26,8 +26,8 @@ from groundswell.experiments.secret_game import (
     OpenAIBatchService,
     OpenAIConversationBatchService,
 )
-from groundswell.experiments.secret_game.services.jobs import TaskStatus
-from tests.experiments.secret_game.services.scene import (
+from groundswell.experiments.secret_game.documented import TaskStatus
+from tests.experiments.secret_game.documented.scene import (
     CLAUDE,
     GPT,
     QUICK,

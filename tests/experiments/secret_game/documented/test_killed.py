@@ -19,9 +19,9 @@ from groundswell.emulator.latency import Latency
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
 from groundswell.experiments.secret_game import BatchService, GameService
-from tests.experiments.secret_game.services import night_job
-from tests.experiments.secret_game.services.night_job import CAP, MESSAGES, TALKS
-from tests.experiments.secret_game.services.scene import Room, batches
+from tests.experiments.secret_game.documented import night_job
+from tests.experiments.secret_game.documented.night_job import CAP, MESSAGES, TALKS
+from tests.experiments.secret_game.documented.scene import Room, batches
 from tests.patience import PATIENCE
 
 FAST = 3000
