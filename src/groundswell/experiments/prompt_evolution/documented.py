@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -204,7 +204,7 @@ class EvolutionController(Configured):
 
     def run_evolution(self) -> Results:
         """Evolve, and wait for it."""
-        with open_sync(self._store, **self._opening()) as engine:
+        with closing(self._evaluations), open_sync(self._store, **self._opening()) as engine:
             return engine.work(self._evolved)
 
     def _opening(self) -> dict[str, Any]:
@@ -265,8 +265,9 @@ class AsyncEvolutionController(EvolutionController):
 
     async def run_evolution_async(self) -> Results:
         """Evolve."""
-        async with compose.open(self._store, **self._opening()) as engine:
-            return await self._evolved(engine)
+        with closing(self._evaluations):
+            async with compose.open(self._store, **self._opening()) as engine:
+                return await self._evolved(engine)
 
     def run_evolution(self) -> Results:
         """Evolve, and wait for it. Only where no event loop is running."""
