@@ -19,7 +19,7 @@ from groundswell.engine.events import DriverReported, Event
 from groundswell.errors import KeyMissing
 from groundswell.experiments.prompt_evolution import AsyncEvolutionConfig, AsyncEvolutionController, Sizes, generated
 from groundswell.experiments.prompt_evolution.config import PRESETS
-from groundswell.experiments.prompt_evolution.controllers import Results
+from groundswell.experiments.prompt_evolution.documented import Results
 
 SIZES = Sizes(train=40, validation=40, test=100)
 TYPICAL = Usage(100, 100)

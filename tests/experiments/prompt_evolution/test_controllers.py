@@ -18,8 +18,12 @@ from groundswell.engine.events import DriverReported, Event
 from groundswell.errors import RunError, SettingsError
 from groundswell.experiments import prompt_evolution
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig
-from groundswell.experiments.prompt_evolution.controllers import AsyncEvolutionController, EvolutionController
-from groundswell.experiments.prompt_evolution.pipeline import AsyncEvaluationPipeline, Evaluated
+from groundswell.experiments.prompt_evolution.documented import (
+    AsyncEvaluationPipeline,
+    AsyncEvolutionController,
+    Evaluated,
+    EvolutionController,
+)
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
 from tests.experiments.prompt_evolution.stage import PATIENCE, Deaf, Emulated
 

@@ -17,9 +17,8 @@ from groundswell.emulator.server import running
 from groundswell.emulator.settings import Settings
 from groundswell.errors import RunError, SettingsError
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
+from groundswell.experiments.prompt_evolution.documented import AsyncLLMInterface, engine_options
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.interface import AsyncLLMInterface
-from groundswell.experiments.prompt_evolution.opening import engine_options
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
 from groundswell.experiments.prompt_evolution.solving import Solved
 from tests.experiments.prompt_evolution.stage import PATIENCE, Deaf, Emulated

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
-from groundswell.experiments.prompt_evolution.limits import accounts_of
+from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, accounts_of
 
 ALIASES = """
 [models]

@@ -12,8 +12,8 @@ import pytest
 
 from groundswell import Chat
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
+from groundswell.experiments.prompt_evolution.documented import AsyncEvaluationPipeline, Evaluated
 from groundswell.experiments.prompt_evolution.genome import Genome
-from groundswell.experiments.prompt_evolution.pipeline import AsyncEvaluationPipeline, Evaluated
 from groundswell.experiments.prompt_evolution.problems import Sizes, generated
 from tests.experiments.prompt_evolution.stage import PATIENCE, Deaf, Emulated
 

@@ -15,7 +15,7 @@ from gymnasium.utils import env_checker
 from stable_baselines3.common import env_checker as stable_checker
 
 from groundswell.errors import RunError, SettingsError
-from groundswell.experiments.query_mutation.environment import QueryMutationEnv, Row
+from groundswell.experiments.query_mutation.documented import QueryMutationEnv, Row
 from groundswell.experiments.query_mutation.episode import begin
 from groundswell.experiments.query_mutation.mutators import Rewording, mutator
 from groundswell.experiments.query_mutation.sessions import Session
@@ -25,7 +25,7 @@ from groundswell.program.request import Embed, Embedding, Request
 from groundswell.program.trial import Trial
 from tests.experiments.query_mutation.models import Emulated, is_target
 
-MADE = "groundswell.experiments.query_mutation.environment:QueryMutation-v0"
+MADE = "groundswell.experiments.query_mutation.documented:QueryMutation-v0"
 LONG = Task(embedder="scripted/long", mutators=("noop", "shorten"))
 """Its embeddings have four numbers and a length of ten."""
 

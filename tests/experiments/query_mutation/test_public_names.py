@@ -33,7 +33,7 @@ NAMES = [
     "train",
 ]
 KNOWN_BY = {
-    "gymnasium": {"environment.py", "vector.py", "stable.py"},
+    "gymnasium": {"documented.py", "stable.py"},
     "stable_baselines3": {"stable.py"},
     "torch": {"board.py", "learning/ppo.py", "stable.py"},
 }

@@ -20,11 +20,10 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
 from groundswell.errors import RunError, SettingsError
-from groundswell.experiments.query_mutation.environment import QueryMutationEnv
+from groundswell.experiments.query_mutation.documented import BatchedQueryMutationEnv, QueryMutationEnv
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.stable import Mask, MaskedRolloutBuffer, QueryMutationVecEnv
 from groundswell.experiments.query_mutation.task import Task
-from groundswell.experiments.query_mutation.vector import BatchedQueryMutationEnv
 from tests.experiments.query_mutation.models import Emulated, is_target, some_queries_fail
 from tests.properties import examples
 

@@ -16,10 +16,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.query_mutation.environment import QueryMutationEnv
+from groundswell.experiments.query_mutation.documented import BatchedQueryMutationEnv, QueryMutationEnv
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.task import Task
-from groundswell.experiments.query_mutation.vector import BatchedQueryMutationEnv
 from groundswell.program.request import Request
 from tests.experiments.query_mutation.models import Answer, Emulated, is_target, some_queries_fail
 
@@ -96,7 +95,7 @@ def test_with_nothing_given() -> None:
 
 def test_gymnasium_makes_it() -> None:
     made = gymnasium.make_vec(
-        "groundswell.experiments.query_mutation.environment:QueryMutation-v0",
+        "groundswell.experiments.query_mutation.documented:QueryMutation-v0",
         num_envs=2,
         vectorization_mode="vector_entry_point",
         task=SHORT,

@@ -5,15 +5,16 @@ problems.py    problems in three sets; families.py makes fresh ones; answers.py 
                metrics.py says what it is worth
 solving.py     THE program: one genome on one problem; breeding.py: a model writes a prompt; tokens.py: chance does
 racing.py      who goes on meeting problems (pure); population.py who lives, fitness.py who is worth what, pareto.py
-settings.py    the settings of an evolution; config.py: the same as one configures it, flat, with presets
+settings.py    the settings of an evolution; config.py: the same as one configures it, flat, with presets, and what it
+               says of accounts
 examining.py   genomes meet problems, each pair once; searching.py: births in a steady state; telling.py: how it stands
 evolving.py    the driver: evolve, compare at the same budget, choose, open the sealed test; verdict.py: its statistics;
                costs.py what replies cost; expecting.py what all of it would use
 analysis.py    what was found; report/ tells it, summary.py in short
 experiment.py  options, the settings made of them, and results: what `evolve` and a request over HTTP begin with
-controllers.py an evolution for scripts; evaluations.py: records of evaluations, and how fast it was
-interface.py   one model asked about many problems; pipeline.py: populations evaluated; opening.py: a run for both;
-               limits.py: what is said of accounts
+evaluations.py records of evaluations
+documented.py  the classes that the description of asynchronous evolution names: controllers, an interface to one
+               model, a pipeline that evaluates populations; controllers.py: a path that scripts import from
 benchmark/     how much faster than one ask after the other
 
 What is named here is public, and a test pins it. It is imported when it is used.
@@ -25,12 +26,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from groundswell.experiments.prompt_evolution.benchmark import PerformanceBenchmark
     from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig
-    from groundswell.experiments.prompt_evolution.controllers import AsyncEvolutionController, EvolutionController
+    from groundswell.experiments.prompt_evolution.documented import (
+        AsyncEvaluationPipeline,
+        AsyncEvolutionController,
+        AsyncLLMInterface,
+        EvolutionController,
+    )
     from groundswell.experiments.prompt_evolution.evolving import evolve
     from groundswell.experiments.prompt_evolution.genome import Genome
-    from groundswell.experiments.prompt_evolution.interface import AsyncLLMInterface
     from groundswell.experiments.prompt_evolution.metrics import metric
-    from groundswell.experiments.prompt_evolution.pipeline import AsyncEvaluationPipeline
     from groundswell.experiments.prompt_evolution.problems import (
         Problem,
         Problems,
@@ -64,12 +68,10 @@ __all__ = [
 _HOMES = {
     "benchmark": ("PerformanceBenchmark",),
     "config": ("AsyncEvolutionConfig", "EvolutionConfig"),
-    "controllers": ("AsyncEvolutionController", "EvolutionController"),
+    "documented": ("AsyncEvaluationPipeline", "AsyncEvolutionController", "AsyncLLMInterface", "EvolutionController"),
     "evolving": ("evolve",),
     "genome": ("Genome",),
-    "interface": ("AsyncLLMInterface",),
     "metrics": ("metric",),
-    "pipeline": ("AsyncEvaluationPipeline",),
     "problems": ("Problem", "Problems", "Sizes", "generated", "read_jsonl", "shared_out"),
     "settings": ("Evolution",),
 }

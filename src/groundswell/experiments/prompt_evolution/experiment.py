@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Meta
 from rich.console import RenderableType
 
-from groundswell.engine.events import Event, RunEnded
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
 from groundswell.errors import SettingsError
@@ -21,11 +20,10 @@ from groundswell.experiments.needed import REPORT, check_installed
 from groundswell.experiments.options import Flag, Place
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.answers import number_in
-from groundswell.experiments.prompt_evolution.config import PRESETS, AsyncEvolutionConfig, Fitness
+from groundswell.experiments.prompt_evolution.config import PRESETS, AsyncEvolutionConfig, Fitness, accounts_of
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.families import EASIEST, FAMILIES, HARDEST
-from groundswell.experiments.prompt_evolution.limits import accounts_of
 from groundswell.experiments.prompt_evolution.metrics import find_metric, try_metric
 from groundswell.experiments.prompt_evolution.population import SELECTIONS
 from groundswell.experiments.prompt_evolution.problems import Problem, Problems, Sizes, generated, picked, shared_out
@@ -425,20 +423,6 @@ def _check_numbers(options: Evolve, problems: Sequence[Problem]) -> None:
         )
 
 
-class Beside(Evaluations):
-    """A record of each evaluation, beside the report."""
-
-    def path(self, run: str) -> Path:
-        """The file of the one run that is heard of."""
-        return self._folder / EVALUATIONS
-
-    def __call__(self, event: Event) -> None:
-        """Take note of an event."""
-        super().__call__(event)
-        if isinstance(event, RunEnded):
-            self.close()
-
-
 class EvolutionResults(Results):
     """The report of an evolution: the page with its tables, the best prompt, and the evaluations if they are wanted."""
 
@@ -448,7 +432,7 @@ class EvolutionResults(Results):
             logs = (folder / EVALUATIONS).exists()
         else:
             logs = options.detailed_performance_logging or options.config().logs_evaluations
-        self.listeners = [Beside(folder)] if logs else []
+        self.listeners = [Evaluations(folder, EVALUATIONS)] if logs else []
 
     def check(self) -> None:
         """Also whether the packages for drawings are there."""

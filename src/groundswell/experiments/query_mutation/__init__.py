@@ -8,7 +8,7 @@ playing.py     environments in a run, each by itself; sessions.py: a run without
 learning/      who chooses: policies, how they learn, baselines; saving.py: policies as files
 training.py    the driver of a training; evaluating.py: everybody on the same episodes; expecting.py: what that takes
 analysis.py    what was found: figures.py has its statistics, verdict.py its words, curves.py bands; report/ tells it
-environment.py the environment as Gymnasium has it; vector.py: many that step at once; rendering.py: as text
+documented.py  the environments that the description of query mutation names, for Gymnasium: one, and many at once
 stable.py      the same for stable-baselines3, and a buffer that leaves failed steps out
 batching.py    queries encoded, mutated and asked in lists
 experiment.py  the commands: options, settings and results; summary.py: as text; board.py: curves for TensorBoard
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         batch_mutate_queries,
         batch_query_target_model,
     )
-    from groundswell.experiments.query_mutation.environment import QueryMutationEnv
+    from groundswell.experiments.query_mutation.documented import BatchedQueryMutationEnv, QueryMutationEnv
     from groundswell.experiments.query_mutation.evaluating import Evaluation
     from groundswell.experiments.query_mutation.guards import Guard
     from groundswell.experiments.query_mutation.mutators import mutator
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from groundswell.experiments.query_mutation.stepping import DEFAULT_REFUSAL
     from groundswell.experiments.query_mutation.task import Task
     from groundswell.experiments.query_mutation.training import Training, train
-    from groundswell.experiments.query_mutation.vector import BatchedQueryMutationEnv
 
 __all__ = [
     "DEFAULT_REFUSAL",
@@ -58,7 +57,7 @@ __all__ = [
 
 _HOMES = {
     "batching": ("batch_encode_queries", "batch_mutate_queries", "batch_query_target_model"),
-    "environment": ("QueryMutationEnv",),
+    "documented": ("BatchedQueryMutationEnv", "QueryMutationEnv"),
     "evaluating": ("Evaluation",),
     "guards": ("Guard",),
     "mutators": ("mutator",),
@@ -68,7 +67,6 @@ _HOMES = {
     "stepping": ("DEFAULT_REFUSAL",),
     "task": ("Task",),
     "training": ("Training", "train"),
-    "vector": ("BatchedQueryMutationEnv",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 _OPTIONAL = ("gymnasium", "stable_baselines3", "torch")

@@ -23,11 +23,16 @@ from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
 from groundswell.errors import RunError, SettingsError
-from groundswell.experiments.query_mutation.environment import Info, QueryMutationEnv, Row
+from groundswell.experiments.query_mutation.documented import (
+    BatchedQueryMutationEnv,
+    Info,
+    QueryMutationEnv,
+    Row,
+    step_together,
+)
 from groundswell.experiments.query_mutation.episode import Floats
 from groundswell.experiments.query_mutation.learning.choosing import Rollout
 from groundswell.experiments.query_mutation.learning.returns import advantages
-from groundswell.experiments.query_mutation.vector import BatchedQueryMutationEnv, step_together
 
 Flags = NDArray[np.bool_]
 FLAT = ("observations", "actions", "values", "log_probs", "advantages", "returns")

@@ -1,0 +1,441 @@
+"""The classes that the description of asynchronous evolution names, for scripts.
+
+Configurations are in config.py. `EvolutionController` and `AsyncEvolutionController` carry out the experiment and give
+its results as a dictionary. `AsyncLLMInterface` and `AsyncEvaluationPipeline` solve problems without an evolution.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, closing
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypedDict, TypeVar
+
+import msgspec
+
+from groundswell import compose
+from groundswell.engine.driver import driver_name
+from groundswell.engine.engine import Engine
+from groundswell.engine.events import Listener
+from groundswell.engine.options import RunOptions
+from groundswell.engine.run import Run
+from groundswell.engine.summary import Summary
+from groundswell.errors import RunError
+from groundswell.experiments.named import trust_named
+from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Gain, mean_of
+from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig, accounts_of
+from groundswell.experiments.prompt_evolution.costs import Costs, added
+from groundswell.experiments.prompt_evolution.evaluations import Evaluations
+from groundswell.experiments.prompt_evolution.evolving import evolve
+from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
+from groundswell.experiments.prompt_evolution.fitness import apart, worth
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.metrics import Metric, find_metric
+from groundswell.experiments.prompt_evolution.problems import Problem
+from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.solving import Attempt, Solved, solve
+from groundswell.portal import open_sync
+from groundswell.program.request import Fault, canonical
+
+R = TypeVar("R")
+CALLED = "evolution"
+"""How names of runs begin that nobody gave a name."""
+FOLDER = "evaluations"
+ELSEWHERE = ("script", "transport", "router", "accounts")
+"""Options of `groundswell.open` that are used instead of the accounts of this folder."""
+
+
+def engine_options(config: EvolutionConfig, account: Sequence[str], how: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `groundswell.open` for a configuration; `account` and `how` are what the caller adds."""
+    said = [] if any(how.get(name) is not None for name in ELSEWHERE) else accounts_of(config, account)
+    return {"max_concurrent": config.most_in_flight, **how, "account": [*said, *account]}
+
+
+class Configured:
+    """What all classes here take: a configuration, a store, and options of the engine and the run."""
+
+    _default: type[EvolutionConfig] = AsyncEvolutionConfig
+
+    def __init__(
+        self,
+        config: EvolutionConfig | None = None,
+        *,
+        store: str | Path = "groundswell.db",
+        name: str | None = None,
+        account: Sequence[str] = (),
+        listeners: Sequence[Listener] = (),
+        options: RunOptions | None = None,
+        **how: Any,
+    ) -> None:
+        self.config = self._default() if config is None else config
+        self._store = store
+        self._name = name
+        self._account = account
+        self._listeners = listeners
+        self._options = options
+        self._how = how
+
+    def _engine_options(self, *listeners: Listener) -> dict[str, Any]:
+        return engine_options(self.config, self._account, {**self._how, "listeners": [*self._listeners, *listeners]})
+
+    def _metric(self) -> Metric:
+        """The metric of the configuration. Its module may be imported, since the user's code names it."""
+        trust_named([self.config.metric])
+        return find_metric(self.config.metric)
+
+
+class Performance(msgspec.Struct, frozen=True):
+    """How fast a run was, and what it saved. Asks and savings are those of the evolution itself."""
+
+    seconds: float
+    """Of all sessions of the run."""
+    problems: int
+    """Problems that prompts were tried on, in all searches and on all sets."""
+    problems_per_second: float
+    api_calls: int
+    api_efficiency: float
+    """Its asks, divided by those of a run that tries every genome on every problem."""
+    saved_by_racing: int
+    saved_as_known: int
+    cache_hits: int
+    """Replies of the whole run that the store had from other runs."""
+    sent: int
+    """Asks of the whole run that were sent."""
+
+    def speedup(self, other: Performance) -> float:
+        """How many times as many problems a second as another run."""
+        return self.problems_per_second / other.problems_per_second if other.problems_per_second else float("inf")
+
+    def __str__(self) -> str:
+        return (
+            f"{self.problems:,} problems in {self.seconds:.1f} s ({self.problems_per_second:,.1f}/s); "
+            f"{self.api_calls:,} asks, {self.api_efficiency:.0%} of those without races and memory "
+            f"({self.saved_by_racing:,} saved by races, {self.saved_as_known:,} as known); "
+            f"{self.cache_hits:,} replies from the cache"
+        )
+
+
+def performance_of(analysis: Analysis, summary: Summary, settings: Evolution) -> Performance:
+    """How fast the run with this analysis was."""
+    main, met = analysis.evolution, _met(analysis, settings)
+    return Performance(
+        seconds=summary.seconds,
+        problems=met,
+        problems_per_second=met / summary.seconds if summary.seconds else 0.0,
+        api_calls=main.asks,
+        api_efficiency=1.0 if main.efficiency is None else main.efficiency,
+        saved_by_racing=main.savings.racing,
+        saved_as_known=main.savings.known,
+        cache_hits=summary.asks.cached,
+        sent=summary.asks.sent,
+    )
+
+
+def _met(analysis: Analysis, settings: Evolution) -> int:
+    """How many problems prompts were tried on. A prompt that occurs again is not counted again."""
+    trained: dict[str, int] = {}
+    for each in (member for search in analysis.searches for member in search.members):
+        trained[each.genome.text] = max(len(each.scores), trained.get(each.genome.text, 0))
+    tested = {each.genome.text for each in analysis.tested}
+    validated = tested | {each.genome.text for search in analysis.searches for each in search.finalists}
+    sets = settings.problems
+    return sum(trained.values()) + len(validated) * len(sets.validation) + len(tested) * len(sets.test)
+
+
+class Results(TypedDict):
+    """The results of an evolution."""
+
+    best_fitness: float
+    """The highest that was reached, on the training problems."""
+    best_prompt: str
+    """The prompt that the validation set chose among the fittest."""
+    validation_accuracy: float
+    test_accuracy: float | None
+    """Of the best prompt on the sealed test, which nothing was chosen by."""
+    test_interval: tuple[float | None, float | None]
+    gain: Gain
+    """The best prompt less the seed prompt on the sealed test, with its interval and p."""
+    generations: float
+    births: int
+    api_calls: int
+    """Asks of the evolution, including those of the writer."""
+    api_efficiency: float
+    """The same, divided by those of a run that tries every genome on every problem."""
+    cost: float | None
+    """US dollars for the whole run, including the baselines; None where a price is not known."""
+    total_time: float
+    """Seconds, of all sessions of the run."""
+    stopped: str
+    """Why the evolution ended."""
+    run: str
+    """The run's id, as `groundswell runs` has it."""
+    evaluations: Path | None
+    """The file with a record for each evaluation, if one was wanted."""
+    analysis: Analysis
+
+
+class EvolutionController(Configured):
+    """Carries out an evolution without await, also in a notebook.
+
+        results = EvolutionController(EvolutionConfig(population_size=50)).run_evolution()
+
+    The name of a run is made from its settings, unless `name` is given. The same configuration goes on with its run, or
+    reads the results if it has ended. `account` has settings of accounts, as "openai.rate_limit_per_minute=500";
+    `options` budget, retries and cache; `how` is what else `groundswell.open` takes.
+    """
+
+    performance: Performance | None = None
+    """How fast the last run was; None before there was one."""
+    _default = EvolutionConfig
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the run: the given one, or one that is the same for the same settings and seed."""
+        digest = blake2b(canonical([self.config.settings, self.config.seed]), digest_size=4).hexdigest()
+        return self._name or f"{CALLED}-{digest}"
+
+    @cached_property
+    def _evaluations(self) -> Evaluations:
+        return Evaluations(compose.store_path(self._store).parent / FOLDER)
+
+    def run_evolution(self) -> Results:
+        """Evolve, and wait for it."""
+        with closing(self._evaluations), open_sync(self._store, **self._opening()) as engine:
+            return engine.work(self._evolved)
+
+    def _opening(self) -> dict[str, Any]:
+        """What the engine is opened with. The metric is found first, so that a change of it is noticed."""
+        self._metric()
+        return self._engine_options(*([self._evaluations] if self.config.logs_evaluations else []))
+
+    async def _evolved(self, engine: Engine) -> Results:
+        """Go on with the run, or start it. One that has ended is only read."""
+        settings, seed = self.config.settings, self.config.seed
+        record = engine.store.runs.find(self.name)
+        wanted = (driver_name(evolve), canonical(settings).decode(), seed)
+        if record is not None and (record.driver, record.settings, record.seed) == wanted and self._has_log(record.id):
+            return self._results(await engine.resume(self.name, options=self._options))
+        return self._results(await engine.drive(evolve, settings, name=self.name, seed=seed, options=self._options))
+
+    def _has_log(self, run: str) -> bool:
+        return self._evaluations.path(run).exists() or not self.config.logs_evaluations
+
+    def _results(self, summary: Summary) -> Results:
+        if summary.analysis is None:
+            why = summary.error or summary.status
+            raise RunError(f"run {self.name!r} has not come to its end: {why}. Run it again to go on with it")
+        settings = self.config.settings
+        analysis = msgspec.convert(summary.analysis, Analysis)
+        self.performance = performance_of(analysis, summary, settings)
+        main = analysis.evolution
+        tested = next(each for each in analysis.tested if each.name == main.name)
+        path = self._evaluations.path(summary.run_id)
+        return Results(
+            best_fitness=max(each.train for each in main.finalists),
+            best_prompt=main.winner.genome.text,
+            validation_accuracy=main.winner.validation,
+            test_accuracy=tested.accuracy,
+            test_interval=(tested.low, tested.high),
+            gain=next(each for each in analysis.gains if each.over == SEED),
+            generations=len(main.members) / settings.population_size,
+            births=len(main.members),
+            api_calls=main.asks,
+            api_efficiency=self.performance.api_efficiency,
+            cost=None if summary.cost.unknown_asks else summary.cost.usd,
+            total_time=summary.seconds,
+            stopped=main.why,
+            run=summary.run_id,
+            evaluations=path if self.config.logs_evaluations and path.exists() else None,
+            analysis=analysis,
+        )
+
+
+class AsyncEvolutionController(EvolutionController):
+    """The same in async code.
+
+    controller = AsyncEvolutionController(AsyncEvolutionConfig(population_size=50))
+    results = await controller.run_evolution_async()
+    """
+
+    _default = AsyncEvolutionConfig
+
+    async def run_evolution_async(self) -> Results:
+        """Evolve."""
+        with closing(self._evaluations):
+            async with compose.open(self._store, **self._opening()) as engine:
+                return await self._evolved(engine)
+
+    def run_evolution(self) -> Results:
+        """Evolve, and wait for it. Only where no event loop is running."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return super().run_evolution()
+        raise RunError(
+            "run_evolution would hold up the event loop that runs here: use `await controller.run_evolution_async()`, "
+            "or, where nothing else is to go on meanwhile, EvolutionController"
+        )
+
+
+class Opened(Configured):
+    """An engine and one run on it, for as long as its block lasts.
+
+    Without a `name` the run is a new one: replies in the store are used, and what failed before is asked again. With
+    one it goes on with the run of that name, and what failed there stays failed. `how` is what else `groundswell.open`
+    takes.
+    """
+
+    _begun: dict[str, asyncio.Future[Any]]
+    _stack: AsyncExitStack | None = None
+    _run: Run | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run that everything is asked in."""
+        if self._run is None:
+            raise RunError(f"{type(self).__name__}: it is not open; use it as `async with {type(self).__name__}(...)`")
+        return self._run
+
+    async def _begin(self, run: Run) -> None:
+        """Prepare what the run is used with."""
+
+    async def _once(self, asked: Any, work: Callable[[str], Coroutine[Any, Any, R]]) -> R:
+        """Start the work for what is asked, or wait for it if it has been started. `work` takes the key of its trial.
+
+        A caller that is cancelled does not cancel it for the others.
+        """
+        key = blake2b(canonical(asked), digest_size=12).hexdigest()
+        if key not in self._begun:
+            self._begun[key] = asyncio.ensure_future(work(key))
+        found: R = await asyncio.shield(self._begun[key])
+        return found
+
+    async def __aenter__(self) -> Self:
+        if self._stack is not None:
+            raise RunError(f"{type(self).__name__}: it is open already")
+        metric, how = self._metric(), self._engine_options()
+        async with AsyncExitStack() as stack:
+            engine = await stack.enter_async_context(compose.open(self._store, **how))
+            run = engine.run(self._name, seed=self.config.seed, options=self._options)
+            await stack.enter_async_context(run)
+            run.relies_on(solve, [metric])
+            await self._begin(run)
+            self._run, self._stack, self._begun = run, stack.pop_all(), {}
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        stack, self._stack, self._run = self._stack, None, None
+        for each in self._begun.values():
+            each.cancel()
+        if stack is not None:
+            await stack.__aexit__(kind, error, trace)
+
+
+class AsyncLLMInterface(Opened):
+    """Asks one model about many problems at once, as fast as the configuration allows.
+
+        async with AsyncLLMInterface(config, store="runs.db") as llm:
+            found = await llm.solve("Solve it step by step.", problems)
+
+    `model` is the first of the configuration, unless named. Where an ask fails for good, there is a `Fault` instead of
+    an answer.
+    """
+
+    def __init__(self, config: EvolutionConfig | None = None, *, model: str | None = None, **how: Any) -> None:
+        super().__init__(config, **how)
+        self.model = self.config.models[0] if model is None else model
+
+    async def solve(self, prompt: str | Genome, problems: Sequence[Problem]) -> list[Solved | Fault]:
+        """The model's solutions of these problems with this prompt, in the order of the problems."""
+        return list(await asyncio.gather(*(self.solve_one(prompt, problem) for problem in problems)))
+
+    async def solve_one(self, prompt: str | Genome, problem: Problem) -> Solved | Fault:
+        """The model's solution of one problem."""
+        settings, run = self.config.settings, self.run
+        spec = Attempt(self.model, str(prompt), problem, settings.metric, settings.temperature, settings.max_tokens)
+        outcome = await self._once(spec, lambda key: run.submit(solve, spec, key=key))
+        return outcome.unwrap() if outcome.fault is None else outcome.fault
+
+
+class Evaluated(msgspec.Struct, frozen=True):
+    """The evaluation of a prompt. If too much is missing, it has no accuracy and no fitness; `why` says what failed."""
+
+    genome: Genome
+    fitness: float | None
+    accuracy: float | None
+    scores: tuple[float | None, ...]
+    """By problem; None where one is missing."""
+    missing: int
+    tokens: float
+    """Per problem, of the prompt and the reply."""
+    usd: float | None
+    """For all problems; None where a price is not known."""
+    why: str = ""
+
+
+class AsyncEvaluationPipeline(Opened):
+    """Evaluates prompts as an evolution does, but each on all problems, without races.
+
+    async with AsyncEvaluationPipeline(config, store="runs.db") as pipeline:
+        found = await pipeline.evaluate_population(["Solve it.", "Solve it step by step."])
+    """
+
+    _examiner: Examiner
+
+    async def evaluate_population(
+        self, genomes: Sequence[str | Genome], problems: Sequence[Problem] | None = None
+    ) -> list[Evaluated]:
+        """Evaluate prompts, in the order given, on these problems or on the training problems of the configuration."""
+        those = self.config.settings.problems.train if problems is None else problems
+        prompts = [each if isinstance(each, Genome) else Genome.of(each) for each in genomes]
+        met = await asyncio.gather(*(self._met(genome, those) for genome in prompts))
+        return [
+            self._evaluated(genome, cells, [other for other in prompts if other != genome])
+            for genome, cells in zip(prompts, met, strict=True)
+        ]
+
+    async def evaluate_genome(self, genome: str | Genome, problems: Sequence[Problem] | None = None) -> Evaluated:
+        """Evaluate one prompt."""
+        (found,) = await self.evaluate_population([genome], problems)
+        return found
+
+    async def _begin(self, run: Run) -> None:
+        settings, costs = self.config.settings, Costs(run)
+        await costs.learn(settings.models)
+        self._examiner = Examiner(run, settings, costs)
+
+    async def _met(self, genome: Genome, problems: Sequence[Problem]) -> list[Cell]:
+        return list(await asyncio.gather(*(self._cell(genome.text, problem) for problem in problems)))
+
+    async def _cell(self, prompt: str, problem: Problem) -> Cell:
+        _ = self.run  # raises if it is not open
+        settings, examiner = self.config.settings, self._examiner
+        asked = [prompt, problem, settings.models, settings.metric, settings.temperature, settings.max_tokens]
+        return await self._once(asked, lambda key: examiner.tried(key, prompt, problem))
+
+    def _evaluated(self, genome: Genome, cells: Sequence[Cell], others: Sequence[Genome]) -> Evaluated:
+        there = [cell for cell in cells if cell.score is not None]
+        missing, count = len(cells) - len(there), max(1, len(there))
+        said = sum(cell.output_tokens for cell in there) / count
+        settings = self.config.settings
+        found = worth(genome, [cell.score or 0.0 for cell in there], said, settings.max_tokens, apart(genome, others))
+        usd: float | None = 0.0
+        for cell in cells:
+            usd = added(added(usd, cell.usd), cell.judged.usd)
+        fit = bool(there) and not lacks(cells)
+        return Evaluated(
+            genome,
+            found.fitness(settings.fitness) if fit else None,
+            mean_of([cell.score for cell in there]) if fit else None,
+            tuple(cell.score for cell in cells),
+            missing,
+            said + sum(cell.input_tokens for cell in there) / count,
+            usd,
+            next((cell.why for cell in cells if cell.why), ""),
+        )
