@@ -18,8 +18,8 @@ General layout, from the inside out; imports point only this way:
     portal.py     the same for scripts and notebooks that are not async
     known_models.py  which models can be asked now, and what the others lack
     experiments/  experiment.py, how an experiment is described; programs with their drivers: prompting/ is what
-                  `groundswell ask` and `map` run, secret_game/ `play`, simulations/ `simulate`, query_mutation/ `mutate`,
-                  prompt_evolution/ `evolve`
+                  `groundswell ask` and `map` run, secret_game/ `play`, simulations/ `simulate`, query_mutation/
+                  `mutate`, prompt_evolution/ `evolve`
     testing/      fakes, crash harness, and conformance suites for your own parts
     web/          the REST API: routes, and the engine that carries out their runs in the background
     cli/          the command line

@@ -13,7 +13,7 @@ from groundswell.emulator.skills.secrets import given_secret
 from groundswell.experiments.options import Place
 from groundswell.experiments.query_mutation import guards, mutators
 from groundswell.experiments.query_mutation.evaluating import Evaluation
-from groundswell.experiments.query_mutation.experiment import GivenGuard, read_guards
+from groundswell.experiments.query_mutation.options import GivenGuard, read_guards
 from groundswell.experiments.query_mutation.task import MOST_STEPS
 from tests.cli.conftest import CommandLine
 

@@ -15,7 +15,8 @@ from groundswell.experiments.options import Place
 from groundswell.experiments.simulations.analysis import Tally
 from groundswell.experiments.simulations.batch import Batch, Schedule
 from groundswell.experiments.simulations.entities import Entity, check_name
-from groundswell.experiments.simulations.experiment import HEADLINE, file_named, headline
+from groundswell.experiments.simulations.experiment import HEADLINE, headline
+from groundswell.experiments.simulations.options import file_named
 from groundswell.experiments.simulations.simulation import Rules
 from groundswell.experiments.simulations.summary import figures
 from groundswell.program.request import Fault, FaultKind

@@ -11,8 +11,8 @@ import pytest
 
 from groundswell.experiments.options import Place
 from groundswell.experiments.simulations import analysis, batch, dimensions, questions, simulation, transcripts
-from groundswell.experiments.simulations.experiment import read_questions
 from groundswell.experiments.simulations.exporting import LINES
+from groundswell.experiments.simulations.options import read_questions
 from tests.cli.conftest import CommandLine
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,8 @@ from groundswell.cli.options import Json
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag, fields_of, spelled_as
 from groundswell.experiments.prompt_evolution.benchmark import PerformanceBenchmark
-from groundswell.experiments.prompt_evolution.experiment import FIGURES, Speed
+from groundswell.experiments.prompt_evolution.experiment import FIGURES, config_of
+from groundswell.experiments.prompt_evolution.options import Speed
 from groundswell.loop import new_event_loop
 
 
@@ -51,7 +52,7 @@ def bench(flags: Bench) -> None:
 
 def told(flags: Bench) -> dict[str, Any]:
     """What a benchmark is told."""
-    speed = flags.config()
+    speed = config_of(flags)
     found = {name: value for name in FIGURES if (value := getattr(speed, name)) is not None}
     found |= {"population_size": flags.population_size, "num_problems": flags.problems}
     return found if flags.model is None else {**found, "model": flags.model}

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, cast
 from groundswell.cli import output
 from groundswell.cli.commands import Command
 from groundswell.cli.estimating import show_estimate
+from groundswell.cli.lazy import lazy_command
+from groundswell.cli.options import Terminal
 from groundswell.cli.reports import Reporting
 from groundswell.cli.running import run_and_report
 from groundswell.engine.engine import Engine

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from groundswell.compose import provider_of
 from groundswell.engine.options import RunOptions
 from groundswell.errors import SettingsError
-from groundswell.experiments.secret_game.ways import SERVICES, ServiceName, way_of
+from groundswell.experiments.secret_game.modes import ServiceName
+from groundswell.experiments.secret_game.ways import SERVICES, way_of
 from groundswell.providers.accounts.config import load
 
 GPT = {"ann": "gpt35", "bob": "gpt-4o"}

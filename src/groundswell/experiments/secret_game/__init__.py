@@ -14,34 +14,38 @@ ways.py       what the name of a batch service stands for
 experiment.py options, the settings made of them, and the results; summary.py and report/ tell of them
 documented.py the classes that the source document names: games, agents, batch services and their jobs
 
-What is named here is public, and a test pins it.
+What is named here is public, and a test pins it. It is imported when it is used.
 """
 
-from groundswell.experiments.secret_game.agents import Agent, AgentService
-from groundswell.experiments.secret_game.analysis import Analysis
-from groundswell.experiments.secret_game.documented import (
-    AnthropicBatchService,
-    AnthropicConversationBatchService,
-    AutoBatchService,
-    BatchJob,
-    BatchService,
-    BatchTask,
-    ClaudeHaikuAgent,
-    ClaudeOpusAgent,
-    ClaudeSonnetAgent,
-    ConversationBatchService,
-    GameService,
-    GPT4oAgent,
-    GPT4oMiniAgent,
-    GPT4TurboAgent,
-    GPT35Agent,
-    LocalAgent,
-    OpenAIBatchService,
-    OpenAIConversationBatchService,
-    TaskError,
-    auto,
-)
-from groundswell.experiments.secret_game.modes import GameMode, Points
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from groundswell.experiments.secret_game.agents import Agent, AgentService
+    from groundswell.experiments.secret_game.analysis import Analysis
+    from groundswell.experiments.secret_game.documented import (
+        AnthropicBatchService,
+        AnthropicConversationBatchService,
+        AutoBatchService,
+        BatchJob,
+        BatchService,
+        BatchTask,
+        ClaudeHaikuAgent,
+        ClaudeOpusAgent,
+        ClaudeSonnetAgent,
+        ConversationBatchService,
+        GameService,
+        GPT4oAgent,
+        GPT4oMiniAgent,
+        GPT4TurboAgent,
+        GPT35Agent,
+        LocalAgent,
+        OpenAIBatchService,
+        OpenAIConversationBatchService,
+        TaskError,
+        auto,
+    )
+    from groundswell.experiments.secret_game.modes import GameMode, Points
 
 __all__ = [
     "Agent",
@@ -70,3 +74,45 @@ __all__ = [
     "TaskError",
     "auto",
 ]
+
+_HOMES = {
+    "agents": (
+        "Agent",
+        "AgentService",
+    ),
+    "analysis": ("Analysis",),
+    "documented": (
+        "AnthropicBatchService",
+        "AnthropicConversationBatchService",
+        "AutoBatchService",
+        "BatchJob",
+        "BatchService",
+        "BatchTask",
+        "ClaudeHaikuAgent",
+        "ClaudeOpusAgent",
+        "ClaudeSonnetAgent",
+        "ConversationBatchService",
+        "GameService",
+        "GPT4oAgent",
+        "GPT4oMiniAgent",
+        "GPT4TurboAgent",
+        "GPT35Agent",
+        "LocalAgent",
+        "OpenAIBatchService",
+        "OpenAIConversationBatchService",
+        "TaskError",
+        "auto",
+    ),
+    "modes": (
+        "GameMode",
+        "Points",
+    ),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is used."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

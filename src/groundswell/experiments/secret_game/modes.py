@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Set
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
+
+ServiceName = Literal[
+    "default", "openai", "anthropic", "openai-conversation", "anthropic-conversation", "conversation", "auto"
+]
+"""The batch services, by their names: see ways.py."""
 
 
 class GameMode(StrEnum):

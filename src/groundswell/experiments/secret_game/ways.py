@@ -15,15 +15,13 @@ None of this changes what is said: only the route, the grouping and the price di
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from groundswell.compose import provider_of
 from groundswell.engine.options import RunOptions
 from groundswell.errors import SettingsError
+from groundswell.experiments.secret_game.modes import ServiceName
 
-ServiceName = Literal[
-    "default", "openai", "anthropic", "openai-conversation", "anthropic-conversation", "conversation", "auto"
-]
 SERVICES: tuple[ServiceName, ...] = get_args(ServiceName)
 ANY: tuple[ServiceName, ...] = ("default", "conversation")
 """Those that do not care whose models they are."""
