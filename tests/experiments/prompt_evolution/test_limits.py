@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, accounts_of
+from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
+from groundswell.experiments.prompt_evolution.experiment import accounts_of
 
 ALIASES = """
 [models]

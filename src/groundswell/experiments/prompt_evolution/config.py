@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from groundswell import compose
 from groundswell.errors import SettingsError
 from groundswell.experiments.prompt_evolution.fitness import COMPOSITE, PLAIN
 from groundswell.experiments.prompt_evolution.genome import Genome
@@ -199,17 +197,6 @@ class AsyncEvolutionConfig(EvolutionConfig, frozen=True, kw_only=True):
     def logs_evaluations(self) -> bool:
         """Whether a record of each evaluation of a genome is written."""
         return self.detailed_performance_logging
-
-
-def accounts_of(config: EvolutionConfig, account: Sequence[str] = ()) -> list[str]:
-    """Rate limit and timeout as `NAME.SETTING=VALUE`, for each account that a model of the configuration belongs to.
-
-    Models within this process have no account, nor have aliases of them. `account` is what is said of accounts besides.
-    """
-    said = config.account_settings
-    asked = dict.fromkeys((*config.settings.models, config.settings.by)) if said else ()
-    names = dict.fromkeys(compose.account_of(model, account) for model in asked)
-    return [f"{name}.{setting}={value!r}" for name in names if name is not None for setting, value in said.items()]
 
 
 def _check(name: str, value: Any, wanted: Any) -> None:

@@ -27,11 +27,12 @@ from groundswell.engine.summary import Summary
 from groundswell.errors import RunError
 from groundswell.experiments.named import trust_named
 from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Gain, mean_of
-from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig, accounts_of
+from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig
 from groundswell.experiments.prompt_evolution.costs import Costs, added
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
+from groundswell.experiments.prompt_evolution.experiment import accounts_of
 from groundswell.experiments.prompt_evolution.fitness import apart, worth
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.metrics import Metric, find_metric
