@@ -9,7 +9,7 @@ import pytest
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
-from groundswell.experiments.prompt_evolution.experiment import accounts_of
+from groundswell.experiments.prompt_evolution.limits import accounts_of
 
 ALIASES = """
 [models]

@@ -32,9 +32,9 @@ from groundswell.experiments.prompt_evolution.costs import Costs, added
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.examining import Cell, Examiner, lacks
-from groundswell.experiments.prompt_evolution.experiment import accounts_of
 from groundswell.experiments.prompt_evolution.fitness import apart, worth
 from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.limits import accounts_of
 from groundswell.experiments.prompt_evolution.metrics import Metric, find_metric
 from groundswell.experiments.prompt_evolution.problems import Problem
 from groundswell.experiments.prompt_evolution.settings import Evolution

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 from rich.console import RenderableType
 
-from groundswell import compose
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
 from groundswell.errors import SettingsError
@@ -19,10 +18,11 @@ from groundswell.experiments.experiment import Command, Context, Experiment, Pla
 from groundswell.experiments.needed import REPORT, check_installed
 from groundswell.experiments.prompt_evolution.analysis import Analysis
 from groundswell.experiments.prompt_evolution.answers import number_in
-from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig, EvolutionConfig
+from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.families import FAMILIES
+from groundswell.experiments.prompt_evolution.limits import accounts_of
 from groundswell.experiments.prompt_evolution.metrics import find_metric, try_metric
 from groundswell.experiments.prompt_evolution.options import (
     Evolve,
@@ -53,17 +53,6 @@ NOBODY_NAMED = (
 
 
 FIGURES = tuple(name for name in Speed.__struct_fields__ if name != "preset")
-
-
-def accounts_of(config: EvolutionConfig, account: Sequence[str] = ()) -> list[str]:
-    """Rate limit and timeout as `NAME.SETTING=VALUE`, for each account that a model of the configuration belongs to.
-
-    Models within this process have no account, nor have aliases of them. `account` is what is said of accounts besides.
-    """
-    said = config.account_settings
-    asked = dict.fromkeys((*config.settings.models, config.settings.by)) if said else ()
-    names = dict.fromkeys(compose.account_of(model, account) for model in asked)
-    return [f"{name}.{setting}={value!r}" for name in names if name is not None for setting, value in said.items()]
 
 
 def config_of(speed: Speed, **said: Any) -> AsyncEvolutionConfig:
