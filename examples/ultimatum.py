@@ -1,7 +1,7 @@
 """The ultimatum game: one model offers a share of ten dollars, another accepts or refuses. Three rounds a game.
 
-    groundswell run examples/ultimatum.py --games 50
-    groundswell run examples/ultimatum.py --help
+groundswell run examples/ultimatum.py --games 50
+groundswell run examples/ultimatum.py --help
 """
 
 from typing import Annotated

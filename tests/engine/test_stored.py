@@ -56,7 +56,7 @@ def test_a_run_shows_how_far_it_is_and_why_trials_are_missing(store: Path) -> No
         "tokens": "8 in, 12 out",
         "seed": "3",
     }
-    assert ("<b>no</b>" in during.text, "running" in during.text, "partial" in after.text) == (True, True, True)
+    assert ("<b>no</b>" in during.text, "all trials done" in during.text, "partial" in after.text) == (True, True, True)
 
 
 def test_a_stored_run_is_read_without_going_on_with_it(store: Path) -> None:

@@ -24,7 +24,7 @@ BODIES: dict[str, Any] = {
 """What begins something: a random body would be refused, and nothing would follow from it."""
 
 
-def test_sequences_of_calls_are_answered_as_described(shared: Api) -> None:
+def test_sequences_of_calls_are_answered_as_described(api: Api) -> None:
     called: dict[str, int] = {}
     schema = schemathesis.openapi.from_dict(described(), config=STATEFUL)
 
@@ -37,7 +37,7 @@ def test_sequences_of_calls_are_answered_as_described(shared: Api) -> None:
                 case.body = dict(BODIES[path])
 
         def get_call_kwargs(self, case: Any) -> dict[str, Any]:
-            return {"base_url": shared.server.url}
+            return {"base_url": api.server.url}
 
         def validate_response(self, response: Any, case: Any, additional_checks: Any = (), **how: Any) -> None:
             name = f"{case.method} {case.operation.path}"

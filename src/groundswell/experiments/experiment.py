@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import tomli_w
@@ -63,9 +63,6 @@ from groundswell.program.request import canonical
 from groundswell.providers.accounts.config import load_here
 from groundswell.store.journal import Store
 from groundswell.store.schema import database_path
-
-if TYPE_CHECKING:
-    pass
 
 LONGEST_NAME = 100
 _NOT_IN_A_NAME = re.compile(r"[^\w.=+@-]+")

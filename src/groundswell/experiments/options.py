@@ -270,7 +270,10 @@ def value_of(one: Field, given: Given) -> Any:
     """The value of one option, checked."""
     value, place = given.value, given.place
     if given.as_text:
-        value = _from_text(one, value, place)
+        try:
+            value = _from_text(one, value, place)
+        except SettingsError as error:
+            raise error if error.field else SettingsError(str(error), field=one.name) from error
     elif isinstance(value, str) and one.is_list:
         value = [value]
     try:

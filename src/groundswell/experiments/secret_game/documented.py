@@ -142,7 +142,14 @@ class GameService(msgspec.Struct, frozen=True, omit_defaults=True):
         told = tuple(
             agent if agent.prompt != PLAIN else msgspec.structs.replace(agent, prompt=self.prompt) for agent in agents
         )
-        table = Table(
+        table = with_prompts(self.table(game_mode, messages_per_interaction), told)
+        if game_mode.over_rounds:
+            return Tournament(told, num_interactions, table, self.tier, self.words, self.memory, self.target)
+        return Batch(told, num_interactions, table, self.tier, self.words)
+
+    def table(self, game_mode: GameMode = GameMode.STANDARD, messages_per_interaction: int = 5) -> Table:
+        """What all interactions have in common."""
+        return Table(
             messages_per_interaction,
             game_mode,
             self.points,
@@ -152,10 +159,6 @@ class GameService(msgspec.Struct, frozen=True, omit_defaults=True):
             self.judge,
             self.probe,
         )
-        table = with_prompts(table, told)
-        if game_mode.over_rounds:
-            return Tournament(told, num_interactions, table, self.tier, self.words, self.memory, self.target)
-        return Batch(told, num_interactions, table, self.tier, self.words)
 
 
 def with_prompts(table: Table, agents: Sequence[Agent]) -> Table:
