@@ -7,11 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from groundswell import Run
 from groundswell.errors import SettingsError
+from groundswell.experiments import experiment as described
 from groundswell.experiments.experiment import Command, Experiment, experiment_named
-from groundswell.testing.experiments import check_experiment
+from groundswell.testing import check_experiment
 
 ENTITIES = [{"id": f"e{at}", "name": name} for at, name in enumerate(["Ada", "Ben", "Cleo"])]
 QUESTIONS = {"questions": [{"id": "trust", "text": "Can it be trusted?", "type": "scale"}]}
@@ -102,6 +105,29 @@ def test_the_example_of_an_experiment_of_ones_own(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     options = {"proposer": "emulated/gpt-4o-mini", "responder": "emulated/gpt-4o-mini", "games": 6}
     check_experiment(example(), options=options, folder=tmp_path)
+
+
+def test_an_installed_package_declares_an_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    example()
+    monkeypatch.setattr(described, "installed_experiments", lambda: {"theirs": "ultimatum:experiment", "a/b": "no:no"})
+    assert "theirs" in described.experiment_names()
+    assert "a/b" not in described.experiment_names(), "that is a driver"
+    assert experiment_named("theirs").name == "ultimatum"
+
+
+def test_a_check_fails_where_something_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    class Bare(msgspec.Struct, frozen=True, kw_only=True):
+        """Options without a description."""
+
+        games: int = 1
+
+    async def nothing(run: Run, settings: Bare) -> None: ...
+
+    nothing.__qualname__ = "nothing"
+    with pytest.raises(AssertionError, match="games: has no description"):
+        check_experiment(Experiment("bare", [Command("go", Bare, [nothing])]), folder=tmp_path)
 
 
 def test_a_name_that_cannot_be_one_is_refused() -> None:

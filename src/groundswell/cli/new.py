@@ -70,7 +70,7 @@ TEST = '''"""The experiment keeps to what every experiment must do. To run it: p
 from pathlib import Path
 
 from groundswell import Chat, scripted_model
-from groundswell.testing.experiments import check_experiment
+from groundswell.testing import check_experiment
 
 from {module} import experiment
 
