@@ -23,8 +23,8 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -34,6 +34,7 @@ from typing import Any, Literal
 import msgspec
 import tomli_w
 
+from groundswell.compose import look_into
 from groundswell.engine.driver import (
     BUILT_IN,
     GROUP,
@@ -62,7 +63,6 @@ from groundswell.experiments.results import Aside, Plain, Results, Written, fold
 from groundswell.program.request import canonical
 from groundswell.providers.accounts.config import load_here
 from groundswell.store.journal import Store
-from groundswell.store.schema import database_path
 
 LONGEST_NAME = 100
 _NOT_IN_A_NAME = re.compile(r"[^\w.=+@-]+")
@@ -114,17 +114,9 @@ class Context:
             raise SettingsError("model: a name is empty", field="model")
         return tuple(dict.fromkeys(name.strip() for name in named)) or (self.default_model,)
 
-    @contextmanager
-    def opened(self) -> Iterator[Store | None]:
+    def opened(self) -> AbstractContextManager[Store | None]:
         """The store, if there is one."""
-        if not database_path(self.store).exists():
-            yield None
-            return
-        held = Store(self.store)
-        try:
-            yield held
-        finally:
-            held.close_reading()
+        return look_into(self.store)
 
     def allow_own_modules(self, names: Iterable[str]) -> None:
         """Let modules that the user names, as `module:name`, be imported. A request over HTTP cannot do that."""

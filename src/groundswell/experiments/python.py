@@ -217,11 +217,9 @@ def _outputs(ready: Ready, store: str, out: str | Path | None) -> Outputs:
 
 @contextmanager
 def _opened(store: str) -> Iterator[Store]:
-    held = Store(store)
-    try:
+    with compose.look_into(store) as held:
+        assert held is not None, "the engine has made it"
         yield held
-    finally:
-        held.close_reading()
 
 
 async def _carried_out(engine: Engine, ready: Ready, outputs: Outputs, *, progress: bool) -> Finished:
