@@ -34,7 +34,7 @@ from typing import Any, Literal
 import msgspec
 import tomli_w
 
-from groundswell.compose import look_into
+from groundswell.compose import look_into, provider_of
 from groundswell.engine.driver import (
     BUILT_IN,
     GROUP,
@@ -44,7 +44,6 @@ from groundswell.engine.driver import (
     settings_type,
 )
 from groundswell.engine.driver import driver as register_driver
-from groundswell.engine.options import RunOptions
 from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
 from groundswell.experiments.named import trust_named
@@ -52,6 +51,7 @@ from groundswell.experiments.options import (
     Field,
     Flag,
     Given,
+    Plan,
     RunChoices,
     all_fields,
     build,
@@ -114,6 +114,10 @@ class Context:
             raise SettingsError("model: a name is empty", field="model")
         return tuple(dict.fromkeys(name.strip() for name in named)) or (self.default_model,)
 
+    def provider_of(self, model: str) -> str:
+        """The provider that a model leads to."""
+        return provider_of(model, None, self.accounts)
+
     def opened(self) -> AbstractContextManager[Store | None]:
         """The store, if there is one."""
         return look_into(self.store)
@@ -131,24 +135,6 @@ class Context:
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
         trust_named(named)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What `prepare` makes of options, where there is more to say than the settings."""
-
-    settings: Any
-    name: str = ""
-    """How the name of the run begins, if nobody gives one."""
-    seed: int | None = None
-    notes: tuple[str, ...] = ()
-    """What is said before the run begins."""
-    choices: Mapping[str, Any] = field(default_factory=dict)
-    """Changes to the choices: `max_concurrent`, `account` and so on."""
-    base: RunOptions = field(default_factory=RunOptions)
-    """How the run is carried out where nothing was chosen."""
-    resolved: Mapping[str, Any] = field(default_factory=dict)
-    """Options as they came out, for the configuration that is written: the default model, entities of the store."""
 
 
 @dataclass(frozen=True)

@@ -578,3 +578,21 @@ class RunChoices(HowToRun, frozen=True, kw_only=True, forbid_unknown_fields=True
         Meta(ge=-(2**63), le=2**63 - 1, description="The seed of all that is random."),
         Flag(metavar="N", usual=True),
     ] = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `prepare` makes of options, where there is more to say than the settings."""
+
+    settings: Any
+    name: str = ""
+    """How the name of the run begins, if nobody gives one."""
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+    """What is said before the run begins."""
+    choices: Mapping[str, Any] = field(default_factory=dict)
+    """Changes to the choices: `max_concurrent`, `account` and so on."""
+    base: RunOptions = field(default_factory=RunOptions)
+    """How the run is carried out where nothing was chosen."""
+    resolved: Mapping[str, Any] = field(default_factory=dict)
+    """Options as they came out, for the configuration that is written: the default model, entities of the store."""

@@ -15,12 +15,13 @@ from groundswell.compose import look_into
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.documented import with_prompts
-from groundswell.experiments.secret_game.playing import Batch, Scene, Tournament, play, schedule_of
+from groundswell.experiments.secret_game.playing import Scene, play, schedule_of
 from groundswell.experiments.secret_game.probing import guesses_of
 from groundswell.experiments.secret_game.prompts import load_prompt
 from groundswell.experiments.secret_game.report.rows import rows
 from groundswell.experiments.secret_game.report.told import Told, interactions_of
 from groundswell.experiments.secret_game.schedule import Table
+from groundswell.experiments.secret_game.settings import Batch, Tournament
 from groundswell.experiments.secret_game.words import read_pool
 from tests.experiments.secret_game.scene import Script, drive, plain, text_of
 

@@ -12,8 +12,8 @@ from groundswell.experiments.detectors.reading import LONGEST
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.duel import SILENCE, examine, line_of
 from groundswell.experiments.secret_game.played import Line, Played
-from groundswell.experiments.secret_game.playing import Batch
 from groundswell.experiments.secret_game.schedule import Table
+from groundswell.experiments.secret_game.settings import Batch
 from tests.experiments.secret_game.scene import A, B, a_duel, drive, plain, text_of
 
 GIVEN = Table(messages=4, seats="given")

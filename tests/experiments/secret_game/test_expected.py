@@ -14,8 +14,9 @@ from groundswell.emulator import tokens
 from groundswell.engine.driver import Driver
 from groundswell.estimate.declared import estimate_of
 from groundswell.experiments.secret_game.agents import Agent, AgentService
-from groundswell.experiments.secret_game.playing import Batch, Tournament, play, tournament
+from groundswell.experiments.secret_game.playing import play, tournament
 from groundswell.experiments.secret_game.schedule import Table
+from groundswell.experiments.secret_game.settings import Batch, Tournament
 
 MODEL = "scripted/talker"
 MOST = 300

@@ -13,8 +13,9 @@ from groundswell.engine.options import Limits
 from groundswell.experiments.needed import EXTRAS
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.modes import GameMode
-from groundswell.experiments.secret_game.playing import Batch, Scene, Tournament
+from groundswell.experiments.secret_game.playing import Scene
 from groundswell.experiments.secret_game.schedule import Table
+from groundswell.experiments.secret_game.settings import Batch, Tournament
 from tests.experiments.secret_game.scene import drive, plain, text_of
 
 LEAKER, KEEPER = Agent("1", "", None, "emulated/leaker:0.3"), Agent("2", "", None, "emulated/keeper")

@@ -29,10 +29,11 @@ from groundswell.emulator import model
 from groundswell.experiments.reporting.tables import AsJson
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis
-from groundswell.experiments.secret_game.playing import Batch, play
+from groundswell.experiments.secret_game.playing import play
 from groundswell.experiments.secret_game.report.rows import COLUMNS, rows
 from groundswell.experiments.secret_game.report.told import Told, interactions_of
 from groundswell.experiments.secret_game.schedule import Table
+from groundswell.experiments.secret_game.settings import Batch
 from groundswell.program.request import Fault, FaultKind
 
 NAMES = ("leaker:0.15", "leaker:0.5", "trader", "hinter")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,8 @@ from groundswell.compose import provider_of
 from groundswell.engine.options import RunOptions
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.modes import ServiceName
-from groundswell.experiments.secret_game.ways import SERVICES, way_of
+from groundswell.experiments.secret_game.ways import SERVICES, Way
+from groundswell.experiments.secret_game.ways import way_of as way_for
 from groundswell.providers.accounts.config import load
 
 GPT = {"ann": "gpt35", "bob": "gpt-4o"}
@@ -42,6 +44,10 @@ CASES: dict[str, tuple[ServiceName, dict[str, str], bool, RunOptions, int | None
     ),
     "conversation": ("conversation", MIXED, False, WAVES, 3),
 }
+
+
+def way_of(*given: Any, whose: Callable[[str], str] = provider_of, **how: Any) -> Way:
+    return way_for(*given, whose=whose, **how)
 
 
 @pytest.mark.parametrize(("service", "models", "batches", "options", "most"), CASES.values(), ids=CASES)
@@ -107,7 +113,7 @@ def test_numbers_below_one_are_refused(name: str) -> None:
 
 def test_a_name_that_there_is_not() -> None:
     with pytest.raises(SettingsError, match="'openia': there are default, openai"):
-        way_of("openia", GPT)  # type: ignore[arg-type]
+        way_of("openia", GPT)
 
 
 @given(

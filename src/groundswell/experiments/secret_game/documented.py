@@ -37,10 +37,11 @@ from groundswell.experiments.secret_game.agents import Agent, AgentService
 from groundswell.experiments.secret_game.analysis import AgentFigures, Analysis, Overall, RateFigure
 from groundswell.experiments.secret_game.modes import GameMode, Points, ServiceName, interaction_points
 from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Duel, Played, Seat, Tier
-from groundswell.experiments.secret_game.playing import Batch, Scene, Tournament, play, schedule_of, tournament
+from groundswell.experiments.secret_game.playing import Scene, play, schedule_of, tournament
 from groundswell.experiments.secret_game.prompts import PLAIN, load_prompt
 from groundswell.experiments.secret_game.report.told import Interaction, interactions_of
 from groundswell.experiments.secret_game.schedule import Table
+from groundswell.experiments.secret_game.settings import Batch, Tournament
 from groundswell.experiments.secret_game.ways import MAX_CONCURRENT, Way, check_number, way_of
 from groundswell.experiments.secret_game.words import Pool
 from groundswell.providers.accounts.config import Accounts

@@ -12,156 +12,21 @@ from typing import Any
 import msgspec
 from rich.console import RenderableType
 
-from groundswell.compose import provider_of
 from groundswell.engine.events import Event, WaveEnded, WaveSent
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import SettingsError
-from groundswell.experiments.experiment import Command, Context, Experiment, Plan, Results, Written
+from groundswell.experiments.experiment import Command, Experiment, Results, Written
 from groundswell.experiments.needed import REPORT, check_installed
 from groundswell.experiments.results import cost_of
-from groundswell.experiments.secret_game.agents import Agent, AgentService
 from groundswell.experiments.secret_game.analysis import Analysis
-from groundswell.experiments.secret_game.modes import GameMode
-from groundswell.experiments.secret_game.options import (
-    Compare,
-    Game,
-    Play,
-)
-from groundswell.experiments.secret_game.playing import Batch, Tournament, play, tournament
-from groundswell.experiments.secret_game.prompts import Prompt, load_prompt, variants
+from groundswell.experiments.secret_game.options import Compare, Play, prepare_compare, prepare_play
+from groundswell.experiments.secret_game.playing import play, tournament
 from groundswell.experiments.secret_game.report.told import Interaction, Told, WaveFigures, interactions_of, waves_of
 from groundswell.experiments.secret_game.report.writing import write_report
-from groundswell.experiments.secret_game.schedule import Table
+from groundswell.experiments.secret_game.settings import Batch, Tournament
 from groundswell.experiments.secret_game.summary import summary, talk
-from groundswell.experiments.secret_game.ways import way_of
-from groundswell.experiments.secret_game.words import Pool, check_pool
 from groundswell.store.journal import Store
-
-AGENTS = 8
-
-
-def prepare_play(options: Play, context: Context) -> Plan:
-    """A batch of two models, or a tournament."""
-    if options.models and options.agent_type is not None:
-        raise SettingsError("agent_type: models says already who plays; give one of the two", field="agent_type")
-    named = context.models(options.models if options.agent_type is None else [options.agent_type])
-    mode = options.game_mode
-    if mode.over_rounds or options.agents is not None:
-        return _plan(options, named, _tournament(options, named, mode), context)
-    if options.memory is not None:
-        raise SettingsError("memory: only a tournament has a past; add agents or another game_mode", field="memory")
-    if len(named) > 2:
-        raise SettingsError(
-            f"models: {len(named)} given, and two play; `groundswell compare` has every two of them play",
-            field="models",
-        )
-    return _plan(options, named, _batch(options, (named * 2)[:2]), context)
-
-
-def prepare_compare(options: Compare, context: Context) -> Plan:
-    """A batch of every two models."""
-    named = context.models(options.models)
-    if len(named) < 2:
-        raise SettingsError(f"models: {named[0]} alone cannot be compared; give several, as A,B,C", field="models")
-    return _plan(options, named, _batch(options, named, own=options.own), context)
-
-
-def _plan(options: Game, models: Sequence[str], settings: Batch | Tournament, context: Context) -> Plan:
-    """How the settings are carried out: as was chosen, or as a batch service does it."""
-    chosen = {"batch_size": options.batch_size, "max_concurrent": options.max_concurrent}
-    resolved = {} if isinstance(options, Play) and options.agent_type is not None else {"models": models}
-    if options.batch_service is None:
-        return Plan(settings, choices=chosen, resolved=resolved)
-    if context.choices.via is not None or context.choices.schedule is not None:
-        raise SettingsError(
-            "batch_service: it says how requests travel; leave via and schedule out", field="batch_service"
-        )
-    way = way_of(
-        options.batch_service,
-        [agent.model or settings.table.service.model for agent in settings.agents],
-        options.batch_size,
-        options.max_concurrent,
-        whose=lambda model: provider_of(model, None, context.accounts),
-    )
-    notes = (way.note,) if options.batch_service == "auto" else ()
-    choices = {"batch_size": None, "max_concurrent": way.max_concurrent}
-    return Plan(settings, notes=notes, choices=choices, base=way.options, resolved=resolved)
-
-
-def _batch(options: Game, models: Sequence[str], *, own: bool = False) -> Batch:
-    prompts = _prompts(options, models)
-    agents = _agents(models, prompts, _letters(len(models)))
-    table = _table(options, agents, prompts, GameMode.STANDARD)
-    return Batch(agents, options.interactions, table, options.tier, _pool(options), own, options.stop_at_width)
-
-
-def _tournament(options: Play, models: Sequence[str], mode: GameMode) -> Tournament:
-    if options.stop_at_width is not None:
-        raise SettingsError(
-            "stop_at_width: the interactions of a tournament depend on each other; leave it out", field="stop_at_width"
-        )
-    prompts, count = _prompts(options, models), options.agents or AGENTS
-    shared = [(models[n % len(models)], prompts[n % len(models)]) for n in range(count)]
-    numbers = [str(number) for number in range(1, count + 1)]
-    agents = _agents([model for model, _ in shared], [prompt for _, prompt in shared], numbers)
-    table = _table(options, agents, prompts, mode)
-    memory = options.memory or "long"
-    return Tournament(agents, options.interactions, table, options.tier, _pool(options), memory)
-
-
-def _pool(options: Game) -> Pool | None:
-    return None if options.secrets is None else check_pool(options.secrets, "secrets")
-
-
-def _prompts(options: Game, models: Sequence[str]) -> list[Prompt]:
-    """What each model is told."""
-    given: list[Prompt] = []
-    for each in options.prompt:
-        if isinstance(each, str) and each not in variants():
-            raise SettingsError(
-                f"prompt {each!r}: there are {', '.join(variants())}; for one of your own, give a file as mine.toml",
-                field="prompt",
-            )
-        given.append(load_prompt(each) if isinstance(each, str) else each.checked())
-    for one in given:
-        if any(other.name == one.name and other != one for other in given):
-            raise SettingsError(
-                f"prompt {one.name!r}: two of this name say different things; rename one", field="prompt"
-            )
-    if len(given) not in (1, len(models)):
-        raise SettingsError(
-            f"prompt: {len(given)} given for {len(models)} models; give one, or one for each", field="prompt"
-        )
-    return given * len(models) if len(given) == 1 else given
-
-
-def _letters(count: int) -> list[str]:
-    """Ids for agents that are named by their seat in talk: letters, so that nobody takes the one for the other."""
-    return [chr(ord("A") + at) if at < 26 else f"A{at + 1}" for at in range(count)]
-
-
-def _agents(models: Sequence[str], prompts: Sequence[Prompt], ids: Sequence[str]) -> tuple[Agent, ...]:
-    return tuple(
-        Agent(each, "", None, model, prompt.name) for each, model, prompt in zip(ids, models, prompts, strict=True)
-    )
-
-
-def _table(options: Game, agents: Sequence[Agent], prompts: Sequence[Prompt], mode: GameMode) -> Table:
-    if options.tier == "judged" and options.judge is None:
-        raise SettingsError("tier judged: nobody judges; give a judge, as --judge MODEL", field="tier")
-    if options.guesses is not None and not options.probe:
-        raise SettingsError(f"guesses {options.guesses}: nobody is asked to guess; add --probe", field="guesses")
-    return Table(
-        options.messages,
-        mode,
-        service=AgentService(agents[0].model or "", options.temperature, options.reply_tokens or 200),
-        seats=options.seats,
-        thoughts=options.thoughts,
-        judge=options.judge,
-        probe=(options.guesses or 5) if options.probe else 0,
-        prompts={prompt.name: prompt for prompt in prompts},
-    )
 
 
 class WaveTimes:

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from math import inf
 from random import Random
-from typing import Literal
 
 import msgspec
 
 from groundswell.engine.run import Run
-from groundswell.errors import RunStopped, SettingsError
+from groundswell.errors import RunStopped
 from groundswell.estimate.declared import estimates
 from groundswell.estimate.figures import Estimate
 from groundswell.estimate.made_up import words
@@ -25,62 +24,17 @@ from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis, Interactions
 from groundswell.experiments.secret_game.duel import duel
 from groundswell.experiments.secret_game.modes import final_scores
-from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Duel, Played, Tier
-from groundswell.experiments.secret_game.schedule import Pairing, Schedule, Table, check_agents, check_told, round_robin
+from groundswell.experiments.secret_game.played import Duel, Played
+from groundswell.experiments.secret_game.schedule import Schedule, Table, check_told
+from groundswell.experiments.secret_game.settings import Batch, Tournament
 from groundswell.experiments.secret_game.stopping import StoppingRule
 from groundswell.experiments.secret_game.tally import Tally
-from groundswell.experiments.secret_game.words import Pool, built_in_pool, draw_many
+from groundswell.experiments.secret_game.words import built_in_pool, draw_many
 from groundswell.experiments.settled import settled
 from groundswell.program.request import Chat, Fault
 
 REPLIES = (3, inf)
 """How many tokens a message has, for estimates: up to what its request allows."""
-
-
-class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A statistical batch: so many interactions of every pair of agents."""
-
-    agents: tuple[Agent, ...]
-    interactions: int = 100
-    table: Table = Table()
-    tier: Tier = HEADLINE
-    words: Pool | None = None
-    own: bool = False
-    """Whether agents also play themselves."""
-    stop_at_width: float | None = None
-
-    def __post_init__(self) -> None:
-        check_agents(self.agents)
-        _check(self.interactions, self.tier, self.table)
-
-    @property
-    def pairings(self) -> list[Pairing]:
-        """Who plays whom."""
-        return round_robin(self.agents, self.interactions, own=self.own)
-
-
-class Tournament(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Rounds of a tournament, until so many interactions were played."""
-
-    agents: tuple[Agent, ...]
-    interactions: int = 100
-    table: Table = Table()
-    tier: Tier = HEADLINE
-    words: Pool | None = None
-    memory: Literal["long", "short"] = "long"
-    target: str | None = None
-    """The agent whose secret is the designated one; drawn where none is given."""
-
-    def __post_init__(self) -> None:
-        check_agents(self.agents)
-        _check(self.interactions, self.tier, self.table)
-        if self.target is not None and self.target not in {agent.id for agent in self.agents}:
-            raise SettingsError(f"target {self.target!r}: no agent has this id")
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds there are; the last may be shorter."""
-        return -(-self.interactions // (len(self.agents) // 2))
 
 
 def schedule_of(settings: Batch, seed: int) -> Schedule:
@@ -216,15 +170,6 @@ def _rounds(settings: Tournament, tokens: float) -> Iterator[Duel]:
         for spec in scene.round(number):
             one, other = (msgspec.structs.replace(seat, past=past) for seat in spec.seats)
             yield msgspec.structs.replace(spec, seats=(one, other))
-
-
-def _check(interactions: int, tier: Tier, table: Table) -> None:
-    if interactions < 1:
-        raise SettingsError(f"num_interactions {interactions}: at least one must be played")
-    if tier not in TIERS:
-        raise SettingsError(f"tier {tier!r}: there are {', '.join(TIERS)}")
-    if tier == "judged" and table.judge is None:
-        raise SettingsError("tier 'judged': needs a judge: give a model for it")
 
 
 def _rule(settings: Batch) -> StoppingRule | None:

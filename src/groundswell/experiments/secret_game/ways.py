@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, get_args
 
-from groundswell.compose import provider_of
 from groundswell.engine.options import RunOptions
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.modes import ServiceName
@@ -55,7 +54,7 @@ def way_of(
     max_concurrent: int | None = None,
     *,
     use_batch_api: bool = False,
-    whose: Callable[[str], str] = provider_of,
+    whose: Callable[[str], str],
 ) -> Way:
     """How a batch service carries out a run with these models; raises `SettingsError` for one that cannot.
 

@@ -1,0 +1,68 @@
+"""What a game is about, as the record of its run holds it: a statistical batch, or a tournament."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from groundswell.errors import SettingsError
+from groundswell.experiments.secret_game.agents import Agent
+from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Tier
+from groundswell.experiments.secret_game.schedule import Pairing, Table, check_agents, round_robin
+from groundswell.experiments.secret_game.words import Pool
+
+
+class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A statistical batch: so many interactions of every pair of agents."""
+
+    agents: tuple[Agent, ...]
+    interactions: int = 100
+    table: Table = Table()
+    tier: Tier = HEADLINE
+    words: Pool | None = None
+    own: bool = False
+    """Whether agents also play themselves."""
+    stop_at_width: float | None = None
+
+    def __post_init__(self) -> None:
+        check_agents(self.agents)
+        _check(self.interactions, self.tier, self.table)
+
+    @property
+    def pairings(self) -> list[Pairing]:
+        """Who plays whom."""
+        return round_robin(self.agents, self.interactions, own=self.own)
+
+
+class Tournament(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Rounds of a tournament, until so many interactions were played."""
+
+    agents: tuple[Agent, ...]
+    interactions: int = 100
+    table: Table = Table()
+    tier: Tier = HEADLINE
+    words: Pool | None = None
+    memory: Literal["long", "short"] = "long"
+    target: str | None = None
+    """The agent whose secret is the designated one; drawn where none is given."""
+
+    def __post_init__(self) -> None:
+        check_agents(self.agents)
+        _check(self.interactions, self.tier, self.table)
+        if self.target is not None and self.target not in {agent.id for agent in self.agents}:
+            raise SettingsError(f"target {self.target!r}: no agent has this id")
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are; the last may be shorter."""
+        return -(-self.interactions // (len(self.agents) // 2))
+
+
+def _check(interactions: int, tier: Tier, table: Table) -> None:
+    if interactions < 1:
+        raise SettingsError(f"num_interactions {interactions}: at least one must be played")
+    if tier not in TIERS:
+        raise SettingsError(f"tier {tier!r}: there are {', '.join(TIERS)}")
+    if tier == "judged" and table.judge is None:
+        raise SettingsError("tier 'judged': needs a judge: give a model for it")
