@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from groundswell.estimate.figures import Estimate
     from groundswell.estimate.sample import rehearse
     from groundswell.experiments.experiment import Command, Context, Experiment, Plan
-    from groundswell.experiments.options import Flag
-    from groundswell.experiments.python import ask, compare, evolve, map, mutate, play, simulate
+    from groundswell.experiments.options import Flag, Place
+    from groundswell.experiments.python import as_function, ask, compare, evolve, map, mutate, play, simulate
     from groundswell.experiments.results import Results, Written
     from groundswell.portal import open_sync
     from groundswell.program.request import (
@@ -110,6 +110,7 @@ __all__ = [
     "MalformedReply",
     "Message",
     "Outcome",
+    "Place",
     "Plan",
     "Program",
     "ReplayMismatch",
@@ -135,6 +136,7 @@ __all__ = [
     "Usage",
     "Written",
     "__version__",
+    "as_function",
     "ask",
     "assistant",
     "compare",
@@ -189,8 +191,8 @@ _PLACES = {
     "groundswell.estimate.figures": ("Estimate",),
     "groundswell.estimate.sample": ("rehearse",),
     "groundswell.experiments.experiment": ("Command", "Context", "Experiment", "Plan"),
-    "groundswell.experiments.options": ("Flag",),
-    "groundswell.experiments.python": ("ask", "compare", "evolve", "map", "mutate", "play", "simulate"),
+    "groundswell.experiments.options": ("Flag", "Place"),
+    "groundswell.experiments.python": ("as_function", "ask", "compare", "evolve", "map", "mutate", "play", "simulate"),
     "groundswell.experiments.results": ("Results", "Written"),
     "groundswell.portal": ("open_sync",),
     "groundswell.program.request": (

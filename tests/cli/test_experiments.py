@@ -182,7 +182,7 @@ class TestOwnExperiments:
 
     def test_it_runs_is_resumed_and_exported(self, cli: CommandLine) -> None:
         found = cli.json("run", self.EXAMPLE, *self.MODELS, "--games", "12", "--max-calls", "20", status=3)
-        assert found["name"].startswith("play-")
+        assert found["name"].startswith("ultimatum-")
         done = cli.json("runs", "resume", found["name"], "--max-calls", "500")
         assert done["trials"]["usable"] == 12
         assert {"group", "value", "low", "high", "n", "trials", "reason"} == set(
@@ -264,3 +264,34 @@ class TestCompletion:
         assert "has it already" in cli("--install-completion").stdout
         monkeypatch.setenv("SHELL", "/bin/odd")
         assert "there is completion for bash, zsh, fish" in cli("--show-completion", status=2).stderr
+
+
+class TestResultsOfOnesOwn:
+    """What a user's experiment leaves is written where it was, whoever goes on with it."""
+
+    MODELS = TestOwnExperiments.MODELS
+
+    def test_a_resumed_run_writes_its_results(self, cli: CommandLine, tmp_path: Path) -> None:
+        own = tmp_path / "copied_game.py"
+        own.write_text(Path(TestOwnExperiments.EXAMPLE).read_text().replace('"ultimatum', '"copied-game'))
+        cut = ["--games", "8", "--max-calls", "9", "--name", "cut"]
+        cli("run", str(own), "play", *self.MODELS, *cut, status=3)
+        script = "from groundswell.cli.app import main; main()"
+        words = ["runs", "resume", "cut", "--max-calls", "500", "--store", str(cli.store)]
+        resume = [sys.executable, "-c", script, *words]
+        ended = subprocess.run(resume, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        assert "written to results/cut: analysis.json, trials.csv" in ended.stdout
+        assert Path("results/cut/analysis.json").exists()
+        report = [sys.executable, "-c", script, "runs", "report", "cut", "--store", str(cli.store)]
+        again = subprocess.run(report, capture_output=True, text=True, check=False)
+        assert again.returncode == 0, again.stderr
+        assert "accepted_by_offer" in again.stdout
+
+    def test_a_file_that_is_not_there(self, cli: CommandLine) -> None:
+        assert "nothing.py: there is no such file" in cli("run", "nothing.py", status=2).stderr
+
+    def test_a_list_that_is_read_is_given_once(self, cli: CommandLine) -> None:
+        Path("one.txt").write_text("saffron trellis\n")
+        told = cli("play", "--secrets", "one.txt", "--secrets", "two.txt", status=2).stderr
+        assert told == "error: --secrets: is given twice; give it once\n"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.options import Flag, Given, Place, all_fields, build, collect, fields_of
+from groundswell.experiments.options import Flag, Given, Place, all_fields, build, collect, fields_of, literal
 
 
 class Player(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,7 +93,9 @@ def test_text_becomes_what_it_stands_for(tmp_path: Path) -> None:
 def test_data_is_taken_as_it_is_and_no_file_is_read_for_it() -> None:
     data = {"count": 4, "names": ["a"], "players": [{"name": "Bob"}], "words": ["x"], "weights": {"a": 1}}
     assert by_keys(data) == by_keys(data, text=True)
-    assert by_keys({"words": "/etc/passwd"}).words == ("/etc/passwd",), "a string over HTTP is a string"
+    with pytest.raises(SettingsError, match="words /etc/passwd: must be a list, and is text"):
+        by_keys({"words": "/etc/passwd"})
+    assert by_keys({"notes": "one"}).notes == ("one",), "one value of a list that is read from no file"
 
 
 def test_paths_are_relative_to_the_file_that_names_them(tmp_path: Path) -> None:
@@ -195,3 +197,15 @@ def test_what_is_written_in_any_way_comes_back_the_same(options: Options) -> Non
             text[name] = value if isinstance(value, bool) else str(value)
     del text["words"]
     assert by_flags(**text) == options
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    context: Annotated[str, Meta(description="Text, or a file."), Flag(read=lambda text, place: text.upper())] = ""
+
+
+def test_text_that_would_be_read_again_is_marked_as_text() -> None:
+    one = fields_of(Told)["context"]
+    assert literal(one, "SHOUTED") == "SHOUTED", "it stays as it is"
+    assert literal(one, "quiet") == {"text": "quiet"}
+    given = collect(fields_of(Told), {"context": {"text": "quiet"}}, what="test")
+    assert build(Told, given).context == "quiet"

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 import groundswell
-from groundswell import SettingsError, scripted_model
+from groundswell import Command, Experiment, SettingsError, scripted_model
 from groundswell.experiments.python import Finished
 from groundswell.experiments.secret_game.analysis import Analysis
+from tests.web.own_experiment import Counted, Options, count_to
 
 GAME: dict[str, Any] = {"models": ["emulated/keeper", "emulated/leaker:0.6"], "interactions": 6, "messages": 4}
 
@@ -109,6 +110,8 @@ def test_a_table_is_mapped() -> None:
     found = groundswell.map("remarks.csv", prompt="Polite? {remark}", model="emulated/gpt-4o-mini", progress=False)
     assert found.analysis.file.rows == 2
     assert Path("remarks.replies.csv").exists()
+    groundswell.map("remarks.csv", prompt="Rude? {remark}", model="emulated/keeper", out="mine.csv", progress=False)
+    assert Path("mine.csv").exists()
 
 
 def test_people_can_ask_what_there_is() -> None:
@@ -148,3 +151,10 @@ def test_progress_is_shown_below_a_cell(monkeypatch: pytest.MonkeyPatch, capsys:
     groundswell.play(**GAME)
     assert "6 of 6 trials done" in notebook.shown[-1]
     assert capsys.readouterr().err == ""
+
+
+def test_an_experiment_of_ones_own_is_a_function() -> None:
+    experiment = Experiment("own-counting", [Command("count", Options, [count_to])])
+    found = groundswell.as_function(experiment)(to=3, progress=False)
+    assert found.analysis == Counted(3)
+    assert str(found.record.name).startswith("own-counting-")

@@ -151,3 +151,40 @@ def test_rows_are_a_sequence_and_a_frame() -> None:
     assert rows.frame().shape == (4, 4)
     assert list(rows.frame(pandas=True).columns) == rows.columns
     assert Rows([]).rate("anything") == []
+
+
+def test_groups_that_could_not_differ_more_have_a_p_too() -> None:
+    rows = Rows({"trial": str(at), "row": 1, "x": at < 6, "who": "ab"[at >= 6]} for at in range(12))
+    (found,) = rows.difference("x", between="who")
+    assert found.value == 1.0
+    assert found.p == pytest.approx(2 / 924)
+    low, high = _interval(found)
+    assert 0.3 < low < high == 1.0
+    same = Rows({"trial": str(at), "row": 1, "x": 2.5, "who": "ab"[at % 2]} for at in range(12))
+    assert same.difference("x", between="who")[0].reason == "all values are the same"
+    apart = Rows({"trial": str(at), "row": 1, "x": 2.5 + at % 2, "who": "ab"[at % 2]} for at in range(12))
+    assert apart.difference("x", between="who")[0].reason == "no spread within either group"
+
+
+def test_a_difference_of_rates_stays_within_one() -> None:
+    rows = Rows({"trial": str(at), "row": 1, "x": at < 6, "who": "ab"[at >= 7]} for at in range(13))
+    assert _interval(rows.difference("x", between="who")[0])[1] == 1.0
+
+
+def test_columns_of_mixed_values_are_a_frame_too() -> None:
+    rows = Rows(
+        {"trial": str(at), "row": 1, "x": x, "y": y} for at, (x, y) in enumerate([(5, "a"), (5.5, 3), (None, None)])
+    )
+    assert rows.frame()["x"].to_list() == [5.0, 5.5, None]
+    assert rows.frame()["y"].to_list() == ["a", "3", None]
+
+
+@pytest.mark.parametrize("level", [95, 0.0])
+def test_a_level_is_a_share(level: float) -> None:
+    rows = Rows({"trial": str(at), "row": 1, "x": True, "who": "a"} for at in range(6))
+    with pytest.raises(SettingsError, match=r"give a share, as 0\.95"):
+        rows.rate("x", level=level)
+    with pytest.raises(SettingsError, match=r"give a share, as 0\.95"):
+        rows.mean("x", level=level)
+    with pytest.raises(SettingsError, match="adjust 'bonferoni': there are holm, benjamini-hochberg, none"):
+        rows.difference("x", between="who", adjust="bonferoni")  # type: ignore[arg-type]

@@ -10,7 +10,6 @@ import pytest
 
 import groundswell
 from groundswell import Command, Experiment
-from groundswell.experiments.experiment import register
 from tests.web.own_experiment import Options, count_to
 from tests.web.scene import Api, gated, serving
 
@@ -156,7 +155,7 @@ def test_a_run_of_code_that_is_not_loaded_is_left_as_it_is(tmp_path: Path) -> No
 
 
 def test_an_experiment_of_ones_own_is_served(tmp_path: Path) -> None:
-    register(Experiment("counting", [Command("count", Options, [count_to])], about="Counts."))
+    Experiment("counting", [Command("count", Options, [count_to])], about="Counts.")
     with serving(tmp_path) as api:
         assert "counting" in [each["name"] for each in api("GET", "/experiments")]
         started = api("POST", "/experiments/counting/count", 201, json={"to": 4, "model": "emulated/keeper"})
@@ -211,3 +210,46 @@ def test_what_is_allowed_at_an_address_is_what_there_is(shared: Api) -> None:
         if (answer.status_code, answer.headers.get("allow")) != (405, expected):
             wrong[path] = (answer.status_code, answer.headers.get("allow"), expected)
     assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("prompting/ask", {"prompt": "hi", "model": ["local//tmp/{x}.gguf"]}, "model"),
+        ("secret-game/play", {**GAME, "judge": "local//tmp/{a}"}, "model"),
+        ("query-mutation/train", {"target": "local//tmp/{strength}.gguf"}, "model"),
+        (
+            "simulations/simulate",
+            {
+                "context": "x",
+                "model": "emulated/gpt-4o-mini",
+                "interaction_size": 1,
+                "num_simulations": 1,
+                "entities": [{"name": "a", "description": "x", "model": "local//etc/shadow"}],
+            },
+            "model",
+        ),
+    ],
+)
+def test_no_file_of_the_server_is_opened_as_a_model(shared: Api, path: str, body: Any, field: str) -> None:
+    before = len(shared("GET", "/runs?limit=1000"))
+    told = shared("POST", f"/experiments/{path}", 422, json=body)
+    assert [each["field"] for each in told["errors"]] == [field]
+    assert "a file can only be named when the server is started" in told["message"]
+    assert len(shared("GET", "/runs?limit=1000")) == before
+
+
+def test_the_limits_of_the_server_hold_for_every_way_to_start(shared: Api) -> None:
+    body = {"context": "x", "interaction_size": 1, "num_simulations": 20_000, "replicates": 20_000}
+    body |= {"entities": [{"name": "a", "description": "x"}], "model": "emulated/gpt-4o-mini"}
+    told = shared("POST", "/experiments/simulations/simulate", 422, json=body)
+    assert "num_simulations 20000: 10,000 at the most" in told["message"]
+    assert "at most" in shared("POST", f"{PLAY}/estimate", 422, json={**GAME, "interactions": 2**62})["message"]
+    told = shared("POST", "/experiments/query-mutation/train/estimate", 422, json={"dimensions": 2**40})
+    assert "dimensions" in told["message"]
+
+
+@pytest.mark.parametrize("name", ["a" * 201, "\u0000", " ", "\u001b[31m", "a\nb"])
+def test_a_name_that_nobody_could_write_is_refused(shared: Api, name: str) -> None:
+    told = shared("POST", PLAY, 422, json={**GAME, "name": name})
+    assert [each["field"] for each in told["errors"]] == ["name"]

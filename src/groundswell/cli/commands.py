@@ -160,6 +160,8 @@ class Command(click.Command):
             value = ctx.params.get(_parameter_name(field))
             if value is None or value == ():
                 continue
+            if field.is_list and not is_repeated(field) and sum(map(words.count, field.flags)) > 1:
+                raise SettingsError(f"{field.spelled}: is given twice; give it once", field=name)
             found[name] = Given(list(value) if isinstance(value, tuple) else value, _place(field, words), as_text=True)
         return found
 
@@ -194,7 +196,9 @@ def _help_row(param: click.Parameter, ctx: click.Context, *, short: bool) -> tup
         written += f" {param.field.flag.metavar or 'VALUE'}"
     sentence = param.field.description.partition(". ")[0].partition(": ")[0].rstrip(".")
     choices = f": {', '.join(param.field.choices)}" if param.field.choices else ""
-    return written, f"{sentence}{choices}."
+    default = param.field.default
+    known = isinstance(default, int | float) and not isinstance(default, bool)
+    return written, f"{sentence}{choices}{'.' if sentence else ''}" + (f" [{default}]" if known else "")
 
 
 def _parameter(field: Field) -> click.Parameter:

@@ -56,7 +56,7 @@ def configured(command: described.Command, path: Path) -> dict[str, Given]:
     """What a TOML file says. Paths in it are relative to its folder."""
     try:
         said = tomllib.loads(read_text(path, "--config"))
-        return collect(command.fields, said, what=command.name, folder=path.parent)
+        return collect(command.fields, said, what=command.name, folder=path.parent, source=f"--config {path}")
     except (tomllib.TOMLDecodeError, SettingsError) as error:
         told = str(error).removeprefix(f"--config {path}: ")
         raise SettingsError(f"--config {path}: {told}", field=getattr(error, "field", None)) from error

@@ -13,6 +13,7 @@ from msgspec import Meta
 from groundswell.cli import output
 from groundswell.cli.options import RunName, StoreFlags
 from groundswell.cli.stored import opened
+from groundswell.cli.targets import load_driver_of
 from groundswell.engine.events import Listener
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary, summarise
@@ -83,8 +84,9 @@ def show(results: Results, held: Store, records: Sequence[RunRecord], written: W
     print_findings(results, held, records, summary)
     more = [] if written.page is None else [f"report: {shlex.quote(str(written.page))}"]
     if written.files:
-        names = [_within(file, results.folder) for file in written.files]
-        more.append(f"beside it: {', '.join(names)}")
+        names = ", ".join(_within(file, results.folder) for file in written.files)
+        where = f"written to {shlex.quote(str(results.folder))}" if written.page is None else "beside it"
+        more.append(f"{where}: {names}")
     for what, command in results.hints(held, records[0]):
         more.append(f"{what}: {output.command(command, store) if not command.startswith('$ ') else command[2:]}")
     for each in ["", *more] if more else ():
@@ -140,6 +142,7 @@ def write_again(
     with opened(flags.store) as held:
         records = [held.runs.get(run) for run in dict.fromkeys(runs)]
         for record in records:
+            load_driver_of(record)
             _check_reportable(record, experiment, flags.store)
         title = "+".join(record.title for record in records)
         results = results_of(records[0], held, out or (folder_of(title) if len(records) > 1 else None))

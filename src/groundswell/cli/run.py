@@ -55,6 +55,8 @@ class Run(Command):
             return super().make_context(info_name, args, parent, **extra)
         target, rest = args[0], args[1:]
         found = find_experiment(target)
+        if found is not None and len(found.commands) == 1 and rest[:1] == [found.commands[0].name]:
+            rest = rest[1:]
         own: click.Command = _of_driver(find_driver(target), target) if found is None else _of_experiment(found, target)
         return own.make_context(f"{info_name} {target}", rest, parent, **extra)
 

@@ -19,6 +19,7 @@ from groundswell.cli.export import export
 from groundswell.cli.options import Estimate, RunName, StoreFlags, Yes
 from groundswell.cli.reports import report
 from groundswell.cli.stored import opened
+from groundswell.cli.targets import build_settings, load_driver_of
 from groundswell.engine.engine import Engine
 from groundswell.engine.options import RunOptions
 from groundswell.engine.summary import Summary, summarise
@@ -28,7 +29,6 @@ from groundswell.experiments.results import Results, remembered_config
 from groundswell.shown import words
 
 if TYPE_CHECKING:
-    from groundswell.engine.driver import Driver
     from groundswell.engine.records import RunRecord
     from groundswell.shown.transcript import Transcript
     from groundswell.store.journal import Store
@@ -160,7 +160,7 @@ def resume(
     refuse_estimate(estimate)
     with opened(flags.store) as store:
         record = store.runs.get(run)
-    _load_driver_of(record)
+    load_driver_of(record)
     with opened(flags.store) as store:
         results, config = results_of(record, store, out), remembered_config(store, record)
     reporting = None if results is None else Reporting(results, flags.store, config=config)
@@ -196,7 +196,7 @@ def verify(flags: StoreFlags, run: RunName) -> None:
 
     with opened(flags.store) as store:
         record = store.runs.get(run)
-    _load_driver_of(record)
+    load_driver_of(record)
     with output.working(f"replaying {record.counters.settled} trials"):
         found = asyncio.run(work(record.id))
     if flags.json:
@@ -274,7 +274,6 @@ def fork(
     """Start a new run from an old one, with changes: replies to the same asks are reused, not paid for again."""
     from groundswell.cli.estimating import refuse_estimate
     from groundswell.cli.running import run_and_report
-    from groundswell.cli.targets import build_settings
     from groundswell.program.request import canonical
 
     refuse_estimate(estimate)
@@ -282,7 +281,7 @@ def fork(
         parent = store.runs.get(run)
         if parent.driver is None:
             raise RunError(f"run {parent.title!r} was started by a script, which only the script can do again")
-        driver = _load_driver_of(parent)
+        driver = load_driver_of(parent)
         assert driver is not None
         settings = build_settings(driver, _decoded(parent.settings), change or [])
         cut = None if at is None else str(at)
@@ -355,15 +354,6 @@ def _print_replies(*, n: int, distinct: int, trials: int, distinct_trials: int) 
         )
 
 
-def _load_driver_of(record: RunRecord) -> Driver | None:
-    """The driver of a run; somebody at a terminal is asked whether to trust its file. None: a script made the run."""
-    from groundswell.cli.targets import find_stored_driver
-    from groundswell.cli.trust import with_trust
-
-    name = record.driver
-    return None if name is None else with_trust(lambda: find_stored_driver(name, record.location))
-
-
 def _show_trial(store: Store, record: RunRecord, key: str, flags: StoreFlags, *, prompts: bool) -> None:
     """What was recorded of a trial; with its program loaded, that is run again over it to show what was asked."""
     from groundswell.engine.stored import StoredRun
@@ -371,7 +361,7 @@ def _show_trial(store: Store, record: RunRecord, key: str, flags: StoreFlags, *,
 
     if prompts:
         try:
-            _load_driver_of(record)
+            load_driver_of(record)
         except RunError as error:
             output.say(str(error))
     found = StoredRun(record, store.results(record)).transcript(key)

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from groundswell.cli.trust import with_trust
 from groundswell.engine.driver import (
     BUILT_IN,
     Driver,
@@ -19,8 +20,9 @@ from groundswell.engine.driver import (
     load_stored_driver,
     settings_type,
 )
+from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
-from groundswell.experiments.experiment import Experiment, experiment_named, experiment_names, register
+from groundswell.experiments.experiment import Experiment, experiment_named, experiment_names
 from groundswell.shown.words import visible
 
 
@@ -38,16 +40,18 @@ def find_experiment(target: str) -> Experiment | None:
         where, attribute = target, ""
     if not where.endswith(".py") and not attribute:
         return experiment_named(target) if target in experiment_names() else None
+    if where.endswith(".py") and not Path(_folder_of(where), Path(where).name).exists():
+        raise SettingsError(f"{target}: there is no such file", field="target")
     _see(_folder_of(where) if where.endswith(".py") else os.getcwd())
     module = load_module(where)
     if attribute:
         found = getattr(module, attribute, None)
-        return register(found) if isinstance(found, Experiment) else None
+        return found if isinstance(found, Experiment) else None
     there = [each for each in vars(module).values() if isinstance(each, Experiment)]
     if len(there) != 1:
         many = "no experiment" if not there else f"{len(there)} experiments"
         raise SettingsError(f"{target}: has {many}; name what to run, as {target}:NAME")
-    return register(there[0])
+    return there[0]
 
 
 def find_stored_driver(name: str, location: str | None) -> Driver:
@@ -57,6 +61,12 @@ def find_stored_driver(name: str, location: str | None) -> Driver:
         check_stored_module(module, f"driver {visible(location or name)}")
         _see(_folder_of(module))
     return load_stored_driver(name, location)
+
+
+def load_driver_of(record: RunRecord) -> Driver | None:
+    """The driver of a run; somebody at a terminal is asked whether to trust its file. None: a script made the run."""
+    name = record.driver
+    return None if name is None else with_trust(lambda: find_stored_driver(name, record.location))
 
 
 def _folder_of(file: str) -> str:

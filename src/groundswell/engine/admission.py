@@ -407,7 +407,8 @@ class Admission:
             if not self._accept_changes:
                 raise SourceChanged(
                     f"run {self._context.record.title!r} holds trials of {recorded}, and now {program} is submitted: "
-                    "start a new run, or resume with --accept-changes to score the recorded replies anew"
+                    "start a new run under another name, or `groundswell runs resume --accept-changes` scores the "
+                    "recorded replies anew"
                 )
             self._rescore(program)
 
@@ -435,7 +436,7 @@ class Admission:
             if not self._accept_changes:
                 raise SourceChanged(
                     f"{program} has changed since run {record.title!r} was started: restore it, start a new run, "
-                    "or resume with --accept-changes to score the recorded replies anew"
+                    "or `groundswell runs resume --accept-changes` scores the recorded replies anew"
                 )
             self._rescore(program)
         elif record.sources.get(program.id) != program.source:

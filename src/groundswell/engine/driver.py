@@ -259,7 +259,7 @@ def decode_settings(driver: Driver, text: str | bytes) -> Any:
 def _module_of(name: str) -> ModuleType:
     where, _, _ = name.rpartition(":")
     if not where:
-        raise SettingsError(f"driver {name!r}: write it as module:function or file.py:function")
+        raise SettingsError(f"driver {name!r}: write it as file.py, file.py:function or module:function")
     return load_module(where, f"driver {name}")
 
 

@@ -467,7 +467,8 @@ def _refuse_changed(record: RunRecord, driver: Driver) -> None:
     if changed:
         raise SourceChanged(
             f"the code of {' and '.join(changed)} has changed since run {record.title!r} was started: restore it, "
-            "start a new run, or resume with --accept-changes to score the recorded replies anew"
+            "start a new run under another name, or `groundswell runs resume --accept-changes` scores the recorded "
+            "replies anew"
         )
 
 

@@ -128,10 +128,21 @@ def _indented(analysis: Any) -> str:
 
 def _typed(text: str, kind: Any) -> Any:
     """An analysis as its driver returned it. One that does not fit the type, say of an earlier version, is plain."""
+    plain = msgspec.json.decode(text)
     try:
-        return msgspec.json.decode(text, type=kind)
+        typed = msgspec.json.decode(text, type=kind)
     except (msgspec.ValidationError, TypeError):
-        return msgspec.json.decode(text)
+        return plain
+    return typed if _holds(msgspec.to_builtins(typed), plain) else plain
+
+
+def _holds(typed: Any, plain: Any) -> bool:
+    """Whether a type has room for all that was returned: fields that it does not know would be lost."""
+    if isinstance(plain, dict):
+        return isinstance(typed, dict) and all(name in typed and _holds(typed[name], plain[name]) for name in plain)
+    if isinstance(plain, list):
+        return len(typed) == len(plain) and all(map(_holds, typed, plain))
+    return True
 
 
 def summarise(record: RunRecord, kind: Any = Any) -> Summary:

@@ -57,6 +57,7 @@ from groundswell.experiments.options import (
     build,
     collect,
     fields_of,
+    literal,
     respelled,
 )
 from groundswell.experiments.results import Aside, Plain, Results, Written, folder_of
@@ -150,7 +151,7 @@ class Command:
     prepare: Callable[..., Any] | None = None
     results: Callable[[Path, Any], Results] = Results
     prefix: str = ""
-    """How names of runs begin; otherwise the name of the experiment."""
+    """How names of runs begin; otherwise with the name of the experiment."""
     named: bool = True
     """Whether runs have a name if nobody gives one, so that the same command is the same run."""
     over_http: bool = True
@@ -230,7 +231,7 @@ class Ready:
         for name, one in own.items():
             value = self.value(name)
             if not one.flag.local and (name in self._resolved or value != one.default):
-                found[name] = value
+                found[name] = literal(one, value)
         for name, one in fields_of(RunChoices).items():
             value = getattr(self._context.choices, name)
             if name not in found and name not in own and value != one.default:
@@ -257,6 +258,10 @@ def _attribute(options: type[Any], name: str) -> str:
     return next(each.name for each in msgspec.structs.fields(options) if each.encode_name == name)
 
 
+_OWN: dict[str, Experiment] = {}
+"""Experiments of users that this process has loaded, by name."""
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A name, and the commands that run it."""
@@ -269,8 +274,13 @@ class Experiment:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", self.name):
             raise SettingsError(f"experiment {self.name!r}: a name has small letters, digits and dashes, as my-study")
         for each in self.commands:
+            if not each.prefix:
+                several = f"{self.name}-{each.name}"
+                object.__setattr__(each, "prefix", self.name if len(self.commands) == 1 else several)
             for driver in each.drivers:
                 _name_driver(self, each, driver)
+        if self.name not in EXPERIMENTS:
+            _OWN[self.name] = self
 
     def command(self, name: str) -> Command:
         """A command by its name."""
@@ -287,15 +297,6 @@ def _name_driver(experiment: Experiment, command: Command, driver: Driver) -> No
         return
     last = command.name if len(command.drivers) == 1 else driver.__name__.replace("_", "-")
     register_driver(f"{experiment.name}/{last}")(driver)
-
-
-_OWN: dict[str, Experiment] = {}
-
-
-def register(experiment: Experiment) -> Experiment:
-    """Make an experiment known in this process, to commands and to a server."""
-    _OWN[experiment.name] = experiment
-    return experiment
 
 
 def experiment_named(name: str) -> Experiment:
@@ -380,5 +381,4 @@ __all__ = [
     "RunChoices",
     "Written",
     "experiment_named",
-    "register",
 ]

@@ -66,6 +66,8 @@ class Place:
 
     spelled: str
     folder: Path = Path()
+    source: str = ""
+    """The file that it is in, for errors."""
 
     def file(self, given: str) -> Path:
         """The path that text names."""
@@ -219,7 +221,13 @@ def all_fields(options: type[Any]) -> dict[str, Field]:
 
 
 def collect(
-    fields: Mapping[str, Field], given: Mapping[str, Any], *, what: str, folder: Path | None = None, text: bool = True
+    fields: Mapping[str, Field],
+    given: Mapping[str, Any],
+    *,
+    what: str,
+    folder: Path | None = None,
+    text: bool = True,
+    source: str = "",
 ) -> dict[str, Given]:
     """Values by the names of their fields. A name may be one of a field's others; unknown ones are refused.
 
@@ -233,9 +241,11 @@ def collect(
         name = by_key[key].name
         if name in found:
             raise SettingsError(f"{key}: {found[name].place.spelled} says the same; give one of the two", field=key)
-        found[name] = Given(value, Place(key, folder or Path()), as_text=False)
+        found[name] = Given(value, Place(key, folder or Path(), source), as_text=False)
         if text and isinstance(value, str | PurePath):
             found[name] = Given(str(value), found[name].place, as_text=True)
+        elif text and _is_literal(by_key[key], value):
+            found[name] = Given(value[LITERAL], found[name].place)
     return found
 
 
@@ -274,14 +284,15 @@ def value_of(one: Field, given: Given) -> Any:
             value = _from_text(one, value, place)
         except SettingsError as error:
             raise error if error.field else SettingsError(str(error), field=one.name) from error
-    elif isinstance(value, str) and one.is_list:
+    elif isinstance(value, str) and one.is_list and one.flag.read is None:
         value = [value]
     try:
         return msgspec.convert(value, one.kind, strict=not given.as_text, dec_hook=_decoded)
     except SettingsError as error:  # of a struct inside, which knows nothing of options
         raise SettingsError(f"{_shown(place.spelled, given.value)}: {error}", field=one.name) from error
     except msgspec.ValidationError as error:
-        said = f"{_shown(place.spelled, given.value)}: {worded(error, one.kind, text=given.as_text)}"
+        before = f"{place.source}: " if place.source else ""
+        said = f"{before}{_shown(place.spelled, given.value)}: {worded(error, one.kind, text=given.as_text)}"
         raise SettingsError(said, field=one.name) from error
 
 
@@ -304,6 +315,25 @@ def _from_text(one: Field, value: Any, place: Place) -> Any:
                 raise SettingsError(f"{place.spelled}: a name is empty; write {place.spelled} A,B", field=one.name)
         return [_scalar(_element(one.kind), each, place) for each in values]
     return _scalar(one.kind, value, place)
+
+
+LITERAL = "text"
+
+
+def literal(one: Field, value: Any) -> Any:
+    """A value as a configuration has it: text that would be read as the name of a file, say, is marked as text."""
+    if one.flag.read is None or not isinstance(value, str):
+        return value
+    try:
+        same = one.flag.read(value, Place(one.name)) == value
+    except SettingsError:
+        same = False
+    return value if same else {LITERAL: value}
+
+
+def _is_literal(one: Field, value: Any) -> bool:
+    """Whether a value is text that was marked as such."""
+    return one.flag.read is not None and isinstance(value, dict) and set(value) == {LITERAL}
 
 
 def _scalar(kind: Any, text: str, place: Place) -> Any:

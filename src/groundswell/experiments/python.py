@@ -26,7 +26,7 @@ from groundswell.errors import SettingsError
 from groundswell.estimate.bill import Bill, bill
 from groundswell.estimate.declared import estimate_of
 from groundswell.estimate.terms import terms_of
-from groundswell.experiments.experiment import Command, Context, Ready, experiment_named
+from groundswell.experiments.experiment import Command, Context, Experiment, Ready, experiment_named
 from groundswell.experiments.options import collect
 from groundswell.experiments.results import Outputs, Results, Written
 from groundswell.portal import open_sync
@@ -95,21 +95,22 @@ class Finished(StoredRun):
 class Function:
     """A command of an experiment, as a function."""
 
-    def __init__(self, find: Callable[[], Command], name: str) -> None:
-        """`find` gives the command when it is first needed: it imports the experiment."""
+    def __init__(self, find: Callable[[], Command], name: str, words: str) -> None:
+        """`find` gives the command when it is first needed: it imports the experiment. `words` call it in a shell."""
         self._find = find
         self._command = name
+        self._words = words
         self.__name__ = name
 
     @classmethod
     def of(cls, command: Command) -> Function:
         """A command of your own experiment as a function."""
-        return cls(lambda: command, command.name)
+        return cls(lambda: command, command.name, f"run FILE.py {command.name}")
 
     @classmethod
-    def named(cls, experiment: str, command: str) -> Function:
+    def named(cls, experiment: str, command: str, words: str = "") -> Function:
         """A command of an experiment that is known by its name."""
-        return cls(lambda: experiment_named(experiment).command(command), command)
+        return cls(lambda: experiment_named(experiment).command(command), command, words or command)
 
     @cached_property
     def command(self) -> Command:
@@ -141,8 +142,7 @@ class Function:
         **options: Any,
     ) -> Finished:
         """Run it, or go on with it, and wait until it has ended. Its files go to `out`, or to results/NAME."""
-        ready = self._ready(arguments, store, options)
-        outputs = _outputs(ready, str(store), out)
+        ready, outputs = self._begun(arguments, store, out, options)
         with open_sync(
             store,
             max_concurrent=ready.choices.max_concurrent,
@@ -160,8 +160,7 @@ class Function:
         **options: Any,
     ) -> Finished:
         """The same for async code."""
-        ready = self._ready(arguments, store, options)
-        outputs = _outputs(ready, str(store), out)
+        ready, outputs = self._begun(arguments, store, out, options)
         async with compose.open(
             store,
             max_concurrent=ready.choices.max_concurrent,
@@ -169,6 +168,16 @@ class Function:
             listeners=outputs.listeners,
         ) as engine:
             return await _carried_out(engine, ready, outputs, progress=progress)
+
+    def _begun(
+        self, arguments: tuple[Any, ...], store: str | Path, out: str | Path | None, options: Mapping[str, Any]
+    ) -> tuple[Ready, Outputs]:
+        if "out" in self.command.fields and out is not None:  # the command's own: a file, and no folder
+            options, out = {**options, "out": out}, None
+        ready = self._ready(arguments, store, options)
+        results = ready.results(None if out is None else Path(out))
+        results.check()
+        return ready, Outputs(results, lambda: _opened(str(store)), ready.config_text(self._words))
 
     def estimate(self, *arguments: Any, store: str | Path = STORE, **options: Any) -> Bill:
         """What it would use, cost and take. Sends nothing, and needs no key."""
@@ -209,12 +218,6 @@ def _plain(said: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _outputs(ready: Ready, store: str, out: str | Path | None) -> Outputs:
-    results = ready.results(None if out is None else Path(out))
-    results.check()
-    return Outputs(results, lambda: _opened(store), ready.config_text(ready.command.name))
-
-
 @contextmanager
 def _opened(store: str) -> Iterator[Store]:
     with compose.look_into(store) as held:
@@ -245,10 +248,15 @@ async def _shown(engine: Engine, wanted: bool) -> AsyncIterator[None]:
         yield
 
 
+def as_function(experiment: Experiment, command: str | None = None) -> Function:
+    """A command of an experiment of your own as a function; its only one, unless you name it."""
+    return Function.of(experiment.command(command or experiment.commands[0].name))
+
+
 play = Function.named("secret-game", "play")
 compare = Function.named("secret-game", "compare")
 simulate = Function.named("simulations", "simulate")
-mutate = Function.named("query-mutation", "train")
+mutate = Function.named("query-mutation", "train", "mutate train")
 evolve = Function.named("prompt-evolution", "evolve")
 map = Function.named("prompting", "map")
 ask = Function.named("prompting", "ask")

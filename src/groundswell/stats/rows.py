@@ -23,8 +23,8 @@ from scipy.special import stdtr  # type: ignore[import-untyped]
 
 from groundswell.errors import SettingsError
 from groundswell.stats.clusters import ENOUGH, student
-from groundswell.stats.compare import benjamini_hochberg, holm
-from groundswell.stats.rates import Interval, score, worth
+from groundswell.stats.compare import benjamini_hochberg, difference, fisher, holm
+from groundswell.stats.rates import Interval, Rate, score, worth
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -109,6 +109,7 @@ class Rows(Sequence[Row]):
 
     def rate(self, column: str, by: By = (), *, level: float = 0.95) -> list[RowFigure]:
         """How often a column is true, for each group of rows; groups come in the order of their values."""
+        _check_level(level)
         return [
             _figure(group, *_parts(rows, column, yes_or_no=True), level, yes_or_no=True)
             for group, rows in self._groups(column, by)
@@ -116,6 +117,7 @@ class Rows(Sequence[Row]):
 
     def mean(self, column: str, by: By = (), *, level: float = 0.95) -> list[RowFigure]:
         """The mean of a column of numbers, for each group of rows."""
+        _check_level(level)
         return [
             _figure(group, *_parts(rows, column, yes_or_no=False), level, yes_or_no=False)
             for group, rows in self._groups(column, by)
@@ -129,7 +131,10 @@ class Rows(Sequence[Row]):
         A trial may have rows of both: then the two are compared within it.
         """
         self._check(between)
-        found = []
+        _check_level(level)
+        if adjust not in ADJUSTED:
+            raise SettingsError(f"adjust {adjust!r}: there are {', '.join(ADJUSTED)}")
+        found: list[RowDifference] = []
         for group, rows in self._groups(column, by):
             sides = [(key[between], some) for key, some in Rows(rows)._groups(column, between)]
             found += [_difference(group, between, one, other, column, level) for one, other in combinations(sides, 2)]
@@ -139,7 +144,7 @@ class Rows(Sequence[Row]):
 
     def frame(self, *, pandas: bool = False) -> Any:
         """All rows as a polars DataFrame, or one of pandas: the long table of the run."""
-        columns = {name: [row.get(name) for row in self._rows] for name in self.columns}
+        columns = {name: _alike([row.get(name) for row in self._rows]) for name in self.columns}
         made = importlib.import_module("pandas" if pandas else "polars")
         return made.DataFrame(columns)
 
@@ -160,6 +165,21 @@ class Rows(Sequence[Row]):
         for name in names:
             if self._rows and name not in known:
                 raise SettingsError(f"rows have no column {name!r}; there are {', '.join(known)}")
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise SettingsError(f"level {level}: give a share, as 0.95")
+
+
+def _alike(values: list[Value]) -> list[Value]:
+    """The values of a column as one type: numbers as floats where some are, and all as text where some are."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return [None if value is None else float(value) for value in values]
+    if len(kinds) > 1:
+        return [None if value is None else str(value) for value in values]
+    return values
 
 
 def _parts(rows: Sequence[Row], column: str, *, yes_or_no: bool) -> tuple[Floats, NDArray[np.int64]]:
@@ -232,9 +252,22 @@ def _difference(
         return RowDifference(*told, None, None, None, None, n, trials, FEW)
     scores = [_scores(values, where, trials) for values, where in sides]
     variance = _variance(scores[0] - scores[1])
+    yes_or_no = all(set(np.unique(values).tolist()) <= {0.0, 1.0} for values, _ in sides)
     if variance <= 0:
-        return RowDifference(*told, None, None, None, None, n, trials, "all values are the same")
+        if not yes_or_no:
+            reason = "all values are the same" if value == 0 else "no spread within either group"
+            return RowDifference(*told, None, None, None, None, n, trials, reason)
+        counts = [len(set(where.tolist())) for _, where in sides]  # each trial counts once: its rows are all alike
+        rates = [
+            Rate(round(float(values.mean())) * count, count) for (values, _), count in zip(sides, counts, strict=True)
+        ]
+        low, high = difference(rates[0], rates[1], level)
+        p = fisher(rates[0], rates[1])
+        return RowDifference(*told, low, high, p, p, n, trials)
     df, error = fewest - 1, sqrt(variance)
     off = student(df, level) * error
     p = 2 * float(stdtr(df, -abs(value) / error))
-    return RowDifference(*told, value - off, value + off, p, p, n, trials)
+    low, high = value - off, value + off
+    if yes_or_no:
+        low, high = max(low, -1.0), min(high, 1.0)
+    return RowDifference(*told, low, high, p, p, n, trials)

@@ -36,7 +36,7 @@ from groundswell.cli import experiments as command_line
 from groundswell.cli.app import app
 from groundswell.engine.engine import Engine
 from groundswell.errors import SettingsError
-from groundswell.experiments.experiment import EXPERIMENTS, Command, Context, Experiment, Ready, register
+from groundswell.experiments.experiment import EXPERIMENTS, Command, Context, Experiment, Ready
 from groundswell.experiments.options import Field, Given, collect, fields_of
 from groundswell.experiments.python import Finished, Function
 from groundswell.program.request import canonical
@@ -65,7 +65,6 @@ def check_experiment(
     `options` are data, as a JSON body has them. `words` are the same on the command line, for options that are read
     from files there. `folder` is for stores and results. `kill_at` are the commits after which a process is killed.
     """
-    register(experiment)
     name = command or experiment.commands[0].name
     case = _Case(experiment, experiment.command(name), dict(options or {}), words, folder.absolute())
     case.describes_its_options()

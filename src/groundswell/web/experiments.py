@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from secrets import token_hex
 from typing import Any, cast
 
@@ -15,12 +15,16 @@ from groundswell.errors import Conflict, SettingsError
 from groundswell.estimate.bill import Bill
 from groundswell.experiments.experiment import Command, Context, Experiment, Ready, experiment_named
 from groundswell.experiments.options import Given, RunChoices, collect, fields_of
+from groundswell.experiments.simulations.batch import Batch, Single
 from groundswell.web.envelope import success
 from groundswell.web.estimating import billed
+from groundswell.web.requests import check_turns
 from groundswell.web.schema import REF, answers, component, errors
 from groundswell.web.services import Here, Services
+from groundswell.web.settings import ServerSettings
 
 PREFIX = "/api/experiments"
+LONGEST_NAME = 200
 SERVERS_OWN = ("max_concurrent", "account")
 """Choices that a server makes for all its runs."""
 
@@ -119,10 +123,10 @@ async def _body(request: Request) -> dict[str, Any]:
 
 async def _ready(here: Services, command: Command, said: Mapping[str, Any], *, estimating: bool = False) -> Ready:
     """A run that could begin, from the options of a request. No file is read because of it, and no module imported."""
-    for name in said:
-        if name in SERVERS_OWN or (name in command.fields and not command.fields[name].flag.over_http):
-            raise SettingsError(f"{name}: is for the server alone to say", field=name)
     given = collect(command.fields, said, what=command.name, text=False)
+    for name, one in given.items():
+        if name in SERVERS_OWN or not command.fields[name].flag.over_http:
+            raise SettingsError(f"{one.place.spelled}: is for the server alone to say", field=one.place.spelled)
     context = Context(
         store=here.settings.store,
         origin="request",
@@ -130,27 +134,59 @@ async def _ready(here: Services, command: Command, said: Mapping[str, Any], *, e
         default=here.model,
         account=here.settings.account,
     )
-    return await here.heavy(lambda: _checked(command, given, context))
+    return await here.heavy(lambda: _checked(here, command, given, context))
 
 
-def _checked(command: Command, given: Mapping[str, Given], context: Context) -> Ready:
+def _checked(here: Services, command: Command, given: Mapping[str, Given], context: Context) -> Ready:
     ready = command.ready(given, context)
+    check_limits(ready.settings, here.settings)
+    name = ready.name or ""
+    if ready.named and (len(name) > LONGEST_NAME or not name.strip() or not name.isprintable()):
+        raise SettingsError(f"name: give at most {LONGEST_NAME} printable characters", field="name")
     if ready.choices.account:
         raise SettingsError("the limits of accounts are for the server to say: leave options about them out")
     return ready
 
 
 async def _check_models(here: Services, ready: Ready, *, keys: bool) -> None:
-    """Refuse models that cannot be reached, before there is a run that cannot succeed."""
+    """Refuse models that cannot be reached, before there is a run that cannot succeed, and files of this machine."""
     for name, one in ready.command.fields.items():
         if one.flag.completes != "models" or name in fields_of(RunChoices):
             continue
         value = ready.value(name)
         for model in (value,) if isinstance(value, str) else tuple(value or ()):
+            here.check_name(model, name)
             if "{" in model:  # a part of it is filled in for each trial
                 continue
-            here.check_name(model, name)
             await here.check_models(model, keys=keys, field=name)
+    for text in _texts(msgspec.to_builtins(ready.settings, enc_hook=str)):
+        if text.startswith("local/"):
+            here.check_name(text, "model")
+
+
+def check_limits(settings: Any, server: ServerSettings) -> None:
+    """Refuse what is more than the server takes on: as its own addresses for simulations do."""
+    if isinstance(settings, Batch):
+        if settings.num_simulations > server.max_simulations:
+            most = f"{server.max_simulations:,} at the most"
+            raise SettingsError(f"num_simulations {settings.num_simulations}: {most}", field="num_simulations")
+        if len(settings.entities) > server.max_entities:
+            raise SettingsError(f"entities: {server.max_entities:,} at the most", field="entities")
+        check_turns(settings.rules.n_turns, settings.rules.simulation_rounds, server)
+    elif isinstance(settings, Single):
+        check_turns(settings.simulation.rules.n_turns, settings.simulation.rules.simulation_rounds, server)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in plain data, wherever they are: entities may have models of their own."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts(each)
 
 
 async def _planned(here: Services, ready: Ready) -> RunRecord:

@@ -120,7 +120,7 @@ class Ask(Prompting, frozen=True, kw_only=True):
         Flag("-f", metavar="FILE...", usual=True, read=read_file, completes="files"),
     ] = ()
     samples: Annotated[
-        int, Meta(ge=1, description="How many replies of each model."), Flag(metavar="N", usual=True)
+        int, Meta(ge=1, le=1_000_000, description="How many replies of each model."), Flag(metavar="N", usual=True)
     ] = 1
 
 

@@ -93,16 +93,22 @@ class Train(Mutation, frozen=True, kw_only=True):
     """Train policies by PPO, and try them beside a bandit, chance and nothing at all. On the emulator, unless told."""
 
     num_processes: Annotated[
-        int, Meta(ge=1, description="Environments side by side."), Flag(metavar="N", group=LEARNING, usual=True)
+        int,
+        Meta(ge=1, le=10_000, description="Environments side by side."),
+        Flag(metavar="N", group=LEARNING, usual=True),
     ] = 16
     num_steps: Annotated[
         int,
-        Meta(ge=1, description="Steps of each environment between two updates."),
+        Meta(ge=1, le=1_000_000, description="Steps of each environment between two updates."),
         Flag(metavar="N", group=LEARNING, usual=True),
     ] = 32
     num_env_steps: Annotated[
         int,
-        Meta(ge=1, description="Steps of each learner in all: whole updates of --num-processes x --num-steps."),
+        Meta(
+            ge=1,
+            le=1_000_000_000,
+            description="Steps of each learner in all: whole updates of --num-processes x --num-steps.",
+        ),
         Flag(metavar="N", group=LEARNING, usual=True),
     ] = 20_000
     ppo_epoch: Annotated[
@@ -117,6 +123,7 @@ class Train(Mutation, frozen=True, kw_only=True):
         int,
         Meta(
             ge=1,
+            le=1_000,
             description="Learners of each kind, each from another beginning: one says little about the method.",
         ),
         Flag(metavar="N", group=LEARNING, usual=True),
@@ -161,7 +168,7 @@ class Train(Mutation, frozen=True, kw_only=True):
         Flag(metavar="MODEL", group=TASK, completes="models"),
     ] = None
     dimensions: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
+        Annotated[int, Meta(ge=1, le=65_536)] | None,
         Meta(description="The width to ask the embedder for. (What it has; 64 of an emulated one.)"),
         Flag(metavar="N", group=TASK),
     ] = None
@@ -224,7 +231,7 @@ class Train(Mutation, frozen=True, kw_only=True):
     ] = 120
     eval_episodes: Annotated[
         int,
-        Meta(ge=1, description="Episodes for each guard, on which everybody is tried in the end."),
+        Meta(ge=1, le=1_000_000, description="Episodes for each guard, on which everybody is tried in the end."),
         Flag(metavar="N", group=TRIED, usual=True),
     ] = 40
     held_out_guards: Annotated[
@@ -256,7 +263,7 @@ class Evaluate(Mutation, frozen=True, kw_only=True):
         Flag(argument=True, metavar="RUN", completes="runs"),
     ]
     episodes: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
+        Annotated[int, Meta(ge=1, le=1_000_000)] | None,
         Meta(description="For each guard. (As in the training.)"),
         Flag(metavar="N", group=TRIED, usual=True),
     ] = None

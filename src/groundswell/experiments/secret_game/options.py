@@ -49,12 +49,12 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     interactions: Annotated[
         int,
-        Meta(ge=1, description="Interactions: of every two models, where there are several."),
+        Meta(ge=1, le=1_000_000, description="Interactions: of every two models, where there are several."),
         Flag("-n", "--num-interactions", metavar="N", group=GAME, usual=True),
     ] = 100
     messages: Annotated[
         int,
-        Meta(ge=2, description="Messages of an interaction, both agents counted."),
+        Meta(ge=2, le=10_000, description="Messages of an interaction, both agents counted."),
         Flag("--messages-per-interaction", metavar="N", group=GAME, usual=True),
     ] = 5
     prompt: Annotated[

@@ -102,8 +102,7 @@ def _ended(id_: str, held: Store) -> tuple[Simulation, Talked]:
         found = readings.find_simulation(id_)
     except RunNotFound as error:
         raise SettingsError(
-            f"continue {id_}: there is no such simulation in {held.path}; the files of a batch have the ids of its "
-            "simulations",
+            f"continue {id_}: there is no such simulation; the files of a batch have the ids of its simulations",
             field="continue",
         ) from error
     begun = found.record.counters.planned
