@@ -422,3 +422,21 @@ def test_a_run_is_shown_with_its_figures(cli: CommandLine, words: Path) -> None:
     told = cli(*line).stdout.partition("\n\n")[2]
     for again in (("runs", "show", "mine"), ("runs", "resume", "mine")):
         assert told in cli(*again).stdout
+
+
+def test_a_store_of_somebody_else_has_no_file_written_elsewhere(
+    cli: CommandLine, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    here.mkdir()
+    elsewhere.mkdir()
+    monkeypatch.chdir(here)
+    out = ["--out", str(elsewhere / "replies.csv"), "--name", "theirs", "--max-calls", "1"]
+    cli("map", str(words), "-p", "{the word}", "-m", "scripted/shouting", *out, status=3)
+    (elsewhere / "replies.csv").unlink(missing_ok=True)
+    told = cli("runs", "resume", "theirs", "--max-calls", "99", status=2).stderr
+    assert f"writes to {elsewhere}/replies.csv, which is not in this folder" in told
+    assert list(elsewhere.iterdir()) == []
+    monkeypatch.chdir(elsewhere)
+    cli("runs", "resume", "theirs", "--max-calls", "99")
+    assert (elsewhere / "replies.csv").exists()

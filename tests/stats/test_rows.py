@@ -172,9 +172,8 @@ def test_a_difference_of_rates_stays_within_one() -> None:
 
 
 def test_columns_of_mixed_values_are_a_frame_too() -> None:
-    rows = Rows(
-        {"trial": str(at), "row": 1, "x": x, "y": y} for at, (x, y) in enumerate([(5, "a"), (5.5, 3), (None, None)])
-    )
+    mixed: list[Row] = [{"x": 5, "y": "a"}, {"x": 5.5, "y": 3}, {"x": None, "y": None}]
+    rows = Rows({"trial": str(at), "row": 1, **row} for at, row in enumerate(mixed))
     assert rows.frame()["x"].to_list() == [5.0, 5.5, None]
     assert rows.frame()["y"].to_list() == ["a", "3", None]
 

@@ -215,9 +215,9 @@ def test_what_is_allowed_at_an_address_is_what_there_is(shared: Api) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
-        ("prompting/ask", {"prompt": "hi", "model": ["local//tmp/{x}.gguf"]}, "model"),
-        ("secret-game/play", {**GAME, "judge": "local//tmp/{a}"}, "model"),
-        ("query-mutation/train", {"target": "local//tmp/{strength}.gguf"}, "model"),
+        ("prompting/ask", {"prompt": "hi", "model": ["local//tmp/{x}.gguf"]}, "models"),
+        ("secret-game/play", {**GAME, "judge": "local//tmp/{a}"}, "judge"),
+        ("query-mutation/train", {"target": "local//tmp/{strength}.gguf"}, "target"),
         (
             "simulations/simulate",
             {

@@ -163,6 +163,8 @@ def resume(
     load_driver_of(record)
     with opened(flags.store) as store:
         results, config = results_of(record, store, out), remembered_config(store, record)
+    if results is not None:
+        results.check_resumed(record)
     reporting = None if results is None else Reporting(results, flags.store, config=config)
     options = how.run_options(msgspec.convert(record.options, RunOptions))
 

@@ -92,6 +92,12 @@ class Results:
         if self.keeps_folder:
             check_writable(self.folder)
 
+    def check_resumed(self, record: RunRecord) -> None:
+        """Refuse to go on with a stored run that would write to a place which the user has not named.
+
+        A store may come from somebody else. What goes to `folder` is safe.
+        """
+
     def around(self, held: Store, before: RunRecord | None, name: str) -> AbstractContextManager[Any]:
         """What is done before and after the run is carried out; `before` is the run as it was, if there was one."""
         return nullcontext()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -256,6 +257,17 @@ class MapResults(Results):
             ) from error
         if out.suffix.lower() in (".parquet", ".pq"):
             polars_for(f"--out {shown}")
+
+    def check_resumed(self, record: RunRecord) -> None:
+        """The file must lie beside the data, or in the folder where the command is given or below it."""
+        settings = msgspec.json.decode(record.settings or "", type=mapping.Settings)
+        out = Path(os.path.realpath(settings.out))
+        near = (Path(os.path.realpath(settings.data.path)).parent, Path(os.path.realpath(Path.cwd())))
+        if out.parent != near[0] and not out.is_relative_to(near[1]):
+            raise SettingsError(
+                f"run {record.title!r} writes to {out}, which is not in this folder: if that is what you want, go to "
+                f"{out.parent} and resume it there"
+            )
 
     @contextmanager
     def around(self, held: Store, before: RunRecord | None, name: str) -> Iterator[None]:
