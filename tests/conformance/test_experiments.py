@@ -61,6 +61,11 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
         },
         None,
     ),
+    "map": (
+        "prompting",
+        {"data": "remarks.csv", "prompt": "Is it polite? {remark}", "model": ["emulated/keeper"], "overwrite": True},
+        None,
+    ),
     "ask": ("prompting", {"prompt": "Why is the sky blue?", "model": ["emulated/gpt-4o-mini"], "samples": 2}, None),
 }
 
@@ -69,12 +74,14 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str] | None]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_built_in_experiments(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "remarks.csv").write_text("remark\nhello\ngo away\nthank you\n")
     experiment, options, words = CASES[name]
     command = "play" if name == "tournament" else name
     if words is not None:
         words = _files(tmp_path, options)
+    kills = () if name == "map" else (3, 9)  # it would resume onto a file of another store: tests/shows has its kills
     check_experiment(
-        experiment_named(experiment), command=command, options=options, words=words, folder=tmp_path, kill_at=(3, 9)
+        experiment_named(experiment), command=command, options=options, words=words, folder=tmp_path, kill_at=kills
     )
 
 
