@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -51,6 +52,17 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     shutil.rmtree(HOME, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_experiments() -> Iterator[None]:
+    """Forget the experiments that a test described: others would find them, on a server for instance."""
+    before = dict(getattr(sys.modules.get("groundswell.experiments.experiment"), "_OWN", {}))
+    yield
+    held = getattr(sys.modules.get("groundswell.experiments.experiment"), "_OWN", None)
+    if held is not None:
+        held.clear()
+        held.update(before)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -82,7 +82,7 @@ def test_settings_come_from_a_file_and_flags_change_them(cli: CommandLine, tmp_p
         (["run", DRIVER, "--settings", __file__], 2, "must be a file with one JSON object"),
         (["run", "nowhere.py:driver"], 1, "driver nowhere.py:driver cannot be loaded"),
         (["run", "no_such_module:driver"], 1, "No module named 'no_such_module'"),
-        (["run", "driver"], 2, "write it as module:function or file.py:function"),
+        (["run", "driver"], 2, "write it as file.py, file.py:function or module:function"),
         (["run", DRIVER, "--set", "model=scripted/nobody"], 2, "no such scripted model"),
         (["run", DRIVER, "--set", "model=elsewhere/x"], 2, "no provider or account 'elsewhere'"),
         (["run", DRIVER, "--store", "/nowhere/at/all.db"], 1, "the folder /nowhere/at does not exist"),

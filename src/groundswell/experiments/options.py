@@ -322,7 +322,7 @@ LITERAL = "text"
 
 def literal(one: Field, value: Any) -> Any:
     """A value as a configuration has it: text that would be read as the name of a file, say, is marked as text."""
-    if one.flag.read is None or not isinstance(value, str):
+    if one.flag.read is None or not isinstance(value, str) or _bare(one.kind) is not str:
         return value
     try:
         same = one.flag.read(value, Place(one.name)) == value

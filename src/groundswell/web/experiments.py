@@ -79,7 +79,7 @@ def router_for(names: list[str]) -> APIRouter:
 def _add(router: APIRouter, experiment: Experiment, command: Command) -> None:
     path = f"{PREFIX}/{experiment.name}/{command.name}"
     title = f"{experiment.name}-{command.name}".title().replace("-", "")
-    schema = component(title, options_schema(command, REF), [command.options, RunChoices])
+    schema = component(title, *options_schema(command, REF.format(name=f"{title}.{{name}}")))
     body = {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
     about = command.help.partition("\n")[0]
 
@@ -200,12 +200,14 @@ async def _planned(here: Services, ready: Ready) -> RunRecord:
     return await here.background.plan(ready.driver, ready.settings, name=name, seed=ready.seed, options=options)
 
 
-def options_schema(command: Command, template: str | None = None) -> dict[str, Any]:
-    """A JSON Schema of all options that a request may have."""
+def options_schema(command: Command, template: str = "#/$defs/{name}") -> tuple[dict[str, Any], dict[str, Any]]:
+    """A JSON Schema of all options that a request may have, and the schemas that it refers to."""
     kinds: list[Any] = [command.options, RunChoices]
-    inside = "#/$defs/{name}" if template is None else template
-    refs, components = msgspec.json.schema_components(kinds, ref_template=inside)
-    parts = [components.pop(each["$ref"].rpartition("/")[2]) for each in refs]
+    try:
+        refs, components = msgspec.json.schema_components(kinds, ref_template=template)
+    except TypeError as error:
+        raise SettingsError(f"the options of {command.name} cannot be described as a JSON Schema: {error}") from error
+    parts = [components.pop(each["$ref"].removeprefix(template.partition("{")[0])) for each in refs]
     properties = parts[1]["properties"] | parts[0]["properties"]
     hidden = {*SERVERS_OWN, *(name for name, one in command.fields.items() if not one.flag.over_http)}
     schema: dict[str, Any] = {
@@ -216,12 +218,18 @@ def options_schema(command: Command, template: str | None = None) -> dict[str, A
         "required": parts[0].get("required", []),
         "additionalProperties": False,
     }
-    return schema | ({"$defs": components} if template is None and components else {})
+    return schema, components
+
+
+def _whole(command: Command) -> dict[str, Any]:
+    """The schema with all that it refers to in it."""
+    schema, inner = options_schema(command)
+    return schema | ({"$defs": inner} if inner else {})
 
 
 def _shown(experiment: Experiment) -> ExperimentShown:
     commands = [
-        CommandShown(each.name, each.help, f"{PREFIX}/{experiment.name}/{each.name}", options_schema(each))
+        CommandShown(each.name, each.help, f"{PREFIX}/{experiment.name}/{each.name}", _whole(each))
         for each in experiment.commands
         if each.over_http
     ]

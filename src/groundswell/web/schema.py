@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -51,10 +52,10 @@ def answers(kind: Any, what: str, *, status: int = 200, example: Any = None, pag
     return {status: response}
 
 
-def component(name: str, schema: dict[str, Any], kinds: list[Any]) -> dict[str, Any]:
-    """Put a schema, and those of the types that it refers to, into the document; returns a reference to it."""
-    _types.extend(kinds)
+def component(name: str, schema: dict[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
+    """Put a schema, and those that it refers to, into the document under names of its own; returns a reference."""
     _schemas[name] = schema
+    _schemas.update({f"{name}.{each}": found for each, found in inner.items()})
     return {"$ref": REF.format(name=name)}
 
 
