@@ -288,7 +288,7 @@ def test_every_two_models_are_compared(cli: CommandLine) -> None:
     heads = next(line for line in told.splitlines() if line.startswith("model "))
     assert heads.endswith("bluffed  attack rank  defence rank")
     assert len(re.findall(r"^emulated/\S+ +16 ", told, re.MULTILINE)) == 3
-    assert "report: results/all-of them-" in told
+    assert "report: results/all-of-them-" in told
     own = cli.json(*line, "--own")
     assert own["trials"]["usable"] == 48
     assert model_of(own, "emulated/keeper")["sides"] == 32
@@ -296,11 +296,11 @@ def test_every_two_models_are_compared(cli: CommandLine) -> None:
 
 WRONG: list[tuple[str, str]] = [
     ("play -m a,b,c", "-m: 3 given, and two play; `groundswell compare` has every two of them play"),
-    ("play -m TWO --agent-type gpt35", "--agent-type: --models says already who plays"),
+    ("play -m TWO --agent-type gpt35", "--agent-type: models says already who plays"),
     ("play -m ,", "a name is empty"),
     ("play -m nobody/x", "model 'nobody/x': no provider or account 'nobody' is set up"),
     ("play -m emulated/leaker:often", "'often' must be a number from 0 to 1"),
-    ("play -m TWO --memory short", "--memory: only a tournament has a past; add --agents N"),
+    ("play -m TWO --memory short", "--memory: only a tournament has a past; add agents"),
     ("play -m TWO --prompt plain,plain,plain", "--prompt: 3 given for 2 models; give one, or one for each"),
     ("play -m TWO --prompt rude", "prompt 'rude': there are aggressive, cautious, plain; for one of your own"),
     ("play -m TWO --prompt no.toml", "prompt no.toml: No such file"),
@@ -312,17 +312,17 @@ WRONG: list[tuple[str, str]] = [
     ("play -m TWO --secrets twice.txt", "--secrets twice.txt: 'pear' is there twice"),
     ("play -m TWO --secrets short.txt", "--secrets short.txt: 'ab' is too short"),
     ("play -m TWO --secrets latin.txt", "--secrets latin.txt: byte 3 is not UTF-8 text"),
-    ("play -m TWO --tier judged", "--tier judged: nobody judges; add --judge MODEL"),
+    ("play -m TWO --tier judged", "--tier judged: nobody judges; give a judge, as --judge MODEL"),
     ("play -m TWO --judge nobody/x", "model 'nobody/x': no provider or account"),
     ("play -m TWO --guesses 3", "--guesses 3: nobody is asked to guess; add --probe"),
     ("play -m TWO --batch-service openai", "batch service 'openai': agent '1' speaks with 'emulated/keeper'"),
-    ("play -m TWO --batch-service default --via batch", "--batch-service: it says how requests travel; leave --via"),
-    ("play -m TWO --batch-service auto --schedule waves", "leave --via and --schedule out"),
+    ("play -m TWO --batch-service default --via batch", "--batch-service: it says how requests travel; leave via"),
+    ("play -m TWO --batch-service auto --schedule waves", "leave via and schedule out"),
     ("play -m TWO --batch-size 5", "--batch-size 5: nothing travels in batches"),
     ("play -m TWO --game-mode retained --stop-at-width 0.1", "--stop-at-width: the interactions of a tournament"),
     ("play -m TWO --out one.txt", "--out one.txt: no report can be put there: Not a directory"),
     ("play -m TWO --account openai.colour=red", "colour"),
-    ("compare -m emulated/keeper", "--models: emulated/keeper alone cannot be compared; give --models A,B,C"),
+    ("compare -m emulated/keeper", "-m: emulated/keeper alone cannot be compared; give several, as A,B,C"),
     ("compare", "--models: local/smollm2 alone cannot be compared"),
     ("power", "--rate or --rates: give the rate you expect, or two to be told apart"),
     ("power --rate 0.1 --rates 0.1,0.2", "--rate or --rates"),

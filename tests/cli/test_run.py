@@ -80,7 +80,7 @@ def test_settings_come_from_a_file_and_flags_change_them(cli: CommandLine, tmp_p
         (["run", DRIVER, "--set", "word=a", "--set", "word.x=1"], 2, "word has no fields of its own"),
         (["run", DRIVER, "--settings", "nowhere.json"], 2, "--settings nowhere.json: No such file"),
         (["run", DRIVER, "--settings", __file__], 2, "must be a file with one JSON object"),
-        (["run", "nowhere.py:driver"], 1, "driver nowhere.py:driver cannot be loaded"),
+        (["run", "nowhere.py:driver"], 2, "nowhere.py:driver: there is no such file"),
         (["run", "no_such_module:driver"], 1, "No module named 'no_such_module'"),
         (["run", "driver"], 2, "write it as file.py, file.py:function or module:function"),
         (["run", DRIVER, "--set", "model=scripted/nobody"], 2, "no such scripted model"),

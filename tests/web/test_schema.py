@@ -106,6 +106,8 @@ def fits(body: dict[str, Any]) -> bool:
     database=None,
 )
 def test_every_answer_is_as_described(case: Any, shared: Api) -> None:
+    if isinstance(case.body, dict) and case.operation.path.startswith("/api/experiments/"):
+        case.body["max_calls"] = 0  # a valid body would start a real experiment, of any size
     case.call_and_validate(base_url=shared.server.url, checks=CHECKS)
     if known(case, There(shared)):
         case.call_and_validate(base_url=shared.server.url, checks=CHECKS)

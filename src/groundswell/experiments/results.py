@@ -318,7 +318,8 @@ def folder_of(name: str) -> Path:
     """Where the results of a run go unless something is said: a folder of its own, whatever the run is called."""
     plain = _STRANGE.sub("-", name).strip(" .")[:LONGEST_NAME]
     if plain == name:
-        return RESULTS / name
+        return RESULTS / (name.lower().replace(" ", "-") if " " in name else name)
+    plain = plain.replace(" ", "-")
     return RESULTS / f"{plain or 'run'}-{blake2b(name.encode(errors='surrogatepass'), digest_size=4).hexdigest()}"
 
 

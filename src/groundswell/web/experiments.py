@@ -166,6 +166,9 @@ async def _check_models(here: Services, ready: Ready, *, keys: bool) -> None:
 
 def check_limits(settings: Any, server: ServerSettings) -> None:
     """Refuse what is more than the server takes on: as its own addresses for simulations do."""
+    trials = getattr(settings, "interactions", 0)
+    if trials > server.max_trials:
+        raise SettingsError(f"interactions {trials}: {server.max_trials:,} at the most", field="interactions")
     if isinstance(settings, Batch):
         if settings.num_simulations > server.max_simulations:
             most = f"{server.max_simulations:,} at the most"

@@ -23,6 +23,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     model            who speaks where a request names nobody; without it, what `groundswell ask` would take
     token            what clients must show; GROUNDSWELL_TOKEN where it is left out
     max_turns        turns of a simulation, all its rounds together
+    max_trials       trials of one run of another experiment, where a request says how many
     max_running      batches that are worked on side by side; as many single simulations go on beside them
     max_waiting      batches that may wait for that, before more are refused
     max_streams      open streams of events
@@ -40,6 +41,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_entities: int = MOST_ENTITIES
     max_turns: int = MOST_TURNS
     max_simulations: int = 10_000
+    max_trials: int = 50_000
     max_running: int = 4
     max_waiting: int = 100
     max_streams: int = 200

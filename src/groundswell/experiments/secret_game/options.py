@@ -213,9 +213,8 @@ def _plan(options: Game, models: Sequence[str], settings: Batch | Tournament, co
         options.max_concurrent,
         whose=context.provider_of,
     )
-    notes = (way.note,) if options.batch_service == "auto" else ()
     choices = {"batch_size": None, "max_concurrent": way.max_concurrent}
-    return Plan(settings, notes=notes, choices=choices, base=way.options, resolved=resolved)
+    return Plan(settings, notes=(way.note,), choices=choices, base=way.options, resolved=resolved)
 
 
 def _batch(options: Game, models: Sequence[str], *, own: bool = False) -> Batch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from groundswell import RunOptions
@@ -25,7 +26,7 @@ def test_a_run_that_was_stopped_comes_to_the_same_verdict(
     assert stopped.analysis is None
     gone_on = drive(tmp_path / "one.db", SMALL, options=RunOptions())
     assert gone_on.status == "completed"
-    verdict = gone_on.analysis
+    verdict = msgspec.to_builtins(gone_on.analysis)
     assert verdict["passed"] is True, [check for check in verdict["checks"] if not check["passed"]]
     ends, *rest = verdict["checks"]
     assert ends["found"].startswith(f"{gone_on.trials.planned:,} of")
@@ -37,7 +38,7 @@ def test_a_run_that_was_stopped_comes_to_the_same_verdict(
 def test_a_run_without_games_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driving, "plan", lambda seed, size: [])
     monkeypatch.setattr(ordinary, "READ", 20)
-    verdict = drive(tmp_path / "none.db", SMALL).analysis
+    verdict = msgspec.to_builtins(drive(tmp_path / "none.db", SMALL).analysis)
     assert verdict["passed"] is False
     assert verdict["failed"] == sum(not check["passed"] for check in verdict["checks"]) > 30
 
