@@ -47,7 +47,7 @@ def kill_again_and_again(game: Game, asks: int, kills: int) -> int:
     """Play to the end with so many kills; how many asks were sent again, by the run's own account."""
     for paid in moments(asks, kills):
         game.kill_when_paid_for(paid)
-        assert not (game.folder / "report").exists()
+        assert not (game.folder / "report" / "report.html").exists()
     found = game.play()
     assert found["status"] == "completed"
     assert found["trials"] == {"planned": game.interactions, "usable": game.interactions, "missing": 0}

@@ -169,6 +169,9 @@ def check_limits(settings: Any, server: ServerSettings) -> None:
     trials = getattr(settings, "interactions", 0)
     if trials > server.max_trials:
         raise SettingsError(f"interactions {trials}: {server.max_trials:,} at the most", field="interactions")
+    messages = getattr(getattr(settings, "table", None), "messages", 0)
+    if messages > server.max_turns:
+        raise SettingsError(f"messages {messages}: {server.max_turns:,} at the most", field="messages")
     if isinstance(settings, Batch):
         if settings.num_simulations > server.max_simulations:
             most = f"{server.max_simulations:,} at the most"

@@ -41,7 +41,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_entities: int = MOST_ENTITIES
     max_turns: int = MOST_TURNS
     max_simulations: int = 10_000
-    max_trials: int = 50_000
+    max_trials: int = 10_000
     max_running: int = 4
     max_waiting: int = 100
     max_streams: int = 200

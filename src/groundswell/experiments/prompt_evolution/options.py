@@ -140,19 +140,19 @@ class Evolve(Speed, frozen=True, kw_only=True):
         Flag(metavar=f"{EASIEST}..{HARDEST}", group=WHAT),
     ] = None
     train: Annotated[
-        Annotated[int, Meta(ge=1, le=100_000)] | None,
+        Annotated[int, Meta(ge=1, le=20_000)] | None,
         Meta(
             description="Problems that prompts are compared on. (200; a quarter of a file that is too small for that.)"
         ),
         Flag(metavar="N", group=WHAT),
     ] = None
     validation: Annotated[
-        Annotated[int, Meta(ge=1, le=100_000)] | None,
+        Annotated[int, Meta(ge=1, le=20_000)] | None,
         Meta(description="Problems that the winner is chosen by. (200; a quarter.)"),
         Flag(metavar="N", group=WHAT),
     ] = None
     test: Annotated[
-        Annotated[int, Meta(ge=1, le=100_000)] | None,
+        Annotated[int, Meta(ge=1, le=20_000)] | None,
         Meta(description="Problems of the sealed test, which is opened once, in the end. (400; half.)"),
         Flag(metavar="N", group=WHAT),
     ] = None

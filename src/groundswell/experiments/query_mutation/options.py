@@ -168,7 +168,7 @@ class Train(Mutation, frozen=True, kw_only=True):
         Flag(metavar="MODEL", group=TASK, completes="models"),
     ] = None
     dimensions: Annotated[
-        Annotated[int, Meta(ge=1, le=65_536)] | None,
+        Annotated[int, Meta(ge=1, le=16_384)] | None,
         Meta(description="The width to ask the embedder for. (What it has; 64 of an emulated one.)"),
         Flag(metavar="N", group=TASK),
     ] = None

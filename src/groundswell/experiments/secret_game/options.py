@@ -54,7 +54,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
     ] = 100
     messages: Annotated[
         int,
-        Meta(ge=2, le=10_000, description="Messages of an interaction, both agents counted."),
+        Meta(ge=2, le=1_000, description="Messages of an interaction, both agents counted."),
         Flag("--messages-per-interaction", metavar="N", group=GAME, usual=True),
     ] = 5
     prompt: Annotated[
