@@ -20,7 +20,8 @@ from groundswell.cli import output
 from groundswell.emulator.server import Threaded, running
 from groundswell.emulator.settings import Settings
 from groundswell.errors import SettingsError
-from groundswell.experiments.experiment import Context, collect_values, experiment_named
+from groundswell.experiments.experiment import Context, experiment_named
+from groundswell.experiments.options import collect
 from groundswell.program.request import Image, Text, user
 from tests.cli.conftest import CommandLine
 from tests.patience import PATIENCE
@@ -338,7 +339,7 @@ def test_a_request_gives_data_and_reads_neither_files_nor_standard_input() -> No
     command = experiment_named("prompting").command("ask")
 
     def ready(**given: object) -> tuple[object, ...]:
-        found = collect_values(command, {"models": ["scripted/asked"], **given}, text=False)
+        found = collect(command.fields, {"models": ["scripted/asked"], **given}, what=command.name, text=False)
         return tuple(command.ready(found, Context(origin="request")).settings.messages)
 
     image = {"type": "image", "data": "cGl4", "media_type": "image/png"}

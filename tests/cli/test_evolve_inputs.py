@@ -11,8 +11,8 @@ import pytest
 
 from groundswell.cli.evolve_bench import Bench, told
 from groundswell.errors import SettingsError
-from groundswell.experiments.experiment import Context, Ready, collect_values
-from groundswell.experiments.options import Given, Place, dashed
+from groundswell.experiments.experiment import Context, Ready
+from groundswell.experiments.options import Given, Place, collect, dashed
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
 from groundswell.experiments.prompt_evolution.experiment import experiment
 from groundswell.experiments.prompt_evolution.families import FAMILIES
@@ -47,7 +47,7 @@ def settings_of(**flags: Any) -> Evolution:
 
 def from_data(**values: Any) -> Ready:
     """A run as a request over HTTP would have it."""
-    return COMMAND.ready(collect_values(COMMAND, values, text=False), Context(origin="request"))
+    return COMMAND.ready(collect(COMMAND.fields, values, what=COMMAND.name, text=False), Context(origin="request"))
 
 
 def sizes_of(settings: Evolution) -> list[int]:

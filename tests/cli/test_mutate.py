@@ -13,7 +13,8 @@ import pytest
 
 from groundswell.errors import SettingsError
 from groundswell.experiments import needed
-from groundswell.experiments.experiment import Context, collect_values
+from groundswell.experiments.experiment import Context
+from groundswell.experiments.options import collect
 from groundswell.experiments.query_mutation.experiment import experiment
 from groundswell.experiments.query_mutation.saving import read_policy
 from groundswell.experiments.query_mutation.stepping import Stepped
@@ -182,7 +183,7 @@ def test_somebody_who_can_be_asked_confirms_a_target(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("OPENAI_API_KEY", "sk-nobody")
     asked: list[str] = []
     command, away = experiment.command("train"), "openai/gpt-4o-mini"
-    given = collect_values(command, {"target": away, "allow_target": [away]}, text=False)
+    given = collect(command.fields, {"target": away, "allow_target": [away]}, what=command.name, text=False)
 
     def ask(question: str) -> bool:
         asked.append(question)
@@ -206,12 +207,12 @@ def test_a_request_gives_data_and_no_place_on_this_machine() -> None:
         "guards": [guard, {**guard, "name": "hard", "strength": 1, "held_out": True}, "open"],
         "secrets": ["quartz"],
     }
-    ready = command.ready(collect_values(command, said, text=False), Context(origin="request"))
+    ready = command.ready(collect(command.fields, said, what=command.name, text=False), Context(origin="request"))
     task, evaluation = ready.settings.task, ready.settings.evaluation
     assert [each.name for each in task.guards] == ["soft", "open"]
     assert ([each.name for each in evaluation.guards], task.secrets) == (["hard"], ("quartz",))
     assert command.fields["tensorboard"].flag.local
-    away = collect_values(command, {"mutators": ["noop", "away:mine"]}, text=False)
+    away = collect(command.fields, {"mutators": ["noop", "away:mine"]}, what=command.name, text=False)
     with pytest.raises(SettingsError, match="a request cannot have a module imported"):
         command.ready(away, Context(origin="request"))
 

@@ -17,7 +17,8 @@ import msgspec
 import pytest
 
 from groundswell.errors import SettingsError
-from groundswell.experiments.experiment import Context, Ready, collect_values
+from groundswell.experiments.experiment import Context, Ready
+from groundswell.experiments.options import collect
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.experiment import experiment
 from groundswell.store.journal import Store
@@ -223,7 +224,9 @@ def test_options_as_data(cli: CommandLine) -> None:
 def made(given: dict[str, Any]) -> Ready:
     """What a request with these options would run."""
     command = experiment.command("simulate")
-    return command.ready(collect_values(command, given, text=False), Context(store="gone.db", origin="request"))
+    return command.ready(
+        collect(command.fields, given, what=command.name, text=False), Context(store="gone.db", origin="request")
+    )
 
 
 def test_a_limit_ends_a_batch_which_resume_goes_on_with_and_reports(cli: CommandLine) -> None:

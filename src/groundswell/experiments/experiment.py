@@ -37,7 +37,6 @@ import tomli_w
 from groundswell.compose import look_into, provider_of
 from groundswell.engine.driver import (
     BUILT_IN,
-    GROUP,
     Driver,
     driver_name,
     installed_experiments,
@@ -55,7 +54,6 @@ from groundswell.experiments.options import (
     RunChoices,
     all_fields,
     build,
-    collect,
     fields_of,
     literal,
     respelled,
@@ -77,7 +75,6 @@ EXPERIMENTS = {
     "prompting": "groundswell.experiments.prompting.experiment",
 }
 """Groundswell's own experiments, and the modules that describe them."""
-
 
 Origin = Literal["command", "python", "request"]
 
@@ -318,7 +315,7 @@ def experiment_named(name: str) -> Experiment:
 
 def experiment_names() -> list[str]:
     """The names of all experiments that are known."""
-    return [*EXPERIMENTS, *(name for name in (*_OWN, *_installed()) if name not in EXPERIMENTS)]
+    return list(dict.fromkeys((*EXPERIMENTS, *_OWN, *_installed())))
 
 
 def _installed() -> dict[str, str]:
@@ -346,13 +343,6 @@ def results_of(record: RunRecord, folder: Path) -> Results:
     return Results(folder) if command is None else command.results(folder, None)
 
 
-def collect_values(
-    command: Command, given: Mapping[str, Any], *, text: bool, folder: Path | None = None
-) -> dict[str, Given]:
-    """Values of a TOML file, a JSON body or Python arguments, by field."""
-    return collect(command.fields, given, what=command.name, folder=folder, text=text)
-
-
 def made_name(prefix: str, ready: Ready) -> str:
     """A name that is the same for the same settings and seed, and another one for any other."""
     first = ready.driver is ready.command.drivers[0]
@@ -368,7 +358,6 @@ def plain_name(text: str) -> str:
 
 __all__ = [
     "EXPERIMENTS",
-    "GROUP",
     "Aside",
     "Command",
     "Context",
