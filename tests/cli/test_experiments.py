@@ -93,7 +93,7 @@ class TestConfiguration:
         assert not cli.store.exists()
         first = cli.json("play", "--config", "game.toml")
         written = Path("results", first["name"], "config.toml")
-        assert written.read_text().startswith(f"# run {first['run_id']}\n")
+        assert written.read_text().startswith(f'# run {first["run_id"]}: "{first["name"]}"\n')
         again = cli.json("play", "--config", str(written))
         assert again["run_id"] == first["run_id"]
 
@@ -154,6 +154,19 @@ class TestFolder:
         cli("runs", "resume", first["run_id"])
         assert list(Path("precious").iterdir()) == []
         assert Path("results", first["name"], "report.html").exists()
+
+    def test_names_that_are_alike_have_folders_of_their_own(self, cli: CommandLine) -> None:
+        for name in ("the game", "The Game", "the game"):
+            cli(*PLAY, "--name", name)
+        other, first = sorted(path.name for path in Path("results").iterdir())
+        assert first == "the-game"
+        assert other.startswith("The-Game-")
+
+    def test_a_name_of_several_lines_is_one_line_of_the_configuration(self, cli: CommandLine) -> None:
+        run = cli.json(*PLAY, "--name", "one\ntwo", "--out", "mine")
+        assert tomllib.loads(Path("mine/config.toml").read_text())["interactions"] == 6
+        cli("runs", "report", run["run_id"])
+        assert not Path("results").exists()
 
     def test_a_report_of_a_run_that_is_none(self, cli: CommandLine) -> None:
         run = cli.run()

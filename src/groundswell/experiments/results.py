@@ -189,7 +189,7 @@ def remember_folder(held: Store, run: str, folder: Path, config: str) -> None:
     """Remember where the results of a run go, for those who resume it, and put its configuration there."""
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / CONFIG) as out:
-        out.write(f"# run {run}\n{config}".encode())
+        out.write(f"# run {run}: {_quoted(held.runs.get(run).title)}\n{config}".encode())
     held.documents.put(KEPT, f"{run}/{KEPT_AS}", msgspec.json.encode(Kept(str(folder.absolute()), config)).decode())
 
 
@@ -199,14 +199,23 @@ def remembered_folder(held: Store, record: RunRecord) -> Path | None:
     if known is None:
         return None
     folder = Path(known.folder)
-    try:
-        with (folder / CONFIG).open(errors="replace") as config:
-            first = config.readline(200)
-    except OSError:
-        return None
-    if first.strip() != f"# run {record.id}":
+    if not _first_line(folder).startswith(f"# run {record.id}:"):
         return None
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
+def _quoted(name: str) -> str:
+    """A name on one line, whatever is in it."""
+    return msgspec.json.encode(name).decode()
+
+
+def _first_line(folder: Path) -> str:
+    """The line of a configuration that names its run; empty if there is none."""
+    try:
+        with (folder / CONFIG).open(errors="replace") as config:
+            return config.readline(1000).strip()
+    except OSError:
+        return ""
 
 
 def remembered_config(held: Store, record: RunRecord) -> str:
@@ -317,8 +326,11 @@ def _price(prices: ModelPrices, wave: StoredWave, usage: Usage) -> float | None:
 def folder_of(name: str) -> Path:
     """Where the results of a run go unless something is said: a folder of its own, whatever the run is called."""
     plain = _STRANGE.sub("-", name).strip(" .")[:LONGEST_NAME]
-    if plain == name:
-        return RESULTS / (name.lower().replace(" ", "-") if " " in name else name)
+    if plain == name and " " not in name:
+        return RESULTS / name
+    slug = RESULTS / name.lower().replace(" ", "-")
+    if plain == name and _first_line(slug).partition(": ")[2] in ("", _quoted(name)):  # nor does another run have it
+        return slug
     plain = plain.replace(" ", "-")
     return RESULTS / f"{plain or 'run'}-{blake2b(name.encode(errors='surrogatepass'), digest_size=4).hexdigest()}"
 
