@@ -25,11 +25,11 @@ ALLOWED: dict[str, set[str]] = {
     "version": set(),
     "trust": {"errors"},
     "program": {"errors", "version", "program"},
-    "shown": {"errors", "program", "shown"},
+    "reporting": {"errors", "program", "reporting"},
     "providers": {"program", "engine.records", *WIRE},
     "providers.accounts": {"errors", "trust", "program", "providers.accounts", *WIRE},
     "providers.prices": {"program", "providers.accounts", *WIRE},
-    "engine": {"errors", "trust", "program", "shown", "engine", "stats.rows"},
+    "engine": {"errors", "trust", "program", "reporting", "engine", "stats.rows"},
     "emulator": {"errors", "loop", "program", "emulator", *WIRE},
     "transports": {"errors", "program", "providers", "transports", "engine.batch_quota", *PORTS},
     "store": {"errors", "version", "program", "store", *PORTS},
@@ -41,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
         *(
             "errors",
             "program",
-            "shown",
+            "reporting",
             "engine",
             "stats",
             "store",
@@ -54,7 +54,7 @@ ALLOWED: dict[str, set[str]] = {
         ),
     },
     "compose": {"errors", "program", "providers", "engine", "transports", "store", "emulator"},
-    "portal": {"errors", "loop", "program", "shown", "engine", "compose"},
+    "portal": {"errors", "loop", "program", "reporting", "engine", "compose"},
 }
 EVERYTHING = {"cli", "web", "testing.experiments", "__init__", "__main__"}
 HEAVY = {

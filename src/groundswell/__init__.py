@@ -3,7 +3,7 @@
 General layout, from the inside out; imports point only this way:
 
     program/      what a user writes: requests, the three traps, trials, programs (pure)
-    shown/        how runs, outcomes and transcripts look to people, as text and as HTML (pure)
+    reporting/    results as blocks, and how they look: pages, terminal, notebooks, Markdown, JSON
     engine/       runs programs: the main path is engine/run.py, read it from top to bottom
     trust.py      hosts and files that the user has trusted
     store/        the journal, on SQLite: what a resumed run reads

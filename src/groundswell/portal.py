@@ -19,7 +19,7 @@ from groundswell.engine.summary import Summary
 from groundswell.errors import RunStopped
 from groundswell.loop import new_event_loop
 from groundswell.program.trial import Program
-from groundswell.shown.transcript import Transcript
+from groundswell.reporting.transcript import Transcript
 
 S = TypeVar("S")
 R = TypeVar("R")

@@ -24,7 +24,7 @@ import groundswell.cli
 from groundswell import Chat, Fault, FaultKind, scripted_model
 from groundswell.cli import output
 from groundswell.errors import GroundswellError
-from groundswell.shown.console import SafeConsole
+from groundswell.reporting.console import SafeConsole
 from tests.cli.conftest import EXPERIMENT, CommandLine
 
 EVIL = "a\x1b]0;pwned\x07b\x9b2Jc\rd\x7fe\u202ef\u2066g\u200fh\u061ci\x08"

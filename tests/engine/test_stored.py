@@ -14,7 +14,7 @@ from groundswell.engine.records import Counters
 from groundswell.store.journal import Store
 from tests.engine.stage import Gate, echo, one, repeat, until
 from tests.engine.test_drives import Wanted, collect_all
-from tests.shown.page import Page
+from tests.reporting.page import Page
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groundswell.emulator.server import Threaded
-from groundswell.shown import progress
+from groundswell.reporting import progress
 from tests.shows.desk import OPENAI, Desk, graded
 
 LINE = re.compile(r"(\d+) of (\d+) trials done;.* cost \$([\d.]+), about \$([\d.]+)(?: to \$([\d.]+))? in the end")

@@ -24,7 +24,7 @@ from groundswell.emulator.limits import RateLimits
 from groundswell.emulator.server import running
 from groundswell.emulator.settings import Settings
 from groundswell.engine.events import AskRetried, EndpointChanged, Event, TrialEnded
-from groundswell.shown.progress import Meter, describe
+from groundswell.reporting.progress import Meter, describe
 from tests.patience import PATIENCE
 from tests.transports.little import answer, serving
 from tests.transports.scene import MODELS, Bench, Talk, environment, talk

@@ -15,7 +15,7 @@ from groundswell.cli.looking import Sight
 from groundswell.experiments.results import cost_of
 from groundswell.program.request import Fault
 from groundswell.providers.registry import BATCH_FORMATS
-from groundswell.shown.words import visible
+from groundswell.reporting.words import visible
 from groundswell.store.journal import Store
 from groundswell.store.waves import StoredWave
 

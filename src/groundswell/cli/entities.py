@@ -289,7 +289,7 @@ def _format(name: str, given: FileFormat | None) -> FileFormat:
 
 def _write_to(file: Path, text: str) -> None:
     """Write a file that appears only once it is complete."""
-    from groundswell.experiments.replacing import beside
+    from groundswell.store.atomic import beside
 
     try:
         with beside(file) as out:

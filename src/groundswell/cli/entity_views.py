@@ -9,7 +9,7 @@ import msgspec
 
 from groundswell.cli import output
 from groundswell.experiments.simulations.writing import Written
-from groundswell.shown import words
+from groundswell.reporting import words
 
 if TYPE_CHECKING:
     from groundswell.engine.summary import Summary

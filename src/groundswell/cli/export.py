@@ -16,7 +16,7 @@ from groundswell.cli.options import RunName, StoreFlags
 from groundswell.cli.stored import opened
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
-from groundswell.experiments.replacing import beside
+from groundswell.store.atomic import beside
 from groundswell.store.tables import write_csv, write_json, write_jsonl, write_parquet, write_rows
 
 if TYPE_CHECKING:

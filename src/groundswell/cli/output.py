@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from groundswell.errors import GroundswellError, SettingsError
-from groundswell.shown import words
-from groundswell.shown.console import SafeConsole
+from groundswell.reporting import words
+from groundswell.reporting.console import SafeConsole
 
 if TYPE_CHECKING:
     from rich.table import Table

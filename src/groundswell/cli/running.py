@@ -27,7 +27,7 @@ from groundswell.errors import NotTrusted, ProgramError, RunError, SettingsError
 from groundswell.experiments.needed import explained
 from groundswell.loop import new_event_loop, stop_signals, tuned_collector
 from groundswell.providers.accounts.config import load_here
-from groundswell.shown.progress import Progress
+from groundswell.reporting.progress import Progress
 
 if TYPE_CHECKING:
     from groundswell.cli.options import StoreFlags

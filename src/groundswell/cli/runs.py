@@ -26,11 +26,11 @@ from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import RunError
 from groundswell.experiments.options import Flag, HowToRun
 from groundswell.experiments.results import Results, remembered_config
-from groundswell.shown import words
+from groundswell.reporting import words
 
 if TYPE_CHECKING:
     from groundswell.engine.records import RunRecord
-    from groundswell.shown.transcript import Transcript
+    from groundswell.reporting.transcript import Transcript
     from groundswell.store.journal import Store
     from groundswell.store.results import FaultCount
     from groundswell.store.tables import TrialResult

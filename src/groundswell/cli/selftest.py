@@ -139,7 +139,7 @@ def _ending(verdict: Verdict, summary: Summary) -> Iterator[str]:
 def _write(folder: Path, verdict: Verdict, summary: Summary) -> None:
     import msgspec
 
-    from groundswell.experiments.replacing import replacing
+    from groundswell.store.atomic import replacing
 
     with replacing(folder / "selftest.json") as out:
         out.write(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")

@@ -23,7 +23,7 @@ from groundswell.engine.driver import (
 from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
 from groundswell.experiments.experiment import Experiment, experiment_named, experiment_names
-from groundswell.shown.words import visible
+from groundswell.reporting.words import visible
 
 
 def find_driver(name: str) -> Driver:

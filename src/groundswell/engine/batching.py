@@ -26,7 +26,7 @@ from groundswell.engine.records import NUMBER, About, Intent, Receipt, Via
 from groundswell.engine.spending import Spending, expected_usage
 from groundswell.errors import WaveError
 from groundswell.program.request import Chat, Fault, FaultKind, Reply, Request, Settlement
-from groundswell.shown.words import cost
+from groundswell.reporting.words import cost
 
 USUALLY = 3600.0
 """Seconds that a batch takes, as long as none was seen: most are done within an hour."""

@@ -30,7 +30,7 @@ from groundswell.engine.scheduler import Queue, Queues, Scheduler
 from groundswell.engine.spending import Spending
 from groundswell.errors import WaveFailed
 from groundswell.program.request import Fault, FaultKind, Reply, Settlement, Standing
-from groundswell.shown.words import duration
+from groundswell.reporting.words import duration
 
 UNANSWERED = frozenset({FaultKind.TIMEOUT, FaultKind.CONNECTION})
 UNUSABLE = frozenset({FaultKind.GARBLED, FaultKind.FILTERED})

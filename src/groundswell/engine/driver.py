@@ -29,7 +29,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 import msgspec
 
 from groundswell.errors import NotTrusted, RunError, SettingsError
-from groundswell.shown.words import visible
+from groundswell.reporting.words import visible
 from groundswell.trust import users_trust
 
 Driver = Callable[[Any, Any], Coroutine[Any, Any, Any]]

@@ -24,7 +24,7 @@ from groundswell.engine.events import (
     WaveSent,
 )
 from groundswell.engine.records import NUMBER
-from groundswell.shown.words import cost, duration
+from groundswell.reporting.words import cost, duration
 
 SHOWN_LABELS, SHOWN_TRIALS = 3, 20
 

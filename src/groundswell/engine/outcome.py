@@ -12,7 +12,7 @@ from groundswell.errors import AskFailed, CallFailed, MalformedReply, SettingsEr
 from groundswell.program.conductor import Conductor
 from groundswell.program.request import Fault, FaultKind, canonical
 from groundswell.program.trial import Program
-from groundswell.shown import html
+from groundswell.reporting import notebook
 
 R = TypeVar("R")
 
@@ -39,12 +39,14 @@ class Outcome(msgspec.Struct, Generic[R], frozen=True):
         return self.result  # type: ignore[return-value]  # None is a result too, where R allows it
 
     def _repr_html_(self) -> str:
-        rows = html.fields("spec", _plain(self.spec))
+        rows = notebook.fields("spec", _plain(self.spec))
         if self.fault is not None:
-            end = html.fault(f"{self.fault.kind}: {self.fault.message}")
-            return html.fragment([html.heading(f"trial {self.key}", "missing", html.RED), html.table(rows), end])
-        rows += html.fields("result", _plain(self.result))
-        return html.fragment([html.heading(f"trial {self.key}", "usable"), html.table(rows)])
+            end = notebook.fault(f"{self.fault.kind}: {self.fault.message}")
+            return notebook.fragment(
+                [notebook.heading(f"trial {self.key}", "missing", notebook.RED), notebook.table(rows), end]
+            )
+        rows += notebook.fields("result", _plain(self.result))
+        return notebook.fragment([notebook.heading(f"trial {self.key}", "usable"), notebook.table(rows)])
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from groundswell.errors import ReplayMismatch, RunError
 from groundswell.program.conductor import Conductor, Wait
 from groundswell.program.request import UNSENDABLE, Settlement, fingerprint
 from groundswell.program.trial import Program, find_program
-from groundswell.shown.talk import Exchange
+from groundswell.reporting.talk import Exchange
 
 Witness = Callable[[Wait, Settlement | None], None]
 

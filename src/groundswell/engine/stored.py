@@ -12,8 +12,8 @@ from groundswell.engine.replay import exchanges
 from groundswell.engine.summary import Summary, figures, heading, summarise
 from groundswell.errors import GroundswellError
 from groundswell.program.trial import Program, find_program
-from groundswell.shown import html
-from groundswell.shown.transcript import Transcript
+from groundswell.reporting import notebook
+from groundswell.reporting.transcript import Transcript
 
 if TYPE_CHECKING:
     from groundswell.stats.rows import Rows
@@ -85,4 +85,4 @@ class StoredRun:
         ]
         for kind, many, key, message in self._results.fault_counts():
             rows.append(("missing", f"{many} × {kind}, as in trial {key}: {message}"))
-        return html.fragment([heading(summary), html.table(rows)])
+        return notebook.fragment([heading(summary), notebook.table(rows)])

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from groundswell.engine.records import RunRecord, Status
-from groundswell.shown import html, words
+from groundswell.reporting import notebook, words
 
 EXIT = {
     "completed": 0,
@@ -95,8 +95,8 @@ class Summary(msgspec.Struct):
         return EXIT[self.status]
 
     def _repr_html_(self) -> str:
-        analysis = [] if self.analysis is None else [html.quote("analysis", _indented(self.analysis))]
-        return html.fragment([heading(self), html.table(figures(self)), *analysis])
+        analysis = [] if self.analysis is None else [notebook.quote("analysis", _indented(self.analysis))]
+        return notebook.fragment([heading(self), notebook.table(figures(self)), *analysis])
 
 
 def heading(summary: Summary) -> str:
@@ -104,7 +104,7 @@ def heading(summary: Summary) -> str:
     trials, status = summary.trials, str(summary.status)
     if status == "running" and 0 < trials.planned <= trials.usable + trials.missing:
         status = "all trials done"
-    return html.heading(f"run {summary.name or summary.run_id}", status, html.STATUS.get(summary.status))
+    return notebook.heading(f"run {summary.name or summary.run_id}", status, notebook.STATUS.get(summary.status))
 
 
 def figures(summary: Summary) -> list[tuple[str, str]]:

@@ -32,9 +32,9 @@ from groundswell.experiments.results import Outputs, Results, Written
 from groundswell.portal import open_sync
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
-from groundswell.shown import html
-from groundswell.shown.console import SafeConsole
-from groundswell.shown.progress import Progress
+from groundswell.reporting import notebook
+from groundswell.reporting.console import SafeConsole
+from groundswell.reporting.progress import Progress
 from groundswell.store.journal import Store
 
 STORE = "groundswell.db"
@@ -89,7 +89,7 @@ class Finished(StoredRun):
         return self.findings or repr(self)
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() + html.fragment([html.quote("findings", self.findings)])
+        return super()._repr_html_() + notebook.fragment([notebook.quote("findings", self.findings)])
 
 
 class Function:

@@ -22,11 +22,11 @@ from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
 from groundswell.errors import GroundswellError, SettingsError
 from groundswell.experiments.options import HowToRun
-from groundswell.experiments.replacing import replacing
 from groundswell.program.request import Embedding, Reply, Usage
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
-from groundswell.shown.words import visible
+from groundswell.reporting.words import visible
+from groundswell.store.atomic import replacing
 from groundswell.store.documents import KEPT
 from groundswell.store.journal import Store
 from groundswell.store.tables import write_csv

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groundswell.experiments.reporting.markup import MOST_ROWS, Html, Number, table, tag, text
-from groundswell.shown.words import visible
+from groundswell.reporting.words import visible
 from tests.experiments.secret_game.report.games import Walked
 
 NASTY = st.text(st.sampled_from("<>&\"'`/=!-;ab \n\r\t\0\x1b\u202e\ud800é漢$#{}")) | st.text()

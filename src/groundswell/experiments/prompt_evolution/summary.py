@@ -17,7 +17,7 @@ from groundswell.experiments.prompt_evolution.report.saying import (
     the_search,
 )
 from groundswell.experiments.reporting.numbers import interval, p_value, percent
-from groundswell.shown.words import cost
+from groundswell.reporting.words import cost
 
 
 def summary(analysis: Analysis) -> Iterator[str | Table]:

@@ -43,7 +43,7 @@ from groundswell.experiments.prompting.templates import check_columns
 from groundswell.program.request import Image, Message, Text, system, user
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
-from groundswell.shown.words import cost, duration, visible
+from groundswell.reporting.words import cost, duration, visible
 from groundswell.store.journal import Store
 
 INCOMPLETE = 3

@@ -22,7 +22,7 @@ from groundswell.experiments.prompting.tables import (
     read_parquet,
 )
 from groundswell.experiments.prompting.templates import Row
-from groundswell.experiments.replacing import beside
+from groundswell.store.atomic import beside
 from groundswell.store.tables import guarded, write_parquet_frame
 
 AMBIGUOUS = re.compile(r"[,;\t\r]")

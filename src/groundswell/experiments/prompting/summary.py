@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from groundswell.experiments.experiment import Aside, Plain
-from groundswell.shown.words import cost
+from groundswell.reporting.words import cost
 
 if TYPE_CHECKING:
     from groundswell.engine.summary import Paid

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from groundswell.engine.events import DriverReported, Event, RunEnded
 from groundswell.experiments import needed
-from groundswell.experiments.replacing import own_folder
+from groundswell.store.atomic import own_folder
 
 log = logging.getLogger("groundswell.query_mutation")
 

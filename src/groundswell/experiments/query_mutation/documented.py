@@ -44,7 +44,7 @@ from groundswell.experiments.query_mutation.episode import (
 from groundswell.experiments.query_mutation.sessions import Session
 from groundswell.experiments.query_mutation.stepping import DEFAULT_REFUSAL, Step, Stepped
 from groundswell.experiments.query_mutation.task import Task, check_secrets
-from groundswell.shown.words import visible
+from groundswell.reporting.words import visible
 
 ID = "QueryMutation-v0"
 NUM_ENVS = 16

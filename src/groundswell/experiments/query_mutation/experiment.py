@@ -43,7 +43,7 @@ from groundswell.experiments.query_mutation.summary import announced, summary, t
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task, goals
 from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
-from groundswell.experiments.replacing import replacing
+from groundswell.store.atomic import replacing
 from groundswell.store.journal import Store
 
 T = TypeVar("T", bound=msgspec.Struct)

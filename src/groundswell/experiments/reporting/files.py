@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from groundswell.experiments.replacing import own_folder, replacing
 from groundswell.experiments.reporting.drawing import Drawing, on_paper
+from groundswell.store.atomic import own_folder, replacing
 
 
 def put(path: Path, data: bytes) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from groundswell.shown.words import clipped, visible
+from groundswell.reporting.words import clipped, visible
 
 MOST_IN_CELL = 300
 MOST_ROWS = 40

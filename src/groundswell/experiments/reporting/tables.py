@@ -14,7 +14,7 @@ from typing import IO, Any, Literal, Protocol
 
 import msgspec
 
-from groundswell.experiments.replacing import replacing
+from groundswell.store.atomic import replacing
 from groundswell.store.tables import guarded, write_parquet_frame
 
 Kind = Literal["text", "int", "float", "bool", "list", "json", "any"]

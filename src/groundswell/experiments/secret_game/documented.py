@@ -32,7 +32,6 @@ from groundswell.engine.options import RunOptions
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import RunBusy, RunError, RunNotFound, SettingsError, StoreError
-from groundswell.experiments.replacing import replacing
 from groundswell.experiments.secret_game.agents import Agent, AgentService
 from groundswell.experiments.secret_game.analysis import AgentFigures, Analysis, Overall, RateFigure
 from groundswell.experiments.secret_game.modes import GameMode, Points, ServiceName, interaction_points
@@ -45,7 +44,8 @@ from groundswell.experiments.secret_game.settings import Batch, Tournament
 from groundswell.experiments.secret_game.ways import MAX_CONCURRENT, Way, check_number, way_of
 from groundswell.experiments.secret_game.words import Pool
 from groundswell.providers.accounts.config import Accounts
-from groundswell.shown.words import visible
+from groundswell.reporting.words import visible
+from groundswell.store.atomic import replacing
 
 if TYPE_CHECKING:
     from groundswell.store.journal import Store  # brings SQLAlchemy, which is slow to import

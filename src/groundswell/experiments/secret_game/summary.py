@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from groundswell.shown.words import visible
+from groundswell.reporting.words import visible
 
 if TYPE_CHECKING:
     from groundswell.experiments.detectors.spans import Match

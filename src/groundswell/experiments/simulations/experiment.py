@@ -15,7 +15,6 @@ from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
 from groundswell.errors import RunNotFound, SettingsError
 from groundswell.experiments.experiment import Command, Context, Experiment, Plan, Results, Written
-from groundswell.experiments.replacing import replacing
 from groundswell.experiments.simulations.analysis import Analysis
 from groundswell.experiments.simulations.batch import Batch, Single
 from groundswell.experiments.simulations.catalogue import Catalogue
@@ -38,6 +37,7 @@ from groundswell.experiments.simulations.simulation import (
 )
 from groundswell.experiments.simulations.summary import figures, talk
 from groundswell.experiments.simulations.transcripts import write_transcripts
+from groundswell.store.atomic import replacing
 from groundswell.store.journal import Store
 
 ANALYSIS, TRANSCRIPTS = "analysis.json", "transcripts.html"

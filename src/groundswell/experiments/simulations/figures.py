@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from groundswell.shown.words import visible
+from groundswell.reporting.words import visible
 
 if TYPE_CHECKING:
     from groundswell.stats.clusters import Figure

@@ -30,7 +30,7 @@ from groundswell.experiments.simulations.figures import (
 from groundswell.experiments.simulations.grouping import DimensionFigures, GroupFigures, GroupOption
 from groundswell.experiments.simulations.reading import SaidLine, SimulationShown
 from groundswell.experiments.simulations.tabulation import Asked, QuestionFigures, ScaleFigures
-from groundswell.shown.words import also, visible
+from groundswell.reporting.words import also, visible
 
 if TYPE_CHECKING:
     Shown = Iterator[str | Table | Text]

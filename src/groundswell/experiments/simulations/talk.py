@@ -23,7 +23,7 @@ from groundswell.experiments.small_models import extras_of
 from groundswell.program.request import Chat, Message, Reply, assistant, user
 from groundswell.program.traps import together
 from groundswell.program.trial import Trial, program
-from groundswell.shown.talk import Exchange
+from groundswell.reporting.talk import Exchange
 
 ANSWER_TOKENS = 60
 """Room for the answer to one question that is no text, with its name."""

@@ -20,7 +20,7 @@ from groundswell.experiments.simulations.reading import (
     timestamp,
 )
 from groundswell.experiments.simulations.simulation import distinct_names
-from groundswell.shown.html import COLOURS, escaped
+from groundswell.reporting.notebook import COLOURS, escaped
 
 MOST_SHOWN = 1_000
 """So many simulations are on the page; files have them all."""

@@ -19,7 +19,7 @@ from groundswell.experiments.secret_game.report.page import page
 from groundswell.experiments.secret_game.report.selection import Selection
 from groundswell.experiments.secret_game.report.told import Interaction, Told, WaveFigures
 from groundswell.experiments.secret_game.report.writing import drawings
-from groundswell.shown.words import visible
+from groundswell.reporting.words import visible
 from tests.experiments.secret_game.report.games import Walked, every_kind, game, missing, told, unfinished
 from tests.properties import examples
 

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groundswell.errors import StoreError
-from groundswell.experiments.replacing import replacing
 from groundswell.experiments.reporting.tables import FORMATS, Row
 from groundswell.experiments.secret_game.modes import STANDARD_POINTS, Points
 from groundswell.experiments.secret_game.report.rows import COLUMNS, flat, row_of, rows, talk
 from groundswell.experiments.secret_game.report.told import Interaction
+from groundswell.store.atomic import replacing
 from tests.experiments.secret_game.report.games import every_kind, game, missing, told, unfinished
 from tests.properties import examples
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from groundswell.experiments.secret_game.played import Seat
 from groundswell.experiments.secret_game.report.rows import Mark
 from groundswell.experiments.secret_game.report.transcripts import marked, transcripts, who
-from groundswell.shown.words import visible
+from groundswell.reporting.words import visible
 from tests.experiments.reporting.test_markup import NASTY
 from tests.experiments.secret_game.report.games import PROMPT, Walked, every_kind, game
 

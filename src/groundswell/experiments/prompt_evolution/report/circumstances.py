@@ -6,7 +6,7 @@ from groundswell.experiments.prompt_evolution.report import saying
 from groundswell.experiments.prompt_evolution.report.told import Told
 from groundswell.experiments.reporting import numbers
 from groundswell.experiments.reporting.markup import Html, Number, Section, joined, paragraph, table, tag
-from groundswell.shown.words import cost, duration
+from groundswell.reporting.words import cost, duration
 
 AGAIN = """\
 import groundswell, msgspec

@@ -10,7 +10,7 @@ from groundswell.experiments.prompt_evolution.report.told import Told
 from groundswell.experiments.reporting import numbers
 from groundswell.experiments.reporting.drawing import Drawing, on_page
 from groundswell.experiments.reporting.markup import Html, Number, Section, drawing, joined, paragraph, table, tag
-from groundswell.shown.words import cost
+from groundswell.reporting.words import cost
 
 
 def verdict(told: Told, tests: Drawing | None, differences: Drawing | None) -> Section:

@@ -9,7 +9,7 @@ from groundswell.experiments.reporting import numbers
 from groundswell.experiments.reporting.drawing import Drawing
 from groundswell.experiments.reporting.frame import Top, card, framed
 from groundswell.experiments.reporting.markup import Html, Section
-from groundswell.shown.words import cost
+from groundswell.reporting.words import cost
 
 
 def page(told: Told, plots: dict[str, Drawing]) -> str:

@@ -13,7 +13,7 @@ from groundswell.experiments.prompt_evolution.report.lineage import ancestors, b
 from groundswell.experiments.prompt_evolution.report.told import Told
 from groundswell.experiments.reporting import numbers
 from groundswell.experiments.reporting.markup import Html, Number, Section, joined, paragraph, table
-from groundswell.shown.words import cost
+from groundswell.reporting.words import cost
 
 FATES: tuple[Fate, ...] = get_args(Fate)
 

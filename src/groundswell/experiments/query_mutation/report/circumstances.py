@@ -12,7 +12,7 @@ from groundswell.experiments.query_mutation.report.reading import EVALUATION
 from groundswell.experiments.query_mutation.report.told import Told
 from groundswell.experiments.reporting import numbers
 from groundswell.experiments.reporting.markup import Html, Number, Section, joined, paragraph, table, tag
-from groundswell.shown.words import cost, duration
+from groundswell.reporting.words import cost, duration
 
 
 def masked(told: Told) -> Section:

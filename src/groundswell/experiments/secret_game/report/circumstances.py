@@ -11,7 +11,7 @@ from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.prompts import Prompt
 from groundswell.experiments.secret_game.report.findings import most_first, shown
 from groundswell.experiments.secret_game.report.told import Told, WaveFigures
-from groundswell.shown.words import cost, duration
+from groundswell.reporting.words import cost, duration
 
 MOST_WAVES = 200
 

@@ -28,7 +28,7 @@ from groundswell.experiments.reporting.drawing import (
 )
 from groundswell.experiments.secret_game.analysis import Analysis, Comparison
 from groundswell.experiments.secret_game.report.told import WaveFigures
-from groundswell.shown.words import duration
+from groundswell.reporting.words import duration
 from groundswell.stats.ratings import Standing, Strength, Strengths
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from groundswell.shown.talk import Line, Turn
-from groundswell.shown.words import clipped, plainly, visible
+from groundswell.reporting.talk import Line, Turn
+from groundswell.reporting.words import clipped, plainly, visible
 
 MOST_TEXT = 5_000
 MOST_IN_CELL = 1_000

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from groundswell.program.request import Fault
-from groundswell.shown import html
-from groundswell.shown.talk import Exchange, Turn, turns
-from groundswell.shown.words import visible
+from groundswell.reporting import notebook
+from groundswell.reporting.talk import Exchange, Turn, turns
+from groundswell.reporting.words import visible
 
 INDENT = "    "
 
@@ -35,9 +35,15 @@ class Transcript(msgspec.Struct, frozen=True):
         return f"<transcript of trial {self.key!r}: {self.status}, {len(self.exchanges)} exchanges>"
 
     def _repr_html_(self) -> str:
-        head = html.heading(f"trial {self.key}", f"{self.program} · {self.status}")
-        end = html.fault(self._end()) if self.fault is not None else html.quote("result", self.result or "unfinished")
-        return html.fragment([head, html.folded("spec", self.spec), *html.talk(list(turns(self.exchanges))), end])
+        head = notebook.heading(f"trial {self.key}", f"{self.program} · {self.status}")
+        end = (
+            notebook.fault(self._end())
+            if self.fault is not None
+            else notebook.quote("result", self.result or "unfinished")
+        )
+        return notebook.fragment(
+            [head, notebook.folded("spec", self.spec), *notebook.talk(list(turns(self.exchanges))), end]
+        )
 
     def _lines(self) -> Iterator[str]:
         yield f"trial {self.key}  {self.program}  {self.status}"

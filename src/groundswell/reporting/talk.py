@@ -24,7 +24,7 @@ from groundswell.program.request import (
     ToolCall,
     Usage,
 )
-from groundswell.shown.words import clipped
+from groundswell.reporting.words import clipped
 
 RECALLED = 60
 LEAST_LEFT_OUT = 200

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from groundswell import Chat, Fault, FaultKind, Outcome, Reply, Summary, user
 from groundswell.engine.summary import Asks, RunCost, Trials
-from groundswell.shown import html, words
-from groundswell.shown.talk import Exchange
-from groundswell.shown.transcript import Transcript
+from groundswell.reporting import notebook, words
+from groundswell.reporting.talk import Exchange
+from groundswell.reporting.transcript import Transcript
 from tests.properties import examples
-from tests.shown.page import Page, Shown
+from tests.reporting.page import Page, Shown
 
 
 def summary(text: str) -> Summary:
@@ -120,4 +120,4 @@ def test_a_summary_has_the_figures_in_the_words_of_the_command_line() -> None:
 def test_colours_are_set_only_where_both_themes_can_read_them() -> None:
     source = Page(summary("x")).source + Page(transcript("x")).source
     assert "background" not in source
-    assert html.STATUS["partial"] in source
+    assert notebook.STATUS["partial"] in source

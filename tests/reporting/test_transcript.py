@@ -6,9 +6,9 @@ import pytest
 
 from groundswell import Chat, Embed, Embedding, Fault, FaultKind, Image, Message, Reply, Text, ToolCall, assistant, user
 from groundswell.program.request import Invoke, Returned, Usage, system
-from groundswell.shown.talk import Exchange, turns
-from groundswell.shown.transcript import Transcript
-from tests.shown.page import Page
+from groundswell.reporting.talk import Exchange, turns
+from groundswell.reporting.transcript import Transcript
+from tests.reporting.page import Page
 
 CALL = ToolCall("1", "look", '{"at":"sky"}')
 TALK = (system("rules"), user("one"), assistant("two"), user("three\nand four"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from groundswell.shown import words
+from groundswell.reporting import words
 
 if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderableType

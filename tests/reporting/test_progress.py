@@ -17,7 +17,7 @@ from groundswell import Request, Trial, program
 from groundswell.engine.records import BatchInfo, BatchState, Counters
 from groundswell.engine.run import BatchInFlight
 from groundswell.engine.spending import Tally, forecast
-from groundswell.shown.progress import LINE_EVERY, Lines, Meter, Progress, Reading, describe, in_batches
+from groundswell.reporting.progress import LINE_EVERY, Lines, Meter, Progress, Reading, describe, in_batches
 
 
 def fake_run(**counters: Any) -> Any:

@@ -20,7 +20,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from groundswell.shown.words import age, cost, duration
+from groundswell.reporting.words import age, cost, duration
 
 if TYPE_CHECKING:
     from groundswell.engine.engine import Engine
