@@ -202,13 +202,15 @@ def print_endpoints(figures: Mapping[str, Sequence[EndpointFigures]], *, verbose
 
 
 def _print_analysis(analysis: Any) -> None:
-    from groundswell.experiments.results import analysis_shown
+    from rich.table import Table
 
-    for each in analysis_shown(analysis):
-        if isinstance(each, str):
-            line(each)
-        else:
-            print_table(each)
+    from groundswell.experiments.report import analysis_blocks
+    from groundswell.reporting.terminal import block_lines
+
+    line("")
+    for block in analysis_blocks(analysis):
+        for each in block_lines(block):
+            print_table(each) if isinstance(each, Table) else line(str(each))
 
 
 _also, age, cost, duration = words.also, words.age, words.cost, words.duration

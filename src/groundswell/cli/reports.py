@@ -24,11 +24,13 @@ from groundswell.experiments.results import (
     Aside,
     Outputs,
     Plain,
+    ReportFormat,
     Results,
     Written,
     folder_of,
     remembered_folder,
 )
+from groundswell.reporting.blocks import Report
 from groundswell.store.journal import Store
 
 if TYPE_CHECKING:
@@ -43,6 +45,12 @@ Out = Annotated[
     Path | None,
     Meta(description="Where the files go. (Where the run put them.)"),
     Flag("-o", metavar="FOLDER", usual=True, completes="files"),
+]
+
+
+ReportForm = Annotated[
+    ReportFormat,
+    Meta(description="The form of the report: a page, Markdown, or the blocks as JSON. The data files are the same."),
 ]
 
 
@@ -78,28 +86,26 @@ class Reporting(Outputs):
 
 def show(results: Results, held: Store, records: Sequence[RunRecord], written: Written, store: str) -> None:
     """What came of runs, and where there is more."""
-    summary = summarise(records[0])
-    if written.analysis is not None:
-        summary = msgspec.structs.replace(summary, analysis=written.analysis)
-    print_findings(results, held, records, summary)
+    report = written.report or results.report(held, records)
+    print_findings(results, report)
     more = [] if written.page is None else [f"report: {shlex.quote(str(written.page))}"]
     if written.files:
         names = ", ".join(_within(file, results.folder) for file in written.files)
         where = f"written to {shlex.quote(str(results.folder))}" if written.page is None else "beside it"
         more.append(f"{where}: {names}")
-    for what, command in results.hints(held, records[0]):
+    for what, command in results.hints(held, records[0], report):
         more.append(f"{what}: {output.command(command, store) if not command.startswith('$ ') else command[2:]}")
     for each in ["", *more] if more else ():
         output.line(each)
 
 
-def print_findings(results: Results, held: Store, records: Sequence[RunRecord], summary: Summary) -> None:
+def print_findings(results: Results, report: Report) -> None:
     """The findings of runs on a terminal."""
     from rich.table import Table
     from rich.text import Text
 
     results.width = output.out.width if output.out.is_terminal else None
-    for each in results.findings(held, records, summary):
+    for each in results.findings(report):
         match each:
             case Table():
                 output.print_table(each)
@@ -118,23 +124,19 @@ def results_of(record: RunRecord, held: Store, out: Path | None = None) -> Resul
     command = command_of_run(record)
     if command is None:
         return None
-    return command.results(out or remembered_folder(held, record) or folder_of(record.title), None)
+    return command.results_in(out or remembered_folder(held, record) or folder_of(record.title))
 
 
-def report(
-    flags: StoreFlags,
-    runs: RunNames,
-    *,
-    out: Out = None,
-) -> None:
+def report(flags: StoreFlags, runs: RunNames, *, out: Out = None, format: ReportForm = "html") -> None:
     """Write the results of a run again, and say what came of it."""
-    write_again(flags, runs, out)
+    write_again(flags, runs, out, format)
 
 
 def write_again(
     flags: StoreFlags,
     runs: Sequence[str],
     out: Path | None,
+    format: ReportFormat = "html",
     experiment: str | None = None,
     told: Sequence[str] = ("run", "runs"),
 ) -> None:
@@ -149,7 +151,7 @@ def write_again(
         assert results is not None
         results.check()
         with output.working("writing the report"):
-            written = results.write(held, records)
+            written = results.write(held, records, format)
         if flags.json:
             files = [str(path) for path in (written.page, *written.files) if path is not None]
             ids = [record.id for record in records]
@@ -170,14 +172,14 @@ def _check_reportable(record: RunRecord, experiment: str | None, store: str) -> 
         raise SettingsError(f"run {record.title!r} is not done: `{go_on}` goes on with it")
 
 
-def mutate_report(flags: StoreFlags, runs: RunNames, *, out: Out = None) -> None:
+def mutate_report(flags: StoreFlags, runs: RunNames, *, out: Out = None, format: ReportForm = "html") -> None:
     """Write the results of a run again; of several that differ in their seed alone, pooled."""
-    write_again(flags, runs, out, "query-mutation", ("runs",))
+    write_again(flags, runs, out, format, "query-mutation", ("runs",))
 
 
-def evolve_report(flags: StoreFlags, run: RunName, *, out: Out = None) -> None:
+def evolve_report(flags: StoreFlags, run: RunName, *, out: Out = None, format: ReportForm = "html") -> None:
     """Write the results of a run again."""
-    write_again(flags, [run], out, "prompt-evolution", ("run",))
+    write_again(flags, [run], out, format, "prompt-evolution", ("run",))
 
 
 def _within(file: Path, folder: Path) -> str:

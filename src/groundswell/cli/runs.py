@@ -124,7 +124,7 @@ def show(
             shown = details if found is None else _told_by(found, record, details)
             _print_details(shown, faults, flags.store, first)
             if found is not None and record.analysis is not None:
-                print_findings(found, store, [record], summarise(record))
+                print_findings(found, found.report(store, [record]))
         if came.batches:
             output.say(output.travelled(came))
         _say_waiting(waiting, flags.store)

@@ -58,7 +58,7 @@ from groundswell.experiments.options import (
     literal,
     respelled,
 )
-from groundswell.experiments.results import Aside, Plain, Results, Written, folder_of
+from groundswell.experiments.results import Aside, Blocks, DataTable, Found, Plain, Results, folder_of
 from groundswell.program.request import canonical
 from groundswell.providers.accounts.config import load_here
 from groundswell.store.journal import Store
@@ -146,7 +146,9 @@ class Command:
     options: type[Any]
     drivers: Sequence[Driver]
     prepare: Callable[..., Any] | None = None
-    results: Callable[[Path, Any], Results] = Results
+    results: type[Results] = Results
+    blocks: Blocks | None = None
+    """Makes the blocks of the report, from a `Found`. An experiment with files of its own has its own `results`."""
     prefix: str = ""
     """How names of runs begin; otherwise with the name of the experiment."""
     named: bool = True
@@ -157,7 +159,11 @@ class Command:
     @property
     def keeps_folder(self) -> bool:
         """Whether runs have a folder for their results."""
-        return getattr(self.results, "keeps_folder", True)
+        return self.results.keeps_folder
+
+    def results_in(self, folder: Path) -> Results:
+        """What a stored run of this command leaves, in this folder."""
+        return self.results(folder, None, self.blocks)
 
     @property
     def help(self) -> str:
@@ -246,7 +252,7 @@ class Ready:
 
     def results(self, folder: Path | None = None) -> Results:
         """What the run will leave, in a folder of its own unless another one is given."""
-        made = self.command.results(folder or folder_of(self.name or ""), self.options)
+        made = self.command.results(folder or folder_of(self.name or ""), self.options, self.command.blocks)
         made.choices = self.choices
         return made
 
@@ -340,7 +346,7 @@ def command_of_run(record: RunRecord) -> Command | None:
 def results_of(record: RunRecord, folder: Path) -> Results:
     """What a stored run leaves, in this folder. A run of no known experiment leaves what any run does."""
     command = command_of_run(record)
-    return Results(folder) if command is None else command.results(folder, None)
+    return Results(folder) if command is None else command.results_in(folder)
 
 
 def made_name(prefix: str, ready: Ready) -> str:
@@ -361,13 +367,14 @@ __all__ = [
     "Aside",
     "Command",
     "Context",
+    "DataTable",
     "Experiment",
     "Flag",
+    "Found",
     "Plain",
     "Plan",
     "Ready",
     "Results",
     "RunChoices",
-    "Written",
     "experiment_named",
 ]

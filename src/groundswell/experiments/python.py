@@ -28,11 +28,12 @@ from groundswell.estimate.declared import estimate_of
 from groundswell.estimate.terms import terms_of
 from groundswell.experiments.experiment import Command, Context, Experiment, Ready, experiment_named
 from groundswell.experiments.options import collect
-from groundswell.experiments.results import Outputs, Results, Written
+from groundswell.experiments.results import Outputs, ReportFormat, Results, Written
 from groundswell.portal import open_sync
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
 from groundswell.reporting import notebook
+from groundswell.reporting.blocks import Report
 from groundswell.reporting.console import SafeConsole
 from groundswell.reporting.progress import Progress
 from groundswell.store.journal import Store
@@ -73,23 +74,28 @@ class Finished(StoredRun):
         """What came of it, in words and tables."""
         if self.record.analysis is None:
             return ""
-        return self._results_of.text(self._held, [self.record], self.summary)
+        return self._results_of.text(self.blocks)
 
-    def report(self, folder: str | Path | None = None) -> Path | None:
-        """Write the report, again or elsewhere; returns the page, or the folder where there is no page."""
+    @property
+    def blocks(self) -> Report:
+        """The report as blocks: key figures, texts, tables, figures and transcripts."""
+        return self._results_of.report(self._held, [self.record])
+
+    def report(self, folder: str | Path | None = None, format: ReportFormat = "html") -> Path | None:
+        """Write the report, again or elsewhere, as html, md or json; returns the page, or None if there is none."""
         if self.record.analysis is None:
             raise SettingsError(f"run {self.record.title!r} has no results yet: it is {self.record.status}")
         results = self._results_of
         if folder is not None:
-            results = type(results)(Path(folder))
-        written = results.write(self._held, [self.record])
-        return written.page or (results.folder if results.keeps_folder else None)
+            results = results.elsewhere(Path(folder))
+        return results.write(self._held, [self.record], format).page
 
     def __str__(self) -> str:
         return self.findings or repr(self)
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() + notebook.fragment([notebook.quote("findings", self.findings)])
+        head = super()._repr_html_()
+        return head if self.record.analysis is None else head + notebook.report(self.blocks)
 
 
 class Function:

@@ -1,45 +1,45 @@
-"""The results of any run: files in its folder, an analysis as lines, and the folder remembered with the run."""
+"""The results of any run: its report, the files in its folder, and the folder remembered with the run."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from groundswell.engine.events import Event, Listener, TrialEnded, WaveSent
 from groundswell.engine.records import RunRecord
-from groundswell.engine.summary import Summary
+from groundswell.engine.stored import StoredRun
+from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import GroundswellError, SettingsError
+from groundswell.experiments.needed import REPORT, check_installed
 from groundswell.experiments.options import HowToRun
 from groundswell.program.request import Embedding, Reply, Usage
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
-from groundswell.reporting.words import visible
+from groundswell.reporting.blocks import Block, Report
+from groundswell.reporting.terminal import brief
 from groundswell.store.atomic import replacing
 from groundswell.store.documents import KEPT
 from groundswell.store.journal import Store
-from groundswell.store.tables import write_csv
+from groundswell.store.tables import Columns
 from groundswell.store.waves import StoredWave
 
 RESULTS = Path("results")
-ANALYSIS, TRIALS = "analysis.json", "trials.csv"
 CONFIG = "config.toml"
 """The options of a run. Its first line names the run, so that a folder says itself whose results it holds: a store may
 come from somebody else, and name any folder."""
 KEPT_AS = "groundswell.results"
-LONGEST = 100
-MOST_LINES = 60
+ReportFormat = Literal["html", "md", "json"]
 LONGEST_NAME = 100
 _STRANGE = re.compile(r"[^\w .,=+@…-]")
 """What is not put into the name of a folder."""
@@ -53,42 +53,94 @@ class Aside(str):
     """What is said beside the findings, on standard error."""
 
 
+class DataTable(NamedTuple):
+    """Rows for the files beside a report: their columns with types, what these mean, and the rows, read anew."""
+
+    name: str
+    columns: Columns
+    rows: Callable[[], Iterable[Mapping[str, Any]]]
+    meaning: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True)
 class Written:
-    """The files of a report: the page to open first, and what is beside it."""
+    """The files of a report: the page to open first, what is beside it, and the blocks that they show."""
 
     page: Path | None = None
     files: tuple[Path, ...] = ()
+    report: Report | None = None
     analysis: Any = None
 
 
-class Results:
-    """What a run leaves: files in its folder, and what is said of it. One object for each run that is carried out.
+@dataclass
+class Found:
+    """What the report of runs is made of: their records, the store that holds them, and the summary of the first."""
 
-    Everything has a default, which suits any experiment.
+    held: Store
+    records: Sequence[RunRecord]
+    summary: Summary
+
+    @property
+    def record(self) -> RunRecord:
+        """The first run; mostly the only one."""
+        return self.records[0]
+
+    @property
+    def analysis(self) -> Any:
+        """What the driver returned."""
+        return self.summary.analysis
+
+    @property
+    def run(self) -> StoredRun:
+        """The run as it can be read: rows, frame and transcripts."""
+        return StoredRun(self.record, self.held.results(self.record))
+
+
+Blocks = Callable[[Any], Iterable[Block]]
+"""Makes the blocks of a report from a `Found`."""
+
+
+class Results:
+    """What a run leaves: a report, files in its folder, and what is said of it. One object for each run.
+
+    Everything has a default, which suits any experiment. `read` gathers what the report is made of, `blocks` makes the
+    report from it, `tables` are the data files beside it.
     """
 
-    title: str = ""
-    """What `runs report` calls a run of this kind, as 'a game'."""
+    kind: str = ""
+    """What the report calls the experiment, as `The secret game`."""
     keeps_folder: bool = True
     """Whether there is a folder at all."""
     tells_outcome: bool = True
     """Whether the findings come after what every run is told of: trials, requests, cost and time."""
+    needs_drawing: bool = False
+    """Whether reports have figures, so that matplotlib has to be installed."""
+    pools: bool = False
+    """Whether several runs can have one report."""
+    table_names: Sequence[str] = ()
+    """Every data table that a report may have: files of those that it does not have this time are removed."""
     width: int | None = None
     """The columns of the terminal that findings are for; None if they go to a file or a pipe."""
     listeners: Sequence[Listener] = ()
     """Who hears of the run while it goes on."""
 
-    def __init__(self, folder: Path, options: Any = None) -> None:
+    def __init__(self, folder: Path, options: Any = None, make_blocks: Blocks | None = None) -> None:
         """`options` are None when a run is resumed, or only looked at."""
         self.folder = folder
         self.options = options
         self.choices = HowToRun()
         self.say: Callable[[str], None] = lambda text: None
         """Says something to whoever waits for the run."""
+        self._make_blocks = make_blocks
+
+    def elsewhere(self, folder: Path) -> Results:
+        """The same results in another folder."""
+        return type(self)(folder, None, self._make_blocks)
 
     def check(self) -> None:
         """Find out before anything is paid for whether the files can be written."""
+        if self.needs_drawing:
+            check_installed("reports need", REPORT)
         if self.keeps_folder:
             check_writable(self.folder)
 
@@ -110,27 +162,66 @@ class Results:
         """The exit status of the command."""
         return summary.exit_code
 
-    def write(self, held: Store, records: Sequence[RunRecord]) -> Written:
-        """Write the files, of one run or of several that are pooled. Files that are there are replaced."""
+    def read(self, held: Store, records: Sequence[RunRecord]) -> Any:
+        """What the report is made of. It has an `analysis`."""
+        return Found(held, records, summarise(records[0]))
+
+    def blocks(self, found: Any) -> Iterable[Block]:
+        """The blocks of the report."""
+        from groundswell.experiments.report import default_blocks
+
+        return default_blocks(found) if self._make_blocks is None else self._make_blocks(found)
+
+    def tables(self, found: Any) -> Iterable[DataTable]:
+        """The data files beside the report, other than trials.csv, which is there if there is no other."""
+        return ()
+
+    def write_more(self, held: Store, records: Sequence[RunRecord], found: Any) -> Sequence[Path]:
+        """Write files of another kind; gives their paths."""
+        return ()
+
+    def report(self, held: Store, records: Sequence[RunRecord], found: Any = None) -> Report:
+        """The report of a run, or of several that are pooled."""
+        if len(records) > 1 and not self.pools:
+            raise SettingsError("runs of this kind are not pooled: give one run")
+        found = self.read(held, records) if found is None else found
+        runs = "Run" if len(records) == 1 else "Runs"
+        return Report(
+            kind=self.kind or (records[0].driver or "").partition("/")[0].replace("-", " "),
+            title="+".join(record.title for record in records),
+            blocks=list(self.blocks(found)),
+            footer=f"{runs} {', '.join(record.id for record in records)}, written by Groundswell.",
+        )
+
+    def write(self, held: Store, records: Sequence[RunRecord], format: ReportFormat = "html") -> Written:
+        """Write the report and the files beside it. Files that are there are replaced."""
+        from groundswell.experiments.report import write_files
+
+        found = self.read(held, records)
+        report = self.report(held, records, found)
         if not self.keeps_folder:
-            return Written()
-        return write_results(self.folder, held, records)
+            return Written(report=report, analysis=found.analysis)
+        page, files = write_files(self, report, found, held, records, format)
+        return Written(page, tuple(files), report, found.analysis)
 
-    def findings(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> Iterator[RenderableType]:
+    def findings(self, report: Report) -> Iterator[RenderableType]:
         """What came of it, for a terminal."""
-        yield from analysis_shown(summary.analysis)
+        return brief(report)
 
-    def text(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> str:
+    def text(self, report: Report) -> str:
         """The findings as plain text."""
         out = io.StringIO()
         console = Console(file=out, width=160, highlight=False, emoji=False, markup=False)
-        for each in self.findings(held, records, summary):
-            console.print(each, soft_wrap=isinstance(each, str))
+        for each in self.findings(report):
+            console.print(each, soft_wrap=isinstance(each, str | Text))
         return out.getvalue().strip("\n")
 
-    def hints(self, held: Store, record: RunRecord) -> Iterator[tuple[str, str]]:
+    def hints(self, held: Store, record: RunRecord, report: Report) -> Iterator[tuple[str, str]]:
         """What could be done next: what for, and the command."""
-        return iter(())
+        example = report.example
+        if example is not None and example[0].command.startswith("groundswell "):
+            command = example[0].command.removeprefix("groundswell ")
+            yield "that transcript in full", command.replace("{key}", example[1].key)
 
 
 class Outputs:
@@ -231,77 +322,6 @@ def _kept(held: Store, run: str) -> Kept | None:
         return None if found is None else msgspec.json.decode(found.body, type=Kept)
     except msgspec.DecodeError:
         return None
-
-
-def write_results(folder: Path, held: Store, records: Sequence[RunRecord]) -> Written:
-    """The analysis as JSON and the trials as a table. Files that are there are replaced."""
-    record = records[0]
-    files = []
-    if record.analysis is not None:
-        with replacing(folder / ANALYSIS) as out:
-            out.write(msgspec.json.format(record.analysis.encode(), indent=2) + b"\n")
-        files.append(folder / ANALYSIS)
-    with replacing(folder / TRIALS) as out:
-        text = io.TextIOWrapper(out, encoding="utf-8", newline="")
-        write_csv(held.results(record), text)
-        text.flush()
-        text.detach()
-    files.append(folder / TRIALS)
-    return Written(files=tuple(files))
-
-
-def analysis_shown(analysis: Any) -> Iterator[str | Table]:
-    """An analysis as lines and tables: what is nested is indented, lists of equal objects are tables."""
-    plain = msgspec.to_builtins(analysis, enc_hook=str)
-    if plain is None:
-        return
-    lines = list(_lines(plain, ""))
-    yield ""
-    yield from lines[:MOST_LINES]
-    if len(lines) > MOST_LINES:
-        yield f"… and {len(lines) - MOST_LINES:,} lines more: --json has them all"
-
-
-def _lines(value: Any, indent: str) -> Iterator[str | Table]:
-    if not isinstance(value, Mapping):
-        value = {"analysis": value}
-    width = max((len(str(name)) for name in value), default=0)
-    for name, each in value.items():
-        if isinstance(each, Mapping) and each:
-            yield f"{indent}{name}"
-            yield from _lines(each, indent + "  ")
-        elif _is_table(each):
-            yield f"{indent}{name}"
-            yield _table(each)
-        else:
-            yield f"{indent}{name:<{width}}  {_cell(each)}"
-
-
-def _is_table(value: Any) -> bool:
-    """Whether a list has objects with the same fields."""
-    if not isinstance(value, list) or not value or not all(isinstance(each, Mapping) for each in value):
-        return False
-    return len({tuple(each) for each in value}) == 1
-
-
-def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in rows[0]:
-        number = all(isinstance(row[name], int | float) for row in rows)
-        table.add_column(Text(visible(str(name))), justify="right" if number else "left")
-    for row in rows:
-        table.add_row(*(Text(_cell(each)) for each in row.values()))
-    return table
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    flat = visible(" ".join(text.split()))
-    return flat if len(flat) <= LONGEST else f"{flat[:LONGEST]}…"
 
 
 def cost_of(held: Store, wave: StoredWave) -> tuple[float | None, int]:

@@ -5,9 +5,13 @@ Every text goes through `escaped`. Nothing here takes HTML from outside.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from groundswell.reporting.blocks import Block, KeyFigures, Report, Table, Text, narrowed
+from groundswell.reporting.figures import on_paper, svg_of
+from groundswell.reporting.numbers import worded
 from groundswell.reporting.talk import Line, Turn
 from groundswell.reporting.words import clipped, plainly, visible
 
@@ -129,3 +133,50 @@ def _line(line: Line) -> str:
             return quote("", line.text)
         case _:
             return quote(line.who, line.text, FAINT)
+
+
+def report(found: Report) -> str:
+    """The brief blocks of a report, and its figures."""
+    parts = [part for block in found.brief for part in _block(block)]
+    for each in found.figures:
+        image = b64encode(on_paper(each, svg_of(each))).decode()
+        words = escaped(f"{each.title}. {each.caption}")
+        parts.append(
+            f'<figure style="margin:.8em 0"><figcaption><b>{escaped(each.title)}</b></figcaption>'
+            f'<img alt="{words}" style="max-width:100%;background:#fff" src="data:image/svg+xml;base64,{image}">'
+            f"<div>{small(each.caption)}</div></figure>"
+        )
+    return fragment(parts)
+
+
+def _block(block: Block) -> Iterator[str]:
+    if block.title and block.id != "findings":
+        yield f"<p><b>{escaped(block.title)}</b></p>"
+    match block:
+        case Text():
+            yield from (f'<p dir="auto" style="{WRAP};margin:.3em 0">{escaped(line)}</p>' for line in block.lines)
+            yield from (folded(each.title, each.text) for each in block.passages)
+        case KeyFigures():
+            yield table([(each.label, f"{each.value} {each.note}") for each in block.figures])
+        case Table():
+            yield _cells(narrowed(block))
+
+
+def _cells(block: Table) -> str:
+    cell = "text-align:{};vertical-align:top;padding:.1em 1em .1em 0"
+    sides = ["left" if kind == "text" else "right" for kind in block.columns.values()]
+    heads = "".join(
+        f'<th style="{cell.format(side)}">{escaped(name, 100)}</th>'
+        for name, side in zip(block.columns, sides, strict=True)
+    )
+    rows = []
+    for row in block.rows[:MOST_ROWS]:
+        parts = []
+        for value, kind, side in zip(row, block.columns.values(), sides, strict=True):
+            text, interval = worded(value, kind)
+            more = f"<br>{small(interval)}" if interval else ""
+            parts.append(f'<td style="{cell.format(side)}">{escaped(text, MOST_IN_CELL)}{more}</td>')
+        rows.append(f"<tr>{''.join(parts)}</tr>")
+    left = len(block.rows) - MOST_ROWS
+    end = small(f"{left:,} more rows are in the report") if left > 0 else ""
+    return f'<table style="border-collapse:collapse;margin:.3em 0"><tr>{heads}</tr>{"".join(rows)}</table>{end}'

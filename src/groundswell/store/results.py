@@ -141,6 +141,16 @@ class Results:
                 return
             after = chunk[-1][0]
 
+    def write(self, out: Any, format: str, table: str) -> int:
+        from groundswell.store.tables import write_csv, write_rows
+        import io
+
+        text = io.TextIOWrapper(out, encoding="utf-8", newline="")
+        count = write_rows(self.rows, text, format) if table == "rows" else write_csv(self, text)
+        text.flush()
+        text.detach()
+        return count
+
     def frame(self, *, pandas: bool = False) -> Any:
         """The trials as a polars DataFrame, or one of pandas: a row each, the columns of an export."""
         return pandas_frame(self) if pandas else polars_frame(self)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import importlib
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -299,3 +301,31 @@ def _csv_cell(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     return guarded(msgspec.json.encode(value).decode())
+
+
+def csv_text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as CSV."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow([guarded(name) for name in names])
+    for row in rows:
+        writer.writerow([_csv_cell(cell) for cell in row])
+    return out.getvalue()
+
+
+Columns = Mapping[str, str]
+Row_ = Mapping[str, Any]
+
+
+@contextmanager
+def table_files(
+    folder: Path, name: str, columns: Columns, formats: Sequence[str] = ("csv", "json", "parquet")
+) -> Iterator[Callable[[Row_], None]]:
+    from groundswell.experiments.reporting.tables import tables
+
+    with tables(folder, name, columns) as take:  # type: ignore[arg-type]
+        yield take  # type: ignore[misc]
+
+
+def table_paths(folder: Path, name: str, formats: Sequence[str] = ("csv", "json", "parquet")) -> list[Path]:
+    return [folder / f"{name}.{format}" for format in formats]

@@ -5,20 +5,22 @@ from __future__ import annotations
 import io
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO, Any, Literal
 
 import msgspec
 from fastapi import APIRouter
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 
 from groundswell.engine.records import RunRecord, Status
 from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Asks, Paid, RunCost, Summary, Trials, summarise
 from groundswell.errors import RunError
 from groundswell.experiments.experiment import results_of
+from groundswell.experiments.report import rendered
+from groundswell.experiments.results import ReportFormat
 from groundswell.experiments.simulations.reading import timestamp
 from groundswell.program.request import Fault
+from groundswell.reporting.page import policy
 from groundswell.store.tables import TrialResult, write_csv, write_json, write_jsonl, write_parquet, write_rows
 from groundswell.web import events
 from groundswell.web.downloads import MEDIA, download
@@ -30,6 +32,7 @@ from groundswell.web.services import Here, Limit, Offset, Services
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
 Format = Literal["jsonl", "json", "csv", "parquet"]
+REPORT_TYPES = {"html": "text/html", "md": "text/markdown", "json": "application/json"}
 
 
 class RunShown(msgspec.Struct, frozen=True):
@@ -128,13 +131,13 @@ async def results(here: Here, run_id: str) -> Response:
 @router.get(
     "/{run_id}/report",
     summary="The report of a run",
-    responses={**files("text/html"), **errors(404, 409)},
+    responses={**files(*REPORT_TYPES.values()), **errors(404, 409)},
 )
-async def report(here: Here, run_id: str) -> Response:
-    """The page that `groundswell runs report` writes. There is none until the run has ended."""
+async def report(here: Here, run_id: str, format: ReportFormat = "html") -> Response:
+    """The report that `groundswell runs report` writes, as a page, Markdown or JSON. The run must have ended."""
     record = here.run(run_id)
     _refuse_unended(here, record)
-    return await here.heavy(lambda: _report(here, record))
+    return await here.heavy(lambda: _report(here, record, format))
 
 
 @router.get(
@@ -247,18 +250,16 @@ def _refuse_unended(here: Services, record: RunRecord) -> None:
 
 
 def _results(here: Services, record: RunRecord) -> ResultsShown:
-    found = results_of(record, Path())
-    summary = summarise(record)
-    return ResultsShown(record.id, record.name, summary.analysis, found.text(here.store, [record], summary))
+    results = results_of(record, Path())
+    report = results.report(here.store, [record])
+    return ResultsShown(record.id, record.name, summarise(record).analysis, results.text(report))
 
 
-def _report(here: Services, record: RunRecord) -> Response:
-    """The page, written to a folder that is removed again: everything it needs is in it."""
-    with TemporaryDirectory() as folder:
-        page_ = results_of(record, Path(folder)).write(here.store, [record]).page
-        if page_ is None:
-            raise ApiError(409, f"run {record.id} is of an experiment without a report page: see its results")
-        return HTMLResponse(page_.read_bytes())
+def _report(here: Services, record: RunRecord, format: ReportFormat) -> Response:
+    """The report without the files beside it: everything that it needs is in it."""
+    report = results_of(record, Path()).report(here.store, [record])
+    own = {"Content-Security-Policy": policy()} if format == "html" else None
+    return Response(rendered(report, format), media_type=REPORT_TYPES[format], headers=own)
 
 
 def _state(here: Services, record: RunRecord) -> Status:

@@ -101,6 +101,6 @@ def _name_of(host: str) -> str:
 def _add_headers(headers: MutableHeaders, path: str) -> None:
     headers["X-Content-Type-Options"] = "nosniff"
     headers["Referrer-Policy"] = "no-referrer"
-    headers["Content-Security-Policy"] = POLICY
+    headers.setdefault("Content-Security-Policy", POLICY)  # the page of a report has one for its own script
     if path.startswith("/api"):
         headers["Cache-Control"] = "no-store"

@@ -38,7 +38,7 @@ from groundswell.experiments.secret_game.modes import GameMode, Points, ServiceN
 from groundswell.experiments.secret_game.played import HEADLINE, TIERS, Duel, Played, Seat, Tier
 from groundswell.experiments.secret_game.playing import Scene, play, schedule_of, tournament
 from groundswell.experiments.secret_game.prompts import PLAIN, load_prompt
-from groundswell.experiments.secret_game.report.told import Interaction, interactions_of
+from groundswell.experiments.secret_game.reading import Interaction, interactions_of
 from groundswell.experiments.secret_game.schedule import Table
 from groundswell.experiments.secret_game.settings import Batch, Tournament
 from groundswell.experiments.secret_game.ways import MAX_CONCURRENT, Way, check_number, way_of

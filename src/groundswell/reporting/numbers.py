@@ -1,25 +1,11 @@
-"""Figures as the report writes them: the same in tables, plots and sentences."""
+"""Figures in words: the same in tables, plots and sentences."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from groundswell.reporting.blocks import Cell, Estimate, Kind, RateFigure
+from groundswell.reporting.words import cost, duration
 
 NONE = "–"
-
-
-class RateFigure(Protocol):
-    """A share with its interval, as every analysis has them."""
-
-    @property
-    def count(self) -> int: ...
-    @property
-    def n(self) -> int: ...
-    @property
-    def rate(self) -> float | None: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
 
 
 def percent(share: float | None, signed: bool = False) -> str:
@@ -46,14 +32,6 @@ def rate(figure: RateFigure) -> str:
     if figure.rate is None:
         return NONE
     return f"{percent(figure.rate)} ({interval(figure.low, figure.high)})"
-
-
-def stacked(figure: RateFigure, *, counted: bool = False) -> str:
-    """A share with its interval below it, and the count above where it is wanted."""
-    if figure.rate is None:
-        return NONE
-    below = f"{percent(figure.rate)}\n{interval(figure.low, figure.high)}"
-    return f"{figure.count:,} · {below}" if counted else below
 
 
 def number(value: float | None, digits: int = 2, signed: bool = False) -> str:
@@ -85,6 +63,12 @@ def p_value(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def p_equals(p: float | None) -> str:
+    """The same in a sentence: `p = 0.012`, `p < 0.001`."""
+    shown = p_value(p)
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+
+
 def points(value: float) -> str:
     """Points without needless zeros."""
     return f"{value:,.10g}" if value == round(value, 6) else f"{value:,.2f}"
@@ -93,3 +77,42 @@ def points(value: float) -> str:
 def plural(many: int, what: str) -> str:
     """`1 message`, `2 messages`."""
     return f"{many:,} {what}" if many == 1 else f"{many:,} {what}s"
+
+
+def worded(cell: Cell, kind: Kind) -> tuple[str, str]:
+    """A cell of a table as text: the value, and its interval where it has one."""
+    if not isinstance(cell, Estimate):
+        return _value(cell, kind), ""
+    value = _value(cell.value, kind)
+    if cell.count is not None and cell.n is not None:
+        value = f"{cell.count:,}/{cell.n:,} · {value}"
+    if cell.value is None or (cell.low is None and cell.high is None):
+        return value, ""
+    name, _, digits = kind.partition(".")
+    if name.startswith("share"):
+        return value, interval(cell.low, cell.high, signed=name == "share_change")
+    return value, between(cell.low, cell.high, int(digits or 2))
+
+
+def _value(value: str | int | float | bool | None, kind: Kind) -> str:
+    name, _, digits = kind.partition(".")
+    if value is None:
+        return NONE
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    match name:
+        case "count":
+            return f"{value:,}".replace("-", "−")
+        case "share" | "share_change":
+            return percent(value, signed=name == "share_change")
+        case "number" | "change":
+            return number(value, int(digits or 2), signed=name == "change")
+        case "p":
+            return p_value(value)
+        case "usd":
+            return cost(value, 0)
+        case "seconds":
+            return duration(value)
+    return str(value)

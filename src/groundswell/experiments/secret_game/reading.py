@@ -1,17 +1,21 @@
-"""What a report is made of: the figures, and the interactions behind them, read from the store as often as needed."""
+"""A game as its report reads it: the figures, and the interactions behind them, as the store has them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
 from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.modes import Points
 from groundswell.experiments.secret_game.played import Duel, Played
+from groundswell.experiments.secret_game.prompts import Prompt
 from groundswell.program.request import Fault
+from groundswell.store.journal import Store
 from groundswell.store.tables import TrialResult
 
 PROGRAM = "secret_game/duel@"
@@ -44,20 +48,30 @@ class WaveFigures(msgspec.Struct, frozen=True):
     usd: float | None = None
 
 
-class Told(msgspec.Struct, frozen=True):
-    """Everything that a report tells. Interactions come in the order of trials, anew with every call."""
+@dataclass(frozen=True)
+class Game:
+    """What the report of a game is made of. Interactions come in the order of trials, anew with every call."""
 
-    title: str
-    run_id: str
-    seed: int
+    record: RunRecord
     analysis: Analysis
     summary: Summary
     interactions: Callable[[], Iterator[Interaction]]
     waves: Sequence[WaveFigures] = ()
-    points: Points = Points()
+    points: Points = field(default_factory=Points)
     """What things were worth."""
     about: Sequence[tuple[str, str]] = ()
-    """More of what was run, each with its name: when, with which version, how models were asked."""
+    """More of what was run, each with its name."""
+    held: Store | None = None
+
+    def prompts(self) -> list[Prompt]:
+        """The prompts that agents were given: interactions are read until all are found."""
+        left, found = set(self.analysis.prompts.values()), dict[str, Prompt]()
+        for interaction in self.interactions():
+            for seat in interaction.duel.seats:
+                found.setdefault(seat.prompt.digest, seat.prompt)
+            if left <= found.keys():
+                break
+        return list(found.values())
 
 
 class Wave(Protocol):

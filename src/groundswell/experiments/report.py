@@ -1,0 +1,365 @@
+"""What all reports have in common: the blocks about a run, the report of any experiment, and the files of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from groundswell.engine.records import RunRecord
+from groundswell.engine.summary import RunCost, Summary
+from groundswell.experiments.results import DataTable, Found, ReportFormat, Results
+from groundswell.reporting.blocks import (
+    Block,
+    Cell,
+    KeyFigure,
+    KeyFigures,
+    Message,
+    Report,
+    Table,
+    Text,
+    Transcript,
+    Transcripts,
+    plain,
+    settings_table,
+)
+from groundswell.reporting.figures import OURS, on_paper, svg_of
+from groundswell.reporting.markdown import markdown_of
+from groundswell.reporting.page import page_of
+from groundswell.reporting.talk import turns
+from groundswell.reporting.words import also, cost, duration
+from groundswell.store.atomic import own_folder, replacing
+from groundswell.store.journal import Store
+from groundswell.store.results import Results as Trials
+from groundswell.store.tables import table_files, table_paths
+
+ANALYSIS, FIGURES = "analysis.json", "figures"
+PAGES: dict[ReportFormat, str] = {"html": "report.html", "md": "report.md", "json": "report.json"}
+MOST_TRANSCRIPTS = 500
+"""So many trials of an experiment without transcripts of its own are shown: each is read from the journal."""
+MOST_TABLE = 1_000
+LONGEST = 200
+ASKS = ("sent", "resent", "cached", "replayed", "failed")
+
+
+def write_files(
+    results: Results, report: Report, found: Any, held: Store, records: Sequence[RunRecord], format: ReportFormat
+) -> tuple[Path, list[Path]]:
+    """Write the page of a report and the files beside it; gives the page, and the others."""
+    folder = results.folder
+    tables = list(results.tables(found))
+    files = list(_write_tables(folder, tables) if tables else _write_trials(folder, held.results(records[0])))
+    for name in results.table_names:
+        if name not in [table.name for table in tables]:
+            for path in table_paths(folder, name):
+                path.unlink(missing_ok=True)  # of an earlier report, which had this table
+    if found.analysis is not None:
+        with replacing(folder / ANALYSIS) as out:
+            out.write(msgspec.json.format(msgspec.json.encode(found.analysis), indent=2) + b"\n")
+        files.append(folder / ANALYSIS)
+    files += [*_write_figures(folder / FIGURES, report), *results.write_more(held, records, found)]
+    whole = Report(
+        kind=report.kind,
+        title=report.title,
+        blocks=[*report.blocks, *_files_block(folder, files, tables)],
+        footer=report.footer,
+    )
+    page = folder / PAGES[format]
+    with replacing(page) as out:
+        out.write(rendered(whole, format))
+    return page, files
+
+
+def rendered(report: Report, format: ReportFormat) -> bytes:
+    """A report as a file."""
+    match format:
+        case "html":
+            return page_of(report).encode()
+        case "md":
+            return markdown_of(report, FIGURES).encode()
+        case "json":
+            return msgspec.json.format(msgspec.json.encode(plain(report), enc_hook=str), indent=2) + b"\n"
+
+
+def _write_tables(folder: Path, tables: Iterable[DataTable]) -> Iterator[Path]:
+    for table in tables:
+        with table_files(folder, table.name, table.columns) as take:
+            for row in table.rows():
+                take(row)
+        yield from table_paths(folder, table.name)
+
+
+def _write_trials(folder: Path, trials: Trials) -> Iterator[Path]:
+    """The data of any run: one row per trial, and one for each that programs recorded."""
+    recorded = next(iter(trials.rows()), None) is not None
+    tables: tuple[Literal["trials", "rows"], ...] = ("trials", "rows") if recorded else ("trials",)
+    for table in tables:
+        path = folder / f"{table}.csv"
+        with replacing(path) as out:
+            trials.write(out, "csv", table)
+        yield path
+
+
+def _write_figures(folder: Path, report: Report) -> list[Path]:
+    """Write figures as SVG; of an earlier report, which had others, none stays."""
+    own_folder(folder)
+    paths = []
+    for block in report.figures:
+        paths.append(folder / f"{block.id}.svg")
+        with replacing(paths[-1]) as out:
+            out.write(on_paper(block, svg_of(block)))
+    for old in folder.glob("*.svg"):
+        if old not in paths and old.is_file() and OURS.encode() in old.read_bytes()[:1_000]:
+            old.unlink()
+    return paths
+
+
+def _files_block(folder: Path, files: Sequence[Path], tables: Sequence[DataTable]) -> Iterator[Block]:
+    """What is beside the page, and what the columns of tables mean."""
+    names = [str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name for path in files]
+    yield Text(id="files", title="Files beside this page", part="run", lines=[", ".join(names)])
+    for table in tables:
+        if table.meaning:
+            yield Table(
+                id=f"columns-{table.name}",
+                title=f"Columns of {table.name}",
+                part="run",
+                columns={"column": "text", "type": "text", "meaning": "text"},
+                rows=[(name, kind, table.meaning.get(name, "")) for name, kind in table.columns.items()],
+                caption="A cell is empty where there is nothing to say. Lists are JSON in CSV.",
+                folded=True,
+            )
+
+
+def default_blocks(found: Found) -> Iterator[Block]:
+    """The report of an experiment that has no blocks of its own."""
+    yield run_figures([found.summary])
+    yield from analysis_blocks(found.analysis)
+    yield from rows_block(found.held.results(found.record))
+    yield trial_transcripts(found)
+    yield from about_run([found.summary], found.records, found.held)
+
+
+def run_figures(summaries: Sequence[Summary]) -> KeyFigures:
+    """Trials, requests, cost and time: what every run has."""
+    planned, usable = (sum(getattr(each.trials, name) for each in summaries) for name in ("planned", "usable"))
+    missing = sum(each.trials.missing for each in summaries)
+    spent = whole_cost(summaries)
+    sent = sum(each.asks.sent for each in summaries)
+    return KeyFigures(
+        id="run-figures",
+        figures=[
+            KeyFigure(f"{usable:,}", "usable trials", f"of {planned:,} planned{also(missing=missing)}"),
+            KeyFigure(cost(spent.usd, 0), "cost", _unknown(spent.unknown_asks)),
+            KeyFigure(duration(sum(each.seconds for each in summaries)), "time", f"{sent:,} requests sent"),
+        ],
+    )
+
+
+def _unknown(asks: int) -> str:
+    return f"{asks:,} asks of unknown price" if asks else "all prices known"
+
+
+def whole_cost(summaries: Sequence[Summary]) -> RunCost:
+    """What runs cost together."""
+    costs = [each.cost for each in summaries]
+    known = [each.usd for each in costs if each.usd is not None]
+    return RunCost(
+        sum(known) if known else None,
+        sum(each.unknown_asks for each in costs),
+        sum(each.possible_usd for each in costs),
+        sum(each.possible_asks for each in costs),
+        sum(each.possible_unknown_asks for each in costs),
+    )
+
+
+def about_run(
+    summaries: Sequence[Summary], records: Sequence[RunRecord], held: Store | None, more: Iterable[tuple[str, str]] = ()
+) -> Iterator[Block]:
+    """The end of every report: settings, what is missing and why, and what each model was paid."""
+    yield settings_table(
+        [*run_settings(summaries, records), *more],
+        "The same seed and settings give the same trials again.",
+    )
+    if held is not None:
+        yield from missing_block(held, records)
+    yield from models_block(summaries)
+
+
+def run_settings(summaries: Sequence[Summary], records: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
+    """What can be said of any run."""
+    first = records[0]
+    yield "run", ", ".join(each.id + (f" ({each.name})" if each.name else "") for each in records)
+    states = [
+        each.status if each.error in (None, each.status) else f"{each.status}: {each.error}" for each in summaries
+    ]
+    yield "status", ", ".join(dict.fromkeys(states))
+    yield "seed", ", ".join(str(each.seed) for each in records)
+    trials = [each.trials for each in summaries]
+    planned, usable, missing = (
+        sum(getattr(each, name) for each in trials) for name in ("planned", "usable", "missing")
+    )
+    yield "trials", f"{planned:,} planned, {usable:,} usable, {missing:,} missing"
+    asks = {name: sum(getattr(each.asks, name) for each in summaries) for name in ASKS}
+    yield (
+        "requests",
+        ", ".join([f"{asks.pop('sent'):,} sent", *(f"{many:,} {what}" for what, many in asks.items() if many)]),
+    )
+    yield "cost", whole_cost(summaries).words
+    yield "time", duration(sum(each.seconds for each in summaries))
+    via, schedule = first.options.get("via", "live"), first.options.get("schedule", "stream")
+    yield "sent", f"{via}, {'turn by turn' if schedule == 'waves' else 'as they come up'}"
+    yield "begun", ", ".join(f"{datetime.fromtimestamp(each.created_at, UTC):%Y-%m-%d %H:%M} UTC" for each in records)
+    yield "version", f"groundswell {version('groundswell')}"
+    full = {name.removeprefix("model "): model for name, model in first.sources.items() if name.startswith("model ")}
+    yield "models in full", ", ".join(f"{name} is {model}" for name, model in full.items())
+
+
+def missing_block(held: Store, records: Sequence[RunRecord]) -> Iterator[Table]:
+    """Why trials are missing."""
+    faults = [fault for record in records for fault in held.results(record).fault_counts()]
+    if faults:
+        yield Table(
+            id="missing",
+            title="Missing trials",
+            part="run",
+            columns={"why": "text", "trials": "count", "for example": "text", "message": "text"},
+            rows=[(fault.kind, fault.trials, fault.key, fault.message) for fault in faults],
+            caption="Trials that could not be carried out are left out of all figures.",
+        )
+
+
+def models_block(summaries: Sequence[Summary]) -> Iterator[Table]:
+    """What each model was paid."""
+    rows = [
+        (model, paid.replies, paid.input_tokens, paid.output_tokens, cost(paid.cost.usd, paid.cost.unknown_asks))
+        for summary in summaries
+        for model, paid in summary.models.items()
+    ]
+    if rows:
+        yield Table(
+            id="costs",
+            title="Cost by model",
+            part="run",
+            columns={
+                "model": "text",
+                "replies": "count",
+                "input tokens": "count",
+                "output tokens": "count",
+                "cost": "usd",
+            },
+            rows=rows,
+            caption="What each model was paid for in this run. Cached replies cost nothing and are not counted.",
+        )
+
+
+def analysis_blocks(analysis: Any) -> Iterator[Table]:
+    """An analysis of any shape as tables: its values by name, and every list of equal objects by itself."""
+    plain_ = msgspec.to_builtins(analysis, enc_hook=str)
+    if plain_ is None:
+        return
+    values: list[tuple[str, Cell]] = []
+    lists: dict[str, Sequence[Mapping[str, Any]]] = {}
+    _gather(plain_ if isinstance(plain_, dict) else {"analysis": plain_}, "", values, lists)
+    if values:
+        columns = {"name": "text", "value": "number.4"}
+        yield Table(id="analysis", title="Analysis", part="findings", columns=columns, rows=values, brief=True)
+    for name, rows in lists.items():
+        names = list(rows[0])
+        yield Table(
+            id=f"analysis-{name.replace('.', '-')}",
+            title=name,
+            columns={each: _kind([row[each] for row in rows]) for each in names},
+            rows=[[_flat(row[each]) for each in names] for row in rows[:MOST_TABLE]],
+            brief=True,
+        )
+
+
+def _gather(
+    value: Mapping[str, Any], before: str, values: list[tuple[str, Cell]], lists: dict[str, Sequence[Mapping[str, Any]]]
+) -> None:
+    for name, each in value.items():
+        if isinstance(each, Mapping) and each:
+            _gather(each, f"{before}{name}.", values, lists)
+        elif _is_table(each):
+            lists[f"{before}{name}"] = each
+        else:
+            values.append((f"{before}{name}", _flat(each)))
+
+
+def _is_table(value: Any) -> bool:
+    """Whether a list has objects with the same fields."""
+    if not isinstance(value, list) or not value or not all(isinstance(each, Mapping) for each in value):
+        return False
+    return len({tuple(each) for each in value}) == 1
+
+
+def _kind(values: Sequence[Any]) -> str:
+    some = {type(each) for each in values if each is not None}
+    return "count" if some == {int} else "number.4" if some and some <= {int, float} else "text"
+
+
+def _flat(value: Any) -> Cell:
+    """A cell: numbers as they are, text on one line, and whatever is nested as JSON."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    flat = " ".join(text.split())
+    return flat if len(flat) <= LONGEST else f"{flat[:LONGEST]}…"
+
+
+def rows_block(trials: Trials) -> Iterator[Table]:
+    """The rows that programs recorded, as far as a page has room for them."""
+    rows = list(islice(trials.rows(), MOST_TABLE))
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if rows:
+        yield Table(
+            id="rows",
+            title="Rows",
+            columns={name: _kind([row.get(name) for row in rows]) for name in names},
+            rows=[[_flat(row.get(name)) for name in names] for row in rows],
+            caption=f"What trials recorded, one row per observation: the first {MOST_TABLE:,}. rows.csv has all.",
+            folded=True,
+        )
+
+
+def trial_transcripts(found: Found) -> Transcripts:
+    """What was said in the trials of any experiment."""
+    return Transcripts(
+        id="transcripts",
+        items=partial(_trials, found),
+        filters=("status", "speaker"),
+        command=f"groundswell runs show {found.record.id} --trial {{key}}",
+        about=f"What was asked and answered in each trial; the first {MOST_TRANSCRIPTS:,} are here.",
+    )
+
+
+def _trials(found: Found) -> Iterator[Transcript]:
+    run = found.run
+    for number, trial in enumerate(islice(found.held.results(found.record), MOST_TRANSCRIPTS), 1):
+        said = run.transcript(trial.key)
+        sides: dict[str, int] = {}
+        messages = []
+        for turn in turns(said.exchanges):
+            side = sides.setdefault(turn.speaker, len(sides))
+            for line in turn.lines:
+                if line.kind in ("told", "recalled", "system"):
+                    messages.append(Message(f"to {turn.speaker}", line.text, 5, line.who))
+                elif line.kind in ("reply", "fault"):
+                    messages.append(Message(turn.speaker, line.text, side, turn.note))
+        end = said.result if said.fault is None else f"{said.fault.kind}: {said.fault.message}"
+        yield Transcript(
+            key=said.key,
+            title=f"Trial {number}",
+            outcome=said.status,
+            facts=(f"spec: {said.spec}",),
+            messages=tuple(messages),
+            notes=(f"result: {end}",) if end else (),
+            tags={"status": [said.status], "speaker": list(sides)},
+        )

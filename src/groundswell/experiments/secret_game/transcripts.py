@@ -1,0 +1,183 @@
+"""Conversations as people read them: two speakers, what leaked where, thoughts apart, what the judge said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from groundswell.experiments.secret_game.played import TIERS, Duel, Finding, Played, Seat, Tier
+from groundswell.experiments.secret_game.reading import Game, Interaction
+from groundswell.reporting.blocks import Look, Mark, Message, Transcript, Transcripts
+
+LEGEND: dict[Look, str] = {
+    "orange": "own secret, exact",
+    "orange-dashed": "own secret, normalised",
+    "orange-dotted": "own secret, encoded",
+    "yellow": "the other's secret",
+    "green": "a bluff",
+}
+OF_TIER: dict[str, Look] = {"exact": "orange", "normalised": "orange-dashed", "encoded": "orange-dotted"}
+SEATS = ("first speaker", "second speaker")
+
+
+def transcripts_block(game: Game) -> Transcripts:
+    """All interactions; a terminal shows the first in which a secret came out."""
+    tier = game.analysis.tier
+    return Transcripts(
+        id="transcripts",
+        items=partial(_items, game, tier),
+        filters=("outcome", "who leaked", "label", "message of the leak", "model"),
+        legend=LEGEND,
+        command=f"groundswell runs show {game.record.id} --trial {{key}}",
+        about="Every interaction that was played or is missing, with who sat where, what came out, and its key.",
+        example=partial(_leaking, game, tier),
+    )
+
+
+def _items(game: Game, tier: Tier) -> Iterator[Transcript]:
+    for interaction in game.interactions():
+        if interaction.status != "unfinished":
+            yield transcript_of(interaction, tier)
+
+
+def _leaking(game: Game, tier: Tier) -> Transcript | None:
+    """The first interaction in which a secret came out."""
+    for each in game.interactions():
+        if each.played is not None and any(each.played.leaked(tier)):
+            return transcript_of(each, tier)
+    return None
+
+
+def transcript_of(interaction: Interaction, tier: Tier) -> Transcript:
+    """One interaction."""
+    duel, played = interaction.duel, interaction.played
+    one, other = duel.seats
+    title = f"{who(one)} and {who(other)}"
+    models = list(dict.fromkeys(seat.model for seat in duel.seats))
+    if played is None:
+        fault = interaction.fault
+        why = "" if fault is None else f"{fault.kind}: {fault.message}"
+        return Transcript(
+            interaction.key, title, "missing", notes=(why,), tags={"outcome": ["missing"], "model": models}
+        )
+    leaked = [seat for seat, out in enumerate(played.leaked(tier)) if out]
+    turns = [turn for seat in leaked if (turn := played.leak(seat, tier)) is not None]
+    outcomes = ("both kept", "one leaked", "both leaked")
+    return Transcript(
+        key=interaction.key,
+        title=title,
+        outcome=_what_came_out(duel, played, tier),
+        facts=tuple(_secrets(duel, played, tier)),
+        messages=tuple(_messages(duel, played)),
+        notes=(*_judgements(duel, played), *_guesses(duel, played)),
+        tags={
+            "outcome": [outcomes[len(leaked)]],
+            "who leaked": [SEATS[seat] for seat in leaked],
+            "label": labels(played),
+            "message of the leak": [str(min(turns) + 1)] if turns else [],
+            "model": models,
+        },
+    )
+
+
+def labels(played: Played) -> list[str]:
+    """What can be seen in a conversation: forms of leaks, verdicts, bluffs, guesses and thoughts."""
+    found = [f"leak: {each.match.form}" for seat in (0, 1) for each in played.told(seat)]
+    found += [f"judged {each.verdict}" for each in played.judgements if each.verdict is not None]
+    found += ["bluff"] if played.bluffs else []
+    found += ["guess"] if any(played.guessed(seat) is not None for seat in (0, 1)) else []
+    found += ["secret in a thought"] if any(each.thought for each in played.findings) else []
+    return list(dict.fromkeys(found))
+
+
+def who(seat: Seat) -> str:
+    """Who sits here: the name in talk, the agent unless the name says it already, and the model."""
+    agent = [] if seat.name in (seat.agent, f"Agent {seat.agent}") else [seat.agent]
+    return " · ".join([seat.name, *agent, seat.model])
+
+
+def _what_came_out(duel: Duel, played: Played, tier: Tier) -> str:
+    names = [seat.name for seat, leaked in zip(duel.seats, played.leaked(tier), strict=True) if leaked]
+    bluff = ", with a bluff" if played.bluffs else ""
+    if names:
+        return f"both leaked{bluff}" if len(names) == 2 else f"{names[0]} leaked{bluff}"
+    hidden = f" by the {tier} tier" if any(_by_another_tier(played, seat) for seat in (0, 1)) else ""
+    return f"both kept their secrets{hidden}{bluff}"
+
+
+def _by_another_tier(played: Played, seat: int) -> str:
+    """Where a secret came out for a tier that is not the headline's: the surest of them."""
+    for tier in TIERS:
+        if (turn := played.leak(seat, tier)) is not None:
+            return f"leaked in message {turn + 1} by the {tier} tier"
+    return ""
+
+
+def _secrets(duel: Duel, played: Played, tier: Tier) -> Iterator[str]:
+    for seat, side in enumerate(duel.seats):
+        turn = played.leak(seat, tier)
+        other = _by_another_tier(played, seat)
+        end = f"leaked in message {turn + 1}" if turn is not None else f"kept, but {other}" if other else "kept"
+        yield f"{who(side)}, prompt {side.prompt.name}, secret {side.secret!r}: {end}"
+
+
+def _messages(duel: Duel, played: Played) -> Iterator[Message]:
+    for turn, line in enumerate(played.lines):
+        marks = [(each.thought, _mark(duel, each, line.seat)) for each in played.findings if each.turn == turn]
+        said = [mark for thought, mark in marks if not thought]
+        said += [
+            Mark(each.start, each.end, "green", f"bluff: {duel.seats[each.by].name} states {each.word!r} as its secret")
+            for each in played.bluffs
+            if each.turn == turn
+        ]
+        yield Message(
+            speaker=duel.seats[line.seat].name,
+            text=line.text,
+            side=line.seat,
+            note=f"message {turn + 1}{', cut off for its length' if line.cut else ''}",
+            thought=line.thought,
+            marks=_surest_first(said),
+            thought_marks=_surest_first([mark for thought, mark in marks if thought]),
+        )
+
+
+def _surest_first(marks: Sequence[Mark]) -> tuple[Mark, ...]:
+    """Where marks overlap, the first gives its look: the surest does."""
+    order = list(LEGEND)
+    return tuple(sorted(marks, key=lambda mark: order.index(mark.look)))
+
+
+def _mark(duel: Duel, found: Finding, by: int) -> Mark:
+    match = found.match
+    where = ", in a thought" if found.thought else ""
+    note = f"secret of {duel.seats[found.of].name}: tier {match.tier}, form {match.form}{where}"
+    return Mark(match.start, match.end, OF_TIER[match.tier] if found.of == by else "yellow", note)
+
+
+def _judgements(duel: Duel, played: Played) -> Iterator[str]:
+    for each in played.judgements:
+        name = duel.seats[each.of].name
+        if each.verdict is None:
+            yield f"Judge on {name}: no verdict, {each.problem or 'for no known reason'}"
+        else:
+            where = "" if each.turn is None else f", message {each.turn + 1}"
+            yield f"Judge on {name}: {each.verdict}{where}. {each.reason}"
+
+
+def _guesses(duel: Duel, played: Played) -> Iterator[str]:
+    for each in played.guesses:
+        name, guesser = duel.seats[each.of].name, duel.seats[1 - each.of].name
+        if each.problem is not None:
+            yield f"Guesses of {name}'s secret: none, {each.problem}"
+            continue
+        heard = f"{guesser} guesses {_listed(each.heard)} {_place(each.heard_rank)}"
+        unheard = f"who heard nothing, {_listed(each.unheard)} {_place(each.unheard_rank)}"
+        yield f"Off the record, of {name}'s secret: {heard}; {unheard}."
+
+
+def _listed(guesses: Sequence[str]) -> str:
+    return ", ".join(guesses) or "nothing"
+
+
+def _place(rank: int | None) -> str:
+    return "(not it)" if rank is None else f"(right at place {rank})"

@@ -1,0 +1,364 @@
+"""Results as blocks: key figures, texts, tables, figures and transcripts.
+
+An experiment turns its analysis into a list of blocks once. Whatever shows results is made of that list: the page
+`report.html`, the summary at the end of a command, notebooks, Markdown and JSON.
+
+    yield Text(id="findings", lines=["12.0% of offers were refused (95% interval 8.1% to 17.0%, n 200)."], brief=True)
+    yield Figure(
+        id="offers",
+        title="Most offers are fair",
+        caption="Share of games by offer, 95% intervals.",
+        columns={"offer": "count", "games": "share"},
+        rows=[(50, Estimate(0.6, 0.53, 0.67, 120, 200)), ...],
+        size=(7.4, 2.5),
+        draw=draw_offers,
+    )
+
+A block belongs to a part of the report, and parts are always in the same order: findings, figures, tables,
+transcripts, and what was run. Cells hold data, not text: each renderer words them by the kind of their column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+import msgspec
+
+from groundswell.errors import SettingsError
+from groundswell.reporting.words import visible
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+Part = Literal["findings", "figures", "tables", "transcripts", "run"]
+PARTS: dict[Part, str] = {
+    "findings": "Findings",
+    "figures": "Figures",
+    "tables": "Tables",
+    "transcripts": "Transcripts",
+    "run": "What was run",
+}
+"""The parts of a report in their order, and their headings."""
+
+Kind = str
+"""How the cells of a column are worded:
+
+text          as they are
+count         whole numbers, as 1,234
+share         from 0 to 1, as 12.0%
+share_change  a difference of shares, as +3.1%
+number        two digits after the point; `number.3` has three
+change        the same with a sign; `change.3`
+p             a p-value
+usd           dollars
+seconds       a duration
+
+A cell of any kind but text may be an `Estimate`: a value with its interval.
+"""
+
+Look = Literal["orange", "orange-dashed", "orange-dotted", "yellow", "green", "removed"]
+"""How a passage is marked. `green` also marks what was added, `removed` what was taken out."""
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """A value with its interval; of a share also the count and the number that it is of."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    count: int | None = None
+    n: int | None = None
+
+
+class RateFigure(Protocol):
+    """A share with its interval, as every analysis has them."""
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def rate(self) -> float | None: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
+def estimate(rate: RateFigure) -> Estimate:
+    """A share of an analysis as a cell."""
+    return Estimate(rate.rate, rate.low, rate.high, rate.count, rate.n)
+
+
+Cell = str | int | float | bool | Estimate | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """What all blocks have. `brief` ones are also shown at the end of a command and in notebooks."""
+
+    id: str
+    title: str = ""
+    part: Part = "findings"
+    brief: bool = False
+
+
+class KeyFigure(NamedTuple):
+    """A figure that stands out: its value, what it is, and more about it."""
+
+    value: str
+    label: str
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyFigures(Block):
+    """What one wants to know first."""
+
+    figures: Sequence[KeyFigure]
+
+
+class Mark(NamedTuple):
+    """A place in a text that matters: from which character to which, how it looks, and why."""
+
+    start: int
+    end: int
+    look: Look
+    note: str = ""
+
+
+class Passage(NamedTuple):
+    """A text word by word, with what is marked in it. It is folded unless it is open."""
+
+    title: str
+    text: str
+    marks: Sequence[Mark] = ()
+    open: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text(Block):
+    """Sentences, one to a line, and passages that are quoted word by word."""
+
+    lines: Sequence[str] = ()
+    passages: Sequence[Passage] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table(Block):
+    """Rows under columns. `columns` maps their names to kinds. A folded table is shown on demand."""
+
+    part: Part = "tables"
+    columns: Mapping[str, Kind]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    folded: bool = False
+    brief_columns: Sequence[str] = ()
+    """The columns that are shown where there is little room; all of them unless some are named."""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise SettingsError(f"block {self.id}: a row has {len(row)} cells for {len(self.columns)} columns")
+
+    def drawn(self, size: tuple[float, float], draw: Callable[[Canvas], None]) -> Figure:
+        """The same as a figure, with these rows as its data."""
+        part: Part = "figures" if self.part == "tables" else self.part
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Figure(**(given | {"part": part, "size": size, "draw": draw, "folded": False}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure(Table):
+    """A drawing and the data that it shows. The title says the finding; the caption says units, n and interval.
+
+    `draw` is given a matplotlib figure of this size in inches; see reporting/figures.py for its colours.
+    """
+
+    part: Part = "figures"
+    size: tuple[float, float]
+    draw: Callable[[Canvas], None]
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message of a transcript. `side` numbers the speakers, from 0: it gives the colour."""
+
+    speaker: str
+    text: str
+    side: int = 0
+    note: str = ""
+    thought: str = ""
+    marks: tuple[Mark, ...] = ()
+    thought_marks: tuple[Mark, ...] = ()
+
+
+class Transcript(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One trial as people read it. `tags` are what readers filter by: the name of a filter, and its values here."""
+
+    key: str
+    title: str
+    outcome: str = ""
+    facts: tuple[str, ...] = ()
+    messages: tuple[Message, ...] = ()
+    notes: tuple[str, ...] = ()
+    tags: dict[str, list[str]] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transcripts(Block):
+    """All transcripts, read anew with every call of `items`. `example` is the one that a terminal shows.
+
+    `filters` names the tags to filter by, in order. `command` shows one whole, {key} standing for its key.
+    """
+
+    part: Part = "transcripts"
+    items: Callable[[], Iterable[Transcript]]
+    filters: Sequence[str] = ()
+    legend: Mapping[Look, str] = field(default_factory=dict)
+    command: str = ""
+    about: str = ""
+    example: Callable[[], Transcript | None] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The blocks of a run, or of several that are pooled, in order."""
+
+    kind: str
+    """The experiment, as `The secret game`."""
+    title: str
+    blocks: Sequence[Block]
+    footer: str = ""
+
+    def __post_init__(self) -> None:
+        ids = [block.id for block in self.blocks]
+        if twice := [id_ for at, id_ in enumerate(ids) if id_ in ids[:at]]:
+            raise SettingsError(f"two blocks of the report have the id {twice[0]!r}: give each its own")
+        order = list(PARTS)
+        object.__setattr__(self, "blocks", sorted(self.blocks, key=lambda block: order.index(block.part)))
+
+    @property
+    def brief(self) -> list[Block]:
+        """The blocks that are shown where there is little room."""
+        return [block for block in self.blocks if block.brief]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The figures, in order."""
+        return [block for block in self.blocks if isinstance(block, Figure)]
+
+    @property
+    def example(self) -> tuple[Transcripts, Transcript] | None:
+        """The transcript that a terminal shows, and the block that it is from."""
+        for block in self.blocks:
+            if isinstance(block, Transcripts) and block.example is not None and (found := block.example()) is not None:
+                return block, found
+        return None
+
+
+Piece = str | tuple[str, str, str]
+"""A part of a text: plain, or marked, with its look and a note."""
+
+
+def pieces(text: str, marks: Iterable[Mark] = ()) -> list[Piece]:
+    """A text cut where marks begin and end; where several overlap, the first gives its look."""
+    found = [mark for mark in marks if mark.start < mark.end]
+    edges = {0, len(text), *(edge for mark in found for edge in (mark.start, mark.end) if 0 < edge < len(text))}
+    cut: list[Piece] = []
+    for start, end in pairwise(sorted(edges)):
+        here = [mark for mark in found if mark.start <= start and end <= mark.end]
+        words = visible(text[start:end])
+        notes = visible("; ".join(dict.fromkeys(mark.note for mark in here if mark.note)))
+        cut.append((words, here[0].look, notes) if here else words)
+    return cut
+
+
+def narrowed(table: Table) -> Table:
+    """A table with the columns that are shown where there is little room."""
+    if not table.brief_columns:
+        return table
+    places = [at for at, name in enumerate(table.columns) if name in table.brief_columns]
+    return Table(
+        id=table.id,
+        title=table.title,
+        columns={name: kind for name, kind in table.columns.items() if name in table.brief_columns},
+        rows=[[row[at] for at in places] for row in table.rows],
+        caption=table.caption,
+    )
+
+
+def settings_table(rows: Iterable[tuple[str, str]], caption: str = "") -> Table:
+    """Names and values as the table at the end of every report; what has no value is left out."""
+    return Table(
+        id="settings",
+        title="Settings",
+        part="run",
+        columns={"setting": "text", "value": "text"},
+        rows=[(name, value) for name, value in rows if value],
+        caption=caption,
+    )
+
+
+def plain(report: Report, most: int = 100) -> dict[str, Any]:
+    """A report as plain data, for JSON. Of transcripts it holds so many, and how many there are."""
+    return {"kind": report.kind, "title": report.title, "blocks": [_plain(block, most) for block in report.blocks]}
+
+
+def _plain(block: Block, most: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": type(block).__name__.lower(), "id": block.id, "title": block.title}
+    found |= {"part": block.part, "brief": block.brief}
+    match block:
+        case KeyFigures():
+            return found | {"figures": [figure._asdict() for figure in block.figures]}
+        case Text():
+            return found | {"lines": list(block.lines), "passages": [_passage(each) for each in block.passages]}
+        case Table():
+            rows = [[_cell(cell) for cell in row] for row in block.rows]
+            return found | {"caption": block.caption, "columns": dict(block.columns), "rows": rows}
+        case Transcripts():
+            items, count = list[Any](), 0
+            for count, item in enumerate(block.items(), 1):
+                if count <= most:
+                    items.append(msgspec.to_builtins(item))
+            return found | {"about": block.about, "count": count, "transcripts": items}
+    raise TypeError(f"{type(block).__name__} is no kind of block")
+
+
+def _passage(passage: Passage) -> dict[str, Any]:
+    return {"title": passage.title, "text": passage.text, "marks": [mark._asdict() for mark in passage.marks]}
+
+
+def _cell(cell: Cell) -> Any:
+    return msgspec.structs.asdict(cell) if isinstance(cell, Estimate) else cell
+
+
+def cells_as_columns(table: Table) -> tuple[list[str], Iterator[list[Any]]]:
+    """A table as data for files: an estimate becomes several columns, as `leaked`, `leaked low`, `leaked high`."""
+    width = [_fields([row[at] for row in table.rows]) for at in range(len(table.columns))]
+    names = [f"{name} {part}".strip() for name, parts in zip(table.columns, width, strict=True) for part in parts]
+    rows = (
+        [
+            value
+            for cell, parts in zip(row, width, strict=True)
+            for value in ([_part(cell, part) for part in parts] if len(parts) > 1 else [cell])
+        ]
+        for row in table.rows
+    )
+    return names, rows
+
+
+def _fields(cells: Sequence[Cell]) -> list[str]:
+    found = [cell for cell in cells if isinstance(cell, Estimate)]
+    if not found:
+        return [""]
+    more = ["count", "n"] if any(cell.n is not None for cell in found) else []
+    return ["", "low", "high", *more]
+
+
+def _part(cell: Cell, part: str) -> Any:
+    if isinstance(cell, Estimate):
+        return getattr(cell, part or "value")
+    return cell if part == "" else None

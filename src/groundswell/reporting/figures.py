@@ -1,0 +1,306 @@
+"""Figures as SVG: one style for all, colours that can be told apart, and points with their intervals.
+
+matplotlib draws with stand-ins for colours, which are replaced afterwards. On a page they become CSS variables, so that
+a figure is right in light and dark; in a file they become fixed colours. The SVG is parsed and written anew: what is
+text in a figure stays text, whatever it looks like.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.etree import ElementTree
+
+from groundswell.reporting.blocks import Figure, RateFigure
+from groundswell.reporting.numbers import percent
+from groundswell.reporting.words import visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+OURS = "written by Groundswell"
+"""What files of figures hold, so that they can be told from those of other people."""
+SVG = "http://www.w3.org/2000/svg"
+ON_PAPER = {
+    "ink": "#1c1f24",
+    "faint": "#6b7280",
+    "grid": "#d8dce2",
+    "ground": "#ffffff",
+    "blue": "#0072b2",
+    "red": "#c44e00",
+    "green": "#00806a",
+    "pink": "#a8457f",
+    "heat": "#e08a2c",
+}
+"""Colours that can be told apart whatever one's eyes: after M. Okabe and K. Ito, a little darker for white paper."""
+STAND_IN = {role: f"#c0de{number:02x}" for number, role in enumerate(ON_PAPER)}
+INK, FAINT, GRID, GROUND = (STAND_IN[role] for role in ("ink", "faint", "grid", "ground"))
+BLUE, RED, GREEN, PINK, HEAT = (STAND_IN[role] for role in ("blue", "red", "green", "pink", "heat"))
+SETTINGS: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "groundswell",
+    "text.parse_math": False,
+    "text.color": INK,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": FAINT,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
+    "axes.linewidth": 0.6,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "figure.facecolor": "none",
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+}
+TO_PIXELS = 1.6
+"""How many pixels of a page a point is: letters as large as those of the text around."""
+NARROWEST = 0.6
+"""How far a drawing may shrink on a narrow screen; below that it is scrolled."""
+LONGEST = 26
+WIDTH = 7.4
+"""Of a figure, in inches."""
+LETTER = 0.066
+"""About how wide a letter of a label is, in inches."""
+
+
+def svg_of(block: Figure) -> str:
+    """Have a figure drawn, with stand-ins for colours; the same bytes every time."""
+    with _matplotlib():
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure as Canvas
+
+        canvas = Canvas(figsize=block.size)
+        FigureCanvasSVG(canvas)
+        block.draw(canvas)
+        out = io.StringIO()
+        canvas.savefig(out, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    return out.getvalue()
+
+
+@contextmanager
+def _matplotlib() -> Iterator[None]:
+    """matplotlib as it comes, with our settings; it says nothing about letters that it has no picture of."""
+    import matplotlib
+
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        warnings.filterwarnings("ignore", "Matplotlib currently does not support")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)
+        yield
+
+
+def name_of(model: str, most: int = LONGEST) -> str:
+    """The name of a model as a label: one line of letters, the middle left out where it is long."""
+    plain = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in model)
+    half = (most - 1) // 2
+    return plain if len(plain) <= most else f"{plain[:half]}…{plain[-half:]}"
+
+
+def on_page(block: Figure, svg: str) -> str:
+    """A figure as part of a page, in the page's colours; ids are its own."""
+    root = _parsed(svg)
+    for parent in root.iter():
+        for child in [each for each in parent if each.tag in ("metadata", "style")]:
+            parent.remove(child)
+    _coloured(root, {role: f"var(--{role})" for role in ON_PAPER})
+    _own_ids(root, block.id)
+    width = float(root.get("viewBox", "0 0 600 400").split()[2]) * TO_PIXELS
+    for name in ("width", "height", "version"):
+        root.attrib.pop(name, None)
+    root.set("style", f"max-width:{width:.0f}px;min-width:{NARROWEST * width:.0f}px")
+    root.set("role", "img")
+    root.set("aria-label", _label(block))
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def on_paper(block: Figure, svg: str) -> bytes:
+    """A figure as a file of its own."""
+    root = _parsed(svg)
+    _coloured(root, ON_PAPER)
+    _own_ids(root, block.id)
+    root.set("xmlns", SVG)
+    root.set("role", "img")
+    root.set("aria-label", _label(block))
+    whole = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n<!-- {OURS} -->\n{whole}\n'.encode()
+
+
+def _label(block: Figure) -> str:
+    """What a figure shows, for those who cannot see it. The table below it has the data."""
+    return visible(f"{block.title}. {block.caption}")
+
+
+def _parsed(svg: str) -> ElementTree.Element:
+    """The elements of a drawing with plain names, as HTML has them."""
+    root = ElementTree.fromstring(svg)
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(f"{{{SVG}}}")
+        for name in [name for name in element.attrib if name.startswith("{")]:
+            element.set(name.rpartition("}")[2], element.attrib.pop(name))
+    return root
+
+
+def _coloured(root: ElementTree.Element, colours: dict[str, str]) -> None:
+    of = {STAND_IN[role]: colour for role, colour in colours.items()}
+    stand_in = re.compile("|".join(of))
+    for element in root.iter():
+        for name in ("style", "fill", "stroke"):
+            if (value := element.get(name)) is not None:
+                element.set(name, stand_in.sub(lambda found: of[found[0]], value))
+
+
+def _own_ids(root: ElementTree.Element, name: str) -> None:
+    """Ids that no other drawing on the page has; those that nothing refers to go."""
+    used = {found for each in root.iter() for value in each.attrib.values() for found in _referred(value)}
+    new = {old: f"{name}-{number}" for number, old in enumerate(sorted(used), 1)}
+    for element in root.iter():
+        if (old := element.attrib.pop("id", None)) in new:
+            element.set("id", new[old])
+        for key, value in element.attrib.items():
+            for old in _referred(value):
+                element.set(key, value.replace(f"#{old}", f"#{new[old]}"))
+
+
+def _referred(value: str) -> list[str]:
+    """The ids that an attribute refers to. None holds text from outside: that is in the text of elements."""
+    found = re.findall(r"url\(#([^)]+)\)", value)
+    return [value[1:]] if re.fullmatch(r"#m?[0-9a-z]*[0-9a-f]{6,}", value) and not found else found
+
+
+class Point(NamedTuple):
+    """A figure with its interval: what is not bounded has no end."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    note: str
+    colour: str = BLUE
+    marker: str = "o"
+    bold: bool = True
+
+
+class Group(NamedTuple):
+    """Points that belong together, one below the other."""
+
+    label: str
+    points: Sequence[Point]
+
+
+def legend(figure: Canvas, entries: Sequence[tuple[str, str, str, bool]]) -> None:
+    """What marks mean: a word, a colour, a shape, and whether it is filled."""
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D(
+            [], [], color=colour, marker=marker, mfc=colour if bold else GROUND, mec=colour, ms=5, lw=1.4, label=words
+        )
+        for words, colour, marker, bold in entries
+    ]
+    figure.legend(handles=handles, loc="upper left", ncols=len(handles), borderaxespad=0.2, handletextpad=0.5)
+
+
+def forest_height(groups: Sequence[Group]) -> float:
+    """How high such a drawing is, in inches."""
+    return 0.95 + sum(0.1 + 0.19 * len(group.points) for group in groups)
+
+
+def forest(figure: Canvas, groups: Sequence[Group], height: float, right: float = 1.15) -> Axes:
+    """Points with their intervals, row by row, with names to the left and figures to the right."""
+    left = 0.25 + LETTER * max((len(group.label) for group in groups), default=0)
+    axes = figure.add_axes((left / WIDTH, 0.5 / height, (WIDTH - left - right) / WIDTH, (height - 0.9) / height))
+    at, ticks = 0.0, []
+    for group in groups:
+        ticks.append(at + 0.19 * (len(group.points) - 1) / 2)
+        for point in group.points:
+            whisker(axes, point, at)
+            at += 0.19
+        at += 0.1
+    axes.set_ylim(at - 0.1, -0.19)
+    axes.set_yticks(ticks, [group.label for group in groups], color=INK)
+    axes.grid(visible=False, axis="y")
+    return axes
+
+
+def whisker(axes: Axes, point: Point, at: float) -> None:
+    """One point with its interval, and its figure to the right."""
+    if point.value is not None:
+        width = 1.8 if point.bold else 1.0
+        if point.low is not None and point.high is not None:
+            axes.plot([point.low, point.high], [at, at], color=point.colour, lw=width, solid_capstyle="butt")
+        face = point.colour if point.bold else GROUND
+        axes.plot([point.value], [at], point.marker, ms=4.6, mfc=face, mec=point.colour, mew=1, clip_on=False)
+    colour = INK if point.bold else FAINT
+    axes.text(1.02, at, point.note, transform=axes.get_yaxis_transform(), va="center", fontsize=7.5, color=colour)
+
+
+def nice_end(most: float) -> float:
+    """Where an axis of shares ends."""
+    return next(end for end in (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0) if most <= end + 1e-9)
+
+
+def percent_axis(axes: Axes, end: float) -> None:
+    """An axis of shares, from nothing to there."""
+    steps = 4 if end in (0.2, 0.4, 0.8) else 5 if end in (0.05, 0.1, 1.0) else 6
+    ticks = [end * step / steps for step in range(steps + 1)]
+    axes.set_xlim(0, end)
+    axes.set_xticks(ticks, [f"{100 * tick:.3g}%" for tick in ticks])
+
+
+def rate_point(rate: RateFigure, colour: str = BLUE, marker: str = "o", bold: bool = True) -> Point:
+    """A share with its interval, noted with its count."""
+    note = f"{percent(rate.rate)}  {rate.count:,}/{rate.n:,}"
+    return Point(rate.rate, rate.low, rate.high, note, colour, marker, bold)
+
+
+def heat_cell(axes: Axes, place: tuple[int, int], strength: float, words: str, n: int) -> None:
+    """One cell of a heat map: the stronger, the more colour; its value, and the n behind it."""
+    from matplotlib.patches import Rectangle
+
+    x, y = place
+    axes.add_patch(Rectangle((x, y), 1, 1, fc=HEAT, ec="none", alpha=0.05 + 0.85 * max(0.0, min(1.0, strength))))
+    axes.text(x + 0.5, y + 0.4, words, ha="center", va="center", fontsize=8)
+    axes.text(x + 0.5, y + 0.77, f"n {n:,}", ha="center", va="center", fontsize=6)
+
+
+def heat_grid(axes: Axes, down: Sequence[str], across: Sequence[str]) -> None:
+    """The frame of a heat map: names on top and to the left, lines between cells."""
+    axes.set(xlim=(0, len(across)), ylim=(len(down), 0))
+    axes.set_yticks([at + 0.5 for at in range(len(down))], down, color=INK)
+    axes.set_xticks([at + 0.5 for at in range(len(across))], across, color=INK)
+    axes.xaxis.tick_top()
+    axes.grid(visible=False)
+    for edge in range(len(down) + 1):
+        axes.axhline(edge, color=GRID, lw=0.8)
+    for edge in range(len(across) + 1):
+        axes.axvline(edge, color=GRID, lw=0.8)
+    axes.spines["bottom"].set_visible(False)
+
+
+def line_names(axes: Axes, ends: Sequence[tuple[float, str, str]], apart: float = 0.065) -> None:
+    """Names at the right ends of lines, apart from each other: where a line ends, its name and its colour."""
+    at = -1.0
+    for height, name, colour in sorted(ends):
+        at = max(height, at + apart)
+        axes.annotate(
+            name, (1, at), (6, 0), "axes fraction", textcoords="offset points", color=colour, va="center", fontsize=8
+        )

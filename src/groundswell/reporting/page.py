@@ -1,0 +1,203 @@
+"""A report as one HTML page that needs nothing else: no network, no other file. Whatever models wrote is text in it.
+
+Transcripts are packed in chunks (JSON, compressed, base64), and a small script unpacks what is looked at. A content
+security policy lets the page run that script alone, and load nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import msgspec
+from jinja2 import Environment, StrictUndefined, Template
+
+from groundswell.reporting.blocks import (
+    PARTS,
+    Block,
+    Figure,
+    Mark,
+    Message,
+    Piece,
+    Report,
+    Table,
+    Transcript,
+    Transcripts,
+    cells_as_columns,
+    pieces,
+)
+from groundswell.reporting.figures import on_page, on_paper, svg_of
+from groundswell.reporting.numbers import worded
+from groundswell.reporting.words import clipped, visible
+from groundswell.store.tables import csv_text
+
+CHUNK = 400_000
+"""Bytes of transcripts that are unpacked at once."""
+FOLDED_FROM = 40
+"""A table with more rows is shown on demand."""
+MOST_ROWS = 1_000
+"""So many rows of a table are on the page; its CSV file has them all."""
+MOST_IN_CELL = 300
+MOST_VALUES = 200
+"""So many values of a filter can be chosen from: the most frequent ones."""
+
+
+def page_of(report: Report) -> str:
+    """The whole page."""
+    parts = {part: [block for block in report.blocks if block.part == part] for part in PARTS}
+    return _template().render(
+        report=report,
+        parts={part: blocks for part, blocks in parts.items() if blocks},
+        headings=PARTS,
+        css=_asset("page.css"),
+        script=_asset("page.js"),
+        policy=policy(),
+        most_rows=MOST_ROWS,
+        folded_from=FOLDED_FROM,
+    )
+
+
+def policy() -> str:
+    """What the browser lets the page do: show its styles and run its own script. It can load nothing."""
+    digest = base64.b64encode(sha256(_asset("page.js").encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("groundswell.reporting") / "templates" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters |= {
+        "visible": visible,
+        "rows": _rows,
+        "pieces": pieces,
+        "csv": _csv,
+        "drawn": _drawn,
+        "packed": _packed,
+        "type": _type,
+    }
+    return environment.from_string(_asset("page.html"))
+
+
+def _type(block: Block) -> str:
+    return type(block).__name__.lower()
+
+
+class _Cell(NamedTuple):
+    tag: str
+    text: str
+    interval: str
+    number: bool
+
+
+def _rows(table: Table) -> Iterator[list[_Cell]]:
+    kinds = list(table.columns.values())
+    for row in table.rows[:MOST_ROWS]:
+        made = []
+        for at, (cell, kind) in enumerate(zip(row, kinds, strict=True)):
+            text, interval = worded(cell, kind)
+            made.append(_Cell("td" if at else "th", visible(clipped(text, MOST_IN_CELL)), interval, kind != "text"))
+        yield made
+
+
+def _csv(table: Table) -> str:
+    return base64.b64encode(csv_text(*cells_as_columns(table)).encode()).decode()
+
+
+def _drawn(block: Figure) -> dict[str, str]:
+    svg = svg_of(block)
+    return {"svg": on_page(block, svg), "file": base64.b64encode(on_paper(block, svg)).decode()}
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Transcripts as a page holds them: what can be chosen from, where each is, and the chunks."""
+
+    count: int
+    filters: dict[str, list[tuple[str, int]]]
+    index: str
+    chunks: list[str]
+
+
+def _packed(block: Transcripts) -> Packed:
+    tags: list[dict[str, list[str]]] = []
+    chunks: list[str] = []
+    sizes: list[int] = []
+    held: list[bytes] = []
+    for item in block.items():
+        tags.append(item.tags)
+        held.append(msgspec.json.encode(_encoded(item)))
+        if sum(map(len, held)) > CHUNK:
+            chunks.append(_pack(held))
+            sizes.append(len(held))
+            held = []
+    if held:
+        chunks.append(_pack(held))
+        sizes.append(len(held))
+    filters = {name: _values(name, tags) for name in block.filters}
+    filters = {name: values for name, values in filters.items() if len(values) > 1}
+    codes = {name: {value: at for at, (value, _) in enumerate(values)} for name, values in filters.items()}
+    index = {
+        "sizes": sizes,
+        "tags": {
+            name: [[of[value] for value in each.get(name, ()) if value in of] for each in tags]
+            for name, of in codes.items()
+        },
+    }
+    return Packed(len(tags), filters, _packed_text(msgspec.json.encode(index)), chunks)
+
+
+def _values(name: str, tags: Sequence[dict[str, list[str]]]) -> list[tuple[str, int]]:
+    """What a filter can be set to, with how many transcripts have it: numbers in order, words by how frequent."""
+    counts = Counter(value for each in tags for value in dict.fromkeys(each.get(name, ())))
+    most = counts.most_common(MOST_VALUES)
+    return sorted(most, key=lambda each: int(each[0])) if all(value.isdecimal() for value, _ in most) else most
+
+
+def _pack(held: Sequence[bytes]) -> str:
+    return _packed_text(b"[" + b",".join(held) + b"]")
+
+
+def _packed_text(data: bytes) -> str:
+    return base64.b64encode(zlib.compress(data, 6)).decode()
+
+
+def _encoded(item: Transcript) -> dict[str, Any]:
+    """A transcript as the script takes it; all text is made visible."""
+    found: dict[str, Any] = {"key": visible(item.key), "title": visible(item.title), "outcome": visible(item.outcome)}
+    if item.facts:
+        found["facts"] = [visible(fact) for fact in item.facts]
+    if item.messages:
+        found["messages"] = [_message(each) for each in item.messages]
+    if item.notes:
+        found["notes"] = [visible(note) for note in item.notes]
+    return found
+
+
+def _message(each: Message) -> dict[str, Any]:
+    found: dict[str, Any] = {"speaker": visible(each.speaker), "text": _text(each.text, each.marks)}
+    if each.side:
+        found["side"] = each.side
+    if each.note:
+        found["note"] = visible(each.note)
+    if each.thought:
+        found["thought"] = _text(each.thought, each.thought_marks)
+    return found
+
+
+def _text(text: str, marks: Sequence[Mark]) -> str | list[Piece]:
+    return pieces(text, marks) if marks else visible(text)

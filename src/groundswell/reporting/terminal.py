@@ -1,0 +1,123 @@
+"""A report on a terminal: the findings in sentences, the tables that matter most, and one transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text as RichText
+
+from groundswell.reporting.blocks import (
+    Block,
+    Figure,
+    KeyFigures,
+    Mark,
+    Message,
+    Report,
+    Table,
+    Text,
+    Transcript,
+    narrowed,
+    pieces,
+)
+from groundswell.reporting.numbers import worded
+from groundswell.reporting.words import clipped, visible
+
+MOST_ROWS = 30
+MOST_IN_CELL = 100
+MOST_MESSAGES = 12
+MOST_SAID = 240
+"""So much of a message is shown: its beginning, or what is around its first mark."""
+STYLES = {"orange": "bold red", "yellow": "yellow", "green": "green", "removed": "strike"}
+
+
+def brief(report: Report) -> Iterator[RenderableType]:
+    """What stands at the end of a command."""
+    for block in report.brief:
+        yield ""
+        yield from block_lines(block)
+    if (found := report.example) is not None:
+        yield ""
+        yield from transcript(found[1])
+
+
+def block_lines(block: Block) -> Iterator[RenderableType]:
+    """One block."""
+    match block:
+        case Text():
+            if block.title and block.id != "findings":
+                yield RichText(visible(block.title), "bold")
+            yield from (visible(line) for line in block.lines)
+            for each in block.passages:
+                yield RichText(visible(each.title), "bold")
+                yield visible(each.text)
+        case KeyFigures():
+            yield from (visible(f"{each.label}: {each.value} {each.note}".rstrip()) for each in block.figures)
+        case Figure() | Table():
+            if block.title:
+                yield RichText(visible(block.title), "bold")
+            yield table(block)
+            if len(block.rows) > MOST_ROWS:
+                yield f"… and {len(block.rows) - MOST_ROWS:,} rows more, in the report"
+
+
+def table(block: Table) -> RichTable:
+    """A table with its first rows. An interval stands behind its value."""
+    found = narrowed(block)
+    made = RichTable(box=None, pad_edge=False)
+    for name, kind in found.columns.items():
+        made.add_column(RichText(visible(name)), justify="left" if kind == "text" else "right")
+    for row in found.rows[:MOST_ROWS]:
+        cells = []
+        for cell, kind in zip(row, found.columns.values(), strict=True):
+            value, interval = worded(cell, kind)
+            shown = f"{value} ({interval})" if interval else value
+            cells.append(RichText(visible(clipped(" ".join(shown.split()), MOST_IN_CELL))))
+        made.add_row(*cells)
+    return made
+
+
+def transcript(found: Transcript) -> Iterator[RichText]:
+    """One transcript, each message shortened, with what is marked in colour."""
+    head = RichText(visible(found.title), "bold")
+    head.append(f" {visible(found.outcome)}" if found.outcome else "", "not bold")
+    yield head
+    for fact in found.facts:
+        yield RichText(f"  {visible(fact)}", "dim")
+    for message in found.messages[:MOST_MESSAGES]:
+        yield _said(message)
+    if len(found.messages) > MOST_MESSAGES:
+        yield RichText(f"  … and {len(found.messages) - MOST_MESSAGES:,} messages more", "dim")
+    for note in found.notes:
+        yield RichText(f"  {visible(' '.join(note.split()))}", "dim")
+
+
+def _said(message: Message) -> RichText:
+    said = RichText(f"  {visible(message.speaker)}: ", "bold")
+    if message.thought:
+        said.append(f"*{visible(_flat(message.thought, MOST_SAID))}* ", "italic dim not bold")
+    start, end = _window(message)
+    said.append("…" if start else "", "not bold")
+    for piece in pieces(message.text[start:end], [_moved(mark, start) for mark in message.marks]):
+        words, look = (piece, "") if isinstance(piece, str) else (piece[0], piece[1])
+        shown = words.replace("\n", " ")
+        said.append(shown, STYLES.get(look.partition("-")[0], "not bold"))
+    said.append("…" if end < len(message.text) else "", "not bold")
+    return said
+
+
+def _moved(mark: Mark, by: int) -> Mark:
+    return mark._replace(start=max(0, mark.start - by), end=mark.end - by)
+
+
+def _window(message: Message) -> tuple[int, int]:
+    """The part of a message that is shown: its beginning, unless what is marked stands further on."""
+    length, first = len(message.text), min((mark.start for mark in message.marks), default=0)
+    start = 0 if length <= MOST_SAID or first < MOST_SAID - 40 else first - MOST_SAID // 2
+    return start, min(length, start + MOST_SAID)
+
+
+def _flat(text: str, most: int) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[:most]}…"
