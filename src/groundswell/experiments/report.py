@@ -45,7 +45,7 @@ MOST_TRANSCRIPTS = 500
 """So many trials of an experiment without transcripts of its own are shown: each is read from the journal."""
 MOST_TABLE = 1_000
 LONGEST = 200
-ASKS = ("sent", "resent", "cached", "replayed", "failed")
+ASKS = {"sent": "sent", "resent": "resent", "cached": "from the cache", "replayed": "replayed", "failed": "failed"}
 
 
 def write_files(
@@ -206,7 +206,7 @@ def run_settings(summaries: Sequence[Summary], records: Sequence[RunRecord]) -> 
         sum(getattr(each, name) for each in trials) for name in ("planned", "usable", "missing")
     )
     yield "trials", f"{planned:,} planned, {usable:,} usable, {missing:,} missing"
-    asks = {name: sum(getattr(each.asks, name) for each in summaries) for name in ASKS}
+    asks = {words: sum(getattr(each.asks, name) for each in summaries) for name, words in ASKS.items()}
     yield (
         "requests",
         ", ".join([f"{asks.pop('sent'):,} sent", *(f"{many:,} {what}" for what, many in asks.items() if many)]),
