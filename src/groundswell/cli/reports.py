@@ -20,11 +20,11 @@ from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import SettingsError
 from groundswell.experiments.experiment import command_of_run
 from groundswell.experiments.options import Flag
+from groundswell.experiments.report import ReportFormat
 from groundswell.experiments.results import (
     Aside,
     Outputs,
     Plain,
-    ReportFormat,
     Results,
     Written,
     folder_of,
@@ -49,7 +49,6 @@ Out = Annotated[
 
 
 ReportForm = Annotated[
-    ReportFormat,
     Meta(description="The form of the report: a page, Markdown, or the blocks as JSON. The data files are the same."),
 ]
 

@@ -20,7 +20,7 @@ transcripts, and what was run. Cells hold data, not text: each renderer words th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
