@@ -52,11 +52,11 @@ def test_rows_come_in_the_order_of_the_program_and_of_trials(tmp_path: Path) -> 
     found = rows_of(tmp_path / "runs.db", 2)
     first = [{name: value for name, value in row.items() if name != "trial"} for row in found[:5]]
     assert first == [
-        {"row": 1, "who": "start", "number": 0},
-        {"row": 2, "who": "0a", "said": "<0a>"},
-        {"row": 3, "who": "0b", "said": "<0b>"},
-        {"row": 4, "who": "middle", "won": True},
-        {"row": 5, "who": "end", "number": 1.5, "nothing": None},
+        {"row": 1, "replicate": 1, "who": "start", "number": 0},
+        {"row": 2, "replicate": 1, "who": "0a", "said": "<0a>"},
+        {"row": 3, "replicate": 1, "who": "0b", "said": "<0b>"},
+        {"row": 4, "replicate": 1, "who": "middle", "won": True},
+        {"row": 5, "replicate": 1, "who": "end", "number": 1.5, "nothing": None},
     ]
     assert len({row["trial"] for row in found}) == 2
 

@@ -29,7 +29,6 @@ from groundswell.reporting.words import visible
 from groundswell.store.atomic import replacing
 from groundswell.store.documents import KEPT
 from groundswell.store.journal import Store
-from groundswell.store.tables import write_csv
 from groundswell.store.waves import StoredWave
 
 RESULTS = Path("results")
@@ -242,10 +241,7 @@ def write_results(folder: Path, held: Store, records: Sequence[RunRecord]) -> Wr
             out.write(msgspec.json.format(record.analysis.encode(), indent=2) + b"\n")
         files.append(folder / ANALYSIS)
     with replacing(folder / TRIALS) as out:
-        text = io.TextIOWrapper(out, encoding="utf-8", newline="")
-        write_csv(held.results(record), text)
-        text.flush()
-        text.detach()
+        held.results(record).write(out, "csv")
     files.append(folder / TRIALS)
     return Written(files=tuple(files))
 

@@ -26,7 +26,6 @@ import groundswell
 from groundswell import Chat, Reply, Request, Summary
 from groundswell.compose import look_into
 from groundswell.emulator import model
-from groundswell.experiments.reporting.tables import AsJson
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.playing import play
@@ -35,6 +34,7 @@ from groundswell.experiments.secret_game.report.told import Told, interactions_o
 from groundswell.experiments.secret_game.schedule import Table
 from groundswell.experiments.secret_game.settings import Batch
 from groundswell.program.request import Fault, FaultKind
+from groundswell.store.tables import write_table
 
 NAMES = ("leaker:0.15", "leaker:0.5", "trader", "hinter")
 AGENTS = tuple(Agent(str(n), "", None, f"emulated/{name}") for n, name in enumerate(NAMES))
@@ -56,13 +56,11 @@ async def played(settings: Batch, folder: Path) -> tuple[Figures, pd.DataFrame]:
         summary: Summary = await engine.drive(play, settings, seed=3)
     analysis = msgspec.convert(summary.analysis, Analysis)
     file = BytesIO()
-    out = AsJson(file, COLUMNS)
     with look_into(folder / "runs.db") as store:
         assert store is not None
         results = store.results(store.runs.get(summary.run_id))
-        for _, row in rows(Told("", summary.run_id, 3, analysis, summary, interactions_of(results))):
-            out.take(row)
-    out.close()
+        told = Told("", summary.run_id, 3, analysis, summary, interactions_of(results))
+        write_table(file, "json", (row for _, row in rows(told)), COLUMNS)
     return json.loads(msgspec.json.encode(analysis)), pd.DataFrame(json.loads(file.getvalue()))
 
 

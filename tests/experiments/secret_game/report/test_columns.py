@@ -8,7 +8,7 @@ from tests.experiments.secret_game.report.games import Walked
 
 
 def test_every_column_has_its_meaning_and_nothing_else_has() -> None:
-    assert set(MEANING) == {*COMMON, "messages"}
+    assert set(MEANING) == {*COMMON, "transcript", "messages"}
     assert list(OF_SIDES) == list(OF_A_SIDE)
     assert len(COLUMNS) == len(MEANING) + 2 * len(OF_SIDES)
 

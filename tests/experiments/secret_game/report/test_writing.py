@@ -16,7 +16,7 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.report.told import Interaction, Wave, interactions_of, waves_of
 from groundswell.experiments.secret_game.report.writing import write_report
-from groundswell.store.tables import TrialResult
+from groundswell.store.results import TrialResult
 from tests.experiments.secret_game.report.games import every_kind, game, missing, told
 
 

@@ -14,8 +14,9 @@ MEANING = {
     "came in after the stopping rule had ended the run. Take the rows where it is true to get the figures of this page",
     "fault_kind": "why it is missing, in a word",
     "fault_message": "why it is missing, in full",
-    "messages": "what was said: in CSV and Parquet a text, one message after the other and thoughts between stars; in "
-    "JSON a list with the speaker, text, thought, tokens and marks (what was found, from which character to which)",
+    "transcript": "what was said, as a text: one message after the other, thoughts between stars",
+    "messages": "the same as a list: speaker, text, thought, tokens and marks (what was found, from which character to "
+    "which)",
 }
 OF_SIDES = {
     "agent": "the id of the agent in this seat",
@@ -53,11 +54,11 @@ def files() -> Section:
         "analysis.json has all figures of this page. interactions.json, interactions.csv and interactions.parquet have "
         "one row per interaction, also for those that are not shown here. figures/ has the drawings for papers."
     )
-    whole = [(name, COLUMNS[name], MEANING[name]) for name in (*COMMON, "messages")]
+    whole = [(name, COLUMNS[name], MEANING[name]) for name in (*COMMON, "transcript", "messages")]
     sides = [(f"first_{name}, second_{name}", OF_A_SIDE[name], OF_SIDES[name]) for name in OF_A_SIDE]
     caption = (
         "Columns of interactions. Messages are numbered from 1, both sides together; the side called first speaks "
-        "first. A cell is empty where there is nothing to say. Lists (json) are text in CSV and Parquet."
+        "first. A cell is empty where there is nothing to say. Lists (json) are JSON text in CSV and Parquet."
     )
     shown = table(caption, ("column", "type", "meaning"), [*whole, *sides])
     folded = tag("details", tag("summary", f"{len(COLUMNS)} columns and their meaning"), shown)

@@ -6,14 +6,14 @@ A row says whether the figures count it: those of a run that a stopping rule end
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from groundswell.experiments.reporting.tables import Kind, Row
 from groundswell.experiments.secret_game.modes import Points, interaction_points
 from groundswell.experiments.secret_game.played import TIERS, Duel, Finding, Line, Played, Tier
 from groundswell.experiments.secret_game.report.told import Interaction, Told
+from groundswell.store.tables import Kind
 
 SIDES = ("first", "second")
 COMMON: dict[str, Kind] = {
@@ -53,9 +53,11 @@ OF_A_SIDE: dict[str, Kind] = {
 COLUMNS: dict[str, Kind] = {
     **COMMON,
     **{f"{side}_{name}": kind for side in SIDES for name, kind in OF_A_SIDE.items()},
-    "messages": "text",
+    "transcript": "text",
+    "messages": "json",
 }
-"""What is in a row, in order. In JSON, messages are whole and lists are lists; in CSV and Parquet both are text."""
+"""What is in a row, in order."""
+Row = dict[str, Any]
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -105,7 +107,9 @@ def row_of(interaction: Interaction, tier: Tier, points: Points, *, counted: boo
     for seat, side in enumerate(SIDES):
         found = _seat(duel, seat) | ({} if played is None else _side(played, seat, tier, points))
         row.update({f"{side}_{name}": value for name, value in found.items()})
-    row["messages"] = None if played is None else messages(duel, played)
+    if played is not None:
+        row["messages"] = messages(duel, played)
+        row["transcript"] = talk(row["messages"])
     return row
 
 
@@ -198,11 +202,6 @@ def _message(duel: Duel, played: Played, turn: int, line: Line) -> Message:
 def _mark(found: Finding) -> Mark:
     match = found.match
     return Mark("secret", SIDES[found.of], match.start, match.end, match.tier, match.form, thought=found.thought)
-
-
-def flat(row: Row) -> Row:
-    """A row for tables: messages as a text that can be read."""
-    return row | {"messages": None if row["messages"] is None else talk(row["messages"])}
 
 
 def talk(said: Iterable[Message]) -> str:

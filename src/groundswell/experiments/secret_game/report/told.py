@@ -12,7 +12,7 @@ from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.modes import Points
 from groundswell.experiments.secret_game.played import Duel, Played
 from groundswell.program.request import Fault
-from groundswell.store.tables import TrialResult
+from groundswell.store.results import TrialResult
 
 PROGRAM = "secret_game/duel@"
 

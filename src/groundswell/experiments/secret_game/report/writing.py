@@ -15,12 +15,12 @@ import msgspec
 from groundswell.experiments.needed import REPORT, check_installed
 from groundswell.experiments.reporting.drawing import Drawing
 from groundswell.experiments.reporting.files import put, put_figures
-from groundswell.experiments.reporting.tables import paths, tables
 from groundswell.experiments.secret_game.report import more_plots, plots
 from groundswell.experiments.secret_game.report.page import page
-from groundswell.experiments.secret_game.report.rows import COLUMNS, flat, rows
+from groundswell.experiments.secret_game.report.rows import COLUMNS, rows
 from groundswell.experiments.secret_game.report.selection import Selection
 from groundswell.experiments.secret_game.report.told import Told
+from groundswell.store.tables import table_files, table_paths
 
 PAGE, ANALYSIS, FIGURES, INTERACTIONS = "report.html", "analysis.json", "figures", "interactions"
 
@@ -49,12 +49,12 @@ def write_report(folder: Path, told: Told) -> Written:
 def _write_rows(folder: Path, told: Told, selection: Selection) -> tuple[list[Path], int]:
     """Every interaction to every format, in one go through the store."""
     count = 0
-    with tables(folder, INTERACTIONS, COLUMNS, flat) as take:
+    with table_files(folder, INTERACTIONS, COLUMNS) as take:
         for interaction, row in rows(told):
             count += 1
             selection.take(interaction, counted=row["counted"])
             take(row)
-    return paths(folder, INTERACTIONS), count
+    return table_paths(folder, INTERACTIONS), count
 
 
 def drawings(told: Told) -> list[Drawing]:
