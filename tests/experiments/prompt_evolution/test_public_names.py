@@ -26,6 +26,7 @@ NAMES = [
     "evolve",
     "generated",
     "metric",
+    "read_jsonl",
     "read_problems",
     "shared_out",
 ]

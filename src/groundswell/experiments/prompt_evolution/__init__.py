@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Problems,
         Sizes,
         generated,
+        read_jsonl,
         read_problems,
         shared_out,
     )
@@ -61,6 +62,7 @@ __all__ = [
     "evolve",
     "generated",
     "metric",
+    "read_jsonl",
     "read_problems",
     "shared_out",
 ]
@@ -72,7 +74,7 @@ _HOMES = {
     "evolving": ("evolve",),
     "genome": ("Genome",),
     "metrics": ("metric",),
-    "problems": ("Problem", "Problems", "Sizes", "generated", "read_problems", "shared_out"),
+    "problems": ("Problem", "Problems", "Sizes", "generated", "read_jsonl", "read_problems", "shared_out"),
     "settings": ("Evolution",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

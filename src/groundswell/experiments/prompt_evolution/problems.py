@@ -122,6 +122,10 @@ def read_problems(path: Path, *, question: str = "question", answer: str = "answ
     return picked(rows_or_errors(path, format_of(path) or "jsonl"), str(path), question=question, answer=answer)
 
 
+read_jsonl = read_problems
+"""The name from when it took JSON lines alone."""
+
+
 def picked(
     rows: Iterable[Located], source: str, *, question: str = "question", answer: str = "answer"
 ) -> list[Problem]:
