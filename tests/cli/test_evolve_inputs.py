@@ -17,6 +17,7 @@ from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
 from groundswell.experiments.prompt_evolution.experiment import experiment
 from groundswell.experiments.prompt_evolution.families import FAMILIES
 from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT, Evolution
+from groundswell.store.tables import Format, write_table
 from tests.cli.conftest import CommandLine
 
 COMMAND = experiment.command("evolve")
@@ -129,6 +130,18 @@ def test_a_file_that_is_large_enough_gives_the_usual_sizes() -> None:
     found = ready(task="mine.jsonl")
     assert sizes_of(found.settings) == [200, 200, 400]
     assert not any("mine.jsonl has" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+def test_problems_may_be_in_any_table(format: Format) -> None:
+    rows = [{"question": f"What is {number} + 1?", "answer": number + 1} for number in range(8)]
+    with Path(f"mine.{format}").open("wb") as out:
+        write_table(out, format, rows)
+    assert sizes_of(settings_of(task=f"mine.{format}")) == [2, 2, 4]
+    with Path(f"mine.{format}").open("wb") as out:
+        write_table(out, format, [*rows, rows[1]])
+    with pytest.raises(SettingsError, match=rf"^--task mine.{format}:\nrow 9: the same question as in row 2$"):
+        ready(task=f"mine.{format}")
 
 
 def test_answers_that_are_words_need_another_metric() -> None:
