@@ -17,7 +17,7 @@ from groundswell.experiments.prompt_evolution.analysis import mean_of
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.report.told import Fault, Told, told_of
 from groundswell.experiments.prompt_evolution.report.writing import write_report
-from groundswell.store.tables import TrialResult
+from groundswell.store.results import TrialResult
 from tests.experiments.prompt_evolution.stage import PATIENCE, SMALL, Deaf
 
 Stored = tuple[RunRecord, list[TrialResult]]

@@ -9,7 +9,7 @@ from groundswell.experiments.prompt_evolution.population import LIVING, Member
 from groundswell.experiments.prompt_evolution.report.saying import the
 from groundswell.experiments.prompt_evolution.report.told import Told
 from groundswell.experiments.reporting.markup import Section, joined, paragraph, table, tag
-from groundswell.experiments.reporting.tables import Columns, Row
+from groundswell.store.tables import Columns, Row
 
 BIRTHS: Columns = {
     "search": "text",

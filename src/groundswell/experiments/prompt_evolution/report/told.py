@@ -16,7 +16,7 @@ from groundswell.experiments.prompt_evolution.examining import called
 from groundswell.experiments.prompt_evolution.racing import Scores
 from groundswell.experiments.prompt_evolution.settings import Evolution
 from groundswell.experiments.prompt_evolution.solving import Solved
-from groundswell.store.tables import TrialResult
+from groundswell.store.results import TrialResult
 
 
 class Tried(NamedTuple):

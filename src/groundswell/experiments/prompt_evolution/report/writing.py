@@ -16,7 +16,7 @@ from groundswell.experiments.prompt_evolution.report.rows import BIRTHS, CURVE, 
 from groundswell.experiments.prompt_evolution.report.told import Told
 from groundswell.experiments.reporting.drawing import Drawing
 from groundswell.experiments.reporting.files import put, put_figures
-from groundswell.experiments.reporting.tables import Columns, Row, paths, tables
+from groundswell.store.tables import Columns, Row, table_files, table_paths
 
 PAGE, PROMPT, ANALYSIS, SETTINGS, FIGURES = (
     "report.html",
@@ -56,10 +56,10 @@ def _indented(data: msgspec.Struct) -> bytes:
 
 
 def _write_rows(folder: Path, name: str, columns: Columns, rows: Iterable[Row]) -> list[Path]:
-    with tables(folder, name, columns) as take:
+    with table_files(folder, name, columns) as take:
         for row in rows:
             take(row)
-    return paths(folder, name)
+    return table_paths(folder, name)
 
 
 def drawings(told: Told) -> list[Drawing]:
