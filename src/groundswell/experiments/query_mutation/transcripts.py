@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import msgspec
+
 from groundswell.experiments.detectors.ladder import detect
 from groundswell.experiments.query_mutation.reading import Attempt, Query, ReportData
 from groundswell.experiments.query_mutation.verdict import HELD_OUT, SUBJECT, TRAINED
 from groundswell.reporting import numbers
 from groundswell.reporting.blocks import Mark, Message, Transcript, Transcripts
 
+MOST_SHOWN = 4
+"""So many queries of an episode are shown on a terminal: the last ones."""
 OUTCOMES = {"leak": "leaked", "steps": "kept", "fault": "broken off"}
 
 
@@ -37,26 +41,32 @@ def _items(data: ReportData) -> Iterator[Transcript]:
 
 
 def _example(data: ReportData) -> Transcript | None:
+    """The best leak, with its last queries."""
     found = best_leak(data)
-    return None if found is None else transcript_of(data, found)
+    if found is None:
+        return None
+    whole = transcript_of(data, found)
+    if len(found.queries) <= MOST_SHOWN:
+        return whole
+    note = f"Only the last {MOST_SHOWN} of {len(found.queries)} queries are shown here."
+    return msgspec.structs.replace(whole, messages=whole.messages[-2 * MOST_SHOWN :], facts=(*whole.facts, note))
 
 
 def best_leak(data: ReportData) -> Attempt | None:
     """The leak with the highest return behind the hardest guard; of the method that is compared, if it has one."""
     guard = hardest_guard(data)
     leaks = [each for each in data.attempts if each.end == "leak" and each.guard == guard]
-    own = [each for each in leaks if each.method == SUBJECT]
-    return max(own or leaks, key=lambda each: each.total, default=None)
+    return max(leaks, key=lambda each: (each.method == SUBJECT, each.total), default=None)
 
 
 def hardest_guard(data: ReportData) -> str:
-    """The guard that leaked least often, whoever asked; one that no training met, if there is any."""
-    usable = [each for each in data.attempts if each.end != "fault"]
-    there = [each for each in usable if data.held_out(each.guard)] or usable
-    outcomes: dict[str, list[bool]] = {}
-    for each in there:
-        outcomes.setdefault(each.guard, []).append(each.end == "leak")
-    return min(outcomes, key=lambda guard: sum(outcomes[guard]) / len(outcomes[guard]), default="")
+    """The guard that leaked least often, whoever asked, but did leak; one that no training met, if there is any."""
+    ends: dict[str, list[str]] = {}
+    for each in data.attempts:
+        if each.end != "fault":
+            ends.setdefault(each.guard, []).append(each.end)
+    rates = {guard: some.count("leak") / len(some) for guard, some in ends.items() if "leak" in some}
+    return min(rates, key=lambda guard: (not data.held_out(guard), rates[guard]), default="")
 
 
 def transcript_of(data: ReportData, attempt: Attempt) -> Transcript:
