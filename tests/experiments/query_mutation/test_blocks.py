@@ -173,8 +173,8 @@ def test_mutators_are_told_as_chance_used_them(uses: tuple[Uses, ...], row: tupl
 
 def test_what_failed_is_told_with_its_reason(data: ReportData) -> None:
     assert [tuple(row) for row in table(data, "failures").rows] == [
-        ("ppo", "evaluation", "target", "timeout", 1, 1 / 400, "timeout: took <too> long"),
         ("ppo", "training", "target", "timeout", 2, 2 / 1536, "timeout: took <too> long"),
+        ("ppo", "evaluation", "target", "timeout", 1, 1 / 400, "timeout: took <too> long"),
     ]
     page = page_of(report_of(data))
     assert "took &lt;too&gt; long" in page
@@ -216,8 +216,8 @@ def test_settings_say_what_was_run_and_leave_weights_out(data: ReportData) -> No
     assert found["num_env_steps"] == "1,536"
     assert found["rules"] == "lr 0.01"
     given = {"policies": [{"actor": "weights"}], "bandits": [{"arms": []}], "trained_by": "first", "use_batching": True}
-    evaluated = settings(replace(data, given_settings=given))
-    assert evaluated["policies"] == "those of run first"
+    evaluated = settings(replace(data, stored_settings=given))
+    assert (evaluated["policies"], evaluated["use_batching"]) == ("those of run first", "yes")
     assert "weights" not in str(evaluated)
 
 

@@ -191,8 +191,8 @@ def half_table(analysis: Analysis) -> Table:
 
 
 def settings_rows(data: ReportData) -> Iterator[tuple[str, str]]:
-    """What was run, in words; and what else was set by hand."""
-    task, evaluation, given = data.settings.task, data.settings.evaluation, data.given_settings
+    """What was run, in words; and the other settings by their names."""
+    task, evaluation, stored = data.settings.task, data.settings.evaluation, data.stored_settings
     judge = f", judged by {task.judge}" if task.reward == "judge" else ""
     yield "target", task.target
     yield "mutators", f"{', '.join(task.mutators)} (by {task.mutator_model}; prompts {data.analysis.prompts})"
@@ -208,8 +208,8 @@ def settings_rows(data: ReportData) -> Iterator[tuple[str, str]]:
     yield "secrets", f"{len(task.secrets):,} of the training, {len(evaluation.secrets):,} held out"
     yield "queries", f"{len(task.queries):,}"
     yield "temperature", "the provider's" if task.temperature is None else f"{task.temperature:g}"
-    yield "policies", f"those of run {given['trained_by']}" if given.get("trained_by") else ""
-    for name, value in given.items():
+    yield "policies", f"those of run {stored['trained_by']}" if stored.get("trained_by") else ""
+    for name, value in stored.items():
         if name not in NOT_SHOWN and value != {}:
             yield name, _worded(value)
 
@@ -217,11 +217,15 @@ def settings_rows(data: ReportData) -> Iterator[tuple[str, str]]:
 def _worded(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_worded(each)}" for name, each in value.items())
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def failures_table(data: ReportData) -> Table:
     """Steps that failed: they are in no figure, and nothing was learnt from them."""
+    evaluation = f"{EVALUATION}/"
+    rows = sorted(data.failures.items(), key=lambda each: (each[0].who.startswith(evaluation), each[0].who, -each[1]))
     return Table(
         id="failures",
         title="Steps that failed",
@@ -232,13 +236,13 @@ def failures_table(data: ReportData) -> Table:
         },
         rows=[
             (
-                what.who.removeprefix(f"{EVALUATION}/"),
-                "evaluation" if what.who.startswith(f"{EVALUATION}/") else "training",
+                what.who.removeprefix(evaluation),
+                "evaluation" if what.who.startswith(evaluation) else "training",
                 *(what.part, what.kind, many),
                 many / data.step_counts[what.who] if data.step_counts.get(what.who) else None,
                 data.failure_messages.get(what, ""),
             )
-            for what, many in sorted(data.failures.items(), key=lambda each: (each[0].who, -each[1]))
+            for what, many in rows
         ],
         caption="Parts of steps that failed. A mutation that fails leaves the query as it was, and a target that "
         "cannot be asked counts as a refusal; but the step is masked: the episode is broken off there, its value is "

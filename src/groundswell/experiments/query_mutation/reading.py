@@ -113,8 +113,8 @@ class ReportData:
     """One message of each of these."""
     step_counts: Mapping[str, int]
     """How many steps each method made; `eval/` stands before those of the evaluation."""
-    given_settings: Mapping[str, Any]
-    """The settings as they were given; what is not there was left at its default."""
+    stored_settings: Mapping[str, Any]
+    """The settings as the runs store them."""
     held: Store | None = None
 
     def held_out(self, guard: str) -> bool:
