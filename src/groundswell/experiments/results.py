@@ -27,6 +27,7 @@ from groundswell.experiments.report import (
     Found,
     ReportFormat,
     default_blocks,
+    files_blocks,
     write_analysis,
     write_figures,
     write_page,
@@ -173,17 +174,15 @@ class Results:
         if not self.keeps_folder:
             return Written(report=report, analysis=found.analysis)
         tables = list(self.tables(found))
+        data = write_tables(self.folder, tables, self.table_names)
+        drawn = {block.id: svg_of(block) for block in report.figures}
         files = [
-            *(
-                write_tables(self.folder, tables, self.table_names)
-                if tables
-                else write_trials(self.folder, held, records)
-            ),
+            *(data if tables else write_trials(self.folder, held, records)),
             *write_analysis(self.folder, found.analysis),
-            *write_figures(self.folder, report),
+            *write_figures(self.folder, report, drawn),
             *self.write_more(held, records, found),
         ]
-        page = write_page(self.folder, report, files, tables, format)
+        page = write_page(self.folder, report, drawn, files_blocks(self.folder, files, tables), format)
         return Written(page, tuple(files), report, found.analysis)
 
     def findings(self, report: Report) -> Iterator[RenderableType]:
