@@ -38,6 +38,7 @@ from groundswell.program.request import Embedding, Reply, Usage
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
 from groundswell.reporting.blocks import Block, Report
+from groundswell.reporting.figures import svg_of
 from groundswell.reporting.terminal import brief
 from groundswell.store.atomic import replacing
 from groundswell.store.documents import KEPT
