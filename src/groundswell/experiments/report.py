@@ -82,6 +82,12 @@ class Found:
         """The run as it can be read: rows, frame and transcripts."""
         return StoredRun(self.record, self.held.results(self.record))
 
+    def ending(self) -> Iterator[Block]:
+        """The blocks that reports end with: rows, transcripts, settings, what is missing, and the cost."""
+        yield from rows_block(self.held.results(self.record))
+        yield trial_transcripts(self)
+        yield from about_run([self.summary], self.records, self.held)
+
 
 def write_page(
     folder: Path, report: Report, drawn: Mapping[str, str], blocks: Iterable[Block], format: ReportFormat
@@ -173,9 +179,7 @@ def default_blocks(found: Found) -> Iterator[Block]:
     """The report of an experiment that has no blocks of its own."""
     yield run_figures([found.summary])
     yield from analysis_blocks(found.analysis)
-    yield from rows_block(found.held.results(found.record))
-    yield trial_transcripts(found)
-    yield from about_run([found.summary], found.records, found.held)
+    yield from found.ending()
 
 
 def run_figures(summaries: Sequence[Summary]) -> KeyFigures:

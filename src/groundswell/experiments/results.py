@@ -109,10 +109,14 @@ class Results:
         self.say: Callable[[str], None] = lambda text: None
         """Says something to whoever waits for the run."""
         self._make_blocks = make_blocks
+        self.analyses: dict[str, Any] = {}
+        """The types that drivers return, by the names of the drivers."""
 
     def elsewhere(self, folder: Path) -> Results:
         """The same results in another folder."""
-        return type(self)(folder, None, self._make_blocks)
+        made = type(self)(folder, None, self._make_blocks)
+        made.analyses = self.analyses
+        return made
 
     def check(self) -> None:
         """Find out before anything is paid for whether the files can be written."""
@@ -141,7 +145,7 @@ class Results:
 
     def read(self, held: Store, records: Sequence[RunRecord]) -> Any:
         """What the report is made of. It has an `analysis`."""
-        return Found(held, records, summarise(records[0]))
+        return Found(held, records, summarise(records[0], self.analyses.get(records[0].driver or "", Any)))
 
     def blocks(self, found: Any) -> Iterable[Block]:
         """The blocks of the report."""
