@@ -40,8 +40,9 @@ class Opened:
 Open = Callable[..., Opened]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def _chromium() -> Iterator[Any]:
+    """One browser for a module: while it is open, Playwright's event loop runs, and other tests need their own."""
     if BROWSER is None:
         pytest.skip("there is no chromium here")
     api = pytest.importorskip("playwright.sync_api")
