@@ -49,6 +49,8 @@ OTHERS = {
 ONE_OF_EACH = "This is about one search of each kind: another seed may lead to other prompts."
 MUCH = 1.1
 """Budgets that differ by more than this factor are reported."""
+MOST_OPEN = 8
+"""So many steps to the winner are shown unfolded: the last ones."""
 FATES: tuple[Fate, ...] = get_args(Fate)
 AGAIN = """\
 import groundswell, msgspec
@@ -252,7 +254,7 @@ def tested_table(found: Evolved) -> Table:
         row += [each.n, len(each.scores) - each.n, *(each.by_model.get(model) for model in models), each.validation]
         row += [Estimate(*gap(found.validated.get(each.name, ()), each))]
         row += [Estimate(gain.value, gain.low, gain.high) if known and gain is not None else None]
-        row += [gain.p if gain is not None and gain.n else None, gain.n if gain is not None else None]
+        row += [gain.p if gain is not None and gain.n else None]
         rows.append([*row, "" if gain is None else standing(analysis, each.name)])
     several = " Each model has its own column; prompts were chosen for the mean of all models." if models else ""
     return Table(
@@ -264,17 +266,17 @@ def tested_table(found: Evolved) -> Table:
             **{"prompt": "text", "sealed test": "share", "n": "count", "missing": "count"},
             **dict.fromkeys(models, "share"),
             **{"validation": "share", "validation less test": "share_change", "gain over it": "share_change"},
-            **{"p": "p", "n of both": "count", "the evolved prompt is": "text"},
+            **{"p": "p", "verdict": "text"},
         },
         rows=rows,
         brief_columns=["prompt", "sealed test", "n", *models, "validation", "gain over it", "p"],
         caption=f"Mean scores on the {numbers.plural(len(found.settings.problems.test), 'problem')} of the sealed "
         f"test, which no search saw, with {LEVEL} intervals.{several} Winners were chosen for doing well on "
         "validation, and some of that was luck: a difference whose interval holds 0 may be chance alone. The gain is "
-        "the evolved prompt less this one on the problems that have a score for both, with paired intervals. p is "
-        "McNemar's, exact; where scores lie between 0 and 1, it is that of a test that gives each difference a sign at "
-        "random. All p are adjusted for the number of comparisons (Holm). A prompt is called better or worse where p "
-        "is below 0.05 and the interval leaves out 0; not told apart does not mean equal.",
+        "that of the evolved prompt over this one, on the problems that have a score for both, with paired intervals. "
+        "p is McNemar's, exact; where scores lie between 0 and 1, it is that of a test that gives each difference a "
+        "sign at random. All p are adjusted for the number of comparisons (Holm). The verdict on the evolved prompt is "
+        "better or worse where p is below 0.05 and the interval leaves out 0; not told apart does not mean equal.",
     )
 
 
@@ -286,11 +288,12 @@ def accuracies(found: Evolved) -> Figure:
     shown = [each for each in found.analysis.tested if each.accuracy is not None]
     first = sorted(shown, key=lambda each: each.name != found.winner.name)
     scores = [f"{_the_prompt(each.name)} {numbers.percent(each.accuracy)}" for each in first]
+    scores[0] = f"{_the_prompt(first[0].name)} scores {numbers.percent(first[0].accuracy)} on the sealed test"
     groups = drawings.accuracy_groups(shown)
     height = forest_height(groups)
     return Figure(
         id="accuracies",
-        title=f"On the sealed test {_and(scores)}",
+        title=_capital(_and(scores)),
         caption=f"Mean scores on the {numbers.plural(len(found.settings.problems.test), 'problem')} of the sealed "
         f"test, which no search saw, with {LEVEL} intervals; hollow: on the validation set, which chose them. n is "
         "the number of problems that have a score. The other searches went on until they had made as many asks as the "
@@ -308,7 +311,7 @@ def accuracies(found: Evolved) -> Figure:
 
 def _the_prompt(name: str) -> str:
     called = prompt_name(name)
-    return f"the {called} scores" if called.endswith("prompt") else called
+    return f"the {called}" if called.endswith("prompt") else called
 
 
 def gains(found: Evolved) -> Figure:
@@ -346,11 +349,11 @@ def gains(found: Evolved) -> Figure:
 def curves(found: Evolved) -> Figure:
     """How searches went, by asks spent."""
     shown = [each for each in found.analysis.searches if each.curve]
-    ends = [f"{_the_search(each.name)} reached {found.fitness(each.curve[-1].best)}" for each in shown]
+    ends = [f"{_the_search(each.name)} {found.fitness(each.curve[-1].best)}" for each in shown]
     kind = _fitness_kind(found)
     return Figure(
         id="curves",
-        title=f"In training {_and(ends)}",
+        title=f"Best {drawings.fitness_word(found)} in training: {_and(ends)}",
         caption=f"Above: the {drawings.fitness_word(found)} of the best so far and the mean of those who live, on the "
         f"{numbers.plural(len(found.settings.problems.train), 'training problem')}, by asks spent. Below: the spread, "
         "which is the mean distance of two who live, from 0 (the same words) to 1 (no word in common). The evolution "
@@ -415,7 +418,10 @@ def family_blocks(found: Evolved) -> Iterator[Block]:
             f"The winner has {numbers.plural(len(own) - 1, 'ancestor')}. Each prompt below was made from the one above "
             "it: what was added is green, what was removed is struck out."
         ],
-        passages=[_step(found, each, before) for before, each in zip([None, *main[:-1]], main, strict=True)],
+        passages=[
+            _step(found, each, before)._replace(open=len(main) - at <= MOST_OPEN)
+            for at, (before, each) in enumerate(zip([None, *main[:-1]], main, strict=True))
+        ],
     )
 
 
@@ -437,11 +443,11 @@ def front(found: Evolved) -> Figure:
     rest = [each for text, each in sorted(every.items(), key=lambda item: _by_score(item[1])) if text not in best]
     ends = [f"{numbers.percent(each.validation)} at {each.tokens:,.0f} tokens" for each in best.values()]
     many = numbers.plural(len(every), "finalist")
-    title = f"{len(best):,} of {many} {_are(len(best))} not beaten in score and price"
+    title = f"{len(best):,} of {many} {_are(len(best))} not beaten in score and tokens at once"
     if ends:
         title += f": {ends[0]}" if len(ends) == 1 else f": from {ends[0]} to {ends[-1]}"
     priced = any(each.usd for each in every.values())
-    free = "" if priced else " No cost is known, so that cost plays no part."
+    free = "" if priced else " No reply is known to have cost anything, so that cost plays no part."
     return Figure(
         id="front",
         title=title,

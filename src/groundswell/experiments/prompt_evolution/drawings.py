@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import nan
 from typing import TYPE_CHECKING
 
 from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Finalist, Gain, Searched, Tested
@@ -183,12 +184,11 @@ def genealogy(figure: Figure, *, found: Evolved, shown: Sequence[Member]) -> Non
 
 
 def _lines(axes: Axes, some: Sequence[Member], members: Mapping[int, Member], colour: str, width: float) -> None:
-    """From each to its parents."""
-    from matplotlib.collections import LineCollection
-
+    """From each to its parents, as one path: a path each would make the page several times larger."""
     pairs = [(members[at], each) for each in some for at in each.parents if at in members]
-    ends = [[(one.born, one.fitness), (other.born, other.fitness)] for one, other in pairs]
-    axes.add_collection(LineCollection(ends, colors=colour, linewidths=width, alpha=0.6, zorder=1), autolim=False)
+    xs = [x for one, other in pairs for x in (one.born, other.born, nan)]
+    ys = [y for one, other in pairs for y in (one.fitness, other.fitness, nan)]
+    axes.plot(xs, ys, color=colour, lw=width, alpha=0.6, zorder=1)
 
 
 def _dots(axes: Axes, some: Sequence[Member], colour: str, size: float) -> None:

@@ -10,7 +10,7 @@ from groundswell.experiments.prompt_evolution.genome import tokens
 from groundswell.experiments.prompt_evolution.population import LIVING, Member
 from groundswell.reporting.blocks import Mark
 
-MOST_DRAWN = 400
+MOST_DRAWN = 250
 """Genomes in a drawing, beside those of the winner's line."""
 AROUND = 6
 """Words that are shown on either side of a change."""

@@ -13,8 +13,9 @@ LEGEND: dict[Look, str] = {"green": "the answer that was read, right", "orange":
 BY_ANSWER = ("number", "text")
 """Metrics that compare the answer that is found in a reply."""
 ONLY_EVOLVED, ONLY_SEED = "evolved right, seed wrong", "seed right, evolved wrong"
-OF_PROBLEM = 5
-"""The side of whoever asks."""
+SIDES = {"evolution": 0, "random": 2, "best_of_n": 3}
+OF_SEED, OF_PROBLEM = 4, 5
+"""Sides give the colours. None is 1, which is for the second speaker of a conversation."""
 LONGEST_TITLE = 80
 
 
@@ -77,7 +78,8 @@ def _speakers(found: Evolved, each: SealedProblem) -> Iterator[tuple[str, int, S
     whose: dict[str, list[str]] = {}
     for name, solutions in each.solutions.items():
         whose.setdefault(solutions[0].key, []).append(name)
-    for side, names in enumerate(whose.values()):
+    for names in whose.values():
+        side = next((SIDES[name] for name in names if name in SIDES), OF_SEED)
         speaker = " and ".join(map(prompt_name, names))
         for solution in each.solutions[names[0]]:
             yield speaker if len(found.settings.models) == 1 else f"{speaker}, {solution.model}", side, solution
