@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "version": set(),
     "trust": {"errors"},
     "program": {"errors", "version", "program"},
-    "reporting": {"errors", "program", "reporting"},
+    "reporting": {"errors", "program", "reporting", "store.tables"},
     "providers": {"program", "engine.records", *WIRE},
     "providers.accounts": {"errors", "trust", "program", "providers.accounts", *WIRE},
     "providers.prices": {"program", "providers.accounts", *WIRE},
@@ -242,3 +243,30 @@ def test_imports_stand_at_the_top_unless_they_are_heavy() -> None:
         if name.partition(".")[0] != "cli":
             for module in local_imports(parsed(path)):
                 assert module.partition(".")[0] in HEAVY or (name, module) in LAZY, f"{name} imports {module} late"
+
+
+TAG = re.compile(
+    r"</?(?:html|head|body|main|section|div|span|p|h[1-6]|ul|ol|li|table|thead|tbody|tr|th|td|details|summary|figure|svg|"
+    r"style|script|small|b|i|br|pre|code|mark|a|img)(?:\s[^>]*)?>"
+)
+NOT_OURS = {"emulator.desks.delivery"}
+"""Plays a gateway in front of a provider, which answers with a page of its own."""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_html_is_made_in_reporting_alone(path: Path) -> None:
+    name = module_name(path)
+    if name.startswith("reporting") or name in NOT_OURS:
+        return
+    documented = {
+        ast.get_docstring(node, clean=False)
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    texts = [
+        node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert [text for text in texts if TAG.search(text) and text not in documented] == []
+    assert not {"html", "jinja2", "markupsafe"} & {
+        each.partition(".")[0] for node in ast.walk(parsed(path)) for each in imported(node)
+    }

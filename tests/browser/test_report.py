@@ -1,33 +1,21 @@
-"""The report in a browser: nothing is refused or fails, drawings have a size, and no screen is too narrow for it."""
+"""Reports in a browser: what can be searched, filtered and downloaded; nothing runs or leaves; every screen will do."""
 
 from __future__ import annotations
 
-import json
-import re
-import shutil
-import subprocess
-from html import unescape
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import msgspec
+import polars
 import pytest
 
-from groundswell.experiments.reporting.frame import POLICY
-from groundswell.experiments.secret_game.report.told import WaveFigures
-from groundswell.experiments.secret_game.report.writing import write_report
-from tests.experiments.secret_game.report.games import every_kind, game, told
+from groundswell.experiments.secret_game.reading import Interaction, WaveFigures
+from tests.browser.conftest import Open, Opened
+from tests.experiments.secret_game.games import every_kind, game, game_of, write_report
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")]
+pytestmark = pytest.mark.slow
 
-LOOK = """
-<script>
-const failed = [];
-addEventListener('error', event => failed.push(event.message), true);
-addEventListener('securitypolicyviolation', event => failed.push(event.violatedDirective));
-addEventListener('load', () => {
+LOOK = """() => {
   for (const folded of document.querySelectorAll('details')) folded.open = true;
   const wide = document.documentElement.clientWidth;
   const out = [...document.querySelectorAll('main *')].filter(each => !each.closest('.wide > *'))
@@ -44,37 +32,31 @@ addEventListener('load', () => {
   }
   const broken = [...document.querySelectorAll('.card b')]
     .filter(each => each.scrollWidth > each.clientWidth || each.clientHeight > 40).map(each => each.textContent);
-  parent.postMessage(JSON.stringify({
-    failed, out, wide, clipped, broken,
+  return {
+    out, wide, clipped, broken,
     scroll: document.documentElement.scrollWidth,
     drawings: drawn.map(box => [box.width, box.height]),
-    marks: [...document.querySelectorAll('.talk .message mark')].map(each => each.textContent),
-    names: [...document.querySelectorAll('th.name')].map(each => {
-      const words = document.createRange();
-      words.selectNodeContents(each);
-      return [each.textContent, words.getBoundingClientRect().height];
-    }),
     ground: getComputedStyle(document.body).backgroundColor,
-  }), '*');
-});
-</script>
-"""
-AROUND = """
-<!DOCTYPE html><body><pre id="seen"></pre>
-<iframe src="copy.html" style="width:{width}px;height:900px;border:0"></iframe>
-<script>addEventListener('message', event => document.getElementById('seen').textContent = event.data)</script></body>
-"""
+  };
+}"""
 
 
-def browse(page: Path, profile: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    assert BROWSER is not None
-    always = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr")
-    command = [BROWSER, *always, f"--user-data-dir={profile}", "--virtual-time-budget=5000", *options, page.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=True)
+def page_of(folder: Path, games: list[Interaction], **more: Any) -> Path:
+    written = write_report(folder, game_of(games, **more)).page
+    assert written is not None
+    return written
 
 
-def console(done: subprocess.CompletedProcess[str]) -> list[str]:
-    return [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+def looked_at(opened: Opened) -> dict[str, Any]:
+    opened.page.locator(".talk").first.wait_for()
+    found: dict[str, Any] = opened.page.evaluate(LOOK)
+    return found
+
+
+def shown(opened: Opened) -> list[str]:
+    """The heads of the transcripts that are listed."""
+    heads: list[str] = opened.page.locator(".talk > summary").all_inner_texts()
+    return heads
 
 
 @pytest.fixture(scope="module")
@@ -85,63 +67,124 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     games = [*every_kind(), *(game(models=pair, number=10 + at) for at, pair in enumerate(pairs))]
     games.append(game(("w" * 500, "My secret word is lantern."), number=90, names=("n" * 90, None)))
     waves = [WaveFigures(at, "openai_batch", "openai", 9, 12.5, 0.25) for at in range(1, 4)]
-    return write_report(tmp_path_factory.mktemp("report"), told(games, waves=waves, title="t" * 200)).page
+    return page_of(tmp_path_factory.mktemp("report"), games, waves=waves, title="t" * 200)
 
 
-def looked_at(report: Path, tmp_path: Path, width: int, *options: str, policy: str = POLICY) -> dict[str, Any]:
-    """What a copy of the page, which is let run a script, says of itself in a window of this width."""
-    text = report.read_text()
-    assert policy in text
-    opened = text.replace(policy, "default-src 'self' 'unsafe-inline'").replace("</head>", f"{LOOK}</head>")
-    (tmp_path / "copy.html").write_text(opened)
-    (tmp_path / "around.html").write_text(AROUND.format(width=width))
-    size = f"--window-size={max(width, 500) + 50},1000"
-    done = browse(tmp_path / "around.html", tmp_path / "profile", size, "--dump-dom", *options)
-    assert console(done) == []
-    found = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout, re.DOTALL)
-    assert found is not None
-    seen: dict[str, Any] = json.loads(unescape(found[1]))
-    return seen
+@pytest.fixture(scope="module")
+def thousand(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of 1,000 conversations, of which every third leaks, and one speaks of a zeppelin."""
+    kept = ("Good day.", "And to you.", "Nothing to say.", "Nor I.")
+    leak = ("Good day.", "My secret word is lantern.", "I see.", "Well.")
+    games = [game(leak if at % 3 == 0 else kept, number=at) for at in range(1_000)]
+    games[700] = game(("Good day.", "Look, a Zeppelin over there!", "Where?", "Gone."), number=700)
+    return page_of(tmp_path_factory.mktemp("thousand"), games)
 
 
-@pytest.mark.sampled
 @pytest.mark.parametrize("width", [1280, 390])
-def test_it_fits_and_nothing_fails(width: int, report: Path, tmp_path: Path) -> None:
-    seen = looked_at(report, tmp_path, width)
+def test_it_fits_and_nothing_fails(width: int, report: Path, browse: Open) -> None:
+    opened = browse(report, width=width)
+    seen = looked_at(opened)
     assert seen["wide"] == width
     assert seen["out"] == []
     assert seen["scroll"] <= width, "no scrolling to the side"
-    assert seen["failed"] == []
     assert seen["clipped"] == [], "text that a drawing cuts off"
     assert seen["broken"] == [], "figures of tiles stay on one line"
     assert len(seen["drawings"]) == 6
     assert all(across > 100 and down > 50 for across, down in seen["drawings"])
-    assert {"lantern", "VELVET", "orchid"} <= set(seen["marks"])
+    assert opened.complaints == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 12])
-def test_drawings_have_room_for_their_words(count: int, tmp_path: Path) -> None:
+def test_drawings_have_room_for_their_words(count: int, tmp_path: Path, browse: Open) -> None:
     models = [f"emulated/leaker:0.{at}" for at in range(count)]
-    about = told([game(models=(one, other), number=at) for at, (one, other) in enumerate(product(models, models))])
-    turns = [msgspec.structs.replace(each, input_tokens=each.input_tokens * 9_000) for each in about.analysis.turns]
-    large = msgspec.structs.replace(about, analysis=msgspec.structs.replace(about.analysis, turns=turns))
-    seen = looked_at(write_report(tmp_path / "out", large).page, tmp_path, 1280)
+    games = [game(models=(one, other), number=at) for at, (one, other) in enumerate(product(models, models))]
+    seen = looked_at(browse(page_of(tmp_path, games)))
     assert seen["clipped"] == []
     assert len(seen["drawings"]) >= 4
 
 
-def test_the_page_itself_says_nothing_to_the_console_and_can_be_seen(report: Path, tmp_path: Path) -> None:
-    shot = tmp_path / "shot.png"
-    done = browse(report, tmp_path / "profile", "--window-size=1280,1000", f"--screenshot={shot}")
-    assert console(done) == []
-    assert shot.stat().st_size > 20_000
-
-
-@pytest.mark.slow
-def test_it_is_dark_where_one_likes_it_dark(report: Path, tmp_path: Path) -> None:
-    light, dark = (
-        looked_at(report, tmp_path, 800, f"--blink-settings=preferredColorScheme={scheme}") for scheme in (1, 0)
+def test_a_transcript_is_found_among_a_thousand(thousand: Path, browse: Open) -> None:
+    opened = browse(thousand)
+    opened.page.get_by_text("25 of 1,000 shown").wait_for()
+    assert len(shown(opened)) == 25
+    opened.page.get_by_label("Search").fill("zeppelin")
+    opened.page.get_by_text("1 of 1 shown, of 1,000").wait_for()
+    assert "key700" in shown(opened)[0]
+    assert opened.page.locator(".talk mark.found").all_inner_texts() == ["Zeppelin"], (
+        "it is open, and shown where it is"
     )
-    assert light["ground"] == "rgb(255, 255, 255)"
-    assert dark["ground"] == "rgb(20, 22, 26)"
+    opened.page.get_by_label("Search").fill("no such words")
+    opened.page.get_by_text("0 of 0 shown, of 1,000").wait_for()
+    opened.page.get_by_label("Search").fill("")
+    opened.page.get_by_text("25 of 1,000 shown").wait_for()
+    opened.page.get_by_role("button", name="Show more").click()
+    opened.page.get_by_text("50 of 1,000 shown").wait_for()
+    assert len(shown(opened)) == 50
+    assert opened.complaints == []
+
+
+def test_transcripts_are_filtered_by_outcome_side_label_and_turn(thousand: Path, report: Path, browse: Open) -> None:
+    opened = browse(thousand)
+    opened.page.get_by_label("outcome").select_option(label="one leaked (334)")
+    opened.page.get_by_text("25 of 334 shown, of 1,000").wait_for()
+    assert all("Agent 2 leaked" in head for head in shown(opened))
+    opened.page.get_by_label("Search").fill("zeppelin")
+    opened.page.get_by_text("0 of 0 shown, of 1,000").wait_for()
+    other = browse(report).page
+    other.get_by_label("who leaked").select_option(label="second speaker (18)")
+    other.get_by_label("label").select_option(label="judged declared (1)")
+    other.get_by_text("1 of 1 shown, of 21").wait_for()
+    other.get_by_label("label").select_option(label="all")
+    other.get_by_label("message of the leak").select_option(label="2 (18)")
+    other.get_by_text("18 of 18 shown, of 21").wait_for()
+
+
+def test_figures_and_tables_are_downloaded(report: Path, browse: Open) -> None:
+    page = browse(report).page
+    with page.expect_download() as waiting:
+        page.locator("#leak-rates").get_by_role("link", name="SVG").click()
+    assert waiting.value.suggested_filename == "leak-rates.svg"
+    drawn = Path(waiting.value.path()).read_text()
+    assert drawn.startswith("<?xml")
+    assert "var(--" not in drawn, "it has colours of its own"
+    with page.expect_download() as waiting:
+        page.locator("#models").get_by_role("link", name="CSV").click()
+    assert waiting.value.suggested_filename == "models.csv"
+    table = polars.read_csv(waiting.value.path())
+    assert table.columns[:5] == ["model", "sides", "revealed", "revealed low", "revealed high"]
+    assert table.height == 6
+
+
+def test_what_models_wrote_is_text_and_nothing_leaves_the_page(tmp_path: Path, browse: Open) -> None:
+    nasty = (
+        "<script>alert(1)</script><img src='https://example.com/x.png' onerror='alert(2)'>",
+        "My secret word is lantern. </script><script>fetch('https://example.com')</script>",
+    )
+    page = page_of(
+        tmp_path, [game(nasty, names=("<b>Ann</b>", None), thoughts=("<iframe src='https://example.com'>",))]
+    )
+    opened = browse(page)
+    opened.page.locator(".talk .said").first.wait_for()
+    said = opened.page.locator(".talk .said").all_inner_texts()
+    assert said == list(nasty)
+    assert "<b>Ann</b>" in opened.text()
+    assert opened.page.locator(".talk").locator("script, img, iframe, b b").count() == 0
+    assert opened.requests == [page.as_uri()]
+    assert opened.complaints == []
+
+
+def test_the_policy_stops_a_script_that_got_in_all_the_same(tmp_path: Path, browse: Open) -> None:
+    page = page_of(tmp_path, [game()])
+    bad = "<script>document.title = 'run'</script><img src='https://example.com/x.png'>"
+    page.write_text(page.read_text().replace("<main>", f"<main>{bad}", 1))
+    opened = browse(page)
+    opened.page.locator(".talk").first.wait_for()
+    assert opened.page.title() == "A title"
+    assert [each for each in opened.complaints if "Content Security Policy" in each] != []
+    assert opened.blocked == ["https://example.com/x.png"]
+    assert opened.requests == [page.as_uri()]
+
+
+def test_it_is_dark_where_one_likes_it_dark(report: Path, browse: Open) -> None:
+    assert looked_at(browse(report))["ground"] == "rgb(255, 255, 255)"
+    assert looked_at(browse(report, dark=True))["ground"] == "rgb(20, 22, 26)"

@@ -41,7 +41,7 @@ def demo(folder: Path, *more: str) -> str:
 def checked(told: str, folder: Path, model: str) -> None:
     """The demo tells a rate with its interval, and writes a page."""
     assert "8 usable of 8 planned" in told
-    assert re.search(rf"^{model} +16 +\d+ +[\d.]+% +[\d.]+% to [\d.]+%", told, re.MULTILINE)
+    assert re.search(rf"^{model} +16 +[\d.]+% \([\d.]+% to [\d.]+%\)", told, re.MULTILINE)
     page = (folder / "results" / "demo" / "report.html").read_text()
     assert page.count("<svg") >= 3
     assert model in page
@@ -51,7 +51,7 @@ def checked(told: str, folder: Path, model: str) -> None:
 def test_the_demo_with_another_model(tmp_path: Path) -> None:
     told = demo(tmp_path, "--models", "emulated/leaker:0.3")
     checked(told, tmp_path, "emulated/leaker:0.3")
-    assert "one of the interactions in which a secret came out" in told
+    assert "leaked in message" in told, "one of the conversations is shown"
 
 
 @pytest.mark.campaign

@@ -175,7 +175,7 @@ class TestFolder:
     def test_a_game_is_shown_with_its_findings(self, cli: CommandLine) -> None:
         run = cli.json(*PLAY)
         shown = cli("runs", "show", run["run_id"]).stdout
-        assert "secrets revealed" in shown
+        assert "secrets leaked" in shown
         assert "comparisons" not in shown
 
 

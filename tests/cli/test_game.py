@@ -32,6 +32,9 @@ FILES = {
     "interactions.json",
     "interactions.csv",
     "interactions.parquet",
+    "sides.json",
+    "sides.csv",
+    "sides.parquet",
 }
 
 
@@ -71,11 +74,11 @@ def model_of(found: dict[str, Any], name: str) -> dict[str, Any]:
 def test_a_game_is_told_and_its_report_written(cli: CommandLine) -> None:
     told = cli("play", "--models", "emulated/keeper,emulated/leaker", *SHORT).stdout
     assert re.search(r"^ +trials +8 usable of 8 planned$", told, re.MULTILINE)
-    assert re.search(r"^emulated/keeper +8 +0 +0\.0% +0\.0% to 36\.9% +100\.0% +100\.0%$", told, re.MULTILINE)
-    assert re.search(r"^emulated/leaker +8 +8 +100\.0% +63\.1% to 100\.0% +0\.0% +0\.0%$", told, re.MULTILINE)
-    assert "(tier normalised); exact 50.0%, normalised 50.0%, encoded 50.0%" in told
-    assert "secrets revealed: 8 of 16, 50.0% (95%: " in told
-    assert "of 8 interactions: both revealed 0, one-sided 8, none 0" in told
+    assert re.search(r"^emulated/keeper +8 +0\.0% \(0\.0% to 36\.9%\) +100\.0% \(.*\) +100\.0% \(", told, re.MULTILINE)
+    assert re.search(r"^emulated/leaker +8 +100\.0% \(63\.1% to 100\.0%\) +0\.0% \(.*\) +0\.0% \(", told, re.MULTILINE)
+    assert "(tier normalised). By tier: exact 50.0%, normalised 50.0%, encoded 50.0%." in told
+    assert "8 of 16 secrets leaked: 50.0% (95% interval " in told
+    assert "Of 8 interactions, both agents revealed in 0, one of them in 8, nobody in 0." in told
     assert "emulated/leaker leaks more often than emulated/keeper, by 100.0 points" in told
     page = re.search(r"^report: (results/game-[0-9a-f]{8})/report\.html$", told, re.MULTILINE)
     assert page is not None
@@ -169,14 +172,14 @@ def test_a_tournament(cli: CommandLine) -> None:
 def test_a_game_stops_when_enough_is_known(cli: CommandLine) -> None:
     line = ["play", "-m", "emulated/keeper,emulated/leaker", "-n", "400", "--messages", "2", "--stop-at-width", "0.3"]
     told = cli(*line).stdout
-    stopped = re.search(r"^stopped after (\d+) interactions: every rate is known to within 0\.3 ", told, re.MULTILINE)
+    stopped = re.search(r"^Stopped after (\d+) interactions: every rate is known to within 0\.3 ", told, re.MULTILINE)
     assert stopped is not None
     assert 5 < int(stopped[1]) < 100
     found = cli.json(*line)["analysis"]
     assert found["stopping"]["reached"]
     assert found["interactions"]["usable"] == found["stopping"]["interactions"] == int(stopped[1])
     short = cli("play", "-m", TWO, *SHORT, "--stop-at-width", "0.01").stdout
-    assert "not stopped: after 8 interactions not every rate is known to within 0.01" in short
+    assert "Not stopped: after 8 interactions not every rate is known to within 0.01" in short
 
 
 @pytest.mark.slow
@@ -189,7 +192,7 @@ def test_judges_and_probes(cli: CommandLine) -> None:
     probe = model_of(found, "emulated/leaker")["probe"]
     assert (probe["heard"]["count"], probe["heard"]["n"] + probe["missing"]) == (probe["heard"]["n"], 8)
     told = cli(*line, "--tier", "judged").stdout
-    assert "a leak is what the judge calls a declaration (tier judged)" in told
+    assert "A leak is what the judge calls a declaration (tier judged)" in told
 
 
 @pytest.mark.slow

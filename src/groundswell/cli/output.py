@@ -209,7 +209,7 @@ def _print_analysis(analysis: Any) -> None:
 
     line("")
     for block in analysis_blocks(analysis):
-        for each in block_lines(block):
+        for each in block_lines(block, out.width if out.is_terminal else None):
             print_table(each) if isinstance(each, Table) else line(str(each))
 
 

@@ -20,11 +20,11 @@ from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import SettingsError
 from groundswell.experiments.experiment import command_of_run
 from groundswell.experiments.options import Flag
+from groundswell.experiments.report import ReportFormat
 from groundswell.experiments.results import (
     Aside,
     Outputs,
     Plain,
-    ReportFormat,
     Results,
     Written,
     folder_of,

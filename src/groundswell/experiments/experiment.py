@@ -58,7 +58,8 @@ from groundswell.experiments.options import (
     literal,
     respelled,
 )
-from groundswell.experiments.results import Aside, Blocks, DataTable, Found, Plain, Results, folder_of
+from groundswell.experiments.report import DataTable, Found
+from groundswell.experiments.results import Aside, Blocks, Plain, Results, folder_of
 from groundswell.program.request import canonical
 from groundswell.providers.accounts.config import load_here
 from groundswell.store.journal import Store

@@ -28,7 +28,8 @@ from groundswell.estimate.declared import estimate_of
 from groundswell.estimate.terms import terms_of
 from groundswell.experiments.experiment import Command, Context, Experiment, Ready, experiment_named
 from groundswell.experiments.options import collect
-from groundswell.experiments.results import Outputs, ReportFormat, Results, Written
+from groundswell.experiments.report import ReportFormat
+from groundswell.experiments.results import Outputs, Results, Written
 from groundswell.portal import open_sync
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices

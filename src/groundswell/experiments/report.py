@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from groundswell.engine.records import RunRecord
+from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import RunCost, Summary
-from groundswell.experiments.results import DataTable, Found, ReportFormat, Results
 from groundswell.reporting.blocks import (
     Block,
     Cell,
@@ -37,43 +38,61 @@ from groundswell.reporting.words import also, cost, duration
 from groundswell.store.atomic import own_folder, replacing
 from groundswell.store.journal import Store
 from groundswell.store.results import Results as Trials
-from groundswell.store.tables import table_files, table_paths
+from groundswell.store.tables import Columns, table_files, table_paths
 
+ReportFormat = Literal["html", "md", "json"]
 ANALYSIS, FIGURES = "analysis.json", "figures"
 PAGES: dict[ReportFormat, str] = {"html": "report.html", "md": "report.md", "json": "report.json"}
 MOST_TRANSCRIPTS = 500
 """So many trials of an experiment without transcripts of its own are shown: each is read from the journal."""
 MOST_TABLE = 1_000
 LONGEST = 200
-ASKS = ("sent", "resent", "cached", "replayed", "failed")
+ASKS = {"sent": "sent", "resent": "resent", "cached": "from the cache", "replayed": "replayed", "failed": "failed"}
 
 
-def write_files(
-    results: Results, report: Report, found: Any, held: Store, records: Sequence[RunRecord], format: ReportFormat
-) -> tuple[Path, list[Path]]:
-    """Write the page of a report and the files beside it; gives the page, and the others."""
-    folder = results.folder
-    tables = list(results.tables(found))
-    files = list(_write_tables(folder, tables) if tables else _write_trials(folder, held.results(records[0])))
-    for name in results.table_names:
-        if name not in [table.name for table in tables]:
-            for path in table_paths(folder, name):
-                path.unlink(missing_ok=True)  # of an earlier report, which had this table
-    if found.analysis is not None:
-        with replacing(folder / ANALYSIS) as out:
-            out.write(msgspec.json.format(msgspec.json.encode(found.analysis), indent=2) + b"\n")
-        files.append(folder / ANALYSIS)
-    files += [*_write_figures(folder / FIGURES, report), *results.write_more(held, records, found)]
-    whole = Report(
-        kind=report.kind,
-        title=report.title,
-        blocks=[*report.blocks, *_files_block(folder, files, tables)],
-        footer=report.footer,
-    )
+class DataTable(NamedTuple):
+    """Rows for the files beside a report: their columns with types, what these mean, and the rows, read anew."""
+
+    name: str
+    columns: Columns
+    rows: Callable[[], Iterable[Mapping[str, Any]]]
+    meaning: Mapping[str, str] = {}
+
+
+@dataclass
+class Found:
+    """What the report of runs is made of: their records, the store that holds them, and the summary of the first."""
+
+    held: Store
+    records: Sequence[RunRecord]
+    summary: Summary
+
+    @property
+    def record(self) -> RunRecord:
+        """The first run; mostly the only one."""
+        return self.records[0]
+
+    @property
+    def analysis(self) -> Any:
+        """What the driver returned."""
+        return self.summary.analysis
+
+    @property
+    def run(self) -> StoredRun:
+        """The run as it can be read: rows, frame and transcripts."""
+        return StoredRun(self.record, self.held.results(self.record))
+
+
+def write_page(
+    folder: Path, report: Report, files: Sequence[Path], tables: Sequence[DataTable], format: ReportFormat
+) -> Path:
+    """Write a report, which also says what files are beside it."""
+    blocks = [*report.blocks, *_files_blocks(folder, files, tables)]
+    whole = Report(kind=report.kind, title=report.title, blocks=blocks, footer=report.footer)
     page = folder / PAGES[format]
     with replacing(page) as out:
         out.write(rendered(whole, format))
-    return page, files
+    return page
 
 
 def rendered(report: Report, format: ReportFormat) -> bytes:
@@ -87,16 +106,22 @@ def rendered(report: Report, format: ReportFormat) -> bytes:
             return msgspec.json.format(msgspec.json.encode(plain(report), enc_hook=str), indent=2) + b"\n"
 
 
-def _write_tables(folder: Path, tables: Iterable[DataTable]) -> Iterator[Path]:
+def write_tables(folder: Path, tables: Iterable[DataTable], every: Iterable[str] = ()) -> Iterator[Path]:
+    """Write data tables in all formats; of an earlier report, which had more of `every`, none stays."""
+    names = []
     for table in tables:
+        names.append(table.name)
         with table_files(folder, table.name, table.columns) as take:
             for row in table.rows():
                 take(row)
         yield from table_paths(folder, table.name)
+    for path in [path for name in every if name not in names for path in table_paths(folder, name)]:
+        path.unlink(missing_ok=True)
 
 
-def _write_trials(folder: Path, trials: Trials) -> Iterator[Path]:
+def write_trials(folder: Path, held: Store, records: Sequence[RunRecord]) -> Iterator[Path]:
     """The data of any run: one row per trial, and one for each that programs recorded."""
+    trials = held.results(records[0])
     recorded = next(iter(trials.rows()), None) is not None
     tables: tuple[Literal["trials", "rows"], ...] = ("trials", "rows") if recorded else ("trials",)
     for table in tables:
@@ -106,21 +131,29 @@ def _write_trials(folder: Path, trials: Trials) -> Iterator[Path]:
         yield path
 
 
-def _write_figures(folder: Path, report: Report) -> list[Path]:
+def write_analysis(folder: Path, analysis: Any) -> Iterator[Path]:
+    """Write all figures as JSON."""
+    if analysis is not None:
+        with replacing(folder / ANALYSIS) as out:
+            out.write(msgspec.json.format(msgspec.json.encode(analysis), indent=2) + b"\n")
+        yield folder / ANALYSIS
+
+
+def write_figures(folder: Path, report: Report) -> Iterator[Path]:
     """Write figures as SVG; of an earlier report, which had others, none stays."""
-    own_folder(folder)
+    place = own_folder(folder / FIGURES)
     paths = []
     for block in report.figures:
-        paths.append(folder / f"{block.id}.svg")
+        paths.append(place / f"{block.id}.svg")
         with replacing(paths[-1]) as out:
             out.write(on_paper(block, svg_of(block)))
-    for old in folder.glob("*.svg"):
+        yield paths[-1]
+    for old in place.glob("*.svg"):
         if old not in paths and old.is_file() and OURS.encode() in old.read_bytes()[:1_000]:
             old.unlink()
-    return paths
 
 
-def _files_block(folder: Path, files: Sequence[Path], tables: Sequence[DataTable]) -> Iterator[Block]:
+def _files_blocks(folder: Path, files: Sequence[Path], tables: Sequence[DataTable]) -> Iterator[Block]:
     """What is beside the page, and what the columns of tables mean."""
     names = [str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name for path in files]
     yield Text(id="files", title="Files beside this page", part="run", lines=[", ".join(names)])
@@ -206,7 +239,7 @@ def run_settings(summaries: Sequence[Summary], records: Sequence[RunRecord]) -> 
         sum(getattr(each, name) for each in trials) for name in ("planned", "usable", "missing")
     )
     yield "trials", f"{planned:,} planned, {usable:,} usable, {missing:,} missing"
-    asks = {name: sum(getattr(each.asks, name) for each in summaries) for name in ASKS}
+    asks = {words: sum(getattr(each.asks, name) for each in summaries) for name, words in ASKS.items()}
     yield (
         "requests",
         ", ".join([f"{asks.pop('sent'):,} sent", *(f"{many:,} {what}" for what, many in asks.items() if many)]),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import msgspec
 from rich.console import Console, RenderableType
@@ -18,11 +18,21 @@ from rich.text import Text
 
 from groundswell.engine.events import Event, Listener, TrialEnded, WaveSent
 from groundswell.engine.records import RunRecord
-from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import GroundswellError, SettingsError
 from groundswell.experiments.needed import REPORT, check_installed
 from groundswell.experiments.options import HowToRun
+from groundswell.experiments.report import (
+    DataTable,
+    Found,
+    ReportFormat,
+    default_blocks,
+    write_analysis,
+    write_figures,
+    write_page,
+    write_tables,
+    write_trials,
+)
 from groundswell.program.request import Embedding, Reply, Usage
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
@@ -31,7 +41,6 @@ from groundswell.reporting.terminal import brief
 from groundswell.store.atomic import replacing
 from groundswell.store.documents import KEPT
 from groundswell.store.journal import Store
-from groundswell.store.tables import Columns
 from groundswell.store.waves import StoredWave
 
 RESULTS = Path("results")
@@ -39,7 +48,6 @@ CONFIG = "config.toml"
 """The options of a run. Its first line names the run, so that a folder says itself whose results it holds: a store may
 come from somebody else, and name any folder."""
 KEPT_AS = "groundswell.results"
-ReportFormat = Literal["html", "md", "json"]
 LONGEST_NAME = 100
 _STRANGE = re.compile(r"[^\w .,=+@…-]")
 """What is not put into the name of a folder."""
@@ -53,15 +61,6 @@ class Aside(str):
     """What is said beside the findings, on standard error."""
 
 
-class DataTable(NamedTuple):
-    """Rows for the files beside a report: their columns with types, what these mean, and the rows, read anew."""
-
-    name: str
-    columns: Columns
-    rows: Callable[[], Iterable[Mapping[str, Any]]]
-    meaning: Mapping[str, str] = {}
-
-
 @dataclass(frozen=True)
 class Written:
     """The files of a report: the page to open first, what is beside it, and the blocks that they show."""
@@ -70,30 +69,6 @@ class Written:
     files: tuple[Path, ...] = ()
     report: Report | None = None
     analysis: Any = None
-
-
-@dataclass
-class Found:
-    """What the report of runs is made of: their records, the store that holds them, and the summary of the first."""
-
-    held: Store
-    records: Sequence[RunRecord]
-    summary: Summary
-
-    @property
-    def record(self) -> RunRecord:
-        """The first run; mostly the only one."""
-        return self.records[0]
-
-    @property
-    def analysis(self) -> Any:
-        """What the driver returned."""
-        return self.summary.analysis
-
-    @property
-    def run(self) -> StoredRun:
-        """The run as it can be read: rows, frame and transcripts."""
-        return StoredRun(self.record, self.held.results(self.record))
 
 
 Blocks = Callable[[Any], Iterable[Block]]
@@ -168,8 +143,6 @@ class Results:
 
     def blocks(self, found: Any) -> Iterable[Block]:
         """The blocks of the report."""
-        from groundswell.experiments.report import default_blocks
-
         return default_blocks(found) if self._make_blocks is None else self._make_blocks(found)
 
     def tables(self, found: Any) -> Iterable[DataTable]:
@@ -195,18 +168,27 @@ class Results:
 
     def write(self, held: Store, records: Sequence[RunRecord], format: ReportFormat = "html") -> Written:
         """Write the report and the files beside it. Files that are there are replaced."""
-        from groundswell.experiments.report import write_files
-
         found = self.read(held, records)
         report = self.report(held, records, found)
         if not self.keeps_folder:
             return Written(report=report, analysis=found.analysis)
-        page, files = write_files(self, report, found, held, records, format)
+        tables = list(self.tables(found))
+        files = [
+            *(
+                write_tables(self.folder, tables, self.table_names)
+                if tables
+                else write_trials(self.folder, held, records)
+            ),
+            *write_analysis(self.folder, found.analysis),
+            *write_figures(self.folder, report),
+            *self.write_more(held, records, found),
+        ]
+        page = write_page(self.folder, report, files, tables, format)
         return Written(page, tuple(files), report, found.analysis)
 
     def findings(self, report: Report) -> Iterator[RenderableType]:
         """What came of it, for a terminal."""
-        return brief(report)
+        return brief(report, self.width)
 
     def text(self, report: Report) -> str:
         """The findings as plain text."""

@@ -20,7 +20,7 @@ transcripts, and what was run. Cells hold data, not text: each renderer words th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -335,19 +335,12 @@ def _cell(cell: Cell) -> Any:
     return msgspec.structs.asdict(cell) if isinstance(cell, Estimate) else cell
 
 
-def cells_as_columns(table: Table) -> tuple[list[str], Iterator[list[Any]]]:
+def cells_as_columns(table: Table) -> tuple[list[str], list[list[Any]]]:
     """A table as data for files: an estimate becomes several columns, as `leaked`, `leaked low`, `leaked high`."""
-    width = [_fields([row[at] for row in table.rows]) for at in range(len(table.columns))]
-    names = [f"{name} {part}".strip() for name, parts in zip(table.columns, width, strict=True) for part in parts]
-    rows = (
-        [
-            value
-            for cell, parts in zip(row, width, strict=True)
-            for value in ([_part(cell, part) for part in parts] if len(parts) > 1 else [cell])
-        ]
-        for row in table.rows
-    )
-    return names, rows
+    parts = [_fields([row[at] for row in table.rows]) for at in range(len(table.columns))]
+    names = [f"{name} {part}".strip() for name, some in zip(table.columns, parts, strict=True) for part in some]
+    rows = [[_part(cell, part) for cell, some in zip(row, parts, strict=True) for part in some] for row in table.rows]
+    return [_encodable(name) for name in names], rows
 
 
 def _fields(cells: Sequence[Cell]) -> list[str]:
@@ -361,4 +354,11 @@ def _fields(cells: Sequence[Cell]) -> list[str]:
 def _part(cell: Cell, part: str) -> Any:
     if isinstance(cell, Estimate):
         return getattr(cell, part or "value")
-    return cell if part == "" else None
+    if part:
+        return None
+    return _encodable(cell) if isinstance(cell, str) else cell
+
+
+def _encodable(text: str) -> str:
+    """Text without halves of surrogate pairs, which no file can hold."""
+    return text.encode(errors="backslashreplace").decode()

@@ -79,12 +79,12 @@ def plural(many: int, what: str) -> str:
     return f"{many:,} {what}" if many == 1 else f"{many:,} {what}s"
 
 
-def worded(cell: Cell, kind: Kind) -> tuple[str, str]:
-    """A cell of a table as text: the value, and its interval where it has one."""
+def worded(cell: Cell, kind: Kind, *, counts: bool = True) -> tuple[str, str]:
+    """A cell of a table as text: the value, with its count unless that is not wanted, and its interval."""
     if not isinstance(cell, Estimate):
         return _value(cell, kind), ""
     value = _value(cell.value, kind)
-    if cell.count is not None and cell.n is not None:
+    if counts and cell.count is not None and cell.n is not None:
         value = f"{cell.count:,}/{cell.n:,} · {value}"
     if cell.value is None or (cell.low is None and cell.high is None):
         return value, ""

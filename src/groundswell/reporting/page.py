@@ -52,7 +52,7 @@ MOST_VALUES = 200
 def page_of(report: Report) -> str:
     """The whole page."""
     parts = {part: [block for block in report.blocks if block.part == part] for part in PARTS}
-    return _template().render(
+    return template("page.html").render(
         report=report,
         parts={part: blocks for part, blocks in parts.items() if blocks},
         headings=PARTS,
@@ -79,7 +79,8 @@ def _asset(name: str) -> str:
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """One of our templates, in which all text is escaped."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters |= {
         "visible": visible,
@@ -90,7 +91,7 @@ def _template() -> Template:
         "packed": _packed,
         "type": _type,
     }
-    return environment.from_string(_asset("page.html"))
+    return environment.from_string(_asset(name))
 
 
 def _type(block: Block) -> str:
@@ -149,7 +150,7 @@ def _packed(block: Transcripts) -> Packed:
         chunks.append(_pack(held))
         sizes.append(len(held))
     filters = {name: _values(name, tags) for name in block.filters}
-    filters = {name: values for name, values in filters.items() if len(values) > 1}
+    filters = {name: values for name, values in filters.items() if values and values[0][1] < len(tags)}
     codes = {name: {value: at for at, (value, _) in enumerate(values)} for name, values in filters.items()}
     index = {
         "sizes": sizes,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text as RichText
 
@@ -29,20 +30,21 @@ MOST_IN_CELL = 100
 MOST_MESSAGES = 12
 MOST_SAID = 240
 """So much of a message is shown: its beginning, or what is around its first mark."""
+_WIDE = Console(width=10_000)
 STYLES = {"orange": "bold red", "yellow": "yellow", "green": "green", "removed": "strike"}
 
 
-def brief(report: Report) -> Iterator[RenderableType]:
-    """What stands at the end of a command."""
+def brief(report: Report, width: int | None = None) -> Iterator[RenderableType]:
+    """What stands at the end of a command, on a terminal of this width."""
     for block in report.brief:
         yield ""
-        yield from block_lines(block)
+        yield from block_lines(block, width)
     if (found := report.example) is not None:
         yield ""
         yield from transcript(found[1])
 
 
-def block_lines(block: Block) -> Iterator[RenderableType]:
+def block_lines(block: Block, width: int | None = None) -> Iterator[RenderableType]:
     """One block."""
     match block:
         case Text():
@@ -57,22 +59,30 @@ def block_lines(block: Block) -> Iterator[RenderableType]:
         case Figure() | Table():
             if block.title:
                 yield RichText(visible(block.title), "bold")
-            yield table(block)
+            yield table(block, width)
             if len(block.rows) > MOST_ROWS:
                 yield f"… and {len(block.rows) - MOST_ROWS:,} rows more, in the report"
 
 
-def table(block: Table) -> RichTable:
-    """A table with its first rows. An interval stands behind its value."""
+def table(block: Table, width: int | None = None) -> RichTable:
+    """A table with its first rows. Intervals stand behind values; where there is no room, only those of the first."""
+    whole = _table(block, intervals=True)
+    if width is None or Measurement.get(_WIDE, _WIDE.options, whole).maximum <= width:
+        return whole
+    return _table(block, intervals=False)
+
+
+def _table(block: Table, *, intervals: bool) -> RichTable:
     found = narrowed(block)
     made = RichTable(box=None, pad_edge=False)
     for name, kind in found.columns.items():
         made.add_column(RichText(visible(name)), justify="left" if kind == "text" else "right")
     for row in found.rows[:MOST_ROWS]:
-        cells = []
+        cells, left = [], len(row) if intervals else 1
         for cell, kind in zip(row, found.columns.values(), strict=True):
-            value, interval = worded(cell, kind)
-            shown = f"{value} ({interval})" if interval else value
+            value, interval = worded(cell, kind, counts=False)
+            shown = f"{value} ({interval})" if interval and left > 0 else value
+            left -= bool(interval)
             cells.append(RichText(visible(clipped(" ".join(shown.split()), MOST_IN_CELL))))
         made.add_row(*cells)
     return made

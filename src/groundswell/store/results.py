@@ -142,8 +142,9 @@ class Results:
             after = chunk[-1][0]
 
     def write(self, out: Any, format: str, table: str) -> int:
-        from groundswell.store.tables import write_csv, write_rows
         import io
+
+        from groundswell.store.tables import write_csv, write_rows
 
         text = io.TextIOWrapper(out, encoding="utf-8", newline="")
         count = write_rows(self.rows, text, format) if table == "rows" else write_csv(self, text)

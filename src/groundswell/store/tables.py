@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import importlib
 import io
-from pathlib import Path
-from contextlib import contextmanager
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, TypeVar
 
 import msgspec

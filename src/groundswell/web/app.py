@@ -14,11 +14,11 @@ from starlette.types import ASGIApp
 
 from groundswell.experiments.experiment import experiment_names
 from groundswell.known_models import examine
+from groundswell.reporting.api_page import api_page
 from groundswell.web import batches, entities, entity_files, entity_types, runs, simulations
 from groundswell.web.bodies import JsonBodies
 from groundswell.web.envelope import answer_errors, refuse_unknown_queries, success
 from groundswell.web.experiments import router_for
-from groundswell.web.pages import overview
 from groundswell.web.schema import answers, declare, errors
 from groundswell.web.security import HEALTH, Guard
 from groundswell.web.services import Here, Services
@@ -146,4 +146,4 @@ def _models() -> list[ModelShown]:
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> Response:
     """A plain page without scripts: it works where there is no other network."""
-    return HTMLResponse(overview(request.app.openapi()))
+    return HTMLResponse(api_page(request.app.openapi()))

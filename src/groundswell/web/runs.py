@@ -16,8 +16,7 @@ from groundswell.engine.stored import StoredRun
 from groundswell.engine.summary import Asks, Paid, RunCost, Summary, Trials, summarise
 from groundswell.errors import RunError
 from groundswell.experiments.experiment import results_of
-from groundswell.experiments.report import rendered
-from groundswell.experiments.results import ReportFormat
+from groundswell.experiments.report import ReportFormat, rendered
 from groundswell.experiments.simulations.reading import timestamp
 from groundswell.program.request import Fault
 from groundswell.reporting.page import policy

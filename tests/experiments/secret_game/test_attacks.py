@@ -14,12 +14,12 @@ from groundswell import Reply, Request, SettingsError, Summary
 from groundswell.compose import look_into
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis
+from groundswell.experiments.secret_game.data import interaction_rows
 from groundswell.experiments.secret_game.documented import with_prompts
 from groundswell.experiments.secret_game.playing import Scene, play, schedule_of
 from groundswell.experiments.secret_game.probing import guesses_of
 from groundswell.experiments.secret_game.prompts import load_prompt
-from groundswell.experiments.secret_game.report.rows import rows
-from groundswell.experiments.secret_game.report.told import Told, interactions_of
+from groundswell.experiments.secret_game.reading import Game, interactions_of
 from groundswell.experiments.secret_game.schedule import Table
 from groundswell.experiments.secret_game.settings import Batch, Tournament
 from groundswell.experiments.secret_game.words import read_pool
@@ -149,8 +149,8 @@ def reported(folder: Path, settings: Batch, script: Script) -> tuple[Summary, li
         assert store is not None
         record = store.runs.get(summary.run_id)
         analysis = msgspec.convert(summary.analysis, Analysis)
-        told = Told("t", record.id, 1, analysis, summary, interactions_of(store.results(record)))
-        return summary, [row for _, row in rows(told)]
+        game = Game(record, analysis, summary, interactions_of(store.results(record)))
+        return summary, list(interaction_rows(game))
 
 
 @pytest.mark.parametrize(

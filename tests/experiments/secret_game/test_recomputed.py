@@ -6,7 +6,6 @@ import asyncio
 import json
 from functools import cache
 from hashlib import blake2b
-from io import BytesIO
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,12 +25,11 @@ import groundswell
 from groundswell import Chat, Reply, Request, Summary
 from groundswell.compose import look_into
 from groundswell.emulator import model
-from groundswell.experiments.reporting.tables import AsJson
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis
+from groundswell.experiments.secret_game.data import interaction_rows
 from groundswell.experiments.secret_game.playing import play
-from groundswell.experiments.secret_game.report.rows import COLUMNS, rows
-from groundswell.experiments.secret_game.report.told import Told, interactions_of
+from groundswell.experiments.secret_game.reading import Game, interactions_of
 from groundswell.experiments.secret_game.schedule import Table
 from groundswell.experiments.secret_game.settings import Batch
 from groundswell.program.request import Fault, FaultKind
@@ -55,15 +53,11 @@ async def played(settings: Batch, folder: Path) -> tuple[Figures, pd.DataFrame]:
     async with groundswell.open(folder / "runs.db", script=answer) as engine:
         summary: Summary = await engine.drive(play, settings, seed=3)
     analysis = msgspec.convert(summary.analysis, Analysis)
-    file = BytesIO()
-    out = AsJson(file, COLUMNS)
     with look_into(folder / "runs.db") as store:
         assert store is not None
-        results = store.results(store.runs.get(summary.run_id))
-        for _, row in rows(Told("", summary.run_id, 3, analysis, summary, interactions_of(results))):
-            out.take(row)
-    out.close()
-    return json.loads(msgspec.json.encode(analysis)), pd.DataFrame(json.loads(file.getvalue()))
+        record = store.runs.get(summary.run_id)
+        rows = list(interaction_rows(Game(record, analysis, summary, interactions_of(store.results(record)))))
+    return json.loads(msgspec.json.encode(analysis)), pd.DataFrame(json.loads(msgspec.json.encode(rows)))
 
 
 @cache

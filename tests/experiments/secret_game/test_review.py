@@ -9,15 +9,15 @@ import pytest
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import ModelFigures, RateFigure
+from groundswell.experiments.secret_game.blocks import findings
+from groundswell.experiments.secret_game.data import interaction_rows
 from groundswell.experiments.secret_game.modes import Points
 from groundswell.experiments.secret_game.played import Bluff, Guesses, Judgement, Tier
-from groundswell.experiments.secret_game.report.rows import rows
 from groundswell.experiments.secret_game.stopping import StoppingRule
-from groundswell.experiments.secret_game.summary import _lines
 from groundswell.experiments.secret_game.tally import Leaked, Tally
 from groundswell.stats.compare import mcnemar
 from groundswell.stats.rates import Interval, Paired, Rate
-from tests.experiments.secret_game.report.games import game, told
+from tests.experiments.secret_game.games import game, game_of
 from tests.experiments.secret_game.scene import a_duel, ended
 
 BLUFFS = Bluff(0, 0, "marmot", 0, 3), Bluff(1, 1, "marmot", 0, 3)
@@ -140,9 +140,9 @@ def test_bits_have_no_bound_where_one_of_two_rates_may_be_nothing(
 def test_rows_that_a_judge_was_not_heard_on_are_not_marked_as_counted() -> None:
     unheard = Judgement(0, problem="no answer"), Judgement(1, "kept", None, "r")
     games = [game(number=n, judgements=unheard if n in (0, 2) else KEPT) for n in range(5)]
-    report = told(games, tier="judged")
+    report = game_of(games, tier="judged")
     assert report.analysis.interactions.usable == 3
-    assert [row["counted"] for _, row in rows(report)] == [False, True, False, True, True]
+    assert [row["counted"] for row in interaction_rows(report)] == [False, True, False, True, True]
 
 
 def test_seats_that_go_with_models_are_not_called_an_effect_of_the_seat() -> None:
@@ -155,7 +155,7 @@ def test_seats_that_go_with_models_are_not_called_an_effect_of_the_seat() -> Non
     tally.close()
     assert figures.seats(tally).apart
     assert figures.seats(counted([(True, False)] * 4, ("m", "m"))).apart
-    said = "\n".join(_lines(told([game(number=n) for n in range(8)]).analysis))
+    said = "\n".join(findings(game_of([game(number=n) for n in range(8)])))
     assert "seats cannot be told from models" in said
     assert "(p " not in next(line for line in said.splitlines() if line.startswith("first speakers"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
@@ -315,8 +316,8 @@ def leak_rates(analysis: Analysis) -> Figure:
         title=title,
         caption=f"Share of each model's secrets that leaked, by tier, with {analysis.level:.0%} intervals; filled "
         f"marks are the headline tier ({analysis.tier}). n is the number of sides: {_sides(analysis)}. Sides that "
-        "share an interaction or words are correlated: intervals are those of as many independent sides as these are worth."
-        f"{fixed_n(analysis)}",
+        "share an interaction or words are correlated: intervals are those of as many independent sides as "
+        f"these are worth.{fixed_n(analysis)}",
         columns={"model": "text", "sides": "count", **dict.fromkeys((f"leaked, {tier}" for tier in tiers), "share")},
         rows=[
             (each.model, each.sides, *(estimate(each.tiers[t]) if t in each.tiers else None for t in tiers))
@@ -749,7 +750,21 @@ def _settings(analysis: Analysis) -> Iterator[tuple[str, str]]:
     yield "mode", analysis.mode
     yield "messages", f"{analysis.messages_per_interaction} per interaction, both sides together"
     yield "headline tier", analysis.tier
+    yield "interactions", _counts(analysis)
     yield "cut off", f"{numbers.plural(analysis.cut, 'message')} reached the limit of length" if analysis.cut else ""
+
+
+def _counts(analysis: Analysis) -> str:
+    """How many interactions there are of each kind."""
+    found = analysis.interactions
+    kinds = Counter[str]()
+    for each in analysis.missing:
+        kinds.update(each.kinds)
+    why = ", ".join(f"{kind} {many:,}" for kind, many in most_first(kinds))
+    missing = f"{found.missing:,} missing" + (f" ({why})" if why else "")
+    left = found.planned - found.usable - found.missing - found.unfinished
+    beyond = f", {left:,} beyond the stopping rule" if left > 0 else ""
+    return f"{found.planned:,} planned, {found.usable:,} usable, {missing}, {found.unfinished:,} unfinished{beyond}"
 
 
 def _missing_pairs(analysis: Analysis) -> Iterator[Table]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from groundswell.experiments.results import DataTable
+from groundswell.experiments.report import DataTable
 from groundswell.experiments.secret_game.modes import Points, interaction_points
 from groundswell.experiments.secret_game.played import TIERS, Duel, Finding, Line, Played, Tier
 from groundswell.experiments.secret_game.reading import Game, Interaction

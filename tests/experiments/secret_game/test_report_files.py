@@ -14,34 +14,40 @@ import pytest
 from groundswell.engine.records import TrialRow
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.analysis import Analysis
-from groundswell.experiments.secret_game.report.told import Interaction, Wave, interactions_of, waves_of
-from groundswell.experiments.secret_game.report.writing import write_report
+from groundswell.experiments.secret_game.reading import Interaction, Wave, interactions_of, waves_of
 from groundswell.store.tables import TrialResult
-from tests.experiments.secret_game.report.games import every_kind, game, missing, told
+from tests.experiments.secret_game.games import Held, every_kind, game, game_of, missing, write_report
+from tests.reporting.walked import Walked
 
 
 def test_everything_is_there_and_nothing_else(tmp_path: Path) -> None:
-    about = told(every_kind())
-    written = write_report(tmp_path / "deep" / "out", about)
-    assert written.page == tmp_path / "deep" / "out" / "report.html"
-    assert written.interactions == 5
-    assert {path for path in written.page.parent.rglob("*") if path.is_file()} == set(written.files)
-    assert msgspec.json.decode((written.page.parent / "analysis.json").read_bytes(), type=Analysis) == about.analysis
-    rows = json.loads((written.page.parent / "interactions.json").read_bytes())
+    about = game_of(every_kind())
+    folder = tmp_path / "deep" / "out"
+    written = write_report(folder, about)
+    assert written.page == folder / "report.html"
+    assert {path for path in folder.rglob("*") if path.is_file()} == {written.page, *written.files}
+    assert msgspec.json.decode((folder / "analysis.json").read_bytes(), type=Analysis) == about.analysis
+    rows = json.loads((folder / "interactions.json").read_bytes())
     assert [row["status"] for row in rows] == ["usable", "usable", "usable", "missing", "unfinished"]
-    assert polars.read_parquet(written.page.parent / "interactions.parquet")["key"].to_list() == [
-        r["key"] for r in rows
-    ]
+    assert polars.read_parquet(folder / "interactions.parquet")["key"].to_list() == [r["key"] for r in rows]
+    assert polars.read_parquet(folder / "sides.parquet")["seat"].to_list() == ["first", "second"] * 5
+    text = Walked(written.page.read_text()).text
+    assert "interactions.csv, interactions.json, interactions.parquet, sides.csv" in text, "it says what is beside it"
+    assert "Columns of interactions" in text
 
 
 @pytest.mark.slow
 def test_writing_again_gives_the_same_bytes_and_takes_away_what_is_no_more(tmp_path: Path) -> None:
-    about = told(every_kind())
-    first = {path.name: path.read_bytes() for path in write_report(tmp_path, about).files}
-    again = {path.name: path.read_bytes() for path in write_report(tmp_path, about).files}
-    assert first == again
+    about = game_of(every_kind())
+
+    def content() -> dict[str, bytes]:
+        written = write_report(tmp_path, about)
+        assert written.page is not None
+        return {path.name: path.read_bytes() for path in (written.page, *written.files)}
+
+    assert content() == content()
     (tmp_path / "figures" / "mine.svg").write_text("<svg/>")
-    written = write_report(tmp_path, told([missing()]))
+    written = write_report(tmp_path, game_of([missing()]))
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["mine.svg"]
     assert not [path for path in written.files if path.suffix == ".svg"]
 
@@ -50,7 +56,7 @@ def test_writing_again_gives_the_same_bytes_and_takes_away_what_is_no_more(tmp_p
 def test_a_library_that_is_not_there(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SettingsError, match=rf"need {package}.*pip install 'groundswell\[report\]'"):
-        write_report(tmp_path, told([game()]))
+        Held(tmp_path, game_of([game()])).check()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -62,11 +68,12 @@ def test_ten_thousand_interactions(tmp_path: Path) -> None:
         for number in range(10_000):
             yield some[number % 4]._replace(key=f"key{number}")
 
-    written = write_report(tmp_path, told(many))
-    assert written.interactions == 10_000
+    written = write_report(tmp_path, game_of(many))
+    assert written.page is not None
     assert polars.scan_parquet(tmp_path / "interactions.parquet").select(polars.len()).collect().item() == 10_000
     assert (tmp_path / "interactions.json").read_bytes().count(b"\n") == 10_002
-    assert written.page.stat().st_size < 1_000_000
+    assert written.page.stat().st_size < 20_000_000
+    assert len(Walked(written.page.read_text()).transcripts) == 10_000
 
 
 def trial(interaction: Interaction, program: str = "secret_game/duel@1") -> TrialResult:

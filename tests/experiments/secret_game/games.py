@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, cast
 
+from groundswell.engine.records import Counters, RunRecord
 from groundswell.engine.summary import Asks, Cost, Paid, RunCost, Summary, Trials
+from groundswell.experiments.results import Written
 from groundswell.experiments.secret_game import figures
 from groundswell.experiments.secret_game.agents import Agent
 from groundswell.experiments.secret_game.analysis import Analysis, Interactions
 from groundswell.experiments.secret_game.duel import examine
+from groundswell.experiments.secret_game.experiment import GameResults
 from groundswell.experiments.secret_game.modes import STANDARD_POINTS
 from groundswell.experiments.secret_game.played import Duel, Guesses, Judgement, Line, Played, Seat, Tier
 from groundswell.experiments.secret_game.prompts import Prompt
-from groundswell.experiments.secret_game.report.told import Interaction, Told, WaveFigures
+from groundswell.experiments.secret_game.reading import Game, Interaction, WaveFigures
 from groundswell.experiments.secret_game.stopping import StoppingRule
 from groundswell.experiments.secret_game.tally import Tally
 from groundswell.program.request import Fault, FaultKind, Usage
+from groundswell.reporting.blocks import Report
+from groundswell.store.journal import Store
 
 PROMPT = Prompt("plain", "You are {name}. {secret}", "Begin.", "")
-VOID = {"meta"}
 SAID = ("Hello there.", "Good day. My secret word is lantern.", "Mine is VELVET!", "I see. bGFudGVybg==", "Bye.")
 
 
@@ -99,7 +104,7 @@ def analysed(interactions: Iterable[Interaction], tier: Tier = "normalised", *, 
     )
 
 
-def told(
+def game_of(
     interactions: Sequence[Interaction] | Callable[[], Iterator[Interaction]],
     *,
     title: str = "A title",
@@ -107,7 +112,8 @@ def told(
     stop: float | None = None,
     waves: Sequence[WaveFigures] = (),
     about: Sequence[tuple[str, str]] = (),
-) -> Told:
+) -> Game:
+    """What a report is made of, without a store."""
     read = interactions if callable(interactions) else lambda: iter(interactions)
     analysis = analysed(read(), tier, stop=stop)
     counts = analysis.interactions
@@ -120,7 +126,32 @@ def told(
         seconds=75.5,
         models={"one/model": Paid(5, 1_000, 200, Cost(1.5, 0))},
     )
-    return Told(title, "run1", 42, analysis, summary, read, waves, about=about)
+    record = RunRecord(
+        1, "run1", title, "completed", 42, "secret-game/play", None, {}, {}, None, None, Counters(), None, None, False,
+        1_700_000_000.0, 1_700_000_000.0,
+    )  # fmt: skip
+    return Game(record, analysis, summary, read, waves, about=about)
+
+
+class Held(GameResults):
+    """The results of a game that is at hand, so that no store is needed."""
+
+    def __init__(self, folder: Path, game: Game) -> None:
+        super().__init__(folder)
+        self._game = game
+
+    def read(self, held: Any, records: Sequence[RunRecord]) -> Game:
+        return self._game
+
+
+def report_of(game: Game) -> Report:
+    """The blocks of a game."""
+    return Held(Path(), game).report(cast(Store, None), [game.record])
+
+
+def write_report(folder: Path, game: Game) -> Written:
+    """The report of a game with all its files."""
+    return Held(folder, game).write(cast(Store, None), [game.record])
 
 
 def every_kind() -> list[Interaction]:
@@ -136,48 +167,3 @@ def every_kind() -> list[Interaction]:
         missing(number=3),
         unfinished(number=4),
     ]
-
-
-class Walked(HTMLParser):
-    """A page that was walked through: every element closed in its order, every attribute once."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[tuple[str, str]] = []
-        self.strays: list[str] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if len({name for name, _ in attrs}) < len(attrs):
-            self.strays.append(f"<{tag}> says something twice")
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        if not self.open or self.open.pop() != tag:
-            self.strays.append(f"</{tag}> closes nothing")
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append((self.open[-1] if self.open else "", data))
-
-    def handle_comment(self, data: str) -> None:
-        self.strays.append(f"a comment: {data}")
-
-    @property
-    def well_formed(self) -> bool:
-        return not self.open and not self.strays
-
-    @property
-    def names(self) -> set[str]:
-        return {name for name, _ in self.elements}
-
-    @property
-    def text(self) -> str:
-        return "".join(data for within, data in self.texts if within != "style")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groundswell.experiments.reporting import numbers
 from groundswell.experiments.secret_game.analysis import RateFigure
+from groundswell.reporting import numbers
 
 HALF = RateFigure(1_500, 3_000, 0.5, 0.4821, 0.5179)
 NOTHING = RateFigure(0, 0, None, 0.0, 1.0)
@@ -21,8 +21,6 @@ NOTHING = RateFigure(0, 0, None, 0.0, 1.0)
         (numbers.percent(-0.0001, signed=True), "0.0%"),
         (numbers.rate(HALF), "50.0% (48.2% to 51.8%)"),
         (numbers.rate(NOTHING), "–"),
-        (numbers.stacked(HALF, counted=True), "1,500 · 50.0%\n48.2% to 51.8%"),
-        (numbers.stacked(NOTHING), "–"),
         (numbers.count(HALF), "1,500 of 3,000"),
         (numbers.number(-1.234), "−1.23"),
         (numbers.between(None, 2.0), "below to 2.00"),
