@@ -204,7 +204,7 @@ def test_every_problem_of_the_sealed_test_has_a_transcript() -> None:
     assert [item.title.partition(":")[0] for item in items] == [f"Problem {at}" for at in range(10)]
     outcomes = [item.outcome for item in items]
     assert outcomes == ["evolved right, seed wrong"] * 9 + ["seed right, evolved wrong"]
-    assert [item.tags["right"] for item in items[7:]] == [
+    assert [item.tags["whose reply is right"] for item in items[7:]] == [
         *(["evolved prompt", "random search"], ["evolved prompt"], ["seed prompt"]),
     ]
     assert set(shown.filters) == set(items[0].tags)

@@ -8,7 +8,7 @@ from typing import Any
 
 from groundswell.experiments.prompt_evolution.population import LIVING, Member
 from groundswell.experiments.prompt_evolution.reading import Evolved, SealedProblem, Solution
-from groundswell.experiments.results import DataTable
+from groundswell.experiments.report import DataTable
 
 Row = dict[str, Any]
 BIRTHS = {

@@ -24,7 +24,7 @@ def transcripts_block(found: Evolved) -> Transcripts:
     return Transcripts(
         id="transcripts",
         items=lambda: (transcript_of(found, each) for each in found.sealed_test()),
-        filters=("outcome", "right", "missing"),
+        filters=("outcome", "whose reply is right", "missing"),
         legend=LEGEND if found.settings.metric in BY_ANSWER else {},
         command=f"groundswell runs show {found.record.id} --trial {{key}}",
         about="Every problem of the sealed test, with the reply that each of the compared prompts led to. The key is "
@@ -67,7 +67,7 @@ def transcript_of(found: Evolved, each: SealedProblem) -> Transcript:
         notes=tuple(_notes(found, each)),
         tags={
             "outcome": [_outcome(found, each.number)],
-            "right": [prompt_name(name) for name, score in scores.items() if score == 1] or ["nobody"],
+            "whose reply is right": [prompt_name(name) for name, score in scores.items() if score == 1] or ["nobody"],
             "missing": [prompt_name(name) for name, score in scores.items() if score is None] or ["nothing"],
         },
     )
