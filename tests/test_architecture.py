@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "store": {"errors", "version", "program", "store", *PORTS},
     "known_models": {"errors", "emulator", "providers", "transports"},
     "testing": {"errors", "program", "engine", "testing"},
-    "stats": {"errors", "stats"},
+    "stats": {"errors", "stats", "store.tables"},
     "estimate": {"errors", "program", "engine", "providers", "emulator", "estimate", "stats.rows"},
     "experiments": {
         *(
@@ -155,6 +155,35 @@ def test_a_stray_import_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     wrong = tmp_path / "store" / "wrong.py"
     wrong.write_text("from groundswell.engine import ports, run\nimport groundswell.cli.app\nimport groundswell\n")
     assert sorted(strays(wrong)) == ["", "cli.app", "engine.run"]
+
+
+TABLES = {"csv", "polars", "pandas"}
+
+
+def loaded(tree: ast.AST) -> Iterator[str]:
+    """The packages that a module loads when it runs: by an import, or by a call that is given the name."""
+    for node in running(tree):
+        yield from (name.partition(".")[0] for name in imported(node))
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in ("import_module", "__import__"):
+                for argument in ast.walk(node):
+                    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                        yield argument.value.partition(".")[0]
+
+
+def test_one_module_alone_reads_and_writes_tables() -> None:
+    found = {module_name(path) for path in MODULES if TABLES & set(loaded(parsed(path)))}
+    assert found == {"store.tables", "transports.weights"}  # the latter reads the RECORD of a wheel
+
+
+def test_tables_can_be_used_by_everyone() -> None:
+    assert set(own_imports(parsed(ROOT / "store" / "tables.py"))) == {"errors", "store.atomic"}
+
+
+def test_a_package_that_is_loaded_by_its_name_is_found() -> None:
+    code = "import importlib\nimportlib.import_module('pandas' if x else 'polars.io')\nif TYPE_CHECKING:\n  import csv"
+    assert set(loaded(ast.parse(code))) == {"importlib", "pandas", "polars"}
 
 
 def all_imports(path: Path) -> Iterator[str]:

@@ -32,7 +32,7 @@ USES = re.compile(rf"\bre\b|\.({'|'.join(METHODS)})\(")
 NO_PATTERN = ("escape", "purge", "RegexFlag")
 OWN_TEXT = (
     *("providers.accounts.", "cli.", "testing.", "web.", "transports.sentences."),
-    *("experiments.prompting.checks.", "experiments.prompting.sheets.", "experiments.options."),
+    *("experiments.prompting.checks.", "experiments.options."),
     *("experiments.prompt_evolution.benchmark.", "experiments.simulations.files.", "experiments.reporting.drawing."),
 )
 """Where expressions see what users and this package write, and no model: these may take the square of its length."""

@@ -12,7 +12,7 @@ from groundswell.experiments.prompt_evolution.config import PRESETS, AsyncEvolut
 from groundswell.experiments.prompt_evolution.families import FAMILIES
 from groundswell.experiments.prompt_evolution.fitness import COMPOSITE
 from groundswell.experiments.prompt_evolution.population import SELECTIONS
-from groundswell.experiments.prompt_evolution.problems import read_jsonl
+from groundswell.experiments.prompt_evolution.problems import read_problems
 from groundswell.experiments.prompt_evolution.settings import BASELINES, OPERATORS
 from tests.cli.conftest import CommandLine
 
@@ -52,7 +52,7 @@ def test_every_evolution_is_one_that_there_is(command: str, cli: CommandLine) ->
 
 
 def test_the_answer_is_what_stands_after_the_mark() -> None:
-    assert read_jsonl(Path("mine.jsonl"))[0].answer == "7"
+    assert read_problems(Path("mine.jsonl"))[0].answer == "7"
 
 
 @pytest.mark.slow

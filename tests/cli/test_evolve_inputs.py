@@ -17,6 +17,7 @@ from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
 from groundswell.experiments.prompt_evolution.experiment import experiment
 from groundswell.experiments.prompt_evolution.families import FAMILIES
 from groundswell.experiments.prompt_evolution.settings import SEED_PROMPT, Evolution
+from groundswell.store.tables import Format, write_table
 from tests.cli.conftest import CommandLine
 
 COMMAND = experiment.command("evolve")
@@ -131,6 +132,18 @@ def test_a_file_that_is_large_enough_gives_the_usual_sizes() -> None:
     assert not any("mine.jsonl has" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+def test_problems_may_be_in_any_table(format: Format) -> None:
+    rows = [{"question": f"What is {number} + 1?", "answer": number + 1} for number in range(8)]
+    with Path(f"mine.{format}").open("wb") as out:
+        write_table(out, format, rows)
+    assert sizes_of(settings_of(task=f"mine.{format}")) == [2, 2, 4]
+    with Path(f"mine.{format}").open("wb") as out:
+        write_table(out, format, [*rows, rows[1]])
+    with pytest.raises(SettingsError, match=rf"^--task mine.{format}:\nrow 9: the same question as in row 2$"):
+        ready(task=f"mine.{format}")
+
+
 def test_answers_that_are_words_need_another_metric() -> None:
     write_problems(8, answer="number {} and more")
     write_problems(8, "words.jsonl", answer="blue")
@@ -212,7 +225,7 @@ BAD_LINES = [
 def test_bad_lines_are_told_with_their_numbers(cli: CommandLine) -> None:
     Path("bad.jsonl").write_text("\n".join(BAD_LINES))
     said = cli("evolve", "--task", "bad.jsonl", status=2).stderr
-    assert said.startswith("error: --task bad.jsonl:\nline 2: is not JSON")
+    assert said.startswith("error: --task bad.jsonl:\nline 2, character 1: this is not JSON")
     assert "\nline 3: has no 'answer'; it has 'question'\n" in said
     assert "\nline 4: the same question as in line 1\n" in said
 

@@ -207,7 +207,7 @@ class TestOwnExperiments:
         )
         cli("runs", "export", found["name"], "--table", "rows", "--format", "csv", "--output", "rounds.csv")
         table = Path("rounds.csv").read_text().splitlines()
-        assert table[0] == "trial,row,round,proposer,offer,accepted"
+        assert table[0] == "trial,row,replicate,round,proposer,offer,accepted"
         assert len(table) == 1 + 12 * 3
         shown = cli("runs", "show", found["name"]).stdout
         assert "accepted_by_offer" in shown

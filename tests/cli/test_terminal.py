@@ -135,7 +135,7 @@ def test_data_is_shown_on_a_terminal_and_raw_in_a_pipe(monkeypatch: pytest.Monke
     shown, raw = Terminal(), io.StringIO()
     for stream in (shown, raw):
         monkeypatch.setattr(sys, "stdout", stream)
-        output.Shown(json=json).write(EVIL)
+        output.Shown(json=json).write(EVIL.encode())
     assert raw.getvalue() == EVIL
     assert obeyed(shown.getvalue()) == ""
     assert ("\\u009b" if json else "\\x9b") in shown.getvalue()

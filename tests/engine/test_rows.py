@@ -52,13 +52,44 @@ def test_rows_come_in_the_order_of_the_program_and_of_trials(tmp_path: Path) -> 
     found = rows_of(tmp_path / "runs.db", 2)
     first = [{name: value for name, value in row.items() if name != "trial"} for row in found[:5]]
     assert first == [
-        {"row": 1, "who": "start", "number": 0},
-        {"row": 2, "who": "0a", "said": "<0a>"},
-        {"row": 3, "who": "0b", "said": "<0b>"},
-        {"row": 4, "who": "middle", "won": True},
-        {"row": 5, "who": "end", "number": 1.5, "nothing": None},
+        {"row": 1, "replicate": 1, "who": "start", "number": 0},
+        {"row": 2, "replicate": 1, "who": "0a", "said": "<0a>"},
+        {"row": 3, "replicate": 1, "who": "0b", "said": "<0b>"},
+        {"row": 4, "replicate": 1, "who": "middle", "won": True},
+        {"row": 5, "replicate": 1, "who": "end", "number": 1.5, "nothing": None},
     ]
     assert len({row["trial"] for row in found}) == 2
+
+
+class Case(msgspec.Struct):
+    condition: str
+    model: str = "any"
+    seat: Any = None
+
+
+@program("tests/rows/labelled")
+async def labelled(trial: Trial, spec: Case) -> None:
+    trial.row(x=1)
+    trial.row(x=2, model="other")
+
+
+async def label(run: Run, settings: int) -> None:
+    _ = [outcome async for outcome in run.map(labelled, [Case("a"), Case("b", seat=[1])], replicates=settings)]
+    await run.submit(labelled, Case("c", seat=2), key="mine#7")
+
+
+def test_rows_have_what_the_spec_and_the_key_say_of_the_trial(tmp_path: Path) -> None:
+    with groundswell.open_sync(tmp_path / "runs.db", script=reply) as engine:
+        engine.drive(label, 2, name="cases")
+        rows = engine.stored("cases").rows
+    first = {name: value for name, value in rows[0].items() if name != "trial"}
+    assert first == {"row": 1, "condition": "a", "model": "any", "replicate": 1, "x": 1}
+    assert [(row["condition"], row.get("replicate"), row["model"], row.get("seat")) for row in rows] == [
+        *(("a", 1, "any", None), ("a", 1, "other", None), ("a", 2, "any", None), ("a", 2, "other", None)),
+        *(("b", 1, "any", None), ("b", 1, "other", None), ("b", 2, "any", None), ("b", 2, "other", None)),
+        *(("c", None, "any", 2), ("c", None, "other", 2)),
+    ]
+    assert rows.frame().columns == ["trial", "row", "condition", "model", "replicate", "x", "seat"]
 
 
 def test_rows_do_not_depend_on_which_reply_comes_first(tmp_path: Path) -> None:

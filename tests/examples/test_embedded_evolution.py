@@ -13,7 +13,7 @@ import pytest
 from tests.local_model import MODEL, needs_model
 
 import groundswell
-from groundswell.experiments.prompt_evolution import read_jsonl
+from groundswell.experiments.prompt_evolution import read_problems
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
@@ -48,7 +48,7 @@ def typed(folder: Path) -> tuple[str, str]:
 
 
 def test_no_question_gives_its_answer_away() -> None:
-    problems = read_jsonl(evolve_embedded.TASK)
+    problems = read_problems(evolve_embedded.TASK)
     assert len(problems) == 160
     assert [each for each in problems if each.answer.lower() in each.question.lower()] == []
 

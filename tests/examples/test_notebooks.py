@@ -14,7 +14,7 @@ import pytest
 
 import groundswell
 from groundswell.program import trial
-from groundswell.store import tables
+from groundswell.store import results
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "notebooks.md").read_text()
@@ -55,7 +55,7 @@ def test_the_blocks_of_the_guide_run(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_guide_names_the_columns_that_there_are() -> None:
-    for name in tables.FIXED:
+    for name in results.FIXED:
         assert f"`{name}`" in GUIDE
 
 

@@ -22,7 +22,6 @@ from groundswell.store.checksum import AskRow
 from groundswell.store.journal import Store
 from groundswell.store.runs import CHECKED, run_record
 from groundswell.store.schema import open_database
-from groundswell.store.tables import write_csv, write_jsonl
 
 QUICK, THOROUGH = 40, 300
 NAME = "watched"
@@ -79,7 +78,7 @@ def contents(path: Path) -> dict[str, Any]:
                 "replies": results.reply_counts(),
                 "kept": results.kept("checkpoint"),
                 "waves": (store.waves.of(record), store.waves.came(record)),
-                "lines": write_jsonl(results, io.StringIO()) + write_csv(results, io.StringIO()),
+                "lines": results.write(io.BytesIO(), "jsonl") + results.write(io.BytesIO(), "csv"),
             }
         found["open"] = store.waves.open(), store.waves.batches()
         found["documents"] = [(each.kind, each.id, each.body) for each in store.documents.list("entity")]

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -16,18 +17,8 @@ from hypothesis import strategies as st
 from groundswell.engine.records import TrialRow
 from groundswell.errors import SettingsError
 from groundswell.program.request import Fault, FaultKind
-from groundswell.store.tables import (
-    TrialResult,
-    cells,
-    columns,
-    guarded,
-    pandas_frame,
-    polars_frame,
-    write_csv,
-    write_json,
-    write_jsonl,
-    write_parquet,
-)
+from groundswell.store.results import TrialResult, trials_frame, write_trials
+from groundswell.store.tables import Format, guarded
 from tests.properties import examples
 
 FAULT = Fault(FaultKind.TIMEOUT, 'too, "late"\nby far')
@@ -47,10 +38,19 @@ MIXED = [
 ]
 
 
+def written(results: Iterable[TrialResult], format: Format) -> tuple[int, bytes]:
+    out = io.BytesIO()
+    return write_trials(results, out, format), out.getvalue()
+
+
+def csv_rows(results: Iterable[TrialResult]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(written(results, "csv")[1].decode(), newline="")))
+
+
 def test_json_lines() -> None:
-    out = io.StringIO()
-    assert write_jsonl(MIXED, out) == 4
-    first, second, third, fourth = [json.loads(line) for line in out.getvalue().splitlines()]
+    count, text = written(MIXED, "jsonl")
+    assert count == 4
+    first, second, third, fourth = [json.loads(line) for line in text.splitlines()]
     assert first == {
         "key": "a",
         "program": "p@1",
@@ -67,16 +67,15 @@ def test_json_lines() -> None:
 
 @pytest.mark.parametrize("rows", [MIXED, MIXED[:1], []], ids=["several", "one", "none"])
 def test_json_is_an_array_of_the_same(rows: list[TrialResult]) -> None:
-    lines, array = io.StringIO(), io.StringIO()
-    assert write_jsonl(rows, lines) == write_json(rows, array) == len(rows)
-    assert json.loads(array.getvalue()) == [json.loads(line) for line in lines.getvalue().splitlines()]
+    (some, lines), (same, array) = written(rows, "jsonl"), written(rows, "json")
+    assert some == same == len(rows)
+    assert json.loads(array) == [json.loads(line) for line in lines.splitlines()]
 
 
 @pytest.mark.parametrize("one_shot", [False, True], ids=["rereadable", "iterator"])
 def test_csv_has_a_column_for_every_field(one_shot: bool) -> None:
-    out = io.StringIO()
-    assert write_csv(iter(MIXED) if one_shot else MIXED, out) == 4
-    rows = list(csv.DictReader(io.StringIO(out.getvalue())))
+    rows = csv_rows(iter(MIXED) if one_shot else MIXED)
+    assert len(rows) == 4
     assert list(rows[0]) == [
         "key", "program", "status", "fault_kind", "fault_message",
         "spec.n", "spec.who", "spec.more", "result.score", "result.tags", "result.ok", "result",
@@ -88,82 +87,31 @@ def test_csv_has_a_column_for_every_field(one_shot: bool) -> None:
 
 
 def test_csv_guards_cells_that_would_run() -> None:
-    out = io.StringIO()
-    write_csv(MIXED, out)
-    rows = list(csv.DictReader(io.StringIO(out.getvalue())))
+    rows = csv_rows(MIXED)
     assert (rows[0]["spec.who"], rows[3]["key"]) == ("'=SUM(A1)", "'-d")
 
 
-@pytest.mark.parametrize(
-    ("text", "safe"),
-    [
-        ("=1+1", "'=1+1"),
-        ("+1", "'+1"),
-        ("-1", "'-1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("\t=1", "'\t=1"),
-        ("\r=1", "'\r=1"),
-        ("  =1", "'  =1"),
-        ("a=1", "a=1"),
-        ("", ""),
-        ("'=1", "'=1"),
-    ],
-)
-def test_the_guard(text: str, safe: str) -> None:
-    assert guarded(text) == safe
-
-
 @given(st.text(), st.text())
-def test_no_text_cell_starts_like_a_formula_and_none_is_lost(key: str, word: str) -> None:
-    out = io.StringIO()
-    write_csv([trial(key, {"word": word})], out)
-    (row,) = csv.DictReader(io.StringIO(out.getvalue(), newline=""))
-    for cell, text in ((row["key"], key), (row["spec.word"], word)):
-        assert cell in (text, "'" + text)
-        assert not cell.lstrip().startswith(("=", "+", "-", "@"))
+def test_text_cells_are_guarded_and_none_is_lost(key: str, word: str) -> None:
+    (row,) = csv_rows([trial(key, {"word": word})])
+    assert (row["key"], row["spec.word"]) == (guarded(key), guarded(word))
 
 
 def test_parquet_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(SettingsError, match=r"pip install 'groundswell\[report\]'"):
-        write_parquet(MIXED, io.BytesIO())
+        written(MIXED, "parquet")
 
 
 def test_parquet_columns_have_types() -> None:
     polars = pytest.importorskip("polars")
-    out = io.BytesIO()
-    rows = [*MIXED, trial("e", {"n": 2**70}, {"score": 1})]
-    assert write_parquet(rows, out) == 5
-    frame = polars.read_parquet(io.BytesIO(out.getvalue()))
+    count, body = written([*MIXED, trial("e", {"n": 2**70}, {"score": 1})], "parquet")
+    assert count == 5
+    frame = polars.read_parquet(body)
     assert frame["result.score"].to_list() == [0.5, None, None, None, 1.0]
     assert frame["result.ok"].dtype == polars.Boolean
     assert frame["spec.n"].to_list() == ["1", "-2", "3", "4", str(2**70)]
     assert frame["spec.who"].to_list()[0] == "=SUM(A1)"
-
-
-def test_columns_are_of_the_widest_kind_that_loses_nothing() -> None:
-    values: dict[str, list[Any]] = {
-        "gap": [1, None, 3],
-        "numbers": [1, 0.5, 2],
-        "flags": [True, None, False],
-        "words": ["a", "b", None],
-        "flag_or_number": [True, 1, None],
-        "big": [1, 2**63, -(2**63)],
-        "nested": [{"b": [1]}, None, ["x"]],
-        "nothing": [None, None, None],
-    }
-    specs = [{name: column[at] for name, column in values.items()} for at in range(3)]
-    found = columns(trial(str(at), spec) for at, spec in enumerate(specs))
-    assert {name: found[f"spec.{name}"] for name in values} == {
-        "gap": ("int", [1, None, 3]),
-        "numbers": ("float", [1.0, 0.5, 2.0]),
-        "flags": ("bool", [True, None, False]),
-        "words": ("text", ["a", "b", None]),
-        "flag_or_number": ("json", ["true", "1", None]),
-        "big": ("json", ["1", str(2**63), str(-(2**63))]),
-        "nested": ("json", ['{"b":[1]}', None, '["x"]']),
-        "nothing": ("text", [None, None, None]),
-    }
 
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -175,14 +123,13 @@ DATA = st.dictionaries(st.sampled_from("abc"), PLAIN | st.lists(PLAIN, max_size=
 def test_a_frame_has_what_the_csv_has(pairs: list[tuple[Any, Any]]) -> None:
     polars = pytest.importorskip("polars")
     rows = [trial(str(at), spec, result) for at, (spec, result) in enumerate(pairs)]
-    frame, out = polars_frame(rows), io.StringIO()
-    write_csv(rows, out)
-    header = next(csv.reader(io.StringIO(out.getvalue(), newline="")))
+    frame = trials_frame(rows)
+    header = next(csv.reader(io.StringIO(written(rows, "csv")[1].decode(), newline="")))
     assert [guarded(name) for name in frame.columns] == header
     assert frame.height == len(rows)
     assert set(frame.dtypes) <= {polars.String, polars.Int64, polars.Float64, polars.Boolean}
     for at, row in enumerate(rows):
-        given_ = dict(cells(row))
+        given_ = row.flat()
         for name in frame.columns:
             shown, value = frame[name][at], given_.get(name)
             same = shown == value and isinstance(shown, bool) == isinstance(value, bool)
@@ -191,7 +138,7 @@ def test_a_frame_has_what_the_csv_has(pairs: list[tuple[Any, Any]]) -> None:
 
 def test_pandas_has_the_same_and_keeps_gaps_apart_from_numbers() -> None:
     pytest.importorskip("pandas")
-    frame = pandas_frame([*MIXED, trial("e", {"n": 5}, {"score": 1, "ok": False, "tries": 3})])
+    frame = trials_frame([*MIXED, trial("e", {"n": 5}, {"score": 1, "ok": False, "tries": 3})], pandas=True)
     assert list(frame["spec.n"]) == [1, -2, 3, 4, 5]
     assert str(frame["spec.n"].dtype) == "int64"
     assert (str(frame["result.ok"].dtype), str(frame["result.tries"].dtype)) == ("boolean", "Int64")
@@ -202,4 +149,4 @@ def test_pandas_has_the_same_and_keeps_gaps_apart_from_numbers() -> None:
 def test_pandas_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(SettingsError, match=r"needs pandas.*pip install 'groundswell\[report\]'"):
-        pandas_frame(MIXED)
+        trials_frame(MIXED, pandas=True)

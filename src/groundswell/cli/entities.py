@@ -223,7 +223,7 @@ def export(
         entities = catalogue.entities(entity_type_id=of_type)
     text = write_csv(entities) if wanted is FileFormat.CSV else write_json(types, entities)
     if file == "-":
-        output.Shown(json=wanted is FileFormat.JSON).write(text)
+        output.Shown(json=wanted is FileFormat.JSON).write(text.encode())
         return
     _write_to(Path(file), text)
     if flags.json:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -17,10 +16,6 @@ from groundswell.cli.stored import opened
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
 from groundswell.store.atomic import beside
-from groundswell.store.tables import write_csv, write_json, write_jsonl, write_parquet, write_rows
-
-if TYPE_CHECKING:
-    from groundswell.store.results import Results
 
 
 class Format(StrEnum):
@@ -53,18 +48,11 @@ def export(
     with opened(flags.store) as store:
         record = store.runs.get(run)
         with _target(file, to) as out:
-            results = store.results(record)
-            count = write_rows(results.rows, out, to.value) if table == "rows" else _write(results, out, to)
+            count = store.results(record).write(out, to.value, table)
     if flags.json:
         output.print_json({"run_id": record.id, "format": to.value, "output": str(file), "rows": count})
     elif file is not None:
         output.say(f"{count} {table} of run {record.title} written to {file}")
-
-
-def _write(results: Results, out: IO[Any], to: Format) -> int:
-    if to is Format.PARQUET:
-        return write_parquet(results, out)
-    return {Format.JSONL: write_jsonl, Format.JSON: write_json, Format.CSV: write_csv}[to](results, out)
 
 
 @contextmanager
@@ -75,11 +63,6 @@ def _target(file: Path | None, to: Format) -> Iterator[Any]:
         return
     try:
         with beside(file) as out:
-            if to is Format.PARQUET:
-                yield out
-            else:
-                text = TextIOWrapper(out, encoding="utf-8", newline="")
-                yield text
-                text.detach()
+            yield out
     except OSError as error:
         raise SettingsError(f"--output {file}: {error.strerror or error}") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 import shlex
@@ -97,16 +96,17 @@ def print_json(data: Any) -> None:
     click.echo(words.visible_json(msgspec.json.encode(data).decode()))
 
 
-class Shown(io.TextIOBase):
+class Shown:
     """Standard output for data: as it is in files and pipes, with control characters shown on a terminal."""
 
     def __init__(self, *, json: bool) -> None:
         self._shown = words.visible_json if json else words.on_terminal
 
-    def write(self, text: str, /) -> int:
-        """Write a piece of it."""
+    def write(self, data: bytes) -> int:
+        """Write a piece of it: whole characters in UTF-8."""
+        text = data.decode()
         sys.stdout.write(self._shown(text) if sys.stdout.isatty() else text)
-        return len(text)
+        return len(data)
 
 
 def print_table(table: Table) -> None:

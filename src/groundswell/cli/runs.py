@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from groundswell.engine.records import RunRecord
     from groundswell.reporting.transcript import Transcript
     from groundswell.store.journal import Store
-    from groundswell.store.results import FaultCount
-    from groundswell.store.tables import TrialResult
+    from groundswell.store.results import FaultCount, TrialResult
 
 app = Group("runs", "Look at runs, go on with them, export their results.")
 app.add("export")(export)

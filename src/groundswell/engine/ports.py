@@ -389,7 +389,7 @@ class Results(Protocol):
         ...
 
     def rows(self) -> Iterable[Mapping[str, Any]]:
-        """The rows of data that trials recorded, in the order of trials, each with `trial` and `row`."""
+        """The rows of data that trials recorded, in the order of trials, with what is known of each trial."""
         ...
 
     def fault_counts(self) -> Sequence[tuple[str, int, str, str]]:

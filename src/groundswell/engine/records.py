@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
@@ -12,6 +13,8 @@ from groundswell.program.request import Request, Settlement, Standing
 
 Via = Literal["live", "batch", "auto"]
 """How a run's requests are to travel."""
+DEFAULT_KEY = re.compile(r"[0-9a-f]{20}(?:@\d+|~)?(?:#(\d+))?")
+"""The key of a trial whose driver names none: a hash, which `map` it is in, and the number of its replicate, if any."""
 RUN_SHIFT = 32
 NUMBER = (1 << RUN_SHIFT) - 1
 """The part of the number of a trial or wave that counts within its run."""
@@ -289,6 +292,28 @@ class TrialRow(NamedTuple):
     fault: str | None = None
     abandoned: bool = False
     ended_at: float | None = None
+
+
+class _Labels(msgspec.Struct):
+    condition: Any = None
+    model: Any = None
+    replicate: Any = None
+    seat: Any = None
+
+
+_labels = msgspec.json.Decoder(_Labels)
+
+
+def row_labels(key: str, spec: str) -> dict[str, str | int | float | bool]:
+    """What the rows of a trial have in common: `condition`, `model`, `replicate` and `seat`, where these are known.
+
+    They are fields of the spec. The replicate can be told from keys that were made for trials, too: it is counted
+    from 1.
+    """
+    found = msgspec.structs.asdict(_labels.decode(spec)) if spec.startswith("{") else {}
+    if found.get("replicate") is None and (made := DEFAULT_KEY.fullmatch(key)) is not None:
+        found["replicate"] = int(made[1] or 0) + 1
+    return {name: value for name, value in found.items() if isinstance(value, str | int | float | bool)}
 
 
 Recorded = tuple[bytes, Settlement]

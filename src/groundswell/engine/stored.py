@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from groundswell.engine.driver import BUILT_IN, load_stored_driver
 from groundswell.engine.outcome import Outcome
@@ -16,6 +16,8 @@ from groundswell.reporting import notebook
 from groundswell.reporting.transcript import Transcript
 
 if TYPE_CHECKING:
+    import polars
+
     from groundswell.stats.rows import Rows
 
 
@@ -31,6 +33,10 @@ class StoredRun:
         """How far the run is, as `--json` prints it at the end."""
         return summarise(self.record)
 
+    @overload
+    def frame(self, *, pandas: Literal[False] = False) -> polars.DataFrame: ...
+    @overload
+    def frame(self, *, pandas: bool = False) -> Any: ...
     def frame(self, *, pandas: bool = False) -> Any:
         """The trials as a polars DataFrame, or one of pandas: a row for each, with what was delivered by now.
 

@@ -9,9 +9,11 @@ from random import Random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
+
 from groundswell.engine.options import Limits
 from groundswell.engine.outcome import Outcome, fault_of
-from groundswell.engine.records import Counters
+from groundswell.engine.records import Counters, row_labels
 from groundswell.engine.spending import Range
 from groundswell.errors import RunError, RunStopped
 from groundswell.estimate.figures import Estimate
@@ -70,7 +72,7 @@ class StandIn:
         await self._together(estimate)
         for number, spec in enumerate(everything):
             for replicate in range(replicates):
-                yield self._outcome(spec, found[number % len(found)], f"{number}#{replicate}")
+                yield self._outcome(spec, found[number % len(found)], f"{number:020x}#{replicate}")
 
     async def submit(self, program: Program[S, R], spec: S, *, key: str | None = None) -> Outcome[R]:
         """Rehearse one trial."""
@@ -129,8 +131,9 @@ class StandIn:
         fault = None if conductor.error is None else fault_of(conductor.error)
         self.counters.usable += fault is None
         self.counters.missing += fault is not None
-        if fault is None:
-            self._rows += [{"trial": key, "row": at, **row} for at, row in enumerate(conductor.trial.rows, 1)]
+        if fault is None and conductor.trial.rows:
+            labels = row_labels(key, msgspec.json.encode(spec).decode())
+            self._rows += [{"trial": key, "row": at, **labels, **row} for at, row in enumerate(conductor.trial.rows, 1)]
         return Outcome(key, spec, conductor.result, fault)
 
 

@@ -10,11 +10,10 @@ makes it, not the number of rows. Values that are None are left out.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import sqrt
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import msgspec
 import numpy as np
@@ -25,6 +24,10 @@ from groundswell.errors import SettingsError
 from groundswell.stats.clusters import ENOUGH, student
 from groundswell.stats.compare import benjamini_hochberg, difference, fisher, holm
 from groundswell.stats.rates import Interval, Rate, score, worth
+from groundswell.store.tables import frame
+
+if TYPE_CHECKING:
+    import polars
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -76,7 +79,10 @@ class RowDifference(msgspec.Struct, frozen=True):
 
 
 class Rows(Sequence[Row]):
-    """All rows, in the order of trials; each has `trial`, the key of its trial, and `row`, its number there."""
+    """All rows, in the order of trials; each has `trial`, the key of its trial, and `row`, its number there.
+
+    Where they are known, it also has `condition`, `model`, `replicate` and `seat`.
+    """
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows = list(rows)
@@ -142,11 +148,13 @@ class Rows(Sequence[Row]):
         adjusted = iter(ADJUSTED[adjust](ps))
         return [each if each.p is None else msgspec.structs.replace(each, p_adjusted=next(adjusted)) for each in found]
 
+    @overload
+    def frame(self, *, pandas: Literal[False] = False) -> polars.DataFrame: ...
+    @overload
+    def frame(self, *, pandas: bool = False) -> Any: ...
     def frame(self, *, pandas: bool = False) -> Any:
         """All rows as a polars DataFrame, or one of pandas: the long table of the run."""
-        columns = {name: _alike([row.get(name) for row in self._rows]) for name in self.columns}
-        made = importlib.import_module("pandas" if pandas else "polars")
-        return made.DataFrame(columns)
+        return frame(self._rows, None, pandas)
 
     def _groups(self, column: str, by: By) -> list[tuple[dict[str, Value], list[Row]]]:
         names = (by,) if isinstance(by, str) else tuple(by)
@@ -170,16 +178,6 @@ class Rows(Sequence[Row]):
 def _check_level(level: float) -> None:
     if not 0 < level < 1:
         raise SettingsError(f"level {level}: give a share, as 0.95")
-
-
-def _alike(values: list[Value]) -> list[Value]:
-    """The values of a column as one type: numbers as floats where some are, and all as text where some are."""
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {int, float}:
-        return [None if value is None else float(value) for value in values]
-    if len(kinds) > 1:
-        return [None if value is None else str(value) for value in values]
-    return values
 
 
 def _parts(rows: Sequence[Row], column: str, *, yes_or_no: bool) -> tuple[Floats, NDArray[np.int64]]:

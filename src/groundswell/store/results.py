@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import IO, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 import sqlalchemy as sa
 
-from groundswell.engine.records import Recorded, RunRecord, TrialRow
+from groundswell.engine.records import Recorded, RunRecord, TrialRow, row_labels
 from groundswell.errors import RunError
 from groundswell.program.request import Fault
 from groundswell.store.checksum import AskRow, decode_rows, trial_row, verify
 from groundswell.store.documents import KEPT, Documents
 from groundswell.store.schema import asks, outcomes, reading, trials
-from groundswell.store.tables import TrialResult, pandas_frame, polars_frame
+from groundswell.store.tables import Format, frame, write_parquet, write_table
 
 T = TypeVar("T")
 
@@ -52,13 +52,110 @@ TRIALS = (
 )
 """The columns of a `TrialRow`, and the checksums of its two rows."""
 ROWS = (
-    sa.select(trials.c.id, trials.c.key, outcomes.c.rows)
+    sa.select(trials.c.id, trials.c.key, trials.c.program, trials.c.spec, trials.c.checksum, outcomes.c.rows)
     .join(outcomes, outcomes.c.trial == trials.c.id)
     .where(outcomes.c.rows.is_not(None), sa.not_(trials.c.abandoned))
     .order_by(trials.c.id)
 )
 ASKS = sa.select(*(asks.c[column] for column in AskRow._fields))
 NUMBERED = TRIALS.where(trials.c.id.between(sa.bindparam("first"), sa.bindparam("last")))
+
+
+FIXED = ("key", "program", "status", "fault_kind", "fault_message")
+"""The columns of every table of trials."""
+
+TrialStatus = Literal["usable", "missing", "unfinished"]
+Table = Literal["trials", "rows"]
+
+
+class TrialResult(NamedTuple):
+    """One trial as the store holds it: a result, a fault, or neither while it is unfinished."""
+
+    row: TrialRow
+    fault: Fault | None
+
+    @property
+    def key(self) -> str:
+        """The trial's key."""
+        return self.row.key
+
+    @property
+    def program(self) -> str:
+        """The program, as name@version."""
+        return self.row.program
+
+    @property
+    def status(self) -> TrialStatus:
+        """Whether there is a result, and if not, whether there will be."""
+        if self.row.outcome is None:
+            return "unfinished"
+        return "usable" if self.fault is None else "missing"
+
+    @property
+    def spec_json(self) -> str:
+        """The spec as it was stored."""
+        return self.row.spec
+
+    @property
+    def result_json(self) -> str | None:
+        """The result as it was stored."""
+        return self.row.outcome if self.status == "usable" else None
+
+    def spec(self, wanted: type[T] | Any = Any) -> T | Any:
+        """The spec, as plain data or in a type."""
+        return msgspec.json.decode(self.row.spec, type=wanted)
+
+    def result(self, wanted: type[T] | Any = Any) -> T | Any:
+        """The result, as plain data or in a type; None where there is none."""
+        return None if self.result_json is None else msgspec.json.decode(self.result_json, type=wanted)
+
+    def nested(self) -> dict[str, Any]:
+        """The trial as a row of JSON: spec and result are whole."""
+        found = self.result_json
+        return {
+            **self._fixed(),
+            "spec": msgspec.Raw(self.spec_json.encode()),
+            "result": None if found is None else msgspec.Raw(found.encode()),
+        }
+
+    def flat(self) -> dict[str, Any]:
+        """The trial as a row of a table: a cell for each field of its spec and of its result."""
+        found = None if self.result_json is None else _fields("result", self.result())
+        return {**self._fixed(), **_fields("spec", self.spec()), **(found or {})}
+
+    def _fixed(self) -> dict[str, Any]:
+        kind, message = (None, None) if self.fault is None else (self.fault.kind.value, self.fault.message)
+        return dict(zip(FIXED, (self.key, self.program, self.status, kind, message), strict=True))
+
+
+def _fields(prefix: str, value: Any) -> dict[str, Any]:
+    """The fields of an object; what has none stays one cell."""
+    return {f"{prefix}.{name}": part for name, part in value.items()} if isinstance(value, dict) else {prefix: value}
+
+
+def write_trials(results: Iterable[TrialResult], out: IO[bytes], format: Format) -> int:
+    """Write a row for each trial; returns how many. In JSON, spec and result are whole, else they are spread out."""
+    if format in ("json", "jsonl"):
+        return write_table(out, format, (result.nested() for result in results))
+    if format == "parquet":
+        made = trials_frame(results)
+        write_parquet(made, out)
+        return int(made.height)
+    if iter(results) is results:
+        results = list(results)
+    names = _in_order(name for result in results for name in result.flat())
+    return write_table(out, format, (result.flat() for result in results), dict.fromkeys(names, "any"))
+
+
+def trials_frame(results: Iterable[TrialResult], *, pandas: bool = False) -> Any:
+    """A frame with the columns of `write_trials`."""
+    made = frame((result.flat() for result in results), None, pandas)
+    return made[_in_order(made.columns)] if len(made) else frame([], dict.fromkeys(FIXED, "text"), pandas)
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Names of columns in the order of a table: the fixed ones, then specs', then results'."""
+    return sorted(dict.fromkeys((*FIXED, *names)), key=lambda name: (name not in FIXED, name.startswith("result")))
 
 
 class FaultCount(NamedTuple):
@@ -128,33 +225,31 @@ class Results:
         return None if found is None else found.body
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows of data that trials recorded, in the order of trials, each with `trial` and `row`."""
+        """The rows of data that trials recorded, in the order of trials.
+
+        Each has `trial`, `row` and, where they are known, `condition`, `model`, `replicate` and `seat`.
+        """
         after = self._span[0] - 1
         while True:
             query = ROWS.where(trials.c.id > after, trials.c.id <= self._span[1]).limit(CHUNK)
             with self._read() as connection:
                 chunk = connection.execute(query).all()
-            for id_, key, text in chunk:
+            for id_, key, program, spec, known, text in chunk:
+                verify(known, f"trial {key!r}", id_, key, program, spec)
+                labels = row_labels(key, spec)
                 for number, values in enumerate(decode_rows(id_, text), 1):
-                    yield {"trial": key, "row": number, **values}
+                    yield {"trial": key, "row": number, **labels, **values}
             if not chunk:
                 return
             after = chunk[-1][0]
 
-    def write(self, out: Any, format: str, table: str) -> int:
-        import io
-
-        from groundswell.store.tables import write_csv, write_rows
-
-        text = io.TextIOWrapper(out, encoding="utf-8", newline="")
-        count = write_rows(self.rows, text, format) if table == "rows" else write_csv(self, text)
-        text.flush()
-        text.detach()
-        return count
-
     def frame(self, *, pandas: bool = False) -> Any:
         """The trials as a polars DataFrame, or one of pandas: a row each, the columns of an export."""
-        return pandas_frame(self) if pandas else polars_frame(self)
+        return trials_frame(self, pandas=pandas)
+
+    def write(self, out: IO[bytes], format: Format, table: Table = "trials") -> int:
+        """Write the trials, or the rows of data that they recorded; returns how many."""
+        return write_table(out, format, self.rows) if table == "rows" else write_trials(self, out, format)
 
     def recorded(self, row: TrialRow) -> dict[str, Recorded]:
         """What was journalled for a trial: path -> fingerprint and settlement."""

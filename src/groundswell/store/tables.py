@@ -1,331 +1,495 @@
-"""Trials as tables: one row each, as frames and as files (JSON lines, JSON, CSV and Parquet)."""
+"""People's data as tables: the only code that reads and writes CSV, TSV, JSON, JSON lines and Parquet.
+
+write_table, table_files, table_writer    rows to a file, to several files, or one by one
+read_table                                the rows of a file, each with its place
+frame                                     rows as a data frame of polars or pandas
+
+In CSV and TSV, lists and objects are JSON, a missing cell is empty, and text that a spreadsheet would run as a formula
+is guarded. CSV and JSON are written row by row. Parquet is written by columns, so all rows are held in memory first:
+some 50 MB for 10,000 conversations of five messages.
+"""
 
 from __future__ import annotations
 
 import csv
 import importlib
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from math import isfinite
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, Protocol, get_args, overload
 
 import msgspec
 
-from groundswell.engine.records import TrialRow
 from groundswell.errors import SettingsError
-from groundswell.program.request import Fault
+from groundswell.store.atomic import replacing
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    import polars
 
-TrialStatus = Literal["usable", "missing", "unfinished"]
+Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
+Kind = Literal["text", "int", "float", "bool", "list", "json", "any"]
+"""What a column holds. `list`: texts. `json`: anything, as JSON text in CSV and Parquet. `any`: the narrowest kind that
+fits its values."""
+Columns = Mapping[str, Kind]
+Row = Mapping[str, Any]
+Rows = Iterable[Row] | Callable[[], Iterable[Row]]
+Located = tuple[str, dict[str, Any] | ValueError]
+"""The place of a row in its file, and the row or what is wrong with it."""
 
-
-class TrialResult(NamedTuple):
-    """One trial as the store holds it: a result, a fault, or neither while it is unfinished."""
-
-    row: TrialRow
-    fault: Fault | None
-
-    @property
-    def key(self) -> str:
-        """The trial's key."""
-        return self.row.key
-
-    @property
-    def program(self) -> str:
-        """The program, as name@version."""
-        return self.row.program
-
-    @property
-    def status(self) -> TrialStatus:
-        """Whether there is a result, and if not, whether there will be."""
-        if self.row.outcome is None:
-            return "unfinished"
-        return "usable" if self.fault is None else "missing"
-
-    @property
-    def spec_json(self) -> str:
-        """The spec as it was stored."""
-        return self.row.spec
-
-    @property
-    def result_json(self) -> str | None:
-        """The result as it was stored."""
-        return self.row.outcome if self.status == "usable" else None
-
-    def spec(self, wanted: type[T] | Any = Any) -> T | Any:
-        """The spec, as plain data or in a type."""
-        return msgspec.json.decode(self.row.spec, type=wanted)
-
-    def result(self, wanted: type[T] | Any = Any) -> T | Any:
-        """The result, as plain data or in a type; None where there is none."""
-        return None if self.result_json is None else msgspec.json.decode(self.result_json, type=wanted)
-
-
-Kind = Literal["bool", "int", "float", "text", "json"]
-
-FIXED = ("key", "program", "status", "fault_kind", "fault_message")
-LARGEST = 2**63
+FORMATS: tuple[Format, ...] = get_args(Format)
+BY_ENDING: dict[str, Format] = {".ndjson": "jsonl", ".pq": "parquet", **{f".{name}": name for name in FORMATS}}
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+INSTEAD = ";\t"
+"""Delimiters of CSV files in the place of commas: spreadsheets in many countries write semicolons."""
+SEPARATOR_LINE = ["sep=", ""]
+"""A first line with which some spreadsheets name the delimiter."""
+QUOTED = re.compile(r'"[^"]*"?')
+AMBIGUOUS = re.compile(r"[,;\t\r]")
+"""Characters in a column's name that could be taken for the delimiter."""
+NUMERAL = re.compile(r"[+-]?\d+(?:\.\d+)?\Z")
+RUNS_AS_FORMULA = ("=", "+", "-", "@")
+LARGEST_CELL = 2**31 - 1
+LARGEST_INT = 2**63
 IN_PANDAS = {"bool": "boolean", "int": "Int64", "float": "float64"}
 """Types that can hold missing values. Text is left to pandas, which has another type for it in every version."""
 
-
-class Column(NamedTuple):
-    """The values of a column, all of one kind or None; what is not of a plain kind is JSON text."""
-
-    kind: Kind
-    values: list[Any]
+_encode = msgspec.json.Encoder().encode
 
 
-def cells(result: TrialResult) -> Iterator[tuple[str, Any]]:
-    """One trial as flat cells; what has no fields stays one cell."""
-    fault = result.fault
-    kind, message = (None, None) if fault is None else (fault.kind.value, fault.message)
-    yield from zip(FIXED, (result.key, result.program, result.status, kind, message), strict=True)
-    yield from _flat("spec", result.spec())
-    if result.result_json is not None:
-        yield from _flat("result", result.result())
+def format_of(path: str | Path) -> Format | None:
+    """The format that the ending of a file's name says; None if it says none."""
+    return BY_ENDING.get(Path(path).suffix.lower())
 
 
-def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for field, part in value.items():
-            yield f"{prefix}.{field}", part
-    else:
-        yield prefix, value
+def guarded(text: str) -> str:
+    """Text that no spreadsheet runs as a formula: an apostrophe goes before what looks like one. -5 is a number."""
+    if text.startswith(("\t", "\r", "\n")) or text.lstrip().startswith(RUNS_AS_FORMULA):
+        return text if NUMERAL.match(text) else "'" + text
+    return text
 
 
-def in_order(names: Iterable[str]) -> list[str]:
-    """Names of columns in the order of a table: the fixed ones, then specs', then results'."""
-    return sorted(dict.fromkeys((*FIXED, *names)), key=lambda name: (name not in FIXED, name.startswith("result")))
+def write_table(out: IO[bytes], format: Format, rows: Rows, columns: Columns | None = None) -> int:
+    """Write rows to an open file; returns how many.
 
-
-def columns(results: Iterable[TrialResult]) -> dict[str, Column]:
-    """All trials as columns. They are gathered as such: a row each would take several times the memory and time."""
-    gathered: dict[str, list[Any]] = {name: [] for name in FIXED}
-    count = 0
-    for result in results:
-        for name, value in cells(result):
-            column = gathered.setdefault(name, [])
-            if len(column) < count:
-                column.extend([None] * (count - len(column)))
-            column.append(value)
-        count += 1
-    for column in gathered.values():
-        column.extend([None] * (count - len(column)))
-    return {name: _typed(gathered[name]) for name in in_order(gathered)}
-
-
-def _typed(values: list[Any]) -> Column:
-    kind = _kind(values)
-    if kind == "float":
-        return Column(kind, [None if value is None else float(value) for value in values])
-    if kind == "json":
-        encode = msgspec.json.Encoder().encode
-        return Column(kind, [None if value is None else encode(value).decode() for value in values])
-    return Column(kind, values)
-
-
-def _kind(values: list[Any]) -> Kind:
-    """What a column can be without losing anything."""
-    types = set(map(type, values)) - {type(None)}
-    if int in types and not all(-LARGEST <= value < LARGEST for value in values if type(value) is int):
-        return "json"
-    if types <= {str}:
-        return "text"
-    if types == {bool}:
-        return "bool"
-    if types == {int}:
-        return "int"
-    return "float" if types <= {int, float} else "json"
-
-
-def polars_frame(results: Iterable[TrialResult], wanted_by: str = "frame()") -> Any:
-    """Trials as a polars DataFrame."""
-    return _polars(columns(results), wanted_by)
-
-
-def _polars(table: Mapping[str, Column], wanted_by: str) -> Any:
-    polars = _installed("polars", wanted_by)
-    types = {"bool": polars.Boolean, "int": polars.Int64, "float": polars.Float64}
-    schema = {name: types.get(column.kind, polars.String) for name, column in table.items()}
-    return polars.DataFrame({name: column.values for name, column in table.items()}, schema=schema)
-
-
-def pandas_frame(results: Iterable[TrialResult]) -> Any:
-    """Trials as a pandas DataFrame, with types that can hold missing values only where there are some."""
-    pandas = _installed("pandas", "frame(pandas=True)")
-    made = {}
-    for name, column in columns(results).items():
-        gaps = None in column.values
-        made[name] = pandas.Series(column.values, dtype=IN_PANDAS.get(column.kind) if gaps else None)
-    return pandas.DataFrame(made)
-
-
-def _installed(package: str, wanted_by: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError as error:
-        raise SettingsError(
-            f"{wanted_by} needs {package}, which is not installed: pip install 'groundswell[report]'"
-        ) from error
-
-
-RUNS_AS_FORMULA = ("=", "+", "-", "@")
-
-
-class Row(msgspec.Struct):
-    """One trial, as the JSON formats write it."""
-
-    key: str
-    program: str
-    status: str
-    fault_kind: str | None
-    fault_message: str | None
-    spec: msgspec.Raw
-    result: msgspec.Raw | None
-
-
-def write_jsonl(results: Iterable[TrialResult], out: IO[str]) -> int:
-    """One JSON object a line; returns how many."""
-    count = 0
-    for result in results:
-        out.write(msgspec.json.encode(_row(result)).decode() + "\n")
-        count += 1
-    return count
-
-
-def write_json(results: Iterable[TrialResult], out: IO[str]) -> int:
-    """One JSON array of objects, a line each; returns how many."""
-    count = 0
-    out.write("[")
-    for result in results:
-        out.write((",\n" if count else "\n") + msgspec.json.encode(_row(result)).decode())
-        count += 1
-    out.write("\n]\n")
-    return count
-
-
-def write_csv(results: Iterable[TrialResult], out: IO[str]) -> int:
-    """A table with a column for every field of specs and results; returns how many rows.
-
-    The results are read twice, first to find the columns, so that none of them has to be kept in memory.
+    `rows` is an iterable, or a function that returns one. Without `columns`, a table has all columns that occur: CSV
+    then goes through the rows twice, since it begins with the names.
     """
-    results = _rereadable(results)
-    names = in_order(name for result in results for name, _ in cells(result))
-    writer = csv.writer(out)
-    writer.writerow([guarded(name) for name in names])
+    if columns is None and format in DELIMITERS:
+        if not callable(rows) and iter(rows) is rows:
+            rows = list(rows)
+        columns = dict.fromkeys((name for row in _iterable(rows) for name in row), "any")
+    writer = table_writer(out, format, columns)
     count = 0
-    for result in results:
-        row = dict(cells(result))
-        writer.writerow([_csv_cell(row.get(name)) for name in names])
-        count += 1
+    for count, row in enumerate(_iterable(rows), 1):  # noqa: B007  it is the number of rows in the end
+        writer.add(row)
+    writer.close()
     return count
 
 
-def write_parquet(results: Iterable[TrialResult], out: IO[bytes]) -> int:
-    """The columns of `write_csv` with their types; values of mixed types are written as JSON text."""
-    try:
-        frame = polars_frame(results, "--format parquet")
-    except SettingsError as error:
-        raise SettingsError(f"{error}, or use --format csv or jsonl") from error
-    write_parquet_frame(frame, out)
-    return int(frame.height)
+def _iterable(rows: Rows) -> Iterable[Row]:
+    return rows() if callable(rows) else rows
 
 
-def write_rows(rows: Callable[[], Iterable[Mapping[str, Any]]], out: IO[Any], to: str) -> int:
-    """The long table of a run, in one of the formats; returns how many rows. `rows` is called once or twice."""
-    if to == "parquet":
-        listed = list(rows())
-        names = _names(listed)
-        table = {name: _typed([row.get(name) for row in listed]) for name in names}
-        write_parquet_frame(_polars(table, "--format parquet"), out)
-        return len(listed)
-    if to == "csv":
-        names, writer, count = _names(rows()), csv.writer(out), 0
-        writer.writerow([guarded(name) for name in names])
-        for row in rows():
-            writer.writerow([_csv_cell(row.get(name)) for name in names])
-            count += 1
-        return count
-    count = 0
-    out.write("[" if to == "json" else "")
-    for count, row in enumerate(rows(), 1):
-        before = "" if to == "jsonl" else ",\n" if count > 1 else "\n"
-        out.write(before + msgspec.json.encode(row).decode() + ("\n" if to == "jsonl" else ""))
-    out.write("\n]\n" if to == "json" else "")
-    return count
+@contextmanager
+def table_files(
+    folder: Path, name: str, columns: Columns, formats: Sequence[Format] = ("csv", "json", "parquet")
+) -> Iterator[Callable[[Row], None]]:
+    """The same rows in several formats, `name`.csv and so on: call what is yielded with each row.
+
+    Files are there whole or not at all; those that are there already stay as they are until the end.
+    """
+    with ExitStack() as stack:
+        outs = [stack.enter_context(replacing(path)) for path in table_paths(folder, name, formats)]
+        writers = [table_writer(out, format, columns) for out, format in zip(outs, formats, strict=True)]
+
+        def add(row: Row) -> None:
+            for writer in writers:
+                writer.add(row)
+
+        yield add
+        for writer in writers:
+            writer.close()
 
 
-def _names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
+def table_paths(folder: Path, name: str, formats: Sequence[Format] = ("csv", "json", "parquet")) -> list[Path]:
+    """The files that `table_files` writes."""
+    return [folder / f"{name}.{format}" for format in formats]
 
 
-def write_parquet_frame(frame: Any, out: IO[bytes]) -> None:
-    """Write a polars frame. It goes through memory: a full disk is then an `OSError`, and no error of polars."""
+def csv_text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as CSV in memory."""
+    out = io.BytesIO()
+    writer = CsvWriter(out, dict.fromkeys(names, "any"))
+    for row in rows:
+        writer.add_cells(row)
+    return out.getvalue().decode()
+
+
+class TableWriter(Protocol):
+    """Takes rows one by one. The table is complete when it was closed."""
+
+    def add(self, row: Row) -> None:
+        """Write a row."""
+        ...
+
+    def close(self) -> None:
+        """Write what is left."""
+        ...
+
+
+def table_writer(out: IO[bytes], format: Format, columns: Columns | None) -> TableWriter:
+    """A writer for a format. CSV and TSV need to know the columns."""
+    if format == "parquet":
+        return ParquetWriter(out, columns)
+    if format in DELIMITERS:
+        return CsvWriter(out, columns or {}, delimiter=DELIMITERS[format])
+    return JsonWriter(out, array=format == "json")
+
+
+class CsvWriter:
+    """CSV and TSV: RFC 4180 in UTF-8. Cells of the columns `unguarded` are written as they are, formulas or not."""
+
+    def __init__(
+        self,
+        out: IO[bytes],
+        columns: Columns,
+        *,
+        delimiter: str = ",",
+        line_end: str = "\r\n",
+        unguarded: Collection[str] = (),
+    ) -> None:
+        self._out, self._columns, self._line_end = out, columns, line_end
+        self._unguarded = [name in unguarded for name in columns]
+        self._writer = csv.writer(self, delimiter=delimiter)
+        ambiguous = any(map(AMBIGUOUS.search, columns))
+        quoted = csv.writer(self, delimiter=delimiter, quoting=csv.QUOTE_ALL) if ambiguous else self._writer
+        quoted.writerow([name if name in unguarded else guarded(name) for name in columns])
+
+    def write(self, line: str) -> int:
+        """What the module csv calls with every line. It ends in CR LF, so that these are quoted within cells."""
+        return self._out.write((line.removesuffix("\r\n") + self._line_end).encode())
+
+    def add(self, row: Row) -> None:
+        """Write a row."""
+        self._write([as_text(row.get(name), kind) for name, kind in self._columns.items()])
+
+    def add_cells(self, values: Iterable[Any]) -> None:
+        """Write a row that is given by its values, in the order of columns."""
+        self._write([as_text(value) for value in values])
+
+    def _write(self, cells: Sequence[Any]) -> None:
+        pairs = zip(cells, self._unguarded, strict=True)
+        self._writer.writerow([cell if plain or not isinstance(cell, str) else guarded(cell) for cell, plain in pairs])
+
+    def close(self) -> None:
+        """There is nothing left to write."""
+
+
+def as_text(value: Any, kind: Kind = "any") -> Any:
+    """A value as a cell: text and numbers as they are, anything else as JSON. What is missing is empty."""
+    if value is None:
+        return ""
+    if kind != "json" and isinstance(value, str | int | float) and not isinstance(value, bool):
+        return value
+    return _encode(value).decode()
+
+
+class JsonWriter:
+    """JSON lines, or an array with a row on each line. Rows are written as they are."""
+
+    def __init__(self, out: IO[bytes], *, array: bool) -> None:
+        self._out, self._array, self._count = out, array, 0
+
+    def add(self, row: Row) -> None:
+        """Write a row."""
+        if self._array:
+            self._out.write((b",\n" if self._count else b"[\n") + _encode(row))
+        else:
+            self._out.write(_encode(row) + b"\n")
+        self._count += 1
+
+    def close(self) -> None:
+        """End the array."""
+        if self._array:
+            self._out.write(b"\n]\n" if self._count else b"[]\n")
+
+
+class ParquetWriter:
+    """Columns with their types; lists of text are lists."""
+
+    def __init__(self, out: IO[bytes], columns: Columns | None) -> None:
+        _package("polars", "Parquet", ", or use CSV or JSON lines")
+        self._out, self._gathered = out, _Gathered(columns)
+
+    def add(self, row: Row) -> None:
+        """Keep a row."""
+        self._gathered.add(row)
+
+    def close(self) -> None:
+        """Write all of them."""
+        write_parquet(self._gathered.polars(), self._out)
+
+
+def write_parquet(frame: polars.DataFrame, out: IO[bytes]) -> None:
+    """Write a frame. It goes through memory: a full disk is then an `OSError`, and no error of polars."""
     made = io.BytesIO()
     frame.write_parquet(made)
     out.write(made.getbuffer())
 
 
-def guarded(text: str) -> str:
-    """Text that no spreadsheet runs as a formula: an apostrophe goes before what looks like one."""
-    if text.startswith(("\t", "\r", "\n")) or text.lstrip().startswith(RUNS_AS_FORMULA):
-        return "'" + text
-    return text
-
-
-def _rereadable(results: Iterable[TrialResult]) -> Iterable[TrialResult]:
-    return list(results) if iter(results) is results else results
-
-
-def _row(result: TrialResult) -> Row:
-    fault, found = result.fault, result.result_json
-    return Row(
-        result.key,
-        result.program,
-        result.status,
-        None if fault is None else fault.kind.value,
-        None if fault is None else fault.message,
-        msgspec.Raw(result.spec_json.encode()),
-        None if found is None else msgspec.Raw(found.encode()),
-    )
-
-
-def _csv_cell(value: Any) -> Any:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return guarded(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    return guarded(msgspec.json.encode(value).decode())
-
-
-def csv_text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table as CSV."""
-    out = io.StringIO(newline="")
-    writer = csv.writer(out)
-    writer.writerow([guarded(name) for name in names])
+@overload
+def frame(rows: Iterable[Row], columns: Columns | None = None, pandas: Literal[False] = False) -> polars.DataFrame: ...
+@overload
+def frame(rows: Iterable[Row], columns: Columns | None = None, pandas: bool = False) -> Any: ...
+def frame(rows: Iterable[Row], columns: Columns | None = None, pandas: bool = False) -> Any:
+    """Rows as a polars DataFrame, or one of pandas."""
+    _package("pandas" if pandas else "polars", "frame(pandas=True)" if pandas else "frame()")
+    gathered = _Gathered(columns)
     for row in rows:
-        writer.writerow([_csv_cell(cell) for cell in row])
-    return out.getvalue()
+        gathered.add(row)
+    return gathered.pandas() if pandas else gathered.polars()
 
 
-Columns = Mapping[str, str]
-Row_ = Mapping[str, Any]
+class _Gathered:
+    """Rows as columns. They are kept as such: a mapping for each row would take several times the memory."""
+
+    def __init__(self, columns: Columns | None) -> None:
+        self._columns = columns
+        self._values: dict[str, list[Any]] = {name: [] for name in columns or ()}
+        self._count = 0
+
+    def add(self, row: Row) -> None:
+        if self._columns is None and row.keys() != self._values.keys():
+            for name in row:
+                self._values.setdefault(name, [None] * self._count)
+        for name, values in self._values.items():
+            values.append(row.get(name))
+        self._count += 1
+
+    def polars(self) -> polars.DataFrame:
+        import polars
+
+        types: dict[Kind, Any] = {
+            "bool": polars.Boolean,
+            "int": polars.Int64,
+            "float": polars.Float64,
+            "list": polars.List(polars.String),
+        }
+        typed = self._typed()
+        schema = {name: types.get(kind, polars.String) for name, (kind, _) in typed.items()}
+        return polars.DataFrame({name: values for name, (_, values) in typed.items()}, schema=schema)
+
+    def pandas(self) -> Any:
+        """A pandas frame, with types that can hold missing values only where there are some."""
+        pandas = importlib.import_module("pandas")
+        return pandas.DataFrame(
+            {
+                name: pandas.Series(values, dtype=IN_PANDAS.get(kind) if None in values else None)
+                for name, (kind, values) in self._typed().items()
+            }
+        )
+
+    def _typed(self) -> dict[str, tuple[Kind, list[Any]]]:
+        found: dict[str, tuple[Kind, list[Any]]] = {}
+        for name, values in self._values.items():
+            kind = (self._columns or {}).get(name, "any")
+            if kind == "any":
+                kind = kind_of(values)
+            found[name] = (kind, [None if value is None else _of_kind(value, kind) for value in values])
+        return found
 
 
-@contextmanager
-def table_files(
-    folder: Path, name: str, columns: Columns, formats: Sequence[str] = ("csv", "json", "parquet")
-) -> Iterator[Callable[[Row_], None]]:
-    from groundswell.experiments.reporting.tables import tables
+def kind_of(values: Iterable[Any]) -> Kind:
+    """The narrowest kind of column that holds these values: JSON if some are nested, text if types differ."""
+    types = {type(value) for value in values} - {type(None)}
+    if types == {bool}:
+        return "bool"
+    if types and types <= {int, float}:
+        whole = (value for value in values if type(value) is int)
+        fits = all(-LARGEST_INT <= value < LARGEST_INT for value in whole)
+        return "text" if not fits else "int" if types == {int} else "float"
+    return "text" if types <= {str, int, float, bool} else "json"
 
-    with tables(folder, name, columns) as take:  # type: ignore[arg-type]
-        yield take  # type: ignore[misc]
+
+def _of_kind(value: Any, kind: Kind) -> Any:
+    if kind == "float":
+        return float(value)
+    return str(as_text(value, kind)) if kind in ("text", "json") else value
 
 
-def table_paths(folder: Path, name: str, formats: Sequence[str] = ("csv", "json", "parquet")) -> list[Path]:
-    return [folder / f"{name}.{format}" for format in formats]
+def read_table(path: Path, format: Format) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a file, one by one, each with its place ("line 7"). Raises `SettingsError` where a row is wrong."""
+    for where, row in rows_or_errors(path, format):
+        if isinstance(row, ValueError):
+            raise SettingsError(f"{path}, {where}: {row}") from row
+        yield where, row
+
+
+def rows_or_errors(path: Path, format: Format) -> Iterator[Located]:
+    """The same, with an error in the place of a row that is wrong. A file that cannot be read raises one.
+
+    JSON is an array of objects or an object on each line, whichever of the two the format says.
+    """
+    try:
+        if format == "parquet":
+            for number, row in enumerate(read_parquet(path).iter_rows(named=True), 1):
+                yield f"row {number}", {name: _as_json(cell) for name, cell in row.items()}
+        elif format in DELIMITERS:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                yield from _delimited_rows(file, str(path), delimiter_of(path, format))
+        else:
+            with path.open(encoding="utf-8-sig", newline="\n") as file:
+                yield from json_rows(file)
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path) from error
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror or error}") from error
+
+
+def _not_utf8(path: Path) -> SettingsError:
+    """Says where a file is not UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                return SettingsError(
+                    f"{path}: this is UTF-16; make it UTF-8: iconv -f utf-16 -t utf-8 {path.name} > new{path.suffix}"
+                )
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                return SettingsError(
+                    f"{path}, line {number}: byte {line[error.start]:#04x} is not UTF-8; if the file is in Latin-1 or "
+                    f"Windows' own encoding, make it UTF-8: iconv -f windows-1252 -t utf-8 {path.name} > "
+                    f"new{path.suffix}"
+                )
+    return SettingsError(f"{path}: this is not UTF-8")
+
+
+def delimiter_of(path: Path, format: Format) -> str:
+    """The delimiter of a table: in CSV a comma, or what its header has instead."""
+    usual = DELIMITERS[format]
+    if format != "csv" or not path.is_file():
+        return usual
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        header = QUOTED.sub("", next((line for line in file if line.strip()), ""))
+    return next((each for each in usual + INSTEAD if each in header), usual)
+
+
+def csv_records(lines: Iterable[str], source: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The records of CSV as they are, the header and empty ones among them, each with the line in which it ends."""
+    csv.field_size_limit(LARGEST_CELL)  # the module's own limit is less than a long document
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        for record in reader:
+            yield reader.line_num, record
+    except csv.Error as error:
+        raise SettingsError(f"{source}, line {reader.line_num}: {error}: see to its quotes") from error
+
+
+def _delimited_rows(lines: Iterable[str], source: str, delimiter: str) -> Iterator[Located]:
+    records = csv_records(lines, source, delimiter)
+    header = next((record for _, record in records if record and record != SEPARATOR_LINE), [])
+    if not header:
+        raise SettingsError(f"{source}: it is empty; the first line must name the columns")
+    if (twice := _repeated(header)) is not None:
+        raise SettingsError(f"{source}: two columns are called {twice!r}: give each a name of its own")
+    for line, record in records:
+        if len(record) == len(header):
+            yield f"line {line}", dict(zip(header, record, strict=True))
+        elif record:
+            problem = f"it has {len(record)} cells, and the header has {len(header)}"
+            yield (
+                f"line {line}",
+                ValueError(f'{problem}: put cells that hold the delimiter or a line break in "quotes"'),
+            )
+
+
+def json_rows(lines: Iterable[str]) -> Iterator[Located]:
+    """The rows of a JSON array or of JSON lines, by what is there: each with its place, or what is wrong with it."""
+    lines, first = iter(lines), True
+    for number, line in enumerate(lines, 1):
+        if first and line.lstrip().startswith("["):
+            where, found = _decoded("\n" * (number - 1) + line + "".join(lines))
+            rows = found if isinstance(found, list) else [found]
+            yield from (_as_row(where or f"row {at}", row) for at, row in enumerate(rows, 1))
+        elif line.strip():
+            first = False
+            yield _as_row(*_decoded(line, f"line {number}"))
+
+
+def _decoded(text: str, where: str = "") -> tuple[str, Any]:
+    """JSON with its place, or a `ValueError`: whole numbers of any size, no key twice, no NaN."""
+    try:
+        found = json.loads(text, object_pairs_hook=_once_each, parse_constant=_no_constant, parse_float=_finite)
+        if "\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        place = where or f"line {error.lineno}"
+        return f"{place}, character {error.colno}", ValueError(f"this is not JSON: {error.msg}")
+    except UnicodeEncodeError:
+        return where or "the array", ValueError("half of a surrogate pair is no character")
+    except (ValueError, RecursionError) as error:
+        return where or "the array", ValueError(f"this is not JSON: {error}")
+    return where, found
+
+
+def _as_row(where: str, found: Any) -> Located:
+    if isinstance(found, ValueError | dict):
+        return where, found
+    kind = "a list" if isinstance(found, list) else "a single value"
+    return where, ValueError(f"a row must be an object with the columns' names, not {kind}")
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if (twice := _repeated([name for name, _ in pairs])) is not None:
+        raise ValueError(f"{twice!r} is there twice in one object")
+    return dict(pairs)
+
+
+def _repeated(names: Sequence[str]) -> str | None:
+    """The first name that is there for the second time."""
+    if len(set(names)) == len(names):
+        return None
+    return next(name for at, name in enumerate(names) if name in names[:at])
+
+
+def _finite(digits: str) -> float:
+    if not isfinite(number := float(digits)):
+        raise ValueError(f"{digits} is larger than numbers can be")
+    return number
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON; write null")
+
+
+def read_parquet(path: Path) -> polars.DataFrame:
+    """A Parquet file as a frame, in memory as a whole."""
+    _package("polars", f"{path}: Parquet", ", or use CSV or JSON lines")
+    import polars
+
+    try:
+        return polars.read_parquet(path)
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise SettingsError(f"{path}: this cannot be read as Parquet: {error}") from error
+
+
+def _as_json(cell: Any) -> Any:
+    """A cell of Parquet as JSON can hold it: dates as text, and no number for what is none."""
+    if isinstance(cell, float) and not isfinite(cell):
+        return None
+    return msgspec.to_builtins(cell)
+
+
+def _package(name: str, wanted_by: str, instead: str = "") -> Any:
+    """A package that is not there in every installation."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise SettingsError(
+            f"{wanted_by} needs {name}, which is not installed: pip install 'groundswell[report]'{instead}"
+        ) from error

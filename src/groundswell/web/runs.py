@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from fastapi import APIRouter
@@ -20,7 +19,7 @@ from groundswell.experiments.report import ReportFormat, rendered
 from groundswell.experiments.simulations.reading import timestamp
 from groundswell.program.request import Fault
 from groundswell.reporting.page import policy
-from groundswell.store.tables import TrialResult, write_csv, write_json, write_jsonl, write_parquet, write_rows
+from groundswell.store.results import Table, TrialResult
 from groundswell.web import events
 from groundswell.web.downloads import MEDIA, download
 from groundswell.web.envelope import ApiError, Started, Told, page, success
@@ -171,13 +170,11 @@ async def transcript(here: Here, run_id: str, key: str) -> Response:
     summary="Export the trials of a run",
     responses={**files(*(media.partition(";")[0] for media in MEDIA.values())), **errors(404)},
 )
-async def export(
-    here: Here, run_id: str, format: Format = "jsonl", table: Literal["trials", "rows"] = "trials"
-) -> Response:
+async def export(here: Here, run_id: str, format: Format = "jsonl", table: Table = "trials") -> Response:
     """A file with a row for every trial, or with the rows of data that trials recorded."""
     record = here.run(run_id)
     name = f"run-{record.id}" if table == "trials" else f"run-{record.id}-rows"
-    return await download(here, name, format, lambda out: _export(here, record, format, table, out))
+    return await download(here, name, format, lambda out: here.store.results(record).write(out, format, table))
 
 
 @router.get(
@@ -186,7 +183,7 @@ async def export(
     responses={**answers(list[dict[str, Any]], "in the order of trials"), **errors(404)},
 )
 async def rows(here: Here, run_id: str, limit: Limit = 100, offset: Offset = 0) -> Response:
-    """Each has `trial` and `row`, the number of the row in its trial."""
+    """Each has `trial`, `row` (its number in the trial) and, where known, `condition`, `model`, `replicate`, `seat`."""
     record = here.run(run_id)
     return await here.heavy(lambda: success(list(islice(here.store.results(record).rows(), offset, offset + limit))))
 
@@ -321,17 +318,3 @@ def _transcript(here: Services, record: RunRecord, key: str) -> TranscriptShown:
     found = StoredRun(record, results).transcript(result.key)
     exchanges = [exchange._asdict() for exchange in found.exchanges]
     return TranscriptShown(**_trial(result), exchanges=exchanges, text=str(found))
-
-
-def _export(here: Services, record: RunRecord, format_: Format, table: str, out: IO[bytes]) -> None:
-    results = here.store.results(record)
-    if format_ == "parquet":
-        write_rows(results.rows, out, format_) if table == "rows" else write_parquet(results, out)
-        return
-    text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=False)
-    if table == "rows":
-        write_rows(results.rows, text, format_)
-    else:
-        {"jsonl": write_jsonl, "json": write_json, "csv": write_csv}[format_](results, text)
-    text.flush()
-    text.detach()

@@ -16,9 +16,10 @@ from groundswell.experiments.prompt_evolution.problems import (
     Problems,
     Sizes,
     generated,
-    read_jsonl,
+    read_problems,
     shared_out,
 )
+from groundswell.store.tables import Format, write_table
 
 SMALL = Sizes(20, 10, 10)
 
@@ -86,17 +87,29 @@ def test_a_file_in_the_form_of_gsm8k(tmp_path: Path) -> None:
         '{"question": "What is the capital of France?", "answer": "Paris"}\n'
         '{"question": "How much is 2 + 2?", "answer": 4, "level": "easy"}\n'
     )
-    assert read_jsonl(path) == [
+    assert read_problems(path) == [
         Problem("Tom has 3 pens and buys 4. How many?", "7", "3 + 4 = <<3+4=7>>7"),
         Problem("What is the capital of France?", "Paris"),
         Problem("How much is 2 + 2?", "4"),
     ]
 
 
+@pytest.mark.parametrize("format", ["csv", "tsv", "json", "parquet"])
+def test_problems_may_be_in_any_table(tmp_path: Path, format: Format) -> None:
+    path = tmp_path / f"mine.{format}"
+    with path.open("wb") as out:
+        write_table(out, format, [{"question": "2 + 2?", "answer": 4}, {"question": "3 + 4?", "answer": 7}])
+    assert read_problems(path) == [Problem("2 + 2?", "4"), Problem("3 + 4?", "7")]
+    with path.open("wb") as out:
+        write_table(out, format, [{"question": "2 + 2?", "answer": 4}, {"question": "", "answer": 7}])
+    with pytest.raises(SettingsError, match=r"(line 3|row 2): 'question' must be a text"):
+        read_problems(path)
+
+
 def test_a_line_ends_where_json_lines_end(tmp_path: Path) -> None:
     path = tmp_path / "breaks.jsonl"
     path.write_bytes('{"question": "One\u2028two\x85three?", "answer": "3"}\r\n'.encode())
-    assert read_jsonl(path) == [Problem("One\u2028two\x85three?", "3")]
+    assert read_problems(path) == [Problem("One\u2028two\x85three?", "3")]
 
 
 def test_every_bad_line_is_told(tmp_path: Path) -> None:
@@ -111,10 +124,10 @@ def test_every_bad_line_is_told(tmp_path: Path) -> None:
         '{"question": "Good?", "answer": "2"}\n' + "[" * 100_000 + "\n"
     )
     with pytest.raises(SettingsError) as error:
-        read_jsonl(path)
+        read_problems(path)
     said = str(error.value)
-    assert "line 2: is not JSON" in said
-    assert "line 3: is not an object" in said
+    assert "line 2, character 1: this is not JSON" in said
+    assert "line 3: a row must be an object" in said
     assert "line 4: has no 'question'; it has 'prompt', 'answer'" in said
     assert "line 5: 'answer' must be a text, and is \"\"" in said
     assert "line 6: 'answer' has nothing after its ####" in said
@@ -126,5 +139,5 @@ def test_a_file_that_holds_nothing(tmp_path: Path, body: str | None) -> None:
     path = tmp_path / "none.jsonl"
     if body is not None:
         path.write_text(body)
-    with pytest.raises(SettingsError, match="cannot be read" if body is None else "holds no problem"):
-        read_jsonl(path)
+    with pytest.raises(SettingsError, match="No such file" if body is None else "holds no problem"):
+        read_problems(path)

@@ -27,6 +27,7 @@ NAMES = [
     "generated",
     "metric",
     "read_jsonl",
+    "read_problems",
     "shared_out",
 ]
 LIGHT = f"""

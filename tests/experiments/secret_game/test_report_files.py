@@ -15,7 +15,7 @@ from groundswell.engine.records import TrialRow
 from groundswell.errors import SettingsError
 from groundswell.experiments.secret_game.analysis import Analysis
 from groundswell.experiments.secret_game.reading import Interaction, Wave, interactions_of, waves_of
-from groundswell.store.tables import TrialResult
+from groundswell.store.results import TrialResult
 from tests.experiments.secret_game.games import Held, every_kind, game, game_of, missing, write_report
 from tests.reporting.walked import Walked
 

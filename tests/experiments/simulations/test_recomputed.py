@@ -127,7 +127,7 @@ def sheet(question: Question) -> pd.DataFrame:
     if question.type == "scale":
         wide = wide.astype({"before": float, "after": float})
     members = found().simulations.set_index("sequence_number")["entity_ids"]
-    wide["company"] = ["; ".join(sorted(members[number].split("; "))) for number in wide["sequence_number"]]
+    wide["company"] = ["; ".join(sorted(json.loads(members[number]))) for number in wide["sequence_number"]]
     return wide
 
 
@@ -289,7 +289,7 @@ def test_simulations_are_counted_and_those_missing_are_left_out() -> None:
 
 
 def together(ids: str) -> str:
-    return "; ".join(sorted(ids.split("; ")))
+    return "; ".join(sorted(json.loads(ids)))
 
 
 def test_lines_and_their_words() -> None:
@@ -306,7 +306,7 @@ def test_lines_and_their_words() -> None:
     }
     assert min(figures["lines"][name] for name in ("cut", "overrun", "thoughtless")) > 0
     usable = simulations[simulations["status"] == "completed"]
-    took_part = usable["entity_ids"].str.split("; ").explode().value_counts()
+    took_part = usable["entity_ids"].map(json.loads).explode().value_counts()
     for each in figures["entities"]:
         mine = lines["entity_id"] == each["id"]
         assert (each["simulations"], each["lines"]) == (took_part[each["id"]], mine.sum())

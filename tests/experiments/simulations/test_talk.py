@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import msgspec
 import pytest
 
+import groundswell
 from groundswell import Fault, FaultKind, Reply
 from groundswell.experiments.simulations.batch import Single
+from groundswell.experiments.simulations.driving import simulate
 from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType, taking_part
 from groundswell.experiments.simulations.questions import Question, Questionnaire
 from groundswell.experiments.simulations.simulation import Line, Rules, Simulation, Talked, continued
@@ -180,6 +183,19 @@ def test_everybody_answers_at_the_end() -> None:
     schema = cues.asked[2].schema
     assert schema is not None
     assert sorted(schema["properties"]["keep"]["enum"]) == ["no", "perhaps", "yes"]
+
+
+def test_a_row_of_data_says_who_answered_with_which_model_and_in_which_seat(tmp_path: Path) -> None:
+    own = msgspec.structs.replace(BEN, model="emulated/other")
+    rules = msgspec.structs.replace(PLAIN, questionnaire=SHEET)
+    cues = Cues("Hello.", answers=ANSWERS)
+    with groundswell.open_sync(tmp_path / "runs.db", script=cues) as engine:
+        engine.drive(simulate, a_batch(rules, entities=(ANA, own)), name="talk")
+        rows = engine.stored("talk").rows.where(question="keep")
+    assert [(row["entity"], row["model"], row["seat"], row["replicate"]) for row in rows] == [
+        ("e-ana", MODEL, 1, 1),
+        ("e-ben", "emulated/other", 2, 1),
+    ]
 
 
 def scripted_answers(*replies: str) -> Cues:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Sizes,
         generated,
         read_jsonl,
+        read_problems,
         shared_out,
     )
     from groundswell.experiments.prompt_evolution.settings import Evolution
@@ -63,6 +64,7 @@ __all__ = [
     "generated",
     "metric",
     "read_jsonl",
+    "read_problems",
     "shared_out",
 ]
 
@@ -73,7 +75,7 @@ _HOMES = {
     "evolving": ("evolve",),
     "genome": ("Genome",),
     "metrics": ("metric",),
-    "problems": ("Problem", "Problems", "Sizes", "generated", "read_jsonl", "shared_out"),
+    "problems": ("Problem", "Problems", "Sizes", "generated", "read_jsonl", "read_problems", "shared_out"),
     "settings": ("Evolution",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -9,9 +9,10 @@ from typing import Any
 from groundswell.experiments.prompt_evolution.population import LIVING, Member
 from groundswell.experiments.prompt_evolution.reading import Evolved, SealedProblem, Solution
 from groundswell.experiments.report import DataTable
+from groundswell.store.tables import Columns
 
 Row = dict[str, Any]
-BIRTHS = {
+BIRTHS: Columns = {
     "search": "text",
     "birth": "int",
     "operator": "text",
@@ -42,7 +43,7 @@ OF_BIRTHS = {
     "why": "why it failed",
     "prompt": "the prompt; of one that could not be written, that of its first parent",
 }
-CURVE = {
+CURVE: Columns = {
     "search": "text",
     "births": "int",
     "asks": "int",
@@ -60,7 +61,7 @@ OF_CURVE = {
     "spread": "the mean distance of two who live, from 0 to 1",
     "usd": "dollars that had been spent; empty where a price is not known",
 }
-TESTS = {
+TESTS: Columns = {
     "problem": "int",
     "condition": "text",
     "model": "text",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from groundswell.experiments.results import Blocks
 from groundswell.reporting.blocks import Block
 from groundswell.store.atomic import replacing
 from groundswell.store.journal import Store
+from groundswell.store.tables import Located, json_rows
 
 SETS = ("train", "validation", "test")
 AS_CALLED = (
@@ -114,10 +116,11 @@ def _problems(options: Evolve, seed: int) -> tuple[Problems, Sequence[str]]:
     """The problems of families, or the user's own; and what is to be said of how they were shared out."""
     task = options.task
     if isinstance(task, Lines):
-        return _own(options, task.lines.split("\n"), task.source, seed)
+        return _own(options, json_rows(io.StringIO(task.lines, newline="\n")), task.source, seed)
     named = [each for each in task if isinstance(each, str)]
     if not named and task:
-        return _own(options, task, "", seed)
+        rows = ((f"problem {number}", row) for number, row in enumerate(task, 1) if isinstance(row, dict))
+        return _own(options, rows, "", seed)
     if len(named) < len(task):
         raise SettingsError("task: give names of families, or problems, and not both", field="task")
     for name in ("question_field", "answer_field"):
@@ -141,7 +144,7 @@ def _sizes(options: Evolve) -> Sizes:
     return Sizes(**{name: value for name in SETS if (value := getattr(options, name)) is not None})
 
 
-def _own(options: Evolve, rows: Sequence[Any], source: str, seed: int) -> tuple[Problems, Sequence[str]]:
+def _own(options: Evolve, rows: Iterable[Located], source: str, seed: int) -> tuple[Problems, Sequence[str]]:
     """The user's own problems; all of them, where there are fewer than are wanted as a rule."""
     if options.difficulty is not None:
         raise SettingsError(

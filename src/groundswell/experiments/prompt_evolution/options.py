@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import Annotated, Any, get_args
 
@@ -13,24 +14,27 @@ from groundswell.experiments.prompt_evolution.config import PRESETS, Fitness
 from groundswell.experiments.prompt_evolution.families import EASIEST, HARDEST
 from groundswell.experiments.prompt_evolution.population import SELECTIONS
 from groundswell.experiments.prompt_evolution.settings import BASELINES
+from groundswell.store.tables import format_of, read_table, write_table
 
 WHAT, SEARCH, STOPS, SPEED = "What is evolved", "How it is searched", "When it stops", "How fast"
 
 
-FILES = (".jsonl", ".json", ".ndjson")
-
-
 class Lines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Problems as a file has them: an object of JSON to a line. `source` is what they are called."""
+    """Problems as a file has them: JSON lines or a JSON array. `source` is what they are called."""
 
     lines: str
     source: str = ""
 
 
 def _read_task(text: str, place: Place) -> Any:
-    """Names of families, or a file with the text in it."""
+    """Names of families, or the problems in a file as JSON."""
     named = text.strip()
-    if named.lower().endswith(FILES) or place.file(named).is_file():
+    format = format_of(named)
+    if format in ("csv", "tsv", "parquet") and place.file(named).is_file():
+        rows, held = read_table(place.file(named), format), io.BytesIO()
+        write_table(held, "json", (row for _, row in rows))
+        return {"lines": held.getvalue().decode(), "source": named}
+    if format is not None or place.file(named).is_file():
         return {"lines": place.text_of(named), "source": named}
     return named.split(",")
 
@@ -111,8 +115,8 @@ class Evolve(Speed, frozen=True, kw_only=True):
         tuple[str | dict[str, Any], ...] | Lines,
         Meta(
             description="The problems: fresh ones of families with exact answers (arithmetic, comparison, groups, "
-            "prices, quantity, rates, sharing; names with commas, or all), or a JSONL file of yours in the form of "
-            "GSM8K."
+            "prices, quantity, rates, sharing; names with commas, or all), or a file of yours in the form of "
+            "GSM8K (JSON lines, a JSON array, CSV, TSV or Parquet)."
         ),
         Flag(metavar="NAMES|FILE", group=WHAT, usual=True, read=_read_task, also=["families"], completes="files"),
     ] = ("all",)

@@ -12,6 +12,7 @@ import msgspec
 from groundswell.errors import SettingsError
 from groundswell.experiments.chance import seed_of
 from groundswell.experiments.prompt_evolution.families import FAMILIES, made
+from groundswell.store.tables import Located, format_of, rows_or_errors
 
 MARK = "####"
 """What the answers of GSM8K end with, before the number."""
@@ -112,36 +113,36 @@ def shared_out(problems: Sequence[Problem], sizes: Sizes, seed: int, source: str
     )
 
 
-def read_jsonl(path: Path, *, question: str = "question", answer: str = "answer") -> list[Problem]:
-    """The problems of a file, one to a line, in the form of GSM8K: a `question`, and an `answer` that ends `#### n`.
+def read_problems(path: Path, *, question: str = "question", answer: str = "answer") -> list[Problem]:
+    """The problems of a table: JSON lines, a JSON array, CSV, TSV or Parquet, as the end of its name says.
 
-    An answer without the mark is the answer itself. All bad lines are told at once.
+    They are in the form of GSM8K: a `question`, and an `answer` that ends `#### n`. An answer without the mark is the
+    answer itself. All bad rows are told at once.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: cannot be read: {error}", field="task") from error
-    return picked(text.split("\n"), str(path), question=question, answer=answer)
+    return picked(rows_or_errors(path, format_of(path) or "jsonl"), str(path), question=question, answer=answer)
+
+
+read_jsonl = read_problems
+"""The name from when it took JSON lines alone."""
 
 
 def picked(
-    rows: Iterable[str | Mapping[str, Any]], source: str, *, question: str = "question", answer: str = "answer"
+    rows: Iterable[Located], source: str, *, question: str = "question", answer: str = "answer"
 ) -> list[Problem]:
-    """The problems of lines of JSON, or of objects, by the names of their fields."""
+    """The problems of rows, by the names of their fields. Each row comes with its place."""
     found, wrong = list[Problem](), list[str]()
-    seen: dict[str, int] = {}
-    for number, row in enumerate(rows, 1):
-        if isinstance(row, str) and not row.strip():
-            continue
-        unit = "line" if isinstance(row, str) else "problem"
+    seen: dict[str, str] = {}
+    for where, row in rows:
         try:
+            if isinstance(row, ValueError):
+                raise row
             each = _read(row, question, answer)
-            first = seen.setdefault(" ".join(each.question.split()), number)
-            if first != number:
-                raise ValueError(f"the same question as in {unit} {first}")
+            first = seen.setdefault(" ".join(each.question.split()), where)
+            if first != where:
+                raise ValueError(f"the same question as in {first}")
             found.append(each)
         except ValueError as error:
-            wrong.append(f"{unit} {number}: {error}")
+            wrong.append(f"{where}: {error}")
     if wrong:
         more = f"\n... and {len(wrong) - 5} more" if len(wrong) > 5 else ""
         raise SettingsError(f"{source}:\n" + "\n".join(wrong[:5]) + more, field="task")
@@ -150,14 +151,7 @@ def picked(
     return found
 
 
-def _read(row: Any, question: str, answer: str) -> Problem:
-    if isinstance(row, str):
-        try:
-            row = msgspec.json.decode(row)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise ValueError(f"is not JSON: {error}") from error
-    if not isinstance(row, dict):
-        raise ValueError('is not an object, as {"question": "...", "answer": "..."}')
+def _read(row: Mapping[str, Any], question: str, answer: str) -> Problem:
     asked, told = _text(row, question), _text(row, answer)
     working, mark, final = told.rpartition(MARK)
     if mark and not final.strip():
@@ -165,7 +159,7 @@ def _read(row: Any, question: str, answer: str) -> Problem:
     return Problem(asked, final.strip() if mark else told.strip(), working.strip())
 
 
-def _text(row: dict[str, Any], field: str) -> str:
+def _text(row: Mapping[str, Any], field: str) -> str:
     value = row.get(field)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = str(value)

@@ -19,6 +19,7 @@ from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
 from groundswell.errors import SettingsError
 from groundswell.experiments.experiment import Aside, Command, Context, Experiment, Plan, Results
+from groundswell.experiments.needed import check_installed
 from groundswell.experiments.prompting import asking, mapping
 from groundswell.experiments.prompting.asking import Replied, ask_models
 from groundswell.experiments.prompting.mapping import (
@@ -36,15 +37,15 @@ from groundswell.experiments.prompting.options import (
     _standard_input,
 )
 from groundswell.experiments.prompting.shapes import schema_flaw
-from groundswell.experiments.prompting.sheets import fingerprint_of
 from groundswell.experiments.prompting.summary import Shown, mapped, panels, plain
-from groundswell.experiments.prompting.tables import Format, Source, format_of, polars_for, survey
+from groundswell.experiments.prompting.tables import Source, fingerprint_of, survey
 from groundswell.experiments.prompting.templates import check_columns
 from groundswell.program.request import Image, Message, Text, system, user
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
 from groundswell.reporting.words import cost, duration, visible
 from groundswell.store.journal import Store
+from groundswell.store.tables import FORMATS, Format, format_of
 
 INCOMPLETE = 3
 """The exit status where some models replied, and others did not."""
@@ -93,7 +94,7 @@ def prepare_map(options: Map, context: Context) -> Plan:
     for name, template in (("prompt", options.prompt), ("system", options.system)):
         if template is not None and not template.strip():
             raise SettingsError(f"{name}: there is nothing in it", field=name)
-    form, out = options.format or format_of(data, f"data {data}"), options.output
+    form, out = options.format or _format(data, "data"), options.output
     given = mapping.Settings(
         Source(str(data), form, "", 0),
         (),
@@ -141,7 +142,18 @@ def _form_of(out: Path) -> Format:
         raise SettingsError(
             "out -: a run that goes on writes its file anew, so it must have one: give its name", field="out"
         )
-    return format_of(out, f"out {out}")
+    return _format(out, "out")
+
+
+def _format(path: Path, field: str) -> Format:
+    """The format that a file's name says."""
+    found = format_of(path)
+    if found is None:
+        endings = ", ".join(f".{name}" for name in FORMATS)
+        raise SettingsError(
+            f"{field} {path}: its name must end in {endings}; or give --format for the data", field=field
+        )
+    return found
 
 
 class Stopwatch:
@@ -255,8 +267,8 @@ class MapResults(Results):
             raise SettingsError(
                 f"out {shown}: no file can be made there: {error.strerror or error}", field="out"
             ) from error
-        if out.suffix.lower() in (".parquet", ".pq"):
-            polars_for(f"--out {shown}")
+        if format_of(out) == "parquet":
+            check_installed(f"out {shown}: Parquet needs", ("polars",), field="out")
 
     def check_resumed(self, record: RunRecord) -> None:
         """The file must lie beside the data, or in the folder where the command is given or below it."""

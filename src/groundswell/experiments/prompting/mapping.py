@@ -25,12 +25,12 @@ from groundswell.experiments.prompting.checks import Check, parse_check
 from groundswell.experiments.prompting.columns import Columns, plan_columns
 from groundswell.experiments.prompting.figures import Figures, Tally
 from groundswell.experiments.prompting.program import Answer, Prompt, reply
-from groundswell.experiments.prompting.sheets import fingerprint_of, sheet
-from groundswell.experiments.prompting.tables import Format, Source, check_unchanged, rows
-from groundswell.experiments.prompting.templates import Row, Template, parse_template
+from groundswell.experiments.prompting.tables import Source, check_unchanged, fingerprint_of, rows, sheet
+from groundswell.experiments.prompting.templates import Template, parse_template
 from groundswell.experiments.prompting.verdicts import Graders, Verdict, grades_of, verdicts
 from groundswell.experiments.settled import carry_out, settled
 from groundswell.program.request import Chat, Embed, Fault, Message, system, user
+from groundswell.store.tables import Format, Row
 
 _replaceable: set[str] = set()
 """Files that the person at the terminal said may be replaced. No setting: the run is the same with and without it."""
@@ -223,7 +223,7 @@ async def _write(run: Run, work: Work, specs: Specs, path: Path) -> tuple[Figure
     settings, columns = work.settings, work.columns
     tally = Tally(settings.models, [check.name for check in work.checks])
     count, of_row = 0, dict[str, list[Verdict]]()
-    with sheet(path, settings.form, settings.data, settings.columns, columns.all) as out:
+    with sheet(path, settings.form, settings.data, settings.columns, columns.all) as add:
         async for (number, row, model), _, found in settled(run, reply, specs.placed()):
             if model == settings.models[0] and number:
                 tally.judge(of_row)
@@ -231,7 +231,7 @@ async def _write(run: Run, work: Work, specs: Specs, path: Path) -> tuple[Figure
             tally.add(model, found)
             if isinstance(found, Answer):
                 of_row[model] = verdicts(work.checks, row, found)
-            out.add(row, _cells(work, columns, model, found, of_row.get(model)))
+            add(number, row, _cells(work, columns, model, found, of_row.get(model)))
             count += 1
     tally.judge(of_row)
     return tally.figures(), count

@@ -15,8 +15,8 @@ from msgspec import Meta
 
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag, Place, read_text
-from groundswell.experiments.prompting.tables import Format
 from groundswell.program.request import Image, Text
+from groundswell.store.tables import Format
 
 REPLIES, CHECKS = "The replies", "Checks"
 

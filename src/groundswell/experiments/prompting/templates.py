@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from groundswell.errors import SettingsError
-
-Row = Mapping[str, Any]
+from groundswell.store.tables import Row
 
 
 class Column(NamedTuple):

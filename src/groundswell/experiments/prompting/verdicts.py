@@ -12,7 +12,8 @@ from groundswell.experiments.prompting.checks import Check, Contains, Equals, Fi
 from groundswell.experiments.prompting.matching import is_found
 from groundswell.experiments.prompting.program import Answer, Grade, Judged, Likened, read_json
 from groundswell.experiments.prompting.shapes import same
-from groundswell.experiments.prompting.templates import Column, Row, as_text
+from groundswell.experiments.prompting.templates import Column, as_text
+from groundswell.store.tables import Row
 
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,

@@ -140,7 +140,8 @@ async def step(trial: Trial, spec: Step) -> Stepped:
     )
     refused = refuses(response)
     if not failed:
-        trial.row(guard=spec.guard.name, mutator=spec.mutator, target=spec.target, score=score, refused=refused)
+        named = {"guard": spec.guard.name, "mutator": spec.mutator, "target": spec.target, "model": spec.target}
+        trial.row(**named, score=score, refused=refused)
     return Stepped(query, response, score, refused, embedding, dict(sorted(failed.items())))
 
 

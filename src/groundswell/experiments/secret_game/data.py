@@ -16,9 +16,9 @@ from groundswell.experiments.report import DataTable
 from groundswell.experiments.secret_game.modes import Points, interaction_points
 from groundswell.experiments.secret_game.played import TIERS, Duel, Finding, Line, Played, Tier
 from groundswell.experiments.secret_game.reading import Game, Interaction
+from groundswell.store.tables import Kind
 
 Row = dict[str, Any]
-Kind = str
 SIDES = ("first", "second")
 COMMON: dict[str, Kind] = {
     "key": "text",

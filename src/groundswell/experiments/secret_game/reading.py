@@ -16,7 +16,7 @@ from groundswell.experiments.secret_game.played import Duel, Played
 from groundswell.experiments.secret_game.prompts import Prompt
 from groundswell.program.request import Fault
 from groundswell.store.journal import Store
-from groundswell.store.tables import TrialResult
+from groundswell.store.results import TrialResult
 
 PROGRAM = "secret_game/duel@"
 

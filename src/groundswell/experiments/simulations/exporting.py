@@ -4,23 +4,23 @@ simulations  one row for each simulation that has begun
 lines        one row for each utterance
 answers      one row for each answer, with who else was there and the attributes of the entity that gave it
 
-Simulations are read one by one and written as they come. Parquet is gathered first, since it is written by columns.
+Simulations are read one by one and written as they come, but for Parquet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from typing import IO, Literal, NamedTuple, get_args
 
 import msgspec
 
 from groundswell.engine.records import RunRecord
 from groundswell.errors import SettingsError
-from groundswell.experiments.reporting.tables import FORMATS, Columns, Kind, Row
+from groundswell.experiments.needed import check_installed
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.reading import SINGLE, Readings, SimulationShown
 from groundswell.experiments.simulations.simulation import distinct_names
+from groundswell.store.tables import Columns, Kind, Row, write_table
 
 Format = Literal["json", "csv", "parquet"]
 Table = Literal["simulations", "lines", "answers"]
@@ -79,22 +79,13 @@ def write_export(readings: Readings, record: RunRecord, format: Format, table: T
         raise SettingsError(f"table {table!r}: there are {', '.join(get_args(Table))}", field="table")
     if format not in get_args(Format):
         raise SettingsError(f"format {format!r}: there are {', '.join(get_args(Format))}", field="format")
-    if format == "parquet" and find_spec("polars") is None:
-        raise SettingsError(
-            "format parquet needs polars, which is not installed: pip install 'groundswell[report]', or use csv",
-            field="format",
-        )
+    if format == "parquet":
+        check_installed("format parquet needs", ("polars",), field="format")
     if format == "json" and table == "simulations":
         return _write_whole(readings, record, out)
     source = _source(record, table)
-    taker = FORMATS[format](out, source.columns)
-    count = 0
-    for simulation in readings.simulations(record):
-        for row in source.rows(simulation):
-            taker.take(row)
-            count += 1
-    taker.close()
-    return count
+    rows = (row for simulation in readings.simulations(record) for row in source.rows(simulation))
+    return write_table(out, format, rows, source.columns)
 
 
 def _write_whole(readings: Readings, record: RunRecord, out: IO[bytes]) -> int:

@@ -7,7 +7,6 @@ leaves every other apostrophe alone. So what was written comes back as it was.
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.options import worded
 from groundswell.experiments.simulations.catalogue import Catalogue, new_entity_id, new_type_id
 from groundswell.experiments.simulations.entities import Dimension, Entity, EntityType, Value
-from groundswell.store.tables import guarded
+from groundswell.store.tables import csv_records, csv_text, guarded
 
 T = TypeVar("T")
 Format = Literal["json", "csv"]
@@ -59,14 +58,14 @@ def write_json(types: Iterable[EntityType], entities: Iterable[Entity]) -> str:
 def write_csv(entities: Sequence[Entity]) -> str:
     """Entities as a table with a column for every attribute that one of them has. Types are not in it."""
     names = list(dict.fromkeys(name for entity in entities for name in entity.attributes))
-    out = io.StringIO(newline="")
-    writer = csv.writer(out)
-    writer.writerow([*COLUMNS, *(_text_cell(_column(name)) for name in names)])
-    for entity in entities:
-        own = (entity.id, entity.entity_type_id, entity.name, entity.description, entity.model)
-        cells = ["" if text is None else _text_cell(text) for text in own]
-        writer.writerow([*cells, *(_cell(entity.attributes.get(name)) for name in names)])
-    return out.getvalue()
+    header = [*COLUMNS, *(_text_cell(_column(name)) for name in names)]
+    return csv_text(header, (_cells(entity, names) for entity in entities))
+
+
+def _cells(entity: Entity, attributes: Sequence[str]) -> list[Value | None]:
+    own = (entity.id, entity.entity_type_id, entity.name, entity.description, entity.model)
+    texts = [None if text is None else _text_cell(text) for text in own]
+    return [*texts, *(_cell(entity.attributes.get(name)) for name in attributes)]
 
 
 def read_json(text: str, source: str) -> Loaded:
@@ -109,7 +108,10 @@ def read_csv(
     text: str, source: str, types: Mapping[str, EntityType], new_id: Callable[[], str] = new_entity_id
 ) -> Loaded:
     """The entities of a table. Values are what the dimensions of their type say, or else what they look like."""
-    rows = _rows(text, source)
+    text = text.removeprefix("\ufeff")
+    # Numbered from 1 as a spreadsheet does; empty ones are left out.
+    records = enumerate(_records(text, source, _delimiter(text, source)), start=1)
+    rows = ((number, row) for number, row in records if any(row))
     header = next(rows, (0, []))[1]
     places = _places(header, source)
     entities: list[Entity] = []
@@ -187,23 +189,14 @@ def _refuse_unknown(given: Mapping[str, Any], known: Sequence[str], where: str) 
         raise SettingsError(f"{where}: {strange[0]!r} is no field; there are {', '.join(known)}")
 
 
-def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table, numbered from 1 as a spreadsheet does; empty ones are left out."""
-    text = text.removeprefix("\ufeff")
-    try:
-        for number, row in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text)), start=1):
-            if any(row):
-                yield number, row
-    except csv.Error as error:
-        raise SettingsError(f"{source}: this is not CSV: {error}") from error
+def _records(text: str, source: str, delimiter: str) -> Iterator[list[str]]:
+    return (record for _, record in csv_records(io.StringIO(text, newline=""), source, delimiter))
 
 
-def _delimiter(text: str) -> str:
+def _delimiter(text: str, source: str) -> str:
     """What separates the cells: a comma, unless only a semicolon or a tab gives a column `name`."""
-    for delimiter in DELIMITERS:
-        if "name" in next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), ()):
-            return delimiter
-    return DELIMITERS[0]
+    fitting = (each for each in DELIMITERS if "name" in next(_records(text, source, each), ()))
+    return next(fitting, DELIMITERS[0])
 
 
 def _places(header: Sequence[str], source: str) -> list[str]:
@@ -277,15 +270,11 @@ def _column(name: str) -> str:
     return PREFIX + name if _meant(name) is not None or name.startswith(PREFIX) else name
 
 
-def _cell(value: Value | None) -> str:
-    """A value as it is written; one that is not there is an empty cell."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return value if value and _plain(value) and isinstance(_guessed(value), str) else f"'{value}"
-    return repr(value)
+def _cell(value: Value | None) -> Value | None:
+    """A value as it is written: text that would be read as something else with an apostrophe."""
+    if isinstance(value, str) and not (value and _plain(value) and isinstance(_guessed(value), str)):
+        return f"'{value}"
+    return value
 
 
 def value_of(cell: str, dimension: Dimension | None) -> Value:
@@ -326,5 +315,5 @@ def _text(cell: str) -> str:
 
 
 def _plain(text: str) -> bool:
-    """Whether text needs no apostrophe: it is no formula, and does not begin with an apostrophe of its own."""
-    return guarded(text) == text and not text.startswith("'")
+    """Whether text needs no apostrophe: it is no formula or signed number, and has no apostrophe of its own."""
+    return guarded(text) == text and not text.startswith(("'", "+", "-"))

@@ -31,7 +31,7 @@ from groundswell.experiments.simulations.talk import lines_so_far
 
 if TYPE_CHECKING:
     from groundswell.store.journal import Store
-    from groundswell.store.tables import TrialResult
+    from groundswell.store.results import TrialResult
 
 BATCH = "simulations/simulate"
 SINGLE = "simulations/converse"

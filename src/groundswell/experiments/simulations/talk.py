@@ -46,8 +46,15 @@ async def carry_out(trial: Trial, spec: Simulation, have_round: HaveRound) -> Ta
     after = () if sheet is None else await _ask_all(trial, spec, lines, before=False)
     turns = turns_of(lines, len(spec.entities))
     for each in (*before, *after):
-        who = spec.entities[each.place].id
-        trial.row(entity=who, question=each.question, before=each.before, answer=each.value)
+        who = spec.entities[each.place]
+        trial.row(
+            entity=who.id,
+            model=who.model or spec.rules.model,
+            seat=each.place + 1,
+            question=each.question,
+            before=each.before,
+            answer=each.value,
+        )
     return Talked(tuple(lines[len(spec.past) :]), turns, (*before, *after), left)
 
 

@@ -49,6 +49,6 @@ def test_all_formats_have_the_same_rows_and_the_figures_of_the_page(tmp_path: Pa
         .agg(polars.mean("leaked"))
     )
     assert dict(rate.iter_rows()) == {"random": 0.5, "ppo": 0.75}
-    assert frame["mutators"].to_list()[0] == rows[0]["mutators"] == cells[0]["mutators"].split("; ")
+    assert frame["mutators"].to_list()[0] == rows[0]["mutators"] == json.loads(cells[0]["mutators"])
     assert json.loads(cells[0]["steps"]) == rows[0]["steps"]
     assert polars.read_parquet(tmp_path / "updates.parquet")["steps"].to_list() == [512, 1024, 1536] * 2

@@ -27,7 +27,7 @@ from groundswell.experiments.query_mutation.task import Task
 from groundswell.portal import open_sync
 from groundswell.program.request import Fault, FaultKind
 from groundswell.program.trial import Trial
-from groundswell.store.tables import TrialResult
+from groundswell.store.results import TrialResult
 from tests.experiments.query_mutation.kindness import TASK, TRAINING, Models, trained
 
 

@@ -14,7 +14,7 @@ from groundswell.experiments.query_mutation.playing import unpacked
 from groundswell.experiments.query_mutation.stepping import Encode, Encoded, Step, Stepped
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.program.request import Fault
-from groundswell.store.tables import TrialResult
+from groundswell.store.results import TrialResult
 
 STEP, ENCODE = "query_mutation/step@", "query_mutation/encode@"
 EVALUATION = "eval"

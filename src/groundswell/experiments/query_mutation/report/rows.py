@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from groundswell.experiments.query_mutation.report.told import Told
 from groundswell.experiments.reporting.markup import Section, joined, paragraph, table, tag
-from groundswell.experiments.reporting.tables import Columns, Row
+from groundswell.store.tables import Columns, Row
 
 EPISODES: Columns = {
     "run": "text",

@@ -17,7 +17,7 @@ from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.report.reading import Attempt, Failed, Reading, uses_of
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.experiments.query_mutation.verdict import UNTRAINED
-from groundswell.store.tables import TrialResult
+from groundswell.store.results import TrialResult
 
 Stored = tuple[RunRecord, Iterable[TrialResult]]
 """A run and its trials, as the store has them."""

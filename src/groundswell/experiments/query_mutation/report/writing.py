@@ -14,7 +14,7 @@ from groundswell.experiments.query_mutation.report.rows import EPISODES, UPDATES
 from groundswell.experiments.query_mutation.report.told import Told
 from groundswell.experiments.reporting.drawing import Drawing
 from groundswell.experiments.reporting.files import put, put_figures
-from groundswell.experiments.reporting.tables import paths, tables
+from groundswell.store.tables import table_files, table_paths
 
 PAGE, ANALYSIS, FIGURES = "report.html", "analysis.json", "figures"
 
@@ -39,13 +39,13 @@ def write_report(folder: Path, told: Told) -> Written:
 
 
 def _write_rows(folder: Path, told: Told) -> list[Path]:
-    with tables(folder, "episodes", EPISODES) as take:
+    with table_files(folder, "episodes", EPISODES) as take:
         for row in episodes(told):
             take(row)
-    with tables(folder, "updates", UPDATES) as take:
+    with table_files(folder, "updates", UPDATES) as take:
         for row in updates(told):
             take(row)
-    return [*paths(folder, "episodes"), *paths(folder, "updates")]
+    return [*table_paths(folder, "episodes"), *table_paths(folder, "updates")]
 
 
 def drawings(told: Told) -> list[Drawing]:
