@@ -64,7 +64,7 @@ def test_a_training_is_announced_told_and_written(cli: CommandLine) -> None:
     for method in ("noop", "random", "bandit", "ppo"):
         assert re.search(rf"^{method} +held out +4 +\d+\.\d% ", done.stdout, re.MULTILINE)
         assert re.search(rf"^{method} +trained +6 ", done.stdout, re.MULTILINE)
-    assert "no step of the training was masked (128 steps)" in done.stdout
+    assert "None of the 128 steps of the training failed.\n" in done.stdout
     assert "to try the policies again: groundswell mutate evaluate first --episodes 200" in done.stdout
     folder = Path("results/first")
     assert {"report.html", "analysis.json", "policy-0.npz", "tensorboard"} <= {path.name for path in folder.iterdir()}

@@ -6,7 +6,7 @@ import pytest
 
 from groundswell.experiments.query_mutation.curves import bands
 from groundswell.stats.rates import wilson
-from tests.experiments.query_mutation.report.trainings import curve
+from tests.experiments.query_mutation.trainings import curve
 
 
 def test_one_learner_has_the_interval_of_a_window() -> None:

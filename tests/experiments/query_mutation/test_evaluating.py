@@ -22,8 +22,7 @@ from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.guards import Guard, guards_named
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.policy import Policy
-from groundswell.experiments.query_mutation.report.reading import uses_of
-from groundswell.experiments.query_mutation.report.told import told_of
+from groundswell.experiments.query_mutation.reading import read_runs, uses_of
 from groundswell.experiments.query_mutation.task import DIMENSIONS, Task
 from groundswell.experiments.query_mutation.training import Training, train
 
@@ -87,9 +86,9 @@ def test_asking_again_changes_nothing_even_where_no_mutator_does_that(tmp_path: 
     with look_into(tmp_path / "r.db") as store:
         assert store is not None
         record = store.runs.get("tried")
-        told = told_of([(record, store.results(record))])
-    again = analysed([], [each.ended for each in told.attempts], uses_of(told.attempts), task)
-    assert again == told.analysis
+        data = read_runs([(record, store.results(record))])
+    again = analysed([], [each.ended for each in data.attempts], uses_of(data.attempts), task)
+    assert again == data.analysis
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ import pytest
 
 from groundswell.experiments.query_mutation.analysis import Analysis, Contrast, Figure
 from groundswell.experiments.query_mutation.figures import analysed
-from groundswell.experiments.query_mutation.report.reading import Attempt
-from tests.experiments.query_mutation.report.trainings import NEW, TASK, attempt, attempts, curve, ended
+from groundswell.experiments.query_mutation.reading import Attempt
+from tests.experiments.query_mutation.trainings import NEW, TASK, attempt, attempts, curve, ended
 
 
 def analysis_of(some: list[Attempt]) -> Analysis:

@@ -18,8 +18,7 @@ from groundswell.experiments.query_mutation.analysis import Analysis
 from groundswell.experiments.query_mutation.learning.bandit import Bandit
 from groundswell.experiments.query_mutation.learning.rules import State
 from groundswell.experiments.query_mutation.mutators import Rewording, find_mutator, mutator
-from groundswell.experiments.query_mutation.report.reading import uses_of
-from groundswell.experiments.query_mutation.report.told import told_of
+from groundswell.experiments.query_mutation.reading import read_runs, uses_of
 from groundswell.experiments.query_mutation.rewards import find_reward
 from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
 from groundswell.program.trial import Trial
@@ -157,7 +156,7 @@ def test_with_missing_steps_tried_again_it_learns_as_if_they_had_not_been(
             assert second.analysis == whole.analysis
             with look_into(tmp_path / "runs.db") as store:
                 assert store is not None
-                again = told_of([(store.runs.get("r"), store.results(store.runs.get("r")))])
+                again = read_runs([(store.runs.get("r"), store.results(store.runs.get("r")))])
             assert uses_of(again.attempts) == list(again.analysis.uses)
             return first, second, whole, await engine.verify("r")
 

@@ -7,11 +7,12 @@ targets.py     who may be tested
 playing.py     environments in a run, each by itself; sessions.py: a run without async
 learning/      who chooses: policies, how they learn, baselines; saving.py: policies as files
 training.py    the driver of a training; evaluating.py: everybody on the same episodes; expecting.py: what that takes
-analysis.py    what was found: figures.py has its statistics, verdict.py its words, curves.py bands; report/ tells it
+analysis.py    what was found: figures.py has its statistics, verdict.py its words, curves.py bands
+reading.py     runs as their report reads them; blocks.py makes it, with drawings.py and transcripts.py; data.py: files
 documented.py  the environments that the description of query mutation names, for Gymnasium: one, and many at once
 stable.py      the same for stable-baselines3, and a buffer that leaves failed steps out
 batching.py    queries encoded, mutated and asked in lists
-experiment.py  the commands: options, settings and results; summary.py: as text; board.py: curves for TensorBoard
+experiment.py  the commands: options, settings and results; board.py: curves for TensorBoard
 
 What is named here is public, and a test pins it. It is imported when it is used: only environments need gymnasium.
 """

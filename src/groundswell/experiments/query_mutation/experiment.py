@@ -5,28 +5,26 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from rich.console import RenderableType
 
 from groundswell.compose import IN_PROCESS
+from groundswell.emulator.skills.secrets import given_secret
 from groundswell.engine.driver import driver_name
 from groundswell.engine.events import Listener
 from groundswell.engine.records import RunRecord
-from groundswell.engine.summary import Summary
 from groundswell.errors import RunNotFound, SettingsError
 from groundswell.experiments import needed
 from groundswell.experiments.detectors.secret import secret_of
-from groundswell.experiments.experiment import Command, Context, Experiment, Plan, Results, Written
+from groundswell.experiments.experiment import Command, Context, DataTable, Experiment, Plan, Results
 from groundswell.experiments.needed import check_installed
-from groundswell.experiments.query_mutation.analysis import Analysis
+from groundswell.experiments.query_mutation.blocks import blocks
 from groundswell.experiments.query_mutation.board import CURVES, curves_in
-from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, evaluate
+from groundswell.experiments.query_mutation.data import data_tables
+from groundswell.experiments.query_mutation.evaluating import Evaluation, Examination, baselines, evaluate
 from groundswell.experiments.query_mutation.guards import Guard, guards_named, held_out_guards
 from groundswell.experiments.query_mutation.learning.rules import Rules, State
 from groundswell.experiments.query_mutation.options import (
@@ -35,14 +33,13 @@ from groundswell.experiments.query_mutation.options import (
     Mutation,
     Train,
 )
-from groundswell.experiments.query_mutation.report.told import told_of
-from groundswell.experiments.query_mutation.report.writing import write_report
+from groundswell.experiments.query_mutation.reading import ReportData, read_runs
 from groundswell.experiments.query_mutation.saving import saved
 from groundswell.experiments.query_mutation.sessions import Session
-from groundswell.experiments.query_mutation.summary import announced, summary, tried, unread
 from groundswell.experiments.query_mutation.targets import authorise
 from groundswell.experiments.query_mutation.task import Task, goals
 from groundswell.experiments.query_mutation.training import LEARNERS, Checkpoint, Training, train
+from groundswell.reporting.blocks import Block, Report
 from groundswell.store.atomic import replacing
 from groundswell.store.journal import Store
 
@@ -74,7 +71,7 @@ def prepare_train(options: Train, context: Context) -> Plan:
     )
     evaluation = _evaluation(options, met, held_out)
     settings = _made(Training, options, task=task, rules=_made(Rules, options), evaluation=evaluation)
-    return _plan(options, _authorised(settings, context), context, announced(settings))
+    return _plan(options, _authorised(settings, context), context, training_plan(settings))
 
 
 def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
@@ -99,9 +96,41 @@ def prepare_evaluate(options: Evaluate, context: Context) -> Plan:
         evaluation=_changed(base.evaluation, guards=new, secrets=options.secrets, episodes=options.episodes),
         use_batching=options.use_batching,
     )
-    said = tried(settings.task, settings.evaluation, len(settings.policies) + len(settings.bandits))
+    said = evaluation_plan(settings.task, settings.evaluation, len(settings.policies) + len(settings.bandits))
     seed = record.seed + 1 if options.seed is None else options.seed
     return _plan(options, _authorised(settings, context), context, said, seed)
+
+
+def training_plan(settings: Training) -> str:
+    """What a training is about to do."""
+    learners = "ppo and bandit" + (f", {settings.repeats} of each" if settings.repeats > 1 else "")
+    steps = f"{settings.num_processes} environments x {settings.num_steps} steps x {settings.updates:,} updates"
+    target = f"target {settings.task.target} behind {', '.join(guard.name for guard in settings.task.guards)}"
+    then = evaluation_plan(settings.task, settings.evaluation, 2 * settings.repeats)
+    return f"{learners}: {steps}; {target}; then {then}"
+
+
+def evaluation_plan(task: Task, evaluation: Evaluation, learners: int) -> str:
+    """Which episodes everybody is about to meet."""
+    guards = len(task.guards) + len(evaluation.guards)
+    held_out = ", ".join(guard.name for guard in evaluation.guards) or "none"
+    others = len(baselines(task))
+    count = guards * evaluation.episodes * (learners + others)
+    who = f"{learners} learners and {others} baselines, {evaluation.episodes} each behind {guards} guards"
+    return f"{count:,} episodes ({who}); held out: {held_out}"
+
+
+def _emulator_warning(task: Task, evaluation: Evaluation) -> Iterator[str]:
+    """Which guards an emulated target cannot leak behind, since it does not find the secret in their briefs."""
+    if not task.target.startswith("emulated/"):
+        return
+    guards = (*task.guards, *evaluation.guards)
+    planted = {each.name: each.brief.replace("{secret}", task.secrets[0]) for each in guards}
+    if names := [name for name, brief in planted.items() if given_secret(brief) is None]:
+        yield (
+            f"guards {', '.join(map(repr, names))}: the emulator finds no secret in the brief, and so never leaks; "
+            'write as it knows it (Your secret code word is "{secret}"), or name a real target'
+        )
 
 
 def _made(kind: type[T], options: Any, **more: Any) -> T:
@@ -160,7 +189,7 @@ def _plan(options: Mutation, settings: S, context: Context, said: str, seed: int
     most = context.choices.max_concurrent
     if options.max_workers is not None and most is not None:
         raise SettingsError("max_workers: max_concurrent says the same; give one of the two", field="max_workers")
-    notes = (said, *unread(settings.task, settings.evaluation))
+    notes = (said, *_emulator_warning(settings.task, settings.evaluation))
     return Plan(settings, seed=seed, notes=notes, choices={"max_concurrent": options.max_workers or most})
 
 
@@ -201,23 +230,26 @@ def _checkpoints(record: RunRecord, held: Store, settings: Training) -> list[Che
 class MutationResults(Results):
     """The report of an evaluation, or of several runs that differ in their seed alone; and the policies."""
 
-    def check(self) -> None:
-        """Also whether the packages for drawings are there."""
-        check_installed("reports need", needed.REPORT)
-        super().check()
+    kind = "Query mutation"
+    needs_drawing = True
+    pools = True
 
-    def write(self, held: Store, records: Sequence[RunRecord]) -> Written:
-        """The page, the figures, the episodes, and the policies as arrays."""
-        told = told_of([(record, held.results(record)) for record in records], about=_about(records))
-        policies = self._write_policies(held, records)
-        written = write_report(self.folder, told)
-        beside = [file for file in written.files if file != written.page]
-        return Written(written.page, (*beside, *policies), told.analysis)
+    def read(self, held: Store, records: Sequence[RunRecord]) -> ReportData:
+        """What the report is made of."""
+        return read_runs([(record, held.results(record)) for record in records], held)
 
-    def _write_policies(self, held: Store, records: Sequence[RunRecord]) -> list[Path]:
-        """The policies of all runs, numbered on."""
-        found = [trained(record, held) for record in records]
-        pairs = [(policy, each.task) for each in found for policy in each.policies]
+    def blocks(self, found: ReportData) -> Iterator[Block]:
+        """Findings, figures, tables, every episode, and what was run."""
+        return blocks(found)
+
+    def tables(self, found: ReportData) -> Iterator[DataTable]:
+        """Every episode, every query and every update."""
+        return data_tables(found)
+
+    def write_more(self, held: Store, records: Sequence[RunRecord], found: ReportData) -> Sequence[Path]:
+        """The policies of all runs as arrays, numbered on."""
+        runs = [trained(record, held) for record in records]
+        pairs = [(policy, each.task) for each in runs for policy in each.policies]
         paths = [self.folder / f"policy-{number}.npz" for number in range(len(pairs))]
         for path, (policy, task) in zip(paths, pairs, strict=True):
             with replacing(path) as out:
@@ -227,12 +259,11 @@ class MutationResults(Results):
                 old.unlink()  # of an earlier report, which had more of them
         return paths
 
-    def findings(self, held: Store, records: Sequence[RunRecord], summary_: Summary) -> Iterator[RenderableType]:
-        """How everybody did, who wins, and which mutators work."""
-        yield from summary(msgspec.convert(summary_.analysis, Analysis))
-
-    def hints(self, held: Store, record: RunRecord) -> Iterator[tuple[str, str]]:
-        """How to see the curves."""
+    def hints(self, held: Store, record: RunRecord, report: Report) -> Iterator[tuple[str, str]]:
+        """How to see an episode whole, and the curves."""
+        for what, command in super().hints(held, record, report):
+            if " RUN " not in command:  # of several runs
+                yield what.replace("that transcript", "the first query of that episode"), command
         if (self.folder / CURVES).is_dir():
             yield "curves", f"$ tensorboard --logdir {shlex.quote(str(self.folder / CURVES))}"
 
@@ -246,23 +277,10 @@ class TrainingResults(MutationResults):
         given = None if self.options is None else self.options.tensorboard
         return curves_in(self.folder, None if given is None else Path(given))
 
-    def hints(self, held: Store, record: RunRecord) -> Iterator[tuple[str, str]]:
+    def hints(self, held: Store, record: RunRecord, report: Report) -> Iterator[tuple[str, str]]:
         """Also how to try the policies again."""
-        yield from super().hints(held, record)
+        yield from super().hints(held, record, report)
         yield "to try the policies again", f"mutate evaluate {shlex.quote(record.title)} --episodes 200"
-
-
-def _about(records: Sequence[RunRecord]) -> list[tuple[str, str]]:
-    """What else there is to say of runs, for those who want to do them again."""
-    first = records[0]
-    begun = ", ".join(f"{datetime.fromtimestamp(each.created_at, UTC):%Y-%m-%d %H:%M} UTC" for each in records)
-    full = {name.removeprefix("model "): model for name, model in first.sources.items() if name.startswith("model ")}
-    rows = [
-        ("begun", begun),
-        ("version", f"groundswell {version('groundswell')}"),
-        ("in full", ", ".join(f"{name} is {model}" for name, model in full.items())),
-    ]
-    return [(name, value) for name, value in rows if value]
 
 
 experiment = Experiment(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,6 +20,11 @@ from groundswell.stats.clusters import ENOUGH
 from groundswell.stats.compare import holm
 from groundswell.stats.crossed import Cells, cells, difference, difference_of_shares, mean, share, spread_of
 from groundswell.stats.survival import curve
+
+CHANCE = "random"
+"""The method whose uses say what a mutator is worth: others use it where they expect it to work."""
+FEWEST = 5
+"""A mutator that was used less often is left out."""
 
 
 def analysed(curves: Sequence[Curve], ended: Sequence[Ended], uses: Sequence[Uses], task: Task) -> Analysis:
@@ -174,3 +180,27 @@ def _effect(ended: Sequence[Ended], clusters: Clusters) -> float:
     if spread is None or spread.reason or not rate or rate == 1:
         return 1.0
     return max(1.0, spread.variance * len(ended) / (rate * (1 - rate)))
+
+
+class Gain(NamedTuple):
+    """What a use of a mutator gained on average."""
+
+    mutator: str
+    gain: float
+    uses: int
+
+
+def chance_gains(uses: Sequence[Uses]) -> dict[str, list[Gain]]:
+    """By guard, what mutators gained where they were drawn by chance, most first; those with few uses are left out."""
+    drawn = [each for each in uses if each.method == CHANCE]
+    return {
+        guard: sorted(
+            (
+                Gain(each.mutator, each.gained / each.steps, each.steps)
+                for each in drawn
+                if each.guard == guard and each.steps >= FEWEST
+            ),
+            key=lambda each: (-each.gain, each.mutator),
+        )
+        for guard in dict.fromkeys(each.guard for each in drawn)
+    }

@@ -84,6 +84,8 @@ def _listed(names: Iterable[str]) -> str:
 def _without(figures: Sequence[Figure], place: str) -> str:
     """What is said where nothing can be compared."""
     rates = {each.method: _percent(each.rate) for each in figures if each.on == place and each.rate is not None}
+    if not rates and any(each.rate is not None for each in figures):
+        return "No held-out episode is usable, so nothing can be said about guards that no training met."
     if not rates:
         return "No episode is usable, so nothing can be said of anybody."
     why = (

@@ -1,4 +1,4 @@
-"""What a report is given: read from the store, it is what the training found; and runs can be pooled."""
+"""What a report is made of: read from the store, it is what the training found; and runs can be pooled."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from groundswell.experiments.query_mutation.evaluating import Evaluation, baseli
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.leaking import leaked
 from groundswell.experiments.query_mutation.playing import opened_world
-from groundswell.experiments.query_mutation.report.reading import Failed, Reading, kind_of, uses_of
-from groundswell.experiments.query_mutation.report.told import Stored, told_of
+from groundswell.experiments.query_mutation.reading import Failure, Stored, StoredSteps, kind_of, read_runs, uses_of
 from groundswell.experiments.query_mutation.rewards import Judged, reward
 from groundswell.experiments.query_mutation.task import Task
 from groundswell.portal import open_sync
@@ -63,43 +62,42 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Stored]
 
 @pytest.mark.slow
 def test_episodes_played_again_from_the_store_give_the_same_figures(runs: dict[str, Stored]) -> None:
-    told = told_of([runs["one"]])
-    again = analysed([], [each.ended for each in told.attempts], uses_of(told.attempts), told.settings.task)
-    assert again == told.analysis
-    assert len(told.attempts) == 4 * 5 * 6
-    assert told.title == "one"
-    assert {"eval/ppo", "eval/noop", "eval/random"} == told.steps.keys()
-    assert not told.failed
+    data = read_runs([runs["one"]])
+    again = analysed([], [each.ended for each in data.attempts], uses_of(data.attempts), data.settings.task)
+    assert again == data.analysis
+    assert len(data.attempts) == 4 * 5 * 6
+    assert {"eval/ppo", "eval/noop", "eval/random"} == data.step_counts.keys()
+    assert not data.failures
 
 
 def test_runs_are_pooled_with_learners_and_episodes_numbered_on(runs: dict[str, Stored]) -> None:
-    told, (one, two) = told_of([runs["one"], runs["two"]]), (told_of([runs[name]]) for name in ("one", "two"))
-    assert {each.learner for each in told.attempts if each.method == "ppo"} == {0, 1, 2, 3}
-    assert {each.learner for each in told.attempts if each.method == "noop"} == {0}
-    assert {each.number for each in told.attempts} == set(range(60))
-    pooled = {(each.method, each.on): each for each in told.analysis.figures}
+    data, (one, two) = read_runs([runs["one"], runs["two"]]), (read_runs([runs[name]]) for name in ("one", "two"))
+    assert {each.learner for each in data.attempts if each.method == "ppo"} == {0, 1, 2, 3}
+    assert {each.learner for each in data.attempts if each.method == "noop"} == {0}
+    assert {each.number for each in data.attempts} == set(range(60))
+    pooled = {(each.method, each.on): each for each in data.analysis.figures}
     for first, second in zip(one.analysis.figures, two.analysis.figures, strict=True):
         both = pooled[first.method, first.on]
         assert (both.n, both.count) == (first.n + second.n, first.count + second.count)
-    assert told.seeds == (1, 2)
-    keys = {(each.run, each.key) for each in told.attempts}
-    assert len(keys) == len(told.attempts), "as the store has them"
+    assert [each.seed for each in data.records] == [1, 2]
+    keys = {(each.run, each.key) for each in data.attempts}
+    assert len(keys) == len(data.attempts), "as the store has them"
 
 
 def test_runs_that_differ_in_more_than_their_seed_are_not_pooled(runs: dict[str, Stored]) -> None:
     with pytest.raises(SettingsError, match="run 'other': evaluation differs from that of 'one'"):
-        told_of([runs["one"], runs["other"]])
+        read_runs([runs["one"], runs["other"]])
     with pytest.raises(SettingsError, match="has the seed of another one"):
-        told_of([runs["one"], runs["one"]])
+        read_runs([runs["one"], runs["one"]])
     with pytest.raises(SettingsError, match="at least one"):
-        told_of([])
+        read_runs([])
 
 
 def test_a_run_without_figures_says_what_to_do(runs: dict[str, Stored]) -> None:
     record, results = runs["one"]
     bare = RunRecord(**{**{name: getattr(record, name) for name in record.__struct_fields__}, "analysis": None})
     with pytest.raises(RunError, match="no figures yet: resume it first"):
-        told_of([(bare, results)])
+        read_runs([(bare, results)])
 
 
 def test_steps_that_failed_are_counted_by_whose_they_are_and_why(runs: dict[str, Stored]) -> None:
@@ -113,14 +111,14 @@ def test_steps_that_failed_are_counted_by_whose_they_are_and_why(runs: dict[str,
 
     task = msgspec.structs.replace(TRIED.task, guards=(*TRIED.task.guards, *TRIED.evaluation.guards))
     failed = [failing(first[1], key) for key in ("eval/noop.0/0/0", "ppo.1/3/2/0")]
-    reading = Reading("r", task, [first[0], *failed])
-    assert dict(reading.failed) == {
-        Failed("eval/noop", "whole step", "timeout"): 1,
-        Failed("ppo", "whole step", "timeout"): 1,
+    steps = StoredSteps("r", task, [first[0], *failed])
+    assert dict(steps.failures) == {
+        Failure("eval/noop", "whole step", "timeout"): 1,
+        Failure("ppo", "whole step", "timeout"): 1,
     }
-    (broken,) = reading.attempts
+    (broken,) = steps.attempts
     assert (broken.end, broken.ended.steps, broken.total) == ("fault", 0, 0.0)
-    assert broken.steps[0].failed == {"whole step": "timeout: too late"}
+    assert broken.queries[0].failed == {"whole step": "timeout: too late"}
 
 
 _strict = True
@@ -150,12 +148,12 @@ def test_steps_of_a_way_that_was_given_up_are_left_aside(tmp_path: Path, monkeyp
     with look_into(tmp_path / "runs.db") as store:
         assert store is not None
         records = [store.runs.get(name) for name in ("r", "whole")]
-        again, whole = (told_of([(record, store.results(record))]) for record in records)
+        again, whole = (read_runs([(record, store.results(record))]) for record in records)
     assert records[0].counters.planned > records[1].counters.planned, "there are such steps"
     assert again.analysis == whole.analysis
     assert [each.ended for each in again.attempts] == [each.ended for each in whole.attempts]
-    assert again.steps == whole.steps
-    assert again.steps["ppo"] == settings.num_env_steps
+    assert again.step_counts == whole.step_counts
+    assert again.step_counts["ppo"] == settings.num_env_steps
 
 
 @pytest.mark.parametrize(

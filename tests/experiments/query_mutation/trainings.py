@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
 
+from groundswell.engine.records import Counters, RunRecord
 from groundswell.engine.summary import Asks, Cost, Paid, RunCost, Summary, Trials
 from groundswell.experiments.query_mutation.analysis import Curve, Ended, Point
 from groundswell.experiments.query_mutation.episode import End
+from groundswell.experiments.query_mutation.experiment import MutationResults
 from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.learning.rules import Losses
-from groundswell.experiments.query_mutation.report.reading import Attempt, Failed, Made, uses_of
-from groundswell.experiments.query_mutation.report.told import Settings, Told
+from groundswell.experiments.query_mutation.reading import Attempt, Failure, Query, ReportData, Settings, uses_of
 from groundswell.experiments.query_mutation.task import Task, goals
+from groundswell.experiments.results import ReportFormat, Written
+from groundswell.reporting.blocks import Report
+from groundswell.store.journal import Store
 
 TASK = Task()
 MET, NEW = ("open", "firm"), ("wary", "warned")
@@ -27,13 +33,13 @@ SUMMARY = Summary(
 )
 
 
-def made(
+def query(
     mutator: str = "indirect", query: str = "A query?", response: str = "No.", score: float = 0.0, failed: str = ""
-) -> Made:
+) -> Query:
     """One step."""
     usable = not failed
     reward = (score - 0.02) if usable else 0.0
-    return Made(
+    return Query(
         mutator, query, response, score, not score, score, 0.0, reward, usable, {"target": failed} if failed else {}
     )
 
@@ -43,11 +49,11 @@ def attempt(
 ) -> Attempt:
     """One episode. Its secret is that of its number."""
     secret = goals().held_out[number % 24]
-    every = [made(query=f"Question {at}?") for at in range(steps - 1)]
+    every = [query(query=f"Question {at}?") for at in range(steps - 1)]
     last = {
-        "leak": made(response=f"It is {secret}, you know.", score=1.0),
-        "steps": made(),
-        "fault": made(failed="timeout: took <too> long"),
+        "leak": query(response=f"It is {secret}, you know.", score=1.0),
+        "steps": query(),
+        "fault": query(failed="timeout: took <too> long"),
     }[end]
     name = f"eval/{method}.{learner}/{number}"
     best = 1.0 if end == "leak" else 0.0
@@ -78,24 +84,51 @@ def curve(learner: str = "ppo", number: int = 0, rates: Sequence[float] = (0.2, 
     return Curve(learner, number, tuple(points))
 
 
-def told(some: Sequence[Attempt], curves: Sequence[Curve] = (curve(), curve("bandit")), title: str = "A run") -> Told:
-    """What a report is given."""
-    analysis = analysed(curves, ended(some), uses_of(some), TASK)
-    failed = {Failed("ppo", "target", "timeout"): 2, Failed("eval/ppo", "target", "timeout"): 1}
-    examples = dict.fromkeys(failed, "timeout: took <too> long")
-    steps = {"ppo": 1536, "bandit": 1536, "eval/ppo": 400}
-    chosen = {"repeats": 2, "num_env_steps": 1536, "rules": {"lr": 0.01}}
-    return Told(
-        title,
-        ("run1",),
-        (7,),
-        analysis,
-        (SUMMARY,),
+def run_record(id_: str = "run1", title: str = "A run") -> RunRecord:
+    """A run as the store would hold it."""
+    return RunRecord(
+        1, id_, title, "completed", 7, "query-mutation/train", None, {}, {}, None, None, Counters(), None, None, False,
+        1_700_000_000.0, 1_700_000_000.0,
+    )  # fmt: skip
+
+
+def report_data(
+    some: Sequence[Attempt], curves: Sequence[Curve] = (curve(), curve("bandit")), title: str = "A run"
+) -> ReportData:
+    """What a report is made of, without a store."""
+    failures = {Failure("ppo", "target", "timeout"): 2, Failure("eval/ppo", "target", "timeout"): 1}
+    return ReportData(
+        [run_record(title=title)],
+        [SUMMARY],
+        analysed(curves, ended(some), uses_of(some), TASK),
         Settings(),
         some,
-        failed,
-        examples,
-        steps,
-        chosen,
-        (("begun", "now"),),
+        failures,
+        dict.fromkeys(failures, "timeout: took <too> long"),
+        {"ppo": 1536, "bandit": 1536, "eval/ppo": 400},
+        {"repeats": 2, "num_env_steps": 1536, "rules": {"lr": 0.01}},
     )
+
+
+class Held(MutationResults):
+    """The results of a training that is at hand, so that no store is needed. It has no policies."""
+
+    def __init__(self, folder: Path, data: ReportData) -> None:
+        super().__init__(folder)
+        self._data = data
+
+    def read(self, held: Any, records: Sequence[RunRecord]) -> ReportData:
+        return self._data
+
+    def write_more(self, held: Any, records: Sequence[RunRecord], found: ReportData) -> Sequence[Path]:
+        return ()
+
+
+def report_of(data: ReportData) -> Report:
+    """The blocks of a training."""
+    return Held(Path(), data).report(cast(Store, None), data.records)
+
+
+def write_report(folder: Path, data: ReportData, format: ReportFormat = "html") -> Written:
+    """The report of a training with all its files."""
+    return Held(folder, data).write(cast(Store, None), data.records, format)

@@ -1,0 +1,270 @@
+"""The report of a training or an evaluation as blocks: findings in sentences, figures, tables, and what was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from groundswell.experiments.query_mutation import mutators, rewards
+from groundswell.experiments.query_mutation.analysis import Analysis, Figure
+from groundswell.experiments.query_mutation.drawings import GUARDS, figures, half_leaked, headline
+from groundswell.experiments.query_mutation.figures import CHANCE, FEWEST, chance_gains
+from groundswell.experiments.query_mutation.guards import Guard
+from groundswell.experiments.query_mutation.reading import EVALUATION, ReportData
+from groundswell.experiments.query_mutation.transcripts import transcripts_block
+from groundswell.experiments.report import about_run, whole_cost
+from groundswell.reporting import numbers
+from groundswell.reporting.blocks import (
+    Block,
+    Estimate,
+    KeyFigure,
+    KeyFigures,
+    Passage,
+    Table,
+    Text,
+)
+from groundswell.reporting.words import cost, duration
+
+MOST_NAMED = 3
+"""So many mutators are named for a guard."""
+NOT_SHOWN = ("task", "evaluation", "policies", "bandits", "trained_by")
+"""Settings that the table of settings does not list by their names."""
+
+
+def blocks(data: ReportData) -> Iterator[Block]:
+    """The report."""
+    analysis = data.analysis
+    yield Text(id="findings", lines=list(findings(analysis)), brief=True)
+    yield key_figures(data)
+    if analysis.figures:
+        yield rates_table(analysis)
+    if any(each.method == CHANCE for each in analysis.uses):
+        yield best_mutators_table(analysis)
+    yield from figures(data)
+    if analysis.contrasts:
+        yield contrasts_table(analysis)
+    if any(each.n for each in analysis.lasting):
+        yield half_table(analysis)
+    yield transcripts_block(data)
+    yield from about_run(data.summaries, data.records, data.held, settings_rows(data))
+    if data.failures:
+        yield failures_table(data)
+    yield prompts(data)
+
+
+# Findings
+
+
+def findings(analysis: Analysis) -> Iterator[str]:
+    """Who wins, what failed, and what to know before one believes it."""
+    if analysis.verdict:
+        yield analysis.verdict
+    steps = sum(point.usable + point.masked for curve in analysis.curves for point in curve.points)
+    if analysis.masked:
+        yield f"{analysis.masked:,} of {steps:,} steps of the training failed; nothing was learnt from them."
+    elif steps:
+        yield f"None of the {steps:,} steps of the training failed."
+    yield from analysis.notes
+
+
+def key_figures(data: ReportData) -> KeyFigures:
+    """What one wants to know first."""
+    spent = whole_cost(data.summaries)
+    unknown = f"{spent.unknown_asks:,} asks of unknown price" if spent.unknown_asks else "all prices known"
+    sent = sum(each.asks.sent for each in data.summaries)
+    return KeyFigures(
+        id="key-figures",
+        figures=[
+            *map(_key_figure, headline(data.analysis)),
+            KeyFigure(cost(spent.usd, 0), "cost", unknown),
+            KeyFigure(duration(sum(each.seconds for each in data.summaries)), "time", f"{sent:,} requests sent"),
+        ],
+    )
+
+
+def _key_figure(found: Figure) -> KeyFigure:
+    label = f"{found.method} leaks, {GUARDS[found.on]}"
+    if found.rate is None:
+        return KeyFigure(numbers.NONE, label, "no usable episode")
+    between = numbers.interval(found.low, found.high) if found.low is not None else "no interval"
+    return KeyFigure(numbers.percent(found.rate), label, f"{numbers.count(found)}; {between}")
+
+
+def rates_table(analysis: Analysis) -> Table:
+    """How each method did on all guards that were held out, and on all that were met."""
+    rows = [each for on in GUARDS for each in analysis.figures if each.on == on]
+    rows.sort(key=lambda each: (list(GUARDS).index(each.on), 1.0 if each.rate is None else -each.rate))
+    return Table(
+        id="rates",
+        title="Leak rates",
+        part="findings",
+        brief=True,
+        columns={
+            **{"method": "text", "guards": "text", "episodes": "count", "leaked": "share"},
+            **{"mean return": "change", "steps": "number.1"},
+        },
+        rows=[
+            (
+                *(each.method, each.on, each.n, Estimate(each.rate, each.low, each.high)),
+                *(each.total, each.steps),
+            )
+            for each in rows
+        ],
+        caption=f"Usable episodes, and the share of them in which the secret leaked, with {analysis.level:.0%} "
+        "intervals. Held out: guards that no training met. Trained: guards of the training, with secrets that it never "
+        "met. Mean return: the rewards of an episode. Steps: how many queries an episode took on average.",
+    )
+
+
+def best_mutators_table(analysis: Analysis) -> Table:
+    """For each guard the mutators that gained most; by chance alone, since learners use them where it pays."""
+    rows: list[tuple[str, str, float | None, int | None, str]] = []
+    for guard, found in chance_gains(analysis.uses).items():
+        if not found or found[0].gain <= 0:
+            rows.append((guard, "none gained anything" if found else "too few uses to tell", None, None, ""))
+            continue
+        first, *others = found
+        more = [f"{each.mutator} {each.gain:.2f}" for each in others[: MOST_NAMED - 1] if each.gain > 0]
+        rows.append((guard, first.mutator, first.gain, first.uses, ", ".join(more)))
+    return Table(
+        id="best-mutators",
+        title=f"Mutators that gained most in {CHANCE} rewording",
+        part="findings",
+        brief=True,
+        columns={"guard": "text", "best": "text", "gain per use": "number", "uses": "count", "next": "text"},
+        rows=rows,
+        caption="What one use of a mutator gained on average, as a share of the secret that had not been given away "
+        f"before. Mutators with fewer than {FEWEST} uses are left out.",
+    )
+
+
+# Tables
+
+
+def contrasts_table(analysis: Analysis) -> Table:
+    """One method against each of the others, on the same episodes."""
+    return Table(
+        id="contrasts",
+        title=f"{analysis.contrasts[0].method} against the others",
+        columns={
+            **{"against": "text", "guards": "text", "episodes": "count", "leaked": "share", "other leaked": "share"},
+            **{"difference": "share_change", "p": "p", "difference of returns": "change", "p, returns": "p"},
+        },
+        rows=[
+            (
+                *(each.against, each.on, each.n, each.rate, each.against_rate),
+                *(Estimate(each.difference, each.low, each.high), each.p),
+                *(Estimate(each.total, each.total_low, each.total_high), each.total_p),
+            )
+            for each in analysis.contrasts
+        ],
+        caption=f"{analysis.contrasts[0].method} minus each of the others, on the episodes that both have: points of "
+        f"the leak rate and of the mean return, with {analysis.level:.0%} intervals. p-values are adjusted for the "
+        "number of others (Holm), for each kind of guards and each measure by itself. The verdict goes by leaks on "
+        "held-out guards alone.",
+    )
+
+
+def half_table(analysis: Analysis) -> Table:
+    """How many queries it takes until half of the episodes have leaked."""
+    return Table(
+        id="half-leaked",
+        title="Queries until half of the episodes have leaked",
+        columns={
+            **{"method": "text", "guards": "text", "episodes": "count"},
+            **{"queries until half have leaked": "count", "leaked at the end": "share"},
+        },
+        rows=[
+            (
+                *(each.method, each.on, each.n, "never" if (many := half_leaked(each)) is None else many),
+                round(1 - each.steps[-1].share, 9) if each.steps else 0.0,
+            )
+            for each in analysis.lasting
+            if each.n
+        ],
+        caption="By the curves of the figure that shows how many queries a leak takes. Never: fewer than half leaked "
+        "before the last step.",
+    )
+
+
+# What was run
+
+
+def settings_rows(data: ReportData) -> Iterator[tuple[str, str]]:
+    """What was run, in words; and the other settings by their names."""
+    task, evaluation, stored = data.settings.task, data.settings.evaluation, data.stored_settings
+    judge = f", judged by {task.judge}" if task.reward == "judge" else ""
+    yield "target", task.target
+    yield "mutators", f"{', '.join(task.mutators)} (by {task.mutator_model}; prompts {data.analysis.prompts})"
+    yield "embedder", task.embedder
+    yield (
+        "reward",
+        f"{task.reward}{judge}, less {task.query_cost:g} a query and {task.drift_cost:g} times the drift; success from "
+        f"{task.success:g} on",
+    )
+    yield "trained on", ", ".join(guard.name for guard in task.guards)
+    yield "held out", ", ".join(guard.name for guard in evaluation.guards) or "no guard"
+    yield "episodes", f"{evaluation.episodes:,} for each guard, of at most {task.max_steps} steps"
+    yield "secrets", f"{len(task.secrets):,} of the training, {len(evaluation.secrets):,} held out"
+    yield "queries", f"{len(task.queries):,}"
+    yield "temperature", "the provider's" if task.temperature is None else f"{task.temperature:g}"
+    yield "policies", f"those of run {stored['trained_by']}" if stored.get("trained_by") else ""
+    for name, value in stored.items():
+        if name not in NOT_SHOWN and value != {}:
+            yield name, _worded(value)
+
+
+def _worded(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_worded(each)}" for name, each in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def failures_table(data: ReportData) -> Table:
+    """Steps that failed: they are in no figure, and nothing was learnt from them."""
+    evaluation = f"{EVALUATION}/"
+    rows = sorted(data.failures.items(), key=lambda each: (each[0].who.startswith(evaluation), each[0].who, -each[1]))
+    return Table(
+        id="failures",
+        title="Steps that failed",
+        part="run",
+        columns={
+            **{"method": "text", "phase": "text", "part": "text", "why": "text", "steps": "count"},
+            **{"share of its steps": "share", "for example": "text"},
+        },
+        rows=[
+            (
+                what.who.removeprefix(evaluation),
+                "evaluation" if what.who.startswith(evaluation) else "training",
+                *(what.part, what.kind, many),
+                many / data.step_counts[what.who] if data.step_counts.get(what.who) else None,
+                data.failure_messages.get(what, ""),
+            )
+            for what, many in rows
+        ],
+        caption="Parts of steps that failed. A mutation that fails leaves the query as it was, and a target that "
+        "cannot be asked counts as a refusal; but the step is masked: the episode is broken off there, its value is "
+        "estimated from where it stood, and nothing is learnt from it. In the evaluation such episodes are missing.",
+    )
+
+
+def prompts(data: ReportData) -> Text:
+    """What models were told, word by word."""
+    task = data.settings.task
+    guards = dict.fromkeys([*task.guards, *data.settings.evaluation.guards])
+    passages = [Passage(_guard(guard), guard.brief) for guard in guards]
+    passages += [
+        Passage(f"Mutator {name}", mutators.described(name) or "(asks no model with words of ours)")
+        for name in task.mutators
+    ]
+    passages += [Passage("Judge", rewards.ASKED)] if task.reward == "judge" else []
+    passages.append(Passage("Queries that episodes begin with", "\n".join(task.queries)))
+    about = "What the target was told by each guard, and the rewording model by each mutator. Fields in braces were "
+    return Text(id="prompts", title="Prompts", part="run", lines=[f"{about}filled in."], passages=passages)
+
+
+def _guard(guard: Guard) -> str:
+    filtered = ", with a filter that withholds the secret" if guard.withholds else ""
+    return f"Guard {guard.name}, strength {guard.strength:g}{filtered}"

@@ -1,0 +1,322 @@
+"""The figures of a report: each is one function, with its title, caption, data and drawing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from groundswell.experiments.query_mutation.analysis import Analysis, Figure, Lasting, Uses
+from groundswell.experiments.query_mutation.curves import bands
+from groundswell.experiments.query_mutation.figures import CHANCE, chance_gains
+from groundswell.experiments.query_mutation.reading import ReportData
+from groundswell.experiments.query_mutation.verdict import HELD_OUT, TRAINED, UNTRAINED
+from groundswell.reporting import blocks, numbers
+from groundswell.reporting.blocks import Estimate
+from groundswell.reporting.figures import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    LETTER,
+    PINK,
+    RED,
+    WIDTH,
+    Group,
+    forest,
+    forest_height,
+    heat_cell,
+    heat_grid,
+    legend,
+    line_names,
+    name_of,
+    percent_axis,
+    rate_point,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+LOOK = {"noop": (FAINT, "x"), "random": (GREEN, "D"), "bandit": (RED, "s"), "ppo": (BLUE, "o")}
+"""The colour and the mark of each method."""
+OTHER = (PINK, "^")
+GUARDS = {HELD_OUT: "held-out guards", TRAINED: "guards of the training"}
+PAST = 0.3
+"""How far a curve goes on after the last query, so that its end can be seen."""
+PERCENTS = ([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
+
+
+def figures(data: ReportData) -> Iterator[blocks.Figure]:
+    """Every figure that there is something to draw for."""
+    analysis = data.analysis
+    if any(each.rate is not None for each in analysis.figures):
+        yield methods(data)
+    if any(each.points for each in bands(analysis.curves, analysis.level)):
+        yield learning(analysis)
+    if any(each.n for each in analysis.lasting):
+        yield steps(analysis)
+    if any(each.method != "noop" for each in analysis.uses):
+        yield mutators(analysis)
+
+
+def headline(analysis: Analysis) -> list[Figure]:
+    """How methods did on guards that no training met, if there are any; the best first."""
+    place = HELD_OUT if any(each.on == HELD_OUT for each in analysis.figures) else TRAINED
+    return sorted((each for each in analysis.figures if each.on == place), key=lambda each: -(each.rate or 0))
+
+
+def methods(data: ReportData) -> blocks.Figure:
+    """The leak rate of every method against every guard."""
+    analysis = data.analysis
+    rows = [each for on in _in_order(data) for each in analysis.figures if each.on == on]
+    drawn = [each for each in rows if each.rate is not None]
+    groups = [
+        Group(
+            f"all {GUARDS[on]}" if on in GUARDS else name_of(on),
+            [rate_point(each, *_look(each.method), each.method not in UNTRAINED) for each in drawn if each.on == on],
+        )
+        for on in dict.fromkeys(each.on for each in drawn)
+    ]
+    height = forest_height(groups)
+
+    def draw(figure: Canvas) -> None:
+        axes = forest(figure, groups, height)
+        percent_axis(axes, 1.0)
+        axes.set_xlabel(f"share of episodes with a leak, with {analysis.level:.0%} intervals")
+        names = dict.fromkeys(each.method for each in drawn)
+        legend(figure, [(name, *_look(name), name not in UNTRAINED) for name in names])
+
+    return blocks.Figure(
+        id="methods",
+        title=_best(headline(analysis)),
+        caption=f"Share of episodes in which the secret leaked, with {analysis.level:.0%} intervals and counts. Filled "
+        "marks are methods that were trained. All methods meet the same episodes, with secrets that no training met. "
+        "Intervals treat episodes of the same secret as one draw, and learners as draws of their method. The data also "
+        "have the mean return of an episode (what was gained, less what queries and drift cost), the mean number of "
+        "steps, and the episodes that are missing because a fault broke them off.",
+        columns={
+            **{"guards": "text", "method": "text", "learners": "count", "leaked": "share", "mean return": "change"},
+            **{"steps": "number.1", "missing": "count"},
+        },
+        rows=[
+            (
+                *(each.on, each.method, each.learners, blocks.estimate(each)),
+                Estimate(each.total, each.total_low, each.total_high),
+                *(each.steps, each.missing),
+            )
+            for each in rows
+        ],
+        size=(WIDTH, height),
+        draw=draw,
+    )
+
+
+def _look(method: str) -> tuple[str, str]:
+    return LOOK.get(method, OTHER)
+
+
+def _in_order(data: ReportData) -> list[str]:
+    """Guards that were held out, below all of them together; then those that were met."""
+    places = list(dict.fromkeys(each.on for each in data.analysis.figures))
+    guards = [on for on in places if on not in GUARDS]
+    new, met = ([on for on in guards if data.held_out(on) is out] for out in (True, False))
+    return [on for on in (HELD_OUT, *new, TRAINED, *met) if on in places]
+
+
+def _best(found: Sequence[Figure]) -> str:
+    """Which method leaks most often."""
+    place, rates = GUARDS[found[0].on], [each.rate for each in found if each.rate is not None]
+    if not rates:
+        return f"No episode is usable on {place}"
+    best = max(rates)
+    if not best:
+        return f"No method got a leak on {place}"
+    names = [each.method for each in found if each.rate == best]
+    more = "" if len(rates) == 1 else " most often"
+    return f"{' and '.join(names)} {'leaks' if len(names) == 1 else 'leak'}{more} on {place}: {numbers.percent(best)}"
+
+
+def learning(analysis: Analysis) -> blocks.Figure:
+    """The leak rate of each kind of learner while it learns, with its band."""
+    found = [each for each in bands(analysis.curves, analysis.level) if each.points]
+    baselines = [
+        (each.rate, each.method)
+        for each in analysis.figures
+        if each.on == TRAINED and each.method in UNTRAINED and each.rate is not None
+    ]
+    kinds = dict.fromkeys(each.what for each in found)
+    what = "; ".join(kinds if len(kinds) == 1 else [f"{each.learner}: {each.what}" for each in found])
+    changes = [
+        f"{band.learner} from {numbers.percent(band.points[0].rate)} to {numbers.percent(band.points[-1].rate)}"
+        for band in found
+    ]
+
+    def draw(figure: Canvas) -> None:
+        axes = figure.add_axes((0.07, 0.15, 0.76, 0.8))
+        ends = []
+        for band in found:
+            colour, steps = _look(band.learner)[0], [each.steps for each in band.points]
+            lows, highs = [each.low for each in band.points], [each.high for each in band.points]
+            axes.fill_between(steps, lows, highs, color=colour, alpha=0.18, lw=0)
+            axes.plot(steps, [each.rate for each in band.points], color=colour, lw=1.8)
+            ends.append((band.points[-1].rate, band.learner, colour))
+        for rate, method in baselines:
+            axes.axhline(rate, color=_look(method)[0], lw=1, ls=(0, (4, 3)))
+            ends.append((rate, f"{method}, evaluated", _look(method)[0]))
+        last = max(band.points[-1].steps for band in found)
+        axes.set(xlim=(0, last), ylim=(0, 1.02), xlabel="environment steps of one learner")
+        axes.set_yticks(*PERCENTS)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        line_names(axes, ends)
+
+    return blocks.Figure(
+        id="learning",
+        title=f"Leak rates while learning: {', '.join(changes)}",
+        caption="Share of the episodes that ended within an update in which the secret leaked, while learners try "
+        f"things out on the guards and secrets of training. Bands: {what}. Dashed: methods that learn nothing, as "
+        "evaluated on the same guards with held-out secrets. Learners change with every update: these rates are not "
+        "those of the final policies, which the other figures show. updates.csv has every update.",
+        columns={
+            "learner": "text",
+            "learners": "count",
+            "steps": "count",
+            "leaked": "share",
+            "mean reward": "number.3",
+        },
+        rows=[
+            (band.learner, band.learners, each.steps, Estimate(each.rate, each.low, each.high), each.reward)
+            for band in found
+            for each in band.points
+        ],
+        size=(WIDTH, 3.1),
+        draw=draw,
+    )
+
+
+def half_leaked(found: Lasting) -> int | None:
+    """The number of queries after which half of the episodes have leaked."""
+    return next((step.time for step in found.steps if step.share <= 0.5), None)
+
+
+def steps(analysis: Analysis) -> blocks.Figure:
+    """How many queries a leak takes: the share of episodes that have leaked after each."""
+    there = [each for each in analysis.lasting if each.n]
+    places = [on for on in GUARDS if any(each.on == on for each in there)]
+    last = max((step.time for each in there for step in each.steps), default=1)
+
+    def draw(figure: Canvas) -> None:
+        panels = figure.subplots(1, len(places), squeeze=False, sharey=True)[0]
+        figure.subplots_adjust(0.07, 0.16, 0.88 if len(places) > 1 else 0.7, 0.9, 0.34)
+        for axes, on in zip(panels, places, strict=True):
+            _draw_leaked(axes, [each for each in there if each.on == on], last)
+            axes.set_title(GUARDS[on], color=INK)
+
+    return blocks.Figure(
+        id="steps",
+        title=_fastest([each for each in there if each.on == places[0]]),
+        caption=f"Share of episodes that have leaked after so many queries, with {analysis.level:.0%} bands "
+        "(Kaplan-Meier, Greenwood's variance times the design effect of leak rates). Episodes that reached their last "
+        "step without a leak stay below.",
+        columns={
+            **{"method": "text", "guards": "text", "query": "count", "not leaked before": "count", "leaks": "count"},
+            "leaked by then": "share",
+        },
+        rows=[
+            (
+                *(each.method, each.on, step.time, step.at_risk, step.events),
+                Estimate(round(1 - step.share, 9), round(1 - step.high, 9), round(1 - step.low, 9)),
+            )
+            for each in there
+            for step in each.steps
+        ],
+        size=(WIDTH, 2.8),
+        draw=draw,
+    )
+
+
+def _fastest(found: Sequence[Lasting]) -> str:
+    """Which method needs fewest queries until half of its episodes have leaked."""
+    place = GUARDS[found[0].on]
+    halves = [(many, each.method) for each in found if (many := half_leaked(each)) is not None]
+    if not halves:
+        return f"No method leaks in half of its episodes on {place}"
+    first = min(many for many, _ in halves)
+    names = [method for many, method in halves if many == first]
+    need = f"{'needs' if len(names) == 1 else 'need'} {'1 query' if first == 1 else f'{first} queries'}"
+    return f"{' and '.join(names)} {need} to leak in half of the episodes on {place}"
+
+
+def _draw_leaked(axes: Axes, found: Sequence[Lasting], last: int) -> None:
+    ends = []
+    for each in found:
+        colour = _look(each.method)[0]
+        times = [0.0, *(float(step.time) for step in each.steps), last + PAST]
+        shares = [0.0, *(1 - step.share for step in each.steps)]
+        lows, highs = [0.0, *(1 - step.high for step in each.steps)], [0.0, *(1 - step.low for step in each.steps)]
+        axes.fill_between(times, [*lows, lows[-1]], [*highs, highs[-1]], step="post", color=colour, alpha=0.12, lw=0)
+        axes.step(times, [*shares, shares[-1]], where="post", color=colour, lw=1.8)
+        ends.append((shares[-1], each.method, colour))
+    axes.set(xlim=(0, last + PAST), ylim=(0, 1.02), xlabel="queries asked")
+    axes.set_yticks(*PERCENTS)
+    axes.set_xticks(range(0, last + 1, max(1, last // 5)))
+    line_names(axes, ends)
+
+
+def mutators(analysis: Analysis) -> blocks.Figure:
+    """What a use of each mutator gained against each guard: a panel for each method that chose among them."""
+    used = {each.method for each in analysis.uses} - {"noop"}
+    names = [name for name in dict.fromkeys(each.method for each in analysis.figures) if name in used]
+    across = sorted({each.mutator for each in analysis.uses})
+    down = [on for on in dict.fromkeys(each.on for each in analysis.figures) if on not in GUARDS]
+    most = max(each.gained / each.steps for each in analysis.uses if each.method in used) or 1.0
+    whole = Counter[tuple[str, str]]()
+    for each in analysis.uses:
+        whole[each.method, each.guard] += each.steps
+    left = 0.3 + LETTER * max(len(name_of(guard)) for guard in down)
+    inner, row, top = WIDTH - left - 0.1, 0.33, 0.62
+    panel = top + row * len(down)
+    size = (WIDTH, panel * len(names) + 0.1)
+
+    def draw(figure: Canvas) -> None:
+        for place, name in enumerate(names):
+            bottom = size[1] - panel * (place + 1)
+            axes = figure.add_axes((left / WIDTH, bottom / size[1], inner / WIDTH, row * len(down) / size[1]))
+            for each in [each for each in analysis.uses if each.method == name]:
+                gain, cell = each.gained / each.steps, (across.index(each.mutator), down.index(each.guard))
+                heat_cell(axes, cell, gain / most, f"{gain:.2f}", each.steps)
+            heat_grid(axes, [name_of(guard) for guard in down], [name_of(each, 14) for each in across])
+            axes.tick_params(axis="x", labelsize=7.5)
+            axes.set_title(name, color=_look(name)[0], pad=6, fontweight="bold")
+
+    return blocks.Figure(
+        id="mutators",
+        title=_best_mutator(analysis.uses),
+        caption="What one use of a mutator gained on average against each guard, as a share of the secret that had not "
+        "been given away before; n uses in a cell. Only random rewording tells what a mutator is worth as such: "
+        "learners use a mutator where they expect it to work. Cells with few uses say little.",
+        columns={
+            **{"guard": "text", "method": "text", "mutator": "text", "uses": "count", "share of uses": "share"},
+            **{"gain per use": "number.3", "leaks": "count", "leaks per use": "share"},
+        },
+        rows=[
+            (
+                *(each.guard, each.method, each.mutator, each.steps, each.steps / whole[each.method, each.guard]),
+                *(each.gained / each.steps, each.leaks, each.leaks / each.steps),
+            )
+            for each in analysis.uses
+        ],
+        size=size,
+        draw=draw,
+    )
+
+
+def _best_mutator(uses: Sequence[Uses]) -> str:
+    """What gained most where mutators were drawn by chance."""
+    gains = [(each, guard) for guard, found in chance_gains(uses).items() for each in found]
+    if not gains:
+        return f"Too few uses in {CHANCE} rewording to tell which mutator gains most"
+    best, guard = max(gains, key=lambda each: each[0].gain)
+    if best.gain <= 0:
+        return f"No mutator gained anything in {CHANCE} rewording"
+    return f"{best.mutator} gained most in {CHANCE} rewording: {best.gain:.2f} of the secret per use against {guard}"

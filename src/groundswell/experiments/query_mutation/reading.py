@@ -1,0 +1,331 @@
+"""Runs as their report reads them: the figures, and the episodes behind them, rebuilt from the stored steps.
+
+Nothing is asked again. Several runs that differ in their seed alone are pooled.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+
+from groundswell.engine.records import RunRecord
+from groundswell.engine.summary import Summary, summarise
+from groundswell.errors import RunError, SettingsError
+from groundswell.experiments.query_mutation.analysis import Analysis, Curve, Ended, Uses
+from groundswell.experiments.query_mutation.episode import End, Episode, Transition, action_of, advance
+from groundswell.experiments.query_mutation.evaluating import Evaluation
+from groundswell.experiments.query_mutation.figures import analysed
+from groundswell.experiments.query_mutation.playing import unpacked
+from groundswell.experiments.query_mutation.stepping import Encode, Encoded, Step, Stepped
+from groundswell.experiments.query_mutation.task import Task
+from groundswell.experiments.query_mutation.verdict import UNTRAINED
+from groundswell.program.request import Fault
+from groundswell.store.journal import Store
+from groundswell.store.results import TrialResult
+
+STEP, ENCODE = "query_mutation/step@", "query_mutation/encode@"
+EVALUATION = "eval"
+WHOLE_STEP = "whole step"
+"""The part that failed where a step has no result at all."""
+Stored = tuple[RunRecord, Iterable[TrialResult]]
+"""A run and its trials, as the store has them."""
+
+
+class Query(NamedTuple):
+    """One step of an episode: the reworded query, the response, and what that was worth.
+
+    `failed` has the parts of the step that failed, and why.
+    """
+
+    mutator: str
+    query: str
+    response: str
+    score: float
+    refused: bool
+    gained: float
+    drift: float
+    reward: float
+    usable: bool
+    failed: Mapping[str, str]
+
+
+class Attempt(NamedTuple):
+    """One episode of an evaluation, by one learner or baseline. `number` is the same for all who met the episode."""
+
+    run: str
+    key: str
+    """What the keys of its trials begin with."""
+    method: str
+    learner: int
+    number: int
+    guard: str
+    secret: str
+    goal: str
+    end: End
+    best: float
+    queries: tuple[Query, ...]
+
+    @property
+    def total(self) -> float:
+        """The rewards of the episode."""
+        return sum(each.reward for each in self.queries)
+
+    @property
+    def ended(self) -> Ended:
+        """As statistics have it."""
+        many = sum(each.usable for each in self.queries)
+        who = self.method, self.learner, self.number
+        return Ended(*who, self.guard, self.secret, self.goal, self.end, self.best, many, self.total)
+
+
+class Failure(NamedTuple):
+    """A kind of failure: of which method, in which part of a step, and why. `eval/` stands before the evaluation's."""
+
+    who: str
+    part: str
+    kind: str
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """As much of a run's settings as a report needs, whichever driver they are of."""
+
+    task: Task = msgspec.field(default_factory=Task)
+    evaluation: Evaluation = msgspec.field(default_factory=Evaluation)
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """What a report is made of."""
+
+    records: Sequence[RunRecord]
+    summaries: Sequence[Summary]
+    analysis: Analysis
+    settings: Settings
+    attempts: Sequence[Attempt]
+    """Every episode of the evaluation that has ended."""
+    failures: Mapping[Failure, int]
+    """How many steps failed, by whose they are and why."""
+    failure_messages: Mapping[Failure, str]
+    """One message of each of these."""
+    step_counts: Mapping[str, int]
+    """How many steps each method made; `eval/` stands before those of the evaluation."""
+    stored_settings: Mapping[str, Any]
+    """The settings as the runs store them."""
+    held: Store | None = None
+
+    def held_out(self, guard: str) -> bool:
+        """Whether no training met this guard."""
+        return guard not in {each.name for each in self.settings.task.guards}
+
+
+def read_runs(stored: Sequence[Stored], held: Store | None = None) -> ReportData:
+    """What the store has of a training or an evaluation, or of several that differ in their seed alone."""
+    if not stored:
+        raise SettingsError("runs: at least one is needed for a report")
+    records = [record for record, _ in stored]
+    given = _shared_settings(records)
+    settings = msgspec.convert(given, Settings)
+    found = [_analysis(record) for record in records]
+    runs = [StoredSteps(record.id, _evaluated_task(settings), trials) for record, trials in stored]
+    attempts = _pooled([run.attempts for run in runs])
+    whole = found[0] if len(found) == 1 else _pooled_analysis(found, attempts, settings.task)
+    return ReportData(
+        records,
+        [summarise(record) for record in records],
+        whole,
+        settings,
+        attempts,
+        _without_abandoned(sum((run.failures for run in runs), Counter[Failure]()), whole.curves),
+        {what: why for run in reversed(runs) for what, why in run.messages.items()},
+        sum((run.step_counts for run in runs), _training_steps(whole.curves)),
+        given,
+        held,
+    )
+
+
+def _shared_settings(records: Sequence[RunRecord]) -> dict[str, Any]:
+    """The settings that all runs have; an error says in what they differ."""
+    first, *rest = (msgspec.json.decode(record.settings or "{}", type=dict[str, Any]) for record in records)
+    for record, other in zip(records[1:], rest, strict=True):
+        for name in sorted({*first, *other}):
+            if first.get(name) != other.get(name):
+                raise SettingsError(
+                    f"run {record.title!r}: {name} differs from that of {records[0].title!r}; only runs that differ in "
+                    "their seed alone can be reported together",
+                    field=name,
+                )
+        if [each.seed for each in records].count(record.seed) > 1:
+            raise SettingsError(
+                f"run {record.title!r}: has the seed of another one, so it says nothing new; leave it out", field="seed"
+            )
+    return first
+
+
+def _analysis(record: RunRecord) -> Analysis:
+    if record.analysis is None:
+        raise RunError(f"run {record.title!r} has no figures yet: resume it first")
+    return msgspec.json.decode(record.analysis, type=Analysis)
+
+
+def _evaluated_task(settings: Settings) -> Task:
+    """The task that episodes of the evaluation are of: with the guards and secrets that were held out."""
+    task, evaluation = settings.task, settings.evaluation
+    return msgspec.structs.replace(task, guards=(*task.guards, *evaluation.guards), secrets=evaluation.secrets)
+
+
+def _training_steps(curves: Sequence[Curve]) -> Counter[str]:
+    """How many steps learners of each kind made."""
+    found = Counter[str]()
+    for curve in curves:
+        found[curve.learner] += sum(point.usable + point.masked for point in curve.points)
+    return found
+
+
+def _without_abandoned(failures: Mapping[Failure, int], curves: Sequence[Curve]) -> dict[Failure, int]:
+    """Failures without those of steps that learners made before they were trained anew: their curves mask none."""
+    masked = {curve.learner for curve in curves if any(point.masked for point in curve.points)}
+    clean = {curve.learner for curve in curves} - masked
+    return {what: many for what, many in failures.items() if what.who not in clean}
+
+
+def _pooled(runs: Sequence[Sequence[Attempt]]) -> list[Attempt]:
+    """The episodes of all runs. Learners are numbered on; so are episodes, which every run draws for itself."""
+    every: list[Attempt] = []
+    learners, numbers = Counter[str](), 0
+    for own in runs:
+        every += [
+            each._replace(learner=each.learner + learners[each.method], number=each.number + numbers) for each in own
+        ]
+        for method in {each.method for each in own if each.method not in UNTRAINED}:
+            learners[method] += 1 + max(each.learner for each in own if each.method == method)
+        numbers += 1 + max((each.number for each in own), default=-1)
+    return every
+
+
+def _pooled_analysis(found: Sequence[Analysis], attempts: Sequence[Attempt], task: Task) -> Analysis:
+    curves: list[Curve] = []
+    for each in found:
+        begun = Counter(curve.learner for curve in curves)
+        curves += [msgspec.structs.replace(one, number=one.number + begun[one.learner]) for one in each.curves]
+    return analysed(curves, [each.ended for each in attempts], uses_of(attempts), task)
+
+
+class _Failing(msgspec.Struct):
+    """As much of a step's result as says whether it failed."""
+
+    failed: dict[str, str] = {}
+
+
+_failing = msgspec.json.Decoder(_Failing)
+
+
+class StoredSteps:
+    """Reads the trials of a run; keeps the episodes of its evaluation, and counts what failed.
+
+    A run that was scored anew, or got new attempts at what was missing, may hold steps of episodes that were given up:
+    the policy was another one then, and so was what it tried. Of several steps at the same place of an episode, the one
+    that was begun last counts, if it goes on from where the episode stood.
+    """
+
+    def __init__(self, run: str, task: Task, trials: Iterable[TrialResult]) -> None:
+        self._run, self._task = run, task
+        self._guards = {guard.name: at for at, guard in enumerate(task.guards)}
+        self._encoded: dict[str, bytes] = {}
+        self._failing_training: dict[str, tuple[str, TrialResult]] = {}
+        self._evaluation: dict[tuple[str, str], dict[int, list[TrialResult]]] = {}
+        self.failures = Counter[Failure]()
+        self.messages: dict[Failure, str] = {}
+        self.step_counts = Counter[str]()
+        """Those of the evaluation; a learner's curve has its own."""
+        for trial in trials:
+            self._take(trial)
+        for name, trial in self._failing_training.values():
+            self._count_failures(trial, name)
+        rebuilt = [self._rebuilt(*who, steps) for who, steps in self._evaluation.items()]
+        self.attempts = [each for each in rebuilt if each is not None]
+        """The episodes that have ended, in the order in which they were begun."""
+
+    def _take(self, trial: TrialResult) -> None:
+        if trial.program.startswith(ENCODE) and (found := trial.result(Encoded)) is not None:
+            self._encoded |= unpacked(trial.spec(Encode).texts, found)
+        elif trial.program.startswith(STEP) and trial.status != "unfinished":
+            first, second, third, step, *_ = trial.key.split("/")  # and a digest of what was tried
+            place = f"{first}/{second}/{third}/{step}"
+            if first == EVALUATION:
+                self._evaluation.setdefault((second, third), {}).setdefault(int(step), []).append(trial)
+            elif any(_failures(trial)):  # of the steps of a training, of which there may be millions, only these
+                self._failing_training[place] = first, trial
+            else:
+                self._failing_training.pop(place, None)
+
+    def _count_failures(self, trial: TrialResult, name: str) -> None:
+        """In what a step failed; learners of a kind are counted together."""
+        for part, kind, why in _failures(trial):
+            what = Failure(name.rpartition(".")[0], part, kind)
+            self.failures[what] += 1
+            self.messages.setdefault(what, why)
+
+    def _rebuilt(self, name: str, number: str, steps: Mapping[int, Sequence[TrialResult]]) -> Attempt | None:
+        """An episode, if it came to an end."""
+        spec = steps[0][-1].spec(Step)
+        episode = Episode(0, self._guards[spec.guard.name], spec.secret, spec.goal, spec.goal, self._encoded[spec.goal])
+        queries: list[Query] = []
+        while not episode.end and (trial := _next(steps.get(len(queries), ()), episode)) is not None:
+            self.step_counts[f"{EVALUATION}/{name.rpartition('.')[0]}"] += 1
+            self._count_failures(trial, f"{EVALUATION}/{name}")
+            spec, stepped = trial.spec(Step), trial.result(Stepped)
+            after = advance(self._task, episode, action_of(self._task, spec.mutator), stepped, self._encoded)
+            queries.append(_query(spec, stepped, after, trial.fault))
+            episode = after.episode
+        return self._attempt(name, int(number), episode, queries) if episode.end else None
+
+    def _attempt(self, name: str, number: int, episode: Episode, queries: Sequence[Query]) -> Attempt:
+        method, _, learner = name.rpartition(".")
+        guard = self._task.guards[episode.guard].name
+        whose = self._run, f"{EVALUATION}/{name}/{number}", method, int(learner), number
+        return Attempt(*whose, guard, episode.secret, episode.goal, episode.end, episode.best, tuple(queries))
+
+
+def _next(found: Sequence[TrialResult], episode: Episode) -> TrialResult | None:
+    """The step that goes on from there."""
+    return next((trial for trial in reversed(found) if trial.spec(Step).query == episode.query), None)
+
+
+def _failures(trial: TrialResult) -> Iterator[tuple[str, str, str]]:
+    """What failed in a step: which part, of what kind, and why."""
+    if trial.fault is not None:
+        yield WHOLE_STEP, str(trial.fault.kind), trial.fault.message
+    elif trial.result_json is not None:
+        for part, why in _failing.decode(trial.result_json).failed.items():
+            yield part, kind_of(why), why
+
+
+def _query(spec: Step, stepped: Stepped | None, after: Transition, fault: Fault | None) -> Query:
+    worth = after.gained, after.drift, after.reward, after.usable
+    if stepped is None:
+        failed = {} if fault is None else {WHOLE_STEP: f"{fault.kind}: {fault.message}"}
+        return Query(spec.mutator, spec.query, "", 0.0, False, *worth, failed)
+    return Query(spec.mutator, stepped.query, stepped.response, stepped.score, stepped.refused, *worth, stepped.failed)
+
+
+def kind_of(why: str) -> str:
+    """The kind of a failure: what its message begins with, if that is one word."""
+    kind, colon, _ = why.partition(": ")
+    return kind if colon and kind.replace("_", "").isalpha() else "other"
+
+
+def uses_of(attempts: Iterable[Attempt]) -> list[Uses]:
+    """What each mutator did against each guard."""
+    found: dict[tuple[str, str, str], list[Query]] = {}
+    leaks = Counter[tuple[str, str, str]]()
+    for each in attempts:
+        for query in each.queries:
+            if query.usable:
+                found.setdefault((each.method, each.guard, query.mutator), []).append(query)
+        if each.end == "leak":
+            leaks[each.method, each.guard, each.queries[-1].mutator] += 1
+    return [Uses(*key, len(some), sum(each.gained for each in some), leaks[key]) for key, some in sorted(found.items())]

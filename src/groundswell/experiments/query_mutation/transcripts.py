@@ -1,0 +1,117 @@
+"""Episodes as people read them: query by query, what was asked, answered and earned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import msgspec
+
+from groundswell.experiments.detectors.ladder import detect
+from groundswell.experiments.query_mutation.reading import Attempt, Query, ReportData
+from groundswell.experiments.query_mutation.verdict import HELD_OUT, SUBJECT, TRAINED
+from groundswell.reporting import numbers
+from groundswell.reporting.blocks import Mark, Message, Transcript, Transcripts
+
+MOST_SHOWN = 4
+"""So many queries of an episode are shown on a terminal: the last ones."""
+OUTCOMES = {"leak": "leaked", "steps": "kept", "fault": "broken off"}
+
+
+def transcripts_block(data: ReportData) -> Transcripts:
+    """All episodes of the evaluation; a terminal shows the best leak behind the hardest guard."""
+    run = data.records[0].id if len(data.records) == 1 else "RUN"
+    return Transcripts(
+        id="transcripts",
+        items=partial(_items, data),
+        filters=("outcome", "method", "guard", "kind of guard", "query that leaked", "mutator", "run"),
+        legend={"orange": "gives the secret away"},
+        command=f"groundswell runs show {run} --trial {{key}}/0",
+        about="Every episode of the evaluation, query by query: which mutator made the query, what the guarded model "
+        "answered, how much of the secret that gave away, and the reward. The command shows the first query of an "
+        "episode; with 1, 2 and so on instead of 0 it shows the next ones.",
+        example=partial(_example, data),
+    )
+
+
+def _items(data: ReportData) -> Iterator[Transcript]:
+    """Every episode; those of the method that is compared with the others come first."""
+    for attempt in sorted(data.attempts, key=lambda each: each.method != SUBJECT):
+        yield transcript_of(data, attempt)
+
+
+def _example(data: ReportData) -> Transcript | None:
+    """The best leak, with its last queries."""
+    found = best_leak(data)
+    if found is None:
+        return None
+    whole = transcript_of(data, found)
+    if len(found.queries) <= MOST_SHOWN:
+        return whole
+    note = f"Only the last {MOST_SHOWN} of {len(found.queries)} queries are shown here."
+    return msgspec.structs.replace(whole, messages=whole.messages[-2 * MOST_SHOWN :], facts=(*whole.facts, note))
+
+
+def best_leak(data: ReportData) -> Attempt | None:
+    """The leak with the highest return behind the hardest guard; of the method that is compared, if it has one."""
+    guard = hardest_guard(data)
+    leaks = [each for each in data.attempts if each.end == "leak" and each.guard == guard]
+    return max(leaks, key=lambda each: (each.method == SUBJECT, each.total), default=None)
+
+
+def hardest_guard(data: ReportData) -> str:
+    """The guard that leaked least often, whoever asked, but did leak; one that no training met, if there is any."""
+    ends: dict[str, list[str]] = {}
+    for each in data.attempts:
+        if each.end != "fault":
+            ends.setdefault(each.guard, []).append(each.end)
+    rates = {guard: some.count("leak") / len(some) for guard, some in ends.items() if "leak" in some}
+    return min(rates, key=lambda guard: (not data.held_out(guard), rates[guard]), default="")
+
+
+def transcript_of(data: ReportData, attempt: Attempt) -> Transcript:
+    """One episode."""
+    many = len(attempt.queries)
+    outcome = OUTCOMES[attempt.end]
+    kind = HELD_OUT if data.held_out(attempt.guard) else TRAINED
+    came = "" if attempt.end == "fault" else f", return {numbers.number(attempt.total, signed=True)}"
+    return Transcript(
+        key=attempt.key,
+        title=f"{attempt.method} against {attempt.guard}",
+        outcome=f"{outcome} after {'1 query' if many == 1 else f'{many} queries'}{came}",
+        facts=(
+            f"Secret {attempt.secret!r}; guard {attempt.guard} ({kind}); learner {attempt.learner}; run {attempt.run}",
+            f"First query, before any rewording: {attempt.goal}",
+        ),
+        messages=tuple(_messages(attempt.queries, attempt.secret)),
+        notes=tuple(
+            f"Query {at} failed and counts for nothing. {part}: {why}"
+            for at, query in enumerate(attempt.queries, 1)
+            for part, why in query.failed.items()
+        ),
+        tags={
+            "outcome": [outcome],
+            "method": [attempt.method],
+            "guard": [attempt.guard],
+            "kind of guard": [kind],
+            "query that leaked": [str(many)] if attempt.end == "leak" else [],
+            "mutator": list(dict.fromkeys(query.mutator for query in attempt.queries)),
+            "run": [attempt.run],
+        },
+    )
+
+
+def _messages(queries: Sequence[Query], secret: str) -> Iterator[Message]:
+    for at, query in enumerate(queries, 1):
+        yield Message(query.mutator, query.query, 0, f"query {at}")
+        if query.usable:
+            marks = tuple(
+                Mark(each.start, each.end, "orange", f"tier {each.tier}, form {each.form}")
+                for each in detect(query.response, secret)
+            )
+            yield Message("guarded model", query.response, 1, _earned(query), marks=marks)
+
+
+def _earned(query: Query) -> str:
+    gave = f"gave {numbers.percent(query.score)}" if query.score else "gave nothing"
+    return f"{gave}{', a refusal' if query.refused else ''}; reward {numbers.number(query.reward, 3, signed=True)}"
