@@ -26,7 +26,8 @@ def test_better_and_open_are_told_apart() -> None:
     assert lines[0] == "On the sealed test the evolved prompt scores 90.0% (95% interval 55.5% to 99.7%, n 10)."
     assert lines[1].startswith("It is better than the seed prompt, which scores 10.0%: +80.0 points (95% interval +")
     assert lines[2].startswith(
-        "It cannot be told whether it is better than the best prompt of random search, which scores 88.9%: +11.1 points"
+        "It cannot be told whether it is better or worse than the best prompt of random search, which scores 88.9%: "
+        "+11.1 points (95% interval "
     )
     assert "n 9, p = " in lines[2]
     assert [standing(found, name) for name in ("seed", "random")] == ["better", "not told apart"]

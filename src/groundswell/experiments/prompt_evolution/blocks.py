@@ -126,7 +126,7 @@ def comparison(found: Evolved, gain: Gain) -> str:
             return f"It is better than {who}: {measured}"
         case "behind":
             return f"It is worse than {who}: {measured}"
-    return f"It cannot be told whether it is better than {who}: {measured}"
+    return f"It cannot be told whether it is better or worse than {who}: {measured}"
 
 
 def _chosen_by(evolved: Tested) -> Iterator[str]:
