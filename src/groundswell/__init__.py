@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from groundswell.experiments.experiment import Command, Context, Experiment, Plan
     from groundswell.experiments.options import Flag, Place
     from groundswell.experiments.python import as_function, ask, compare, evolve, map, mutate, play, simulate
+    from groundswell.experiments.report import DataTable, Found
     from groundswell.experiments.results import Results, Written
     from groundswell.portal import open_sync
     from groundswell.program.request import (
@@ -95,6 +96,7 @@ __all__ = [
     "Chat",
     "Command",
     "Context",
+    "DataTable",
     "Embed",
     "Embedding",
     "Engine",
@@ -104,6 +106,7 @@ __all__ = [
     "FaultKind",
     "Flag",
     "ForeignAwait",
+    "Found",
     "GroundswellError",
     "Image",
     "Limits",
@@ -193,6 +196,7 @@ _PLACES = {
     "groundswell.experiments.experiment": ("Command", "Context", "Experiment", "Plan"),
     "groundswell.experiments.options": ("Flag", "Place"),
     "groundswell.experiments.python": ("as_function", "ask", "compare", "evolve", "map", "mutate", "play", "simulate"),
+    "groundswell.experiments.report": ("DataTable", "Found"),
     "groundswell.experiments.results": ("Results", "Written"),
     "groundswell.portal": ("open_sync",),
     "groundswell.program.request": (

@@ -68,6 +68,7 @@ class Walked(HTMLParser):
     @property
     def index(self) -> dict[str, Any]:
         """Where each transcript is, and its tags."""
+        found: dict[str, Any]
         (found,) = self._packed("index")
         return found
 

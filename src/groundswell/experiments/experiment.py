@@ -38,6 +38,7 @@ from groundswell.compose import look_into, provider_of
 from groundswell.engine.driver import (
     BUILT_IN,
     Driver,
+    analysis_type,
     driver_name,
     installed_experiments,
     settings_type,
@@ -162,9 +163,11 @@ class Command:
         """Whether runs have a folder for their results."""
         return self.results.keeps_folder
 
-    def results_in(self, folder: Path) -> Results:
-        """What a stored run of this command leaves, in this folder."""
-        return self.results(folder, None, self.blocks)
+    def results_in(self, folder: Path, options: Any = None) -> Results:
+        """What a run of this command leaves, in this folder; `options` are None for a stored run."""
+        made = self.results(folder, options, self.blocks)
+        made.analyses = {driver_name(driver): analysis_type(driver) for driver in self.drivers}
+        return made
 
     @property
     def help(self) -> str:
@@ -253,7 +256,7 @@ class Ready:
 
     def results(self, folder: Path | None = None) -> Results:
         """What the run will leave, in a folder of its own unless another one is given."""
-        made = self.command.results(folder or folder_of(self.name or ""), self.options, self.command.blocks)
+        made = self.command.results_in(folder or folder_of(self.name or ""), self.options)
         made.choices = self.choices
         return made
 

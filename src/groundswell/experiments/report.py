@@ -30,7 +30,7 @@ from groundswell.reporting.blocks import (
     plain,
     settings_table,
 )
-from groundswell.reporting.figures import OURS, on_paper, svg_of
+from groundswell.reporting.figures import OURS, on_paper
 from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.page import page_of
 from groundswell.reporting.talk import turns
@@ -82,24 +82,29 @@ class Found:
         """The run as it can be read: rows, frame and transcripts."""
         return StoredRun(self.record, self.held.results(self.record))
 
+    def ending(self) -> Iterator[Block]:
+        """The blocks that reports end with: rows, transcripts, settings, what is missing, and the cost."""
+        yield from rows_block(self.held.results(self.record))
+        yield trial_transcripts(self)
+        yield from about_run([self.summary], self.records, self.held)
+
 
 def write_page(
-    folder: Path, report: Report, files: Sequence[Path], tables: Sequence[DataTable], format: ReportFormat
+    folder: Path, report: Report, drawn: Mapping[str, str], blocks: Iterable[Block], format: ReportFormat
 ) -> Path:
-    """Write a report, which also says what files are beside it."""
-    blocks = [*report.blocks, *_files_blocks(folder, files, tables)]
-    whole = Report(kind=report.kind, title=report.title, blocks=blocks, footer=report.footer)
+    """Write a report with these blocks at its end; `drawn` has the figures that are drawn already."""
+    whole = Report(kind=report.kind, title=report.title, blocks=[*report.blocks, *blocks], footer=report.footer)
     page = folder / PAGES[format]
     with replacing(page) as out:
-        out.write(rendered(whole, format))
+        out.write(rendered(whole, format, drawn))
     return page
 
 
-def rendered(report: Report, format: ReportFormat) -> bytes:
+def rendered(report: Report, format: ReportFormat, drawn: Mapping[str, str] | None = None) -> bytes:
     """A report as a file."""
     match format:
         case "html":
-            return page_of(report).encode()
+            return page_of(report, drawn).encode()
         case "md":
             return markdown_of(report, FIGURES).encode()
         case "json":
@@ -139,21 +144,21 @@ def write_analysis(folder: Path, analysis: Any) -> Iterator[Path]:
         yield folder / ANALYSIS
 
 
-def write_figures(folder: Path, report: Report) -> Iterator[Path]:
+def write_figures(folder: Path, report: Report, drawn: Mapping[str, str]) -> Iterator[Path]:
     """Write figures as SVG; of an earlier report, which had others, none stays."""
     place = own_folder(folder / FIGURES)
     paths = []
     for block in report.figures:
         paths.append(place / f"{block.id}.svg")
         with replacing(paths[-1]) as out:
-            out.write(on_paper(block, svg_of(block)))
+            out.write(on_paper(block, drawn[block.id]))
         yield paths[-1]
     for old in place.glob("*.svg"):
         if old not in paths and old.is_file() and OURS.encode() in old.read_bytes()[:1_000]:
             old.unlink()
 
 
-def _files_blocks(folder: Path, files: Sequence[Path], tables: Sequence[DataTable]) -> Iterator[Block]:
+def files_blocks(folder: Path, files: Sequence[Path], tables: Sequence[DataTable]) -> Iterator[Block]:
     """What is beside the page, and what the columns of tables mean."""
     names = [str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name for path in files]
     yield Text(id="files", title="Files beside this page", part="run", lines=[", ".join(names)])
@@ -174,9 +179,7 @@ def default_blocks(found: Found) -> Iterator[Block]:
     """The report of an experiment that has no blocks of its own."""
     yield run_figures([found.summary])
     yield from analysis_blocks(found.analysis)
-    yield from rows_block(found.held.results(found.record))
-    yield trial_transcripts(found)
-    yield from about_run([found.summary], found.records, found.held)
+    yield from found.ending()
 
 
 def run_figures(summaries: Sequence[Summary]) -> KeyFigures:

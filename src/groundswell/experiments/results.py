@@ -27,6 +27,7 @@ from groundswell.experiments.report import (
     Found,
     ReportFormat,
     default_blocks,
+    files_blocks,
     write_analysis,
     write_figures,
     write_page,
@@ -37,6 +38,7 @@ from groundswell.program.request import Embedding, Reply, Usage
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
 from groundswell.reporting.blocks import Block, Report
+from groundswell.reporting.figures import svg_of
 from groundswell.reporting.terminal import brief
 from groundswell.store.atomic import replacing
 from groundswell.store.documents import KEPT
@@ -107,10 +109,14 @@ class Results:
         self.say: Callable[[str], None] = lambda text: None
         """Says something to whoever waits for the run."""
         self._make_blocks = make_blocks
+        self.analyses: dict[str, Any] = {}
+        """The types that drivers return, by the names of the drivers."""
 
     def elsewhere(self, folder: Path) -> Results:
         """The same results in another folder."""
-        return type(self)(folder, None, self._make_blocks)
+        made = type(self)(folder, None, self._make_blocks)
+        made.analyses = self.analyses
+        return made
 
     def check(self) -> None:
         """Find out before anything is paid for whether the files can be written."""
@@ -139,7 +145,7 @@ class Results:
 
     def read(self, held: Store, records: Sequence[RunRecord]) -> Any:
         """What the report is made of. It has an `analysis`."""
-        return Found(held, records, summarise(records[0]))
+        return Found(held, records, summarise(records[0], self.analyses.get(records[0].driver or "", Any)))
 
     def blocks(self, found: Any) -> Iterable[Block]:
         """The blocks of the report."""
@@ -173,17 +179,15 @@ class Results:
         if not self.keeps_folder:
             return Written(report=report, analysis=found.analysis)
         tables = list(self.tables(found))
+        data = write_tables(self.folder, tables, self.table_names)
+        drawn = {block.id: svg_of(block) for block in report.figures}
         files = [
-            *(
-                write_tables(self.folder, tables, self.table_names)
-                if tables
-                else write_trials(self.folder, held, records)
-            ),
+            *(data if tables else write_trials(self.folder, held, records)),
             *write_analysis(self.folder, found.analysis),
-            *write_figures(self.folder, report),
+            *write_figures(self.folder, report, drawn),
             *self.write_more(held, records, found),
         ]
-        page = write_page(self.folder, report, files, tables, format)
+        page = write_page(self.folder, report, drawn, files_blocks(self.folder, files, tables), format)
         return Written(page, tuple(files), report, found.analysis)
 
     def findings(self, report: Report) -> Iterator[RenderableType]:

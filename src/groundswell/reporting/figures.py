@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
-from groundswell.reporting.blocks import Figure, RateFigure
+from groundswell.reporting.blocks import Estimate, Figure, RateFigure, Table
 from groundswell.reporting.numbers import percent
 from groundswell.reporting.words import visible
 
@@ -304,3 +304,27 @@ def line_names(axes: Axes, ends: Sequence[tuple[float, str, str]], apart: float 
         axes.annotate(
             name, (1, at), (6, 0), "axes fraction", textcoords="offset points", color=colour, va="center", fontsize=8
         )
+
+
+def share_figure(
+    *, id: str, title: str, caption: str, columns: tuple[str, str], rows: Sequence[tuple[str, Estimate]]
+) -> Figure:
+    """Shares with their intervals, one below the other: what a figure most often is.
+
+    `columns` names what is compared and what is measured, as `("prompt", "heads")`.
+    """
+    groups = [Group(name_of(name), [Point(each.value, each.low, each.high, _share_note(each))]) for name, each in rows]
+    height = forest_height(groups)
+    most = max((each.high or each.value or 0 for _, each in rows), default=1)
+
+    def draw(figure: Canvas) -> None:
+        axes = forest(figure, groups, height)
+        percent_axis(axes, nice_end(min(1.0, most)))
+        axes.set_xlabel(columns[1])
+
+    table = Table(id=id, title=title, caption=caption, columns={columns[0]: "text", columns[1]: "share"}, rows=rows)
+    return table.drawn((WIDTH, height), draw)
+
+
+def _share_note(share: Estimate) -> str:
+    return percent(share.value) + ("" if share.n is None else f"  n {share.n:,}")

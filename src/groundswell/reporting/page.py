@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -49,8 +49,8 @@ MOST_VALUES = 200
 """So many values of a filter can be chosen from: the most frequent ones."""
 
 
-def page_of(report: Report) -> str:
-    """The whole page."""
+def page_of(report: Report, drawn: Mapping[str, str] | None = None) -> str:
+    """The whole page. `drawn` has figures that are drawn already, by their ids."""
     parts = {part: [block for block in report.blocks if block.part == part] for part in PARTS}
     return template("page.html").render(
         report=report,
@@ -61,6 +61,7 @@ def page_of(report: Report) -> str:
         policy=policy(),
         most_rows=MOST_ROWS,
         folded_from=FOLDED_FROM,
+        drawings=drawn or {},
     )
 
 
@@ -119,8 +120,8 @@ def _csv(table: Table) -> str:
     return base64.b64encode(csv_text(*cells_as_columns(table)).encode()).decode()
 
 
-def _drawn(block: Figure) -> dict[str, str]:
-    svg = svg_of(block)
+def _drawn(block: Figure, drawings: Mapping[str, str]) -> dict[str, str]:
+    svg = drawings.get(block.id) or svg_of(block)
     return {"svg": on_page(block, svg), "file": base64.b64encode(on_paper(block, svg)).decode()}
 
 

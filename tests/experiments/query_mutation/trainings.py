@@ -15,7 +15,8 @@ from groundswell.experiments.query_mutation.figures import analysed
 from groundswell.experiments.query_mutation.learning.rules import Losses
 from groundswell.experiments.query_mutation.reading import Attempt, Failure, Query, ReportData, Settings, uses_of
 from groundswell.experiments.query_mutation.task import Task, goals
-from groundswell.experiments.results import ReportFormat, Written
+from groundswell.experiments.report import ReportFormat
+from groundswell.experiments.results import Written
 from groundswell.reporting.blocks import Report
 from groundswell.store.journal import Store
 

@@ -1,0 +1,64 @@
+"""Does a model call heads more often than a coin would? An experiment whose report has a figure of its own.
+
+groundswell run examples/coin.py --calls 40
+"""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from groundswell import Command, Experiment, Found, Run, Trial, program, user
+from groundswell.reporting.blocks import Block, Estimate, Text
+from groundswell.reporting.figures import share_figure
+from groundswell.stats import RowFigure
+
+PROMPTS = ("Call the coin.", "Call the coin. Heads or tails?", "Call the coin. Tails or heads?")
+
+
+class Calls(msgspec.Struct, frozen=True, kw_only=True):
+    """A model calls heads or tails, asked in three ways."""
+
+    model: Annotated[str, Meta(description="The model that calls.")] = "local/smollm2"
+    calls: Annotated[int, Meta(ge=1, description="How many calls for each way of asking.")] = 20
+
+
+class Call(msgspec.Struct, frozen=True):
+    number: int
+    prompt: str
+    model: str
+
+
+@program("coin/call")
+async def call(trial: Trial, spec: Call) -> None:
+    """One call of a coin."""
+    reply = await trial.ask(spec.model, [user(f"{spec.prompt} Answer in one word.")], max_tokens=5, temperature=1)
+    trial.row(prompt=spec.prompt, heads="head" in reply.text.lower())
+
+
+async def flip(run: Run, settings: Calls) -> list[RowFigure]:
+    """Ask in every way, and count heads."""
+    numbers = range(settings.calls)
+    async for _ in run.map(call, [Call(number, prompt, settings.model) for prompt in PROMPTS for number in numbers]):
+        pass
+    return run.rows.rate("heads", by="prompt")
+
+
+def blocks(found: Found) -> Iterator[Block]:
+    """The report: a sentence, a figure, and what every report ends with."""
+    rates: list[RowFigure] = found.analysis
+    least, most = (pick(rates, key=lambda rate: rate.value) for pick in (min, max))
+    told = [f"{rate.value:.0%} of {rate.n} calls are heads after {rate.group['prompt']!r}." for rate in (most, least)]
+    yield Text(id="findings", lines=told, brief=True)
+    yield share_figure(
+        id="heads",
+        title=f"Between {least.value:.0%} and {most.value:.0%} of calls are heads",
+        caption="Share of calls that are heads, by the way of asking, with 95% intervals.",
+        columns=("prompt", "heads"),
+        rows=[(str(rate.group["prompt"]), Estimate(rate.value, rate.low, rate.high, n=rate.n)) for rate in rates],
+    )
+    yield from found.ending()
+
+
+experiment = Experiment("coin", [Command("flip", Calls, [flip], blocks=blocks)])
