@@ -1,4 +1,4 @@
-"""The report of an evolution in a browser: nothing is refused or fails, and no screen is too narrow for it."""
+"""The report of an evolution in a browser: nothing fails, no screen is too narrow, and problems can be filtered."""
 
 from __future__ import annotations
 
@@ -6,20 +6,40 @@ from pathlib import Path
 
 import pytest
 
-from groundswell.experiments.prompt_evolution.report.writing import write_report
-from tests.browser.test_report import BROWSER, looked_at
-from tests.experiments.prompt_evolution.report.evolutions import large, told
+from tests.browser.conftest import Open
+from tests.browser.test_report import looked_at, shown
+from tests.experiments.prompt_evolution.evolutions import evolved, large, write_report
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="there is no chromium here")]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = write_report(tmp_path_factory.mktemp("report"), evolved(large(500))).page
+    assert page is not None
+    return page
 
 
 @pytest.mark.sampled
 @pytest.mark.parametrize("width", [1280, 390])
-def test_it_fits_and_nothing_fails(width: int, tmp_path: Path) -> None:
-    seen = looked_at(write_report(tmp_path / "out", told(large(500))).page, tmp_path, width)
+def test_it_fits_and_nothing_fails(width: int, report: Path, browse: Open) -> None:
+    opened = browse(report, width=width)
+    seen = looked_at(opened)
     assert seen["out"] == []
     assert seen["scroll"] <= width, "no scrolling to the side"
-    assert seen["failed"] == []
     assert seen["clipped"] == [], "text that a drawing cuts off"
     assert seen["broken"] == [], "figures of tiles stay on one line"
-    assert len(seen["drawings"]) == 5
+    assert len(seen["drawings"]) == 6
+    assert opened.complaints == []
+
+
+def test_problems_are_filtered_by_outcome_and_by_whose_reply_is_right(report: Path, browse: Open) -> None:
+    page = (opened := browse(report)).page
+    page.get_by_text("10 of 10 shown").wait_for()
+    page.get_by_label("outcome").select_option(label="seed right, evolved wrong (1)")
+    page.get_by_text("1 of 1 shown, of 10").wait_for()
+    assert shown(opened)[0].startswith("Problem 9: ")
+    assert page.locator(".talk[open] mark.green").count() == 1
+    page.get_by_label("outcome").select_option(label="all")
+    page.get_by_label("whose reply is right").select_option(label="random search (8)")
+    page.get_by_text("8 of 8 shown, of 10").wait_for()

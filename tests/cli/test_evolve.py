@@ -63,13 +63,13 @@ def test_an_evolution_is_announced_told_and_written(evolved: Evolved) -> None:
     assert re.search(r"evolution: 3\.0 of 3 generations, best \d\.\d{3}, spread \d\.\d\d, [\d,]+ asks", said.stderr)
     assert re.search(r"random: \d+ births, .*best_of_n: \d+ births, ", said.stderr)
     for name, each in zip(("seed", "evolved", "random", "best of N"), found["tested"], strict=True):
-        row = rf"^{name}.* +{100 * each['accuracy']:.1f}% +\d+\.\d% to \d+\.\d% +8 +{100 * each['validation']:.1f}%"
+        row = rf"^{name}.* +{100 * each['accuracy']:.1f}% \(\d+\.\d% to \d+\.\d%\) +8 +{100 * each['validation']:.1f}%"
         assert re.search(row, said.stdout, re.MULTILINE)
     first = found["searches"][0]
-    assert f"it stopped after 18 births: {first['why']}\n" in said.stdout
-    assert f"asks of the evolution: {first['asks']}; {first['savings']['racing']} saved by races, " in said.stdout
+    assert f"The evolution stopped after 18 births: {first['why']}.\n" in said.stdout
+    assert f"It made {first['asks']} asks. Races saved {first['savings']['racing']} asks, and " in said.stdout
     prompt = (evolved.folder / "results/first/best_prompt.txt").read_text()
-    assert "the evolved prompt:\n" + "".join(f"  {line}\n" for line in prompt.split("\n")) in said.stdout
+    assert f"The evolved prompt (birth {first['finalists'][0]['born']})\n{prompt}\n" in said.stdout
     assert "report: results/first/report.html\n" in said.stdout
     assert "evaluations.jsonl" in said.stdout
 
@@ -103,10 +103,10 @@ def test_a_report_is_written_again(evolved: Evolved) -> None:
 def test_an_evolution_that_was_stopped_is_resumed_to_the_same_end(evolved: Evolved, tmp_path: Path) -> None:
     other = CommandLine(tmp_path)
     stopped = other(*EVOLVE, *SIZES, "--name", "cut", "--max-calls", "100", status=3)
-    assert "the evolved prompt" not in stopped.stdout
+    assert "The evolved prompt" not in stopped.stdout
     assert "goes on with it" in other("evolve", "report", "cut", status=2).stderr
     resumed = other("runs", "resume", "cut", "--max-calls", "100000")
-    assert "the evolved prompt:" in resumed.stdout
+    assert "The evolved prompt (birth " in resumed.stdout
     assert analysis_in(evolved.folder / "results/cut") == analysis_in(evolved.folder / "results/first")
 
 

@@ -6,7 +6,19 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from groundswell.reporting.blocks import PARTS, Block, Figure, KeyFigures, Report, Table, Text, Transcript, Transcripts
+from groundswell.reporting.blocks import (
+    PARTS,
+    Block,
+    Figure,
+    KeyFigures,
+    Passage,
+    Report,
+    Table,
+    Text,
+    Transcript,
+    Transcripts,
+    pieces,
+)
 from groundswell.reporting.numbers import worded
 from groundswell.reporting.words import clipped, visible
 
@@ -43,7 +55,7 @@ def _block(block: Block, figures: str) -> Iterator[str]:
             for line in block.lines:
                 yield from (_text(line), "")
             for passage in block.passages:
-                yield from (f"**{_text(passage.title)}**", "", *_quoted(passage.text), "")
+                yield from (f"**{_text(passage.title)}**", "", *_quoted(_with_changes(passage)), "")
         case Figure():
             yield from (f"![{_text(block.title)}]({figures}/{block.id}.svg)", "", _text(block.caption), "")
             yield from _table(block)
@@ -91,6 +103,13 @@ def _transcript(item: Transcript) -> Iterator[str]:
 def _text(text: str) -> str:
     """Text on one line that Markdown shows as it is."""
     return _MEANING.sub(r"\\\1", " ".join(visible(text).split()))
+
+
+def _with_changes(passage: Passage) -> str:
+    """A passage with what was added and removed between signs, as `git diff --word-diff` writes them."""
+    signs = {"green": ("{+", "+}"), "removed": ("[-", "-]")}
+    cut = [(piece, "") if isinstance(piece, str) else piece[:2] for piece in pieces(passage.text, passage.marks)]
+    return "".join(words.join(signs.get(look, ("", ""))) for words, look in cut)
 
 
 def _quoted(text: str) -> Iterator[str]:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from groundswell.experiments.prompt_evolution.analysis import Ahead, Analysis, Gain
-from groundswell.experiments.prompt_evolution.verdict import by_signs, gains
+from groundswell.experiments.prompt_evolution.genome import Genome
+from groundswell.experiments.prompt_evolution.verdict import Gap, by_signs, gains, gap
+from groundswell.experiments.prompt_evolution.verdict import tested as sealed
 
 
 def standing(*found: Gain) -> Ahead:
@@ -80,3 +82,24 @@ def test_of_many_they_are_drawn_and_p_is_never_0() -> None:
     assert by_signs([0.5, -0.5] * 50) == 1.0
     assert 0 < by_signs([0.5] * 100) < 0.001
     assert by_signs([0.1] * 12 + [-0.1] * 4) == pytest.approx(0.0768, abs=0.01)  # McNemar's, exact
+
+
+@pytest.mark.parametrize(
+    ("validated", "scores", "value", "bounded"),
+    [
+        ([1.0, 1.0, 0.0, None], [1.0, 0.0], 2 / 3 - 1 / 2, True),
+        ([0.5, 1.0, 0.25, 0.5, 1.0, 0.75], [0.0, 0.5, 1.0, 0.5, 0.25, 0.75], 4 / 6 - 3 / 6, True),
+        ([], [1.0, 0.0], 0.3, False),
+        ([1.0], [None], None, False),
+    ],
+    ids=["right or wrong", "in between", "not stored", "no test"],
+)
+def test_the_gap(validated: list[float | None], scores: list[float | None], value: float | None, bounded: bool) -> None:
+    found = gap(validated, sealed("evolution", Genome("Solve it."), scores, 0.8, {}))
+    assert found.value == (None if value is None else pytest.approx(value))
+    if bounded:
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low < (value or 0.0) < found.high
+    else:
+        assert found == Gap(found.value)

@@ -10,7 +10,8 @@ settings.py    the settings of an evolution; config.py: the same as one configur
 examining.py   genomes meet problems, each pair once; searching.py: births in a steady state; telling.py: how it stands
 evolving.py    the driver: evolve, compare at the same budget, choose, open the sealed test; verdict.py: its statistics;
                costs.py what replies cost; expecting.py what all of it would use
-analysis.py    what was found; report/ tells it, summary.py in short
+analysis.py    what was found; reading.py reads it from the store; blocks.py makes the report, with drawings.py,
+               lineage.py (ancestors of the winner), transcripts.py (the sealed test) and data.py (the files beside it)
 experiment.py  options, the settings made of them, and results: what `evolve` and a request over HTTP begin with
 evaluations.py records of evaluations
 documented.py  the classes that the description of asynchronous evolution names: controllers, an interface to one

@@ -93,7 +93,7 @@ class Examiner:
     async def tried(self, key: str, prompt: str, problem: Problem) -> Cell:
         """What the models make of a problem, told so; the key is to be another one for any other prompt or problem."""
         settings = self._settings
-        keys = [key if len(settings.models) == 1 else f"{key}/{at}" for at in range(len(settings.models))]
+        keys = model_keys(key, settings.models)
         specs = [
             Attempt(model, prompt, problem, settings.metric, settings.temperature, settings.max_tokens)
             for model in settings.models
@@ -151,3 +151,8 @@ class Examiner:
 def called(genome: Genome, part: Part) -> str:
     """What the keys of its trials on a set begin with; the number of the problem follows, and that of the model."""
     return f"{part}/{blake2b(genome.text.encode(), digest_size=9).hexdigest()}"
+
+
+def model_keys(key: str, models: Sequence[str]) -> list[str]:
+    """The keys of the trials of a prompt on a problem, one for each model: numbered where there are several."""
+    return [key] if len(models) == 1 else [f"{key}/{at}" for at in range(len(models))]

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.console import RenderableType
 
 from groundswell.engine.records import RunRecord
-from groundswell.engine.summary import Summary
 from groundswell.errors import SettingsError
-from groundswell.experiments.experiment import Command, Context, Experiment, Plan, Results, Written
-from groundswell.experiments.needed import REPORT, check_installed
-from groundswell.experiments.prompt_evolution.analysis import Analysis
+from groundswell.experiments.experiment import Command, Context, DataTable, Experiment, Plan, Results
 from groundswell.experiments.prompt_evolution.answers import number_in
+from groundswell.experiments.prompt_evolution.blocks import blocks
 from groundswell.experiments.prompt_evolution.config import AsyncEvolutionConfig
+from groundswell.experiments.prompt_evolution.data import data_tables
 from groundswell.experiments.prompt_evolution.evaluations import Evaluations
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.families import FAMILIES
 from groundswell.experiments.prompt_evolution.limits import accounts_of
 from groundswell.experiments.prompt_evolution.metrics import find_metric, try_metric
-from groundswell.experiments.prompt_evolution.options import (
-    Evolve,
-    Lines,
-    Speed,
-)
+from groundswell.experiments.prompt_evolution.options import Evolve, Lines, Speed
 from groundswell.experiments.prompt_evolution.problems import Problem, Problems, Sizes, generated, picked, shared_out
-from groundswell.experiments.prompt_evolution.report.told import told_of
-from groundswell.experiments.prompt_evolution.report.writing import write_report
+from groundswell.experiments.prompt_evolution.reading import Evolved, read_evolution
 from groundswell.experiments.prompt_evolution.settings import BASELINES, EMULATED
-from groundswell.experiments.prompt_evolution.summary import summary
+from groundswell.experiments.results import Blocks
+from groundswell.reporting.blocks import Block
+from groundswell.store.atomic import replacing
 from groundswell.store.journal import Store
 from groundswell.store.tables import Located, json_rows
 
@@ -47,7 +40,7 @@ AS_CALLED = (
 ALL, FAMILY, NONE = "all", "-family", "none"
 FEWEST = 4
 """Fewer problems cannot be shared out."""
-EVALUATIONS = "evaluations.jsonl"
+PROMPT, SETTINGS, EVALUATIONS = "best_prompt.txt", "settings.json", "evaluations.jsonl"
 NOBODY_NAMED = (
     f"no model is named: {EMULATED} solves the problems, in this process and for nothing; a real one: "
     "openai/gpt-4o-mini"
@@ -191,50 +184,41 @@ def _check_numbers(options: Evolve, problems: Sequence[Problem]) -> None:
 
 
 class EvolutionResults(Results):
-    """The report of an evolution: the page with its tables, the best prompt, and the evaluations if they are wanted."""
+    """The report of an evolution, the best prompt, the settings, and the evaluations if they are wanted."""
 
-    def __init__(self, folder: Path, options: Evolve | None = None) -> None:
-        super().__init__(folder, options)
+    kind = "Prompt evolution"
+    needs_drawing = True
+
+    def __init__(self, folder: Path, options: Any = None, make_blocks: Blocks | None = None) -> None:
+        super().__init__(folder, options, make_blocks)
         if options is None:
             logs = (folder / EVALUATIONS).exists()
         else:
-            logs = (
-                options.detailed_performance_logging
-                or config_of(
-                    options,
-                ).logs_evaluations
-            )
+            logs = options.detailed_performance_logging or config_of(options).logs_evaluations
         self.listeners = [Evaluations(folder, EVALUATIONS)] if logs else []
 
-    def check(self) -> None:
-        """Also whether the packages for drawings are there."""
-        check_installed("reports need", REPORT)
-        super().check()
+    def read(self, held: Store, records: Sequence[RunRecord]) -> Evolved:
+        """What the report of a run is made of."""
+        return read_evolution(held, records[0])
 
-    def write(self, held: Store, records: Sequence[RunRecord]) -> Written:
-        """The page, the figures, the best prompt, and births, curve and tests as tables."""
-        if len(records) > 1:
-            raise SettingsError("evolutions are not pooled: give one run")
-        told = told_of(records[0], held.results(records[0]), about=_about(records[0]))
-        written = write_report(self.folder, told)
-        evaluations = [path for path in [self.folder / EVALUATIONS] if path.exists()]
-        beside = (*(file for file in written.files if file != written.page), *evaluations)
-        return Written(written.page, beside, told.analysis)
+    def blocks(self, found: Evolved) -> Iterator[Block]:
+        """Findings, the evolved prompt, figures, tables, the sealed test, and what was run."""
+        return blocks(found)
 
-    def findings(self, held: Store, records: Sequence[RunRecord], summary_: Summary) -> Iterator[RenderableType]:
-        """The verdict, the sealed test, and the evolved prompt."""
-        return summary(msgspec.convert(summary_.analysis, Analysis))
+    def tables(self, found: Evolved) -> Iterator[DataTable]:
+        """Births, the course of searches, and the sealed test."""
+        return data_tables(found)
 
-
-def _about(record: RunRecord) -> list[tuple[str, str]]:
-    """What else there is to say of a run, for those who want to do it again."""
-    full = {name.removeprefix("model "): model for name, model in record.sources.items() if name.startswith("model ")}
-    rows = [
-        ("begun", f"{datetime.fromtimestamp(record.created_at, UTC):%Y-%m-%d %H:%M} UTC"),
-        ("version", f"groundswell {version('groundswell')}"),
-        ("in full", ", ".join(f"{name} is {model}" for name, model in full.items())),
-    ]
-    return [(name, value) for name, value in rows if value]
+    def write_more(self, held: Store, records: Sequence[RunRecord], found: Evolved) -> list[Path]:
+        """The best prompt and nothing else, and the settings with all problems; evaluations are there already."""
+        settings = msgspec.json.format(msgspec.json.encode(found.settings), indent=2) + b"\n"
+        prompt = found.winner.genome.text.encode(errors="surrogatepass")
+        paths = []
+        for name, content in ((PROMPT, prompt), (SETTINGS, settings)):
+            paths.append(self.folder / name)
+            with replacing(paths[-1]) as out:
+                out.write(content)
+        return [*paths, *(path for path in [self.folder / EVALUATIONS] if path.exists())]
 
 
 experiment = Experiment(

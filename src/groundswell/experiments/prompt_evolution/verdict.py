@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from groundswell.experiments.prompt_evolution.analysis import Gain, Tested, mean_of
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.racing import Scores
 from groundswell.stats import clusters
-from groundswell.stats.compare import holm, mcnemar
+from groundswell.stats.compare import difference, holm, mcnemar
 from groundswell.stats.rates import Interval, Paired, Rate
 
 FEW = 14
@@ -36,6 +37,31 @@ def gains(winner: Scores, others: Mapping[str, Scores]) -> tuple[Gain, ...]:
         Gain(name, value, low, high, p, n)
         for (name, (value, low, high, _, n)), p in zip(found.items(), adjusted, strict=True)
     )
+
+
+class Gap(NamedTuple):
+    """By how much a prompt did better on the validation set than on the sealed test."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+def gap(validated: Scores, tested: Tested) -> Gap:
+    """Validation less test, with its interval where the scores are there: the sets have no problem in common."""
+    there, judged = ([score for score in some if score is not None] for some in (validated, tested.scores))
+    if not there or not judged:
+        known = tested.validation is not None and tested.accuracy is not None
+        return Gap((tested.validation or 0.0) - (tested.accuracy or 0.0)) if known else Gap(None)
+    value = (mean_of(there) or 0.0) - (mean_of(judged) or 0.0)
+    if all(score in (0, 1) for score in (*there, *judged)):
+        one, other = (Rate(round(sum(some)), len(some)) for some in (there, judged))
+        return Gap(value, *difference(one, other))
+    each = list(range(len(there) + len(judged)))
+    both = clusters.rows([*there, *judged], each, each, [[at] for at in each])
+    first = both.who < len(there)
+    found = clusters.difference(both.among(first), both.among(~first), bounds=Interval(-1.0, 1.0))
+    return Gap(found.value, found.low, found.high)
 
 
 def _pairs(one: Scores, other: Scores) -> list[tuple[float, float]]:

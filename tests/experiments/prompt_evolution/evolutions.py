@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from groundswell.engine.records import Counters, RunRecord
 from groundswell.engine.summary import summarise
 from groundswell.experiments.prompt_evolution.analysis import Analysis, Finalist, Moment, Savings, Searched
+from groundswell.experiments.prompt_evolution.examining import called
+from groundswell.experiments.prompt_evolution.experiment import EvolutionResults
 from groundswell.experiments.prompt_evolution.genome import Genome
 from groundswell.experiments.prompt_evolution.population import Fate, Member
 from groundswell.experiments.prompt_evolution.problems import Problem, Problems
-from groundswell.experiments.prompt_evolution.report.told import Told
+from groundswell.experiments.prompt_evolution.reading import Evolved, Solution
 from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.solving import Solved
 from groundswell.experiments.prompt_evolution.verdict import gains, tested
+from groundswell.experiments.results import Written
+from groundswell.program.request import Fault, FaultKind, Reply
+from groundswell.reporting.blocks import Report
+from groundswell.store.journal import Store
 
 WORDS = ("solve", "think", "write", "check", "step")
 EVIL = "<script>alert('it runs')</script> & \x1b[31m"
@@ -92,11 +100,53 @@ def record(**how: Any) -> RunRecord:
     return RunRecord(**{**given, **how})
 
 
-def told(found: Analysis | None = None, settings: Evolution | None = None, **how: Any) -> Told:
-    """What a report is given."""
+def solutions(found: Analysis) -> Callable[[str, str], Solution]:
+    """Reads replies that have the scores of an analysis; where there is none, the trial failed."""
+    scores = {called(each.genome, "test"): each.scores for each in found.tested}
+
+    def read(key: str, model: str) -> Solution:
+        prompt, number = key.rsplit("/", 1)
+        score = scores[prompt][int(number)]
+        if score is None:
+            return Solution(key, model, fault=Fault(FaultKind.TIMEOUT, f"too late {EVIL}"))
+        reply = f"{EVIL} The answer is {number}."
+        return Solution(key, model, Solved(score, number, 30, 5, "" if score == 1 else reply), reply=Reply(reply))
+
+    return read
+
+
+def evolved(found: Analysis | None = None, settings: Evolution | None = None, **how: Any) -> Evolved:
+    """What a report is made of."""
     settings = settings or Evolution(problems=problems(), population_size=4, max_generations=2, elite=1)
-    run = record()
-    return Told(run, settings, found or analysis(SCORES), summarise(run), **how)
+    run, found = record(), found or analysis(SCORES)
+    return Evolved(run, settings, found, summarise(run), **({"solution": solutions(found)} | how))
+
+
+class Held(EvolutionResults):
+    """The results of an evolution that was made by hand, and is in no store."""
+
+    def __init__(self, folder: Path, about: Evolved) -> None:
+        super().__init__(folder)
+        self._about = about
+
+    def read(self, held: Any, records: Sequence[RunRecord]) -> Evolved:
+        return self._about
+
+
+def report_of(about: Evolved) -> Report:
+    """The report as blocks."""
+    return Held(Path(), about).report(cast(Store, None), [about.record])
+
+
+def write_report(folder: Path, about: Evolved) -> Written:
+    """Write the report, and the files beside it."""
+    return Held(folder, about).write(cast(Store, None), [about.record])
+
+
+def nothing() -> Analysis:
+    """An evolution of whose sealed test everything is missing."""
+    none: list[float | None] = [None] * 10
+    return analysis({"seed": none, "evolution": none}, [searched(curve=())], validation=None)
 
 
 def large(births: int = 5_000, seed: int = 1) -> Analysis:

@@ -1,0 +1,278 @@
+"""How the figures of an evolution's report are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import nan
+from typing import TYPE_CHECKING
+
+from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Finalist, Gain, Searched, Tested
+from groundswell.experiments.prompt_evolution.lineage import ancestors, by_birth, line
+from groundswell.experiments.prompt_evolution.population import Member
+from groundswell.experiments.prompt_evolution.reading import Evolved, points, prompt_name, search_name, standing
+from groundswell.reporting import numbers
+from groundswell.reporting.figures import (
+    BLUE,
+    FAINT,
+    GREEN,
+    GRID,
+    GROUND,
+    INK,
+    LETTER,
+    PINK,
+    RED,
+    WIDTH,
+    Group,
+    Point,
+    forest,
+    legend,
+    percent_axis,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+LEVEL = "95%"
+LOOK = {SEED: (FAINT, "x"), "evolution": (BLUE, "o"), "random": (GREEN, "D"), "best_of_n": (RED, "s")}
+OTHER = (PINK, "^")
+SIDE = {"better": GREEN, "worse": RED}
+LEAST_SPAN = 0.05
+"""Of an axis of shares that ends where the values do."""
+APART = 0.14
+"""Inches between the numbers of points."""
+APART_ON_LINE = 0.2
+"""Inches between the numbers of births, one above the other."""
+MOST_NUMBERED = 15
+"""On a longer line only its ends have numbers."""
+DASHED = (0, (3, 2))
+
+
+def look(name: str) -> tuple[str, str]:
+    """The colour and the mark of a search, or of the seed prompt."""
+    return LOOK.get(name, OTHER)
+
+
+def accuracy_groups(tested: Sequence[Tested]) -> list[Group]:
+    """Prompts, each with its score on the sealed test, and on the validation set."""
+    return [Group(prompt_name(each.name), _scores(each)) for each in tested]
+
+
+def _scores(each: Tested) -> list[Point]:
+    colour, _ = look(each.name)
+    test = Point(each.accuracy, each.low, each.high, f"{numbers.percent(each.accuracy)}  n {each.n:,}", colour)
+    if each.validation is None:
+        return [test]
+    return [test, Point(each.validation, None, None, numbers.percent(each.validation), colour, bold=False)]
+
+
+def accuracies(figure: Figure, *, groups: Sequence[Group], height: float) -> None:
+    """Every prompt on the sealed test with its interval, and on the validation set."""
+    axes = forest(figure, groups, height, right=1.3)
+    percent_axis(axes, 1.0)
+    axes.set_xlabel(f"mean score, with {LEVEL} intervals of the sealed test")
+    legend(figure, [("sealed test", INK, "o", True), ("validation", FAINT, "o", False)])
+
+
+def gain_groups(analysis: Analysis, gains: Sequence[Gain]) -> list[Group]:
+    """What the evolved prompt gains over each of the others."""
+    return [Group(f"over {prompt_name(each.over)}", [_gain(analysis, each)]) for each in gains]
+
+
+def _gain(analysis: Analysis, gain: Gain) -> Point:
+    side = SIDE.get(standing(analysis, gain.over))
+    note = f"{points(gain.value)}  {numbers.p_equals(gain.p)}"
+    return Point(gain.value, gain.low, gain.high, note, side or INK, bold=side is not None)
+
+
+def gains(figure: Figure, *, groups: Sequence[Group], height: float) -> None:
+    """The evolved prompt less each of the others, on both sides of zero."""
+    every = [end for group in groups for each in group.points for end in (each.value, each.low, each.high)]
+    axes = forest(figure, groups, height, right=1.3)
+    axes.axvline(0, color=INK, lw=0.9)
+    axes.set_xlim(*padded([0.0, *(end for end in every if end is not None)]))
+    axes.xaxis.set_major_formatter(lambda value, _: points(value).removesuffix(".0"))
+    axes.set_xlabel(f"gain on the sealed test in percentage points, with paired {LEVEL} intervals")
+    marks = [("better", GREEN, "o", True), ("worse", RED, "o", True), ("not told apart", INK, "o", False)]
+    legend(figure, marks)
+
+
+def padded(values: Sequence[float], share: float = 0.06) -> tuple[float, float]:
+    """Where an axis begins and ends that has room for all of these."""
+    low, high = min(values), max(values)
+    more = max(share * (high - low), LEAST_SPAN / 2)
+    return low - more, high + more
+
+
+def curves(figure: Figure, *, found: Evolved, searches: Sequence[Searched]) -> None:
+    """The best and the mean fitness of every search by asks, and below them how much its members differ."""
+    upper = figure.add_axes((0.09, 0.42, 0.88, 0.5))
+    lower = figure.add_axes((0.09, 0.11, 0.88, 0.24))
+    for each in searches:
+        _curve(upper, lower, each)
+    last = max(each.asks for each in searches)
+    for axes in (upper, lower):
+        axes.set(xlim=(0, last), ylim=(0, 1.02))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    upper.set_ylabel(f"{fitness_word(found)} in training")
+    upper.yaxis.set_major_formatter(lambda value, _: _tick(value, found))
+    upper.tick_params(labelbottom=False)
+    lower.set(xlabel="asks spent", ylabel="spread")
+    entries = [_entry(search_name(each.name), color=look(each.name)[0], lw=2.4) for each in searches]
+    entries += [_entry("best so far", color=INK, lw=1.8)]
+    _legend(figure, [*entries, _entry("mean of the living", color=INK, lw=1.1, ls=DASHED)])
+
+
+def fitness_word(found: Evolved) -> str:
+    """What fitness is called."""
+    return "accuracy" if found.is_accuracy else "fitness"
+
+
+def _tick(value: float, found: Evolved) -> str:
+    return f"{100 * value:.0f}%" if found.is_accuracy else f"{value:.1f}"
+
+
+def _curve(upper: Axes, lower: Axes, search: Searched) -> None:
+    colour, _ = look(search.name)
+    asks = [each.asks for each in search.curve]
+    best = [each.best for each in search.curve]
+    upper.step([*asks, search.asks], [*best, best[-1]], where="post", color=colour, lw=1.8)
+    upper.plot(asks, [each.mean for each in search.curve], color=colour, lw=1.1, ls=DASHED)
+    lower.plot(asks, [each.spread for each in search.curve], color=colour, lw=1.4)
+
+
+def _entry(label: str, **style: object) -> Line2D:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **style)  # type: ignore[arg-type]  # what lines take
+
+
+def _legend(figure: Figure, entries: Sequence[Line2D]) -> None:
+    figure.legend(handles=entries, loc="upper left", ncols=len(entries), borderaxespad=0.2, handletextpad=0.5)
+
+
+def genealogy(figure: Figure, *, found: Evolved, shown: Sequence[Member]) -> None:
+    """Who descends from whom: the winner's line, its other ancestors, and others who lived."""
+    search = found.analysis.evolution
+    members = by_birth(search.members)
+    own, main = ancestors(members, search.winner.born), line(members, search.winner.born)
+    axes = figure.add_axes((0.09, 0.14, 0.88, 0.76))
+    rest, near = ([each for each in shown if (each.born in own) == is_near] for is_near in (False, True))
+    _lines(axes, rest, members, GRID, 0.5)
+    _dots(axes, rest, FAINT, 2.2)
+    _lines(axes, near, members, BLUE, 0.6)
+    axes.plot([each.born for each in main], [each.fitness for each in main], color=BLUE, lw=2.2)
+    _dots(axes, near, BLUE, 3.0)
+    _dots(axes, main, BLUE, 4.6)
+    last = max((each.born for each in search.members), default=1)
+    more = max(0.6, 0.02 * last)
+    axes.set_xlim(-more, last + more)
+    axes.set_ylim(*padded([each.fitness for each in shown], 0.1))
+    axes.yaxis.set_major_formatter(lambda value, _: _tick(value, found) if 0 <= value <= 1 else "")
+    axes.set(xlabel="birth", ylabel=f"{fitness_word(found)} in training")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 0 else "")
+    _number_births(axes, main)
+    _legend(
+        figure,
+        [
+            _entry("from the seed to the winner", color=BLUE, marker="o", ms=4.6, lw=2.2),
+            _entry("its other ancestors", color=BLUE, marker="o", ms=3.0, lw=0.6),
+            _entry("others who lived", color=GRID, mfc=FAINT, mec=FAINT, marker="o", ms=2.2, lw=0.8),
+        ],
+    )
+
+
+def _lines(axes: Axes, some: Sequence[Member], members: Mapping[int, Member], colour: str, width: float) -> None:
+    """From each to its parents, as one path: a path each would make the page several times larger."""
+    pairs = [(members[at], each) for each in some for at in each.parents if at in members]
+    xs = [x for one, other in pairs for x in (one.born, other.born, nan)]
+    ys = [y for one, other in pairs for y in (one.fitness, other.fitness, nan)]
+    axes.plot(xs, ys, color=colour, lw=width, alpha=0.6, zorder=1)
+
+
+def _dots(axes: Axes, some: Sequence[Member], colour: str, size: float) -> None:
+    xs, ys = [each.born for each in some], [each.fitness for each in some]
+    axes.plot(xs, ys, "o", ms=size, mfc=colour, mec=GROUND, mew=0.4, ls="none", zorder=3)
+
+
+def _number_births(axes: Axes, main: Sequence[Member]) -> None:
+    """Numbers of births on the winner's line: its ends, and as many between as there is room for."""
+    before = list[tuple[float, float]]()
+    wide = LETTER * (1 + len(f"#{main[-1].born}"))
+    for each in (main[-1], *(main[:-1] if len(main) <= MOST_NUMBERED else main[:1])):
+        x, y = _inches(axes, each.born, each.fitness)
+        if any(abs(x - one) < wide and abs(y - other) < APART_ON_LINE for one, other in before):
+            continue
+        before.append((x, y))
+        axes.annotate(
+            f"#{each.born}",
+            (each.born, each.fitness),
+            (0, 6),
+            textcoords="offset points",
+            ha="center",
+            fontsize=7.5,
+            color=INK,
+            fontweight="bold" if each is main[-1] else "normal",
+        )
+
+
+def _inches(axes: Axes, x: float, y: float) -> tuple[float, float]:
+    """Where a point lies on the sheet."""
+    across, up = axes.transData.transform((x, y)) / axes.figure.dpi
+    return float(across), float(up)
+
+
+def front(figure: Figure, *, searches: Sequence[Searched], best: Sequence[Finalist]) -> None:
+    """Every finalist by tokens and validation score; those on the front are filled, and numbered in their order."""
+    every = [(search.name, each) for search in searches for each in search.finalists]
+    prompts = {each.genome.text for each in best}
+    axes = figure.add_axes((0.09, 0.15, 0.88, 0.73))
+    for name, each in reversed(every):
+        colour, marker = look(name)
+        on = each.genome.text in prompts
+        size, face = (6.5, colour) if on else (4.5, "none")
+        axes.plot([each.tokens], [each.validation], marker, ms=size, mfc=face, mec=colour, mew=1)
+    tokens = [each.tokens for _, each in every]
+    more = max(0.06 * (max(tokens) - min(tokens)), 1.0)
+    axes.set_xlim(min(tokens) - more, max(tokens) + more)
+    axes.set_ylim(*padded([each.validation for _, each in every], 0.12))
+    _number_points(axes, best)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%" if 0 <= value <= 1 else "")
+    axes.set(xlabel="tokens per problem, of prompt and reply", ylabel="mean score on validation")
+    shapes = [(search_name(name), *look(name), True) for name in dict.fromkeys(name for name, _ in every)]
+    legend(figure, [*shapes, ("not on the front", FAINT, "o", False)])
+
+
+def _number_points(axes: Axes, best: Sequence[Finalist]) -> None:
+    """Numbers beside points; where two would meet, the second goes to the other side."""
+    before = list[tuple[float, float]]()
+    for number, each in enumerate(best, 1):
+        x, y = _inches(axes, each.tokens, each.validation)
+        near = any(abs(x - one) < APART and abs(y - other) < APART for one, other in before)
+        off = (7, -9) if near else (-12, 4)
+        before.append((x, y))
+        place = (each.tokens, each.validation)
+        axes.annotate(str(number), place, off, textcoords="offset points", color=INK, fontsize=8)
+
+
+def spending(figure: Figure, *, searches: Sequence[Searched], height: float) -> None:
+    """Bars: asks that were made, and those that were saved."""
+    left = 0.25 + LETTER * max(len(search_name(each.name)) for each in searches)
+    axes = figure.add_axes((left / WIDTH, 0.45 / height, (WIDTH - left - 0.35) / WIDTH, (height - 0.8) / height))
+    places, before = range(len(searches)), [0] * len(searches)
+    parts = {
+        "made": (BLUE, [each.asks for each in searches]),
+        "saved by races": (GREEN, [each.savings.racing for each in searches]),
+        "saved as known": (PINK, [each.savings.known for each in searches]),
+    }
+    for label, (colour, many) in parts.items():
+        alpha = 1 if label == "made" else 0.4
+        axes.barh(places, many, left=before, height=0.6, color=colour, alpha=alpha, label=label)
+        before = [one + other for one, other in zip(before, many, strict=True)]
+    axes.set_yticks(places, [search_name(each.name) for each in searches], color=INK)
+    axes.set_ylim(len(searches) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_xlabel("asks")
+    figure.legend(loc="upper left", ncols=3, borderaxespad=0.2)

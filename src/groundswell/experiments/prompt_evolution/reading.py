@@ -1,0 +1,163 @@
+"""An evolution as its report reads it: the figures, and the trials of the sealed test behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+from groundswell.engine.records import RunRecord
+from groundswell.engine.summary import Summary, summarise
+from groundswell.errors import RunError
+from groundswell.experiments.prompt_evolution.analysis import SEED, Analysis, Tested, mean_of
+from groundswell.experiments.prompt_evolution.evolving import EVOLUTION
+from groundswell.experiments.prompt_evolution.examining import Part, called, model_keys
+from groundswell.experiments.prompt_evolution.problems import Problem
+from groundswell.experiments.prompt_evolution.racing import Scores
+from groundswell.experiments.prompt_evolution.settings import Evolution
+from groundswell.experiments.prompt_evolution.solving import Solved
+from groundswell.program.request import Fault, Reply
+from groundswell.reporting import numbers
+from groundswell.store.journal import Store
+
+NAMES = {SEED: "seed prompt", EVOLUTION: "evolved prompt", "random": "random search", "best_of_n": "best of N"}
+
+
+class Solution(NamedTuple):
+    """What a model made of a problem with a prompt: its score and its reply, or why there is none."""
+
+    key: str
+    model: str
+    solved: Solved | None = None
+    fault: Fault | None = None
+    reply: Reply | None = None
+
+
+class SealedProblem(NamedTuple):
+    """A problem of the sealed test, with the solutions of every prompt: one for each model."""
+
+    number: int
+    problem: Problem
+    solutions: Mapping[str, Sequence[Solution]]
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """What the report of an evolution is made of."""
+
+    record: RunRecord
+    settings: Evolution
+    analysis: Analysis
+    summary: Summary
+    solution: Callable[[str, str], Solution] = Solution
+    """Reads a trial of the sealed test, given its key and its model."""
+    validated: Mapping[str, Scores] = field(default_factory=dict)
+    """The scores on the validation set of the prompts that went to the sealed test, as far as they are stored."""
+    held: Store | None = None
+
+    def named(self, name: str) -> Tested:
+        """A prompt on the sealed test, by name."""
+        return next(each for each in self.analysis.tested if each.name == name)
+
+    @property
+    def winner(self) -> Tested:
+        """The evolved prompt on the sealed test."""
+        return self.named(self.analysis.evolution.name)
+
+    @property
+    def is_accuracy(self) -> bool:
+        """Whether fitness is accuracy and nothing else."""
+        parts = self.settings.fitness
+        return not (parts.consistency or parts.efficiency or parts.diversity or parts.length)
+
+    def fitness(self, value: float | None) -> str:
+        """A fitness in words: accuracy in percent, a mixture as a number."""
+        return numbers.percent(value) if self.is_accuracy else numbers.number(value, 3)
+
+    def sealed_problem(self, number: int) -> SealedProblem:
+        """A problem of the sealed test as the store has it. A prompt that two searches came to is read once."""
+        read: dict[str, Solution] = {}
+        found = {}
+        for tested in self.analysis.tested:
+            keys = dict(zip(_keys(self.settings, tested, "test", number), self.settings.models, strict=True))
+            read |= {key: self.solution(key, model) for key, model in keys.items() if key not in read}
+            found[tested.name] = [read[key] for key in keys]
+        return SealedProblem(number, self.settings.problems.test[number], found)
+
+    def sealed_test(self) -> Iterator[SealedProblem]:
+        """All problems of the sealed test, read one after the other."""
+        return map(self.sealed_problem, range(len(self.settings.problems.test)))
+
+
+def read_evolution(held: Store, record: RunRecord) -> Evolved:
+    """What the store has of an evolution. Its trials are gone through once; replies are read when they are shown."""
+    if record.analysis is None:
+        raise RunError(f"run {record.title!r} has no figures yet: resume it first")
+    settings = msgspec.json.decode(record.settings or "{}", type=Evolution)
+    analysis = msgspec.json.decode(record.analysis, type=Analysis)
+    results, first = held.results(record), record.span[0]
+    places: dict[str, int] = {}
+    scores: dict[str, float] = {}
+    for trial in results:
+        if trial.key.startswith("test/"):
+            places[trial.key] = trial.row.id - first
+        elif trial.key.startswith("validation/") and (solved := trial.result(Solved)) is not None:
+            scores[trial.key] = solved.score
+
+    def solution(key: str, model: str) -> Solution:
+        number = places.get(key, 0)
+        for trial in results.numbered(number, number) if number else ():
+            settled = [settlement for _, settlement in results.recorded(trial.row).values()]
+            reply = next((each for each in settled if isinstance(each, Reply)), None)  # a metric may ask for more
+            return Solution(key, model, trial.result(Solved), trial.fault, reply)
+        return Solution(key, model)
+
+    def validated(tested: Tested, number: int) -> float | None:
+        found = [scores.get(key) for key in _keys(settings, tested, "validation", number)]
+        return None if None in found else mean_of(found)
+
+    known = {
+        each.name: [validated(each, number) for number in range(len(settings.problems.validation))]
+        for each in analysis.tested
+    }
+    return Evolved(record, settings, analysis, summarise(record), solution, known, held)
+
+
+def _keys(settings: Evolution, tested: Tested, part: Part, number: int) -> list[str]:
+    """The keys of the trials of a prompt on a problem: one for each model."""
+    return model_keys(f"{called(tested.genome, part)}/{number}", settings.models)
+
+
+def prompt_name(name: str) -> str:
+    """What a prompt of the sealed test is called: that of a search has the name of the search."""
+    return NAMES.get(name, name)
+
+
+def search_name(name: str) -> str:
+    """What a search is called."""
+    return name if name == EVOLUTION else prompt_name(name)
+
+
+def is_same(analysis: Analysis, other: str) -> bool:
+    """Whether another search came to the very prompt that evolved."""
+    prompts = {each.name: each.genome for each in analysis.tested}
+    return prompts.get(other) == prompts[analysis.evolution.name]
+
+
+def standing(analysis: Analysis, other: str) -> str:
+    """How the evolved prompt compares with another, in a word or two."""
+    if is_same(analysis, other):
+        return "the same prompt"
+    return {"ahead": "better", "behind": "worse", "open": "not told apart"}[analysis.standing(other)]
+
+
+def points(value: float | None, signed: bool = True) -> str:
+    """A difference of shares, in percentage points."""
+    return numbers.NONE if value is None else numbers.number(100 * value, 1, signed)
+
+
+def points_between(low: float | None, high: float | None) -> str:
+    """An interval of a difference, in percentage points."""
+    return numbers.NONE if low is None or high is None else f"{points(low)} to {points(high)}"
