@@ -33,7 +33,7 @@ NO_PATTERN = ("escape", "purge", "RegexFlag")
 OWN_TEXT = (
     *("providers.accounts.", "cli.", "testing.", "web.", "transports.sentences."),
     *("experiments.prompting.checks.", "experiments.options."),
-    *("experiments.prompt_evolution.benchmark.", "experiments.simulations.files.", "experiments.reporting.drawing."),
+    *("experiments.prompt_evolution.benchmark.", "experiments.simulations.files.", "reporting.figures."),
 )
 """Where expressions see what users and this package write, and no model: these may take the square of its length."""
 BOUNDED = {"experiments.query_mutation.leaking._LISTED_BEFORE": leaking.REACH}
@@ -64,7 +64,7 @@ BUILT: dict[str, Callable[[], list[re.Pattern[str] | None]]] = {
     "emulator.skills.quantities:_factor": lambda: [re.compile(r"\b1\s+quarter")],
     "emulator.skills.questions:_about": lambda: [re.compile(r"\bred\ apples\b", re.I)],
     "experiments.options:spelled_as": lambda: [re.compile(r"(?<![\w-])(?:num_steps|max_tokens)\b(?![\w=])")],
-    "experiments.reporting.drawing:_coloured": lambda: [re.compile("#aaaaaa|#bbbbbb")],
+    "reporting.figures:_coloured": lambda: [re.compile("#aaaaaa|#bbbbbb")],
 }
 """`module:function` of expressions that are put together while the program runs, with examples of them."""
 USERS = {"experiments.prompting.matching:read_pattern"}
