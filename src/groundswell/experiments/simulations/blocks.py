@@ -111,6 +111,9 @@ def headlines(analysis: Analysis) -> Iterator[str]:
     yield _lines(lines)
     if lines.left:
         yield f"A narrator wrote {numbers.plural(lines.left, 'line')} beyond those it was asked for; they are left out."
+    for each in analysis.questions[0].dimensions if analysis.questions else ():
+        if not each.groups:
+            yield f"By {each.name} there are no groups: {each.reason}."
     if lines.short:
         have = "simulation has" if lines.short == 1 else "simulations have"
         yield f"{lines.short:,} {have} fewer turns than planned."
@@ -180,7 +183,7 @@ def _most_first(question: QuestionFigures) -> list[OptionFigures]:
 
 def _shares(question: QuestionFigures, level: float) -> str:
     options = _most_first(question)
-    shown = ", ".join(f"{each.option} {with_interval(each.share, level, 'share')}" for each in options[:MOST_OPTIONS])
+    shown = ", ".join(f"‘{each.option}’ {with_interval(each.share, level, 'share')}" for each in options[:MOST_OPTIONS])
     more = len(options) - MOST_OPTIONS
     return f"{shown}, and {numbers.plural(more, 'more option')}" if more > 0 else shown
 
@@ -213,68 +216,66 @@ def _share_changes(question: QuestionFigures, level: float) -> str:
     if not there:
         return f"How answers to {question.id} changed over the talk is not known: {known[0][1].reason}."
     told = ", ".join(
-        f"{option} by {with_interval(in_points(change), level, 'change.1')}" for option, change in there[:MOST_OPTIONS]
+        f"‘{option}’ by {with_interval(in_points(change), level, 'change.1')}"
+        for option, change in there[:MOST_OPTIONS]
     )
     clear = any(_is_clear(change) for _, change in there)
-    begin = f"Over the talk, answers to {question.id} changed" if clear else f"No change of {question.id} can be told"
-    return f"{begin}, in percentage points: {told}."
+    begin = "Over the talk, answers to {} changed" if clear else "No change of {} over the talk can be told"
+    return f"{begin.format(question.id)}: in percentage points, {told}."
 
 
 def _group_lines(question: QuestionFigures) -> Iterator[str]:
     """Which groups differ: by every attribute that was named in advance, and by the nearest other."""
-    named = [each for each in question.dimensions if not each.exploratory]
+    named = [each for each in question.dimensions if not each.exploratory and each.groups]
     others = [each for each in question.dimensions if each.exploratory and each.p_holm is not None]
+    told = {each.name: p_values(each, named) for each in named}
     for each in named:
-        if not each.groups:
-            yield f"By {each.name}: there are no groups, since {each.reason}."
-            continue
-        tested = _tested(each.p, each.p_holm, [other.p for other in named]) or f"no test: {each.reason}"
         if _differs(each.p_holm):
-            yield f"Answers to {question.id} differ by {each.name} ({tested}): {_widest(question, each)}."
-        else:
-            yield f"No difference of {question.id} by {each.name} can be told ({tested})."
-        if question.before is not None:
-            tested = _tested(each.change_p, each.change_p_holm, [other.change_p for other in named])
-            tested = tested or f"no test: {each.change_reason}"
+            yield f"Answers to {question.id} differ by {each.name} ({told[each.name]}): {_widest(question, each)}."
+    if alike := [f"{each.name} ({told[each.name]})" for each in named if not _differs(each.p_holm)]:
+        yield f"No difference of {question.id} can be told by {', by '.join(alike)}."
+    if question.before is not None and named:
+        told = {each.name: p_values(each, named, change=True) for each in named}
+        for each in named:
             if _differs(each.change_p_holm):
-                yield f"How answers to {question.id} changed differs by {each.name} ({tested})."
-            else:
-                yield f"No difference by {each.name} in how answers to {question.id} changed can be told ({tested})."
+                yield f"How answers to {question.id} changed differs by {each.name} ({told[each.name]})."
+        if alike := [f"{each.name} ({told[each.name]})" for each in named if not _differs(each.change_p_holm)]:
+            yield f"No difference in how answers to {question.id} changed can be told by {', by '.join(alike)}."
     if others:
-        nearest = min(others, key=lambda each: (each.p_holm, each.p))
-        yield _nearest(question, nearest, _tested(nearest.p, nearest.p_holm, [each.p for each in others]))
+        yield _nearest(question, min(others, key=lambda each: (each.p_holm, each.p)), others)
 
 
 def _differs(p: float | None) -> bool:
     return p is not None and p < FOUND
 
 
-def _nearest(question: QuestionFigures, found: DimensionFigures, tested: str) -> str:
+def p_values(found: DimensionFigures, others: Sequence[DimensionFigures], *, change: bool = False) -> str:
+    """The p-values of an attribute among others of its kind, or why there is no test."""
+    p, holm = (found.change_p, found.change_p_holm) if change else (found.p, found.p_holm)
+    if p is None or holm is None:
+        return f"no test: {found.change_reason if change else found.reason}"
+    among = len([each for each in others if (each.change_p if change else each.p) is not None])
+    return f"{numbers.p_equals(p)}, Holm {numbers.p_value(holm)} among {among}"
+
+
+def _nearest(question: QuestionFigures, found: DimensionFigures, others: Sequence[DimensionFigures]) -> str:
     """Of what was not named in advance, the attribute that has most bearing."""
     if _differs(found.p_holm):
         return (
-            f"Not named in advance: answers to {question.id} differ by {found.name} ({tested}): "
+            f"Not named in advance: answers to {question.id} differ by {found.name} ({p_values(found, others)}): "
             f"{_widest(question, found)}. Take this as a lead for the next batch, not as a finding of this one."
         )
     return (
         f"Not named in advance: no attribute makes a difference to {question.id} that can be told; {found.name} comes "
-        f"nearest ({tested})."
+        f"nearest ({p_values(found, others)})."
     )
-
-
-def _tested(p: float | None, holm: float | None, others: Sequence[float | None]) -> str:
-    """P-values; nothing where there is no test."""
-    if p is None or holm is None:
-        return ""
-    among = len([each for each in others if each is not None])
-    return f"{numbers.p_equals(p)}, Holm {numbers.p_value(holm)} among {among}"
 
 
 def _widest(question: QuestionFigures, found: DimensionFigures) -> str:
     """Where groups are farthest apart."""
     sides: dict[str, list[tuple[float, str]]] = {}
     for group in found.groups:
-        values = [(each.option, each.share) for each in group.options]
+        values = [(f"‘{each.option}’", each.share) for each in group.options]
         values += [("the mean", group.mean)] if group.mean is not None else []
         for what, value in values:
             if value.value is not None:
@@ -422,7 +423,7 @@ def options_figure(question: QuestionFigures, level: float) -> Table:
     first = options[0]
     table = Table(
         id=f"question-{question.id}",
-        title=f"{question.id}: {first.option} was answered most often ({numbers.percent(first.share.value)})",
+        title=f"{question.id}: ‘{first.option}’ was answered most often ({numbers.percent(first.share.value)})",
         columns={
             "option": "text",
             "share": "share",
@@ -472,18 +473,17 @@ def by_group(question: QuestionFigures, found: DimensionFigures, level: float, *
     """The answers to a question by an attribute that was named in advance."""
     twice = question.before is not None
     named = [each for each in question.dimensions if not each.exploratory]
-    tested = _tested(found.p, found.p_holm, [each.p for each in named]) or f"no test: {found.reason}"
-    changed = _tested(found.change_p, found.change_p_holm, [each.change_p for each in named])
-    change = f" Test of the change: {changed or found.change_reason}." if twice else ""
+    change = f" Test of the change: {p_values(found, named, change=True)}." if twice else ""
     cut = "" if found.cut is None else f" Numbers are cut in halves at {found.cut:g}."
     title = f"differs by {found.name}" if _differs(found.p_holm) else f"no difference by {found.name} can be told"
     scale = question.scale
     table = Table(
         id=id_,
-        title=f"{question.id}: {title} ({tested})",
+        title=f"{question.id}: {title} ({p_values(found, named)})",
         brief=brief,
         columns={"group": "text", **_group_columns(scale is not None, twice)},
         rows=[(each.value, *row) for each in found.groups for row in _group_rows(each, twice)],
+        brief_columns=("group", "answers", "mean", "option", "share", "less the others", "change"),
         caption=f"Answers to {question.id} after the talk by {found.name}, with {level:.0%} intervals. Less the "
         "others: the difference from all entities that are not in the group. The test gives the values of the "
         "attribute to other entities at random; p is adjusted by Holm for the attributes that were named in advance."
@@ -641,7 +641,10 @@ def run_blocks(study: Study) -> Iterator[Block]:
     if study.questions:
         yield questionnaire_table(study)
     if passages := list(_prompts(study)):
-        about = "What models were sent in the first simulation: ahead of the first line, and with the questions."
+        about = (
+            "The first and the last message that models were sent in the first simulation: for its first line, and "
+            "with the questions."
+        )
         yield Text(id="prompts", title="Prompts", part="run", lines=[about], passages=passages)
 
 
@@ -649,7 +652,8 @@ def _settings(study: Study) -> Iterator[tuple[str, str]]:
     settings, rules, analysis = study.settings, study.rules, study.analysis
     if isinstance(settings, Batch):
         yield "entities", f"{len(settings.entities):,}, of whom {settings.interaction_size:,} talk together"
-        yield "simulations", f"{settings.num_simulations:,}, each combination up to {settings.replicates:,} times"
+        often = "once" if settings.replicates == 1 else f"up to {settings.replicates:,} times"
+        yield "simulations", f"{settings.num_simulations:,}, each combination {often}"
         yield "who speaks first", "drawn" if settings.order == "random" else "as entities are given"
         yield "named in advance", ", ".join(settings.by)
     else:
@@ -703,7 +707,7 @@ def _prompts(study: Study) -> Iterator[Passage]:
             moment = "to speak" if not asks else "questions after the talk" if spoke else "questions before it"
             moments.setdefault(moment, (each.label, each.request))
     for moment, (label, request) in moments.items():
-        for message in request.messages:
+        for message in (request.messages[0], request.messages[-1]):
             yield Passage(f"{label}, {moment}: {message.role}", str(message.content))
 
 
