@@ -149,18 +149,21 @@ def _checks(models: Sequence[ModelFigures]) -> Table:
         title="Checks",
         part="findings",
         brief=True,
-        columns={"check": "text", "model": "text", "passed": "share", **({"not known": "count"} if unknown else {})},
+        columns={
+            **{"check": "text", "model": "text", "passed": "count", "of": "count", "rate": "share"},
+            **({"not known": "count"} if unknown else {}),
+        },
         rows=[
             (
-                *(check.check, model.model),
-                Estimate(check.rate, check.low, check.high, check.passed, check.n),
+                *(check.check, model.model, check.passed, check.n),
+                None if check.rate is None else Estimate(check.rate, check.low, check.high),
                 *([check.unknown] if unknown else []),
             )
             for number in range(len(models[0].checks))
             for model in models
             for check in [model.checks[number]]
         ],
-        caption="The share of usable replies that passed, with 95% intervals.",
+        caption="How many of the replies that could be told passed, with 95% intervals.",
     )
 
 

@@ -334,14 +334,12 @@ def choices_table(questions: Sequence[QuestionFigures], level: float) -> Table:
         part="findings",
         brief=True,
         columns={
-            **{"question": "text", "option": "text", "share": "share"},
+            **{"question": "text", "option": "text", "answers": "count", "share": "share"},
             **({"before": "share", "change": "share_change"} if twice else {}),
         },
         rows=[
             (
-                question.id,
-                each.option,
-                _share(each.share, each.count),
+                *(question.id, each.option, each.count, cell(each.share)),
                 *((cell(each.before), cell(each.change)) if twice else ()),
             )
             for question, each in options

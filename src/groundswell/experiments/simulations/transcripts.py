@@ -12,6 +12,7 @@ from groundswell.experiments.simulations.data import Study
 from groundswell.experiments.simulations.entities import Entity
 from groundswell.experiments.simulations.reading import SaidAnswer, SaidLine, SimulationShown
 from groundswell.experiments.simulations.simulation import distinct_names
+from groundswell.reporting import numbers
 from groundswell.reporting.blocks import Message, Transcript, Transcripts
 from groundswell.reporting.words import clipped
 
@@ -44,7 +45,7 @@ def _example(study: Study) -> Transcript | None:
     for key, simulation in study.simulations():
         if simulation.status == "completed":
             found = transcript_of(study, key, simulation)
-            before = (f"{past:,} lines were said before.",) if past else ()
+            before = (f"{numbers.plural(past, 'line')} before this.",) if past else ()
             return msgspec.structs.replace(
                 found, facts=before, messages=found.messages[past:], notes=found.notes[:MOST_ANSWERS]
             )
