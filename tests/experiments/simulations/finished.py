@@ -54,8 +54,8 @@ def _plant(
         if what[0] == BATCH and None in came:
             store.runs.change(record, status="running")
         else:
-            found = msgspec.json.encode(_analysis(what[1], specs, came)).decode()
-            store.runs.change(record, status="completed", analysis=found, counters=record.counters)
+            analysis = msgspec.json.encode(_analysis(what[1], specs, came)).decode()
+            store.runs.change(record, status="completed", analysis=analysis)
         await store.close()
         return record.id
 
