@@ -14,7 +14,7 @@ from groundswell.experiments.simulations.analysis import Analysis
 from groundswell.experiments.simulations.batch import Batch, Single
 from groundswell.experiments.simulations.driving import Conversation
 from groundswell.experiments.simulations.entities import Entity
-from groundswell.experiments.simulations.exporting import ATTRIBUTE, Table, _source
+from groundswell.experiments.simulations.exporting import ATTRIBUTE, Table, source_of
 from groundswell.experiments.simulations.questions import Question
 from groundswell.experiments.simulations.reading import Readings, SimulationShown
 from groundswell.experiments.simulations.simulation import Rules
@@ -101,13 +101,13 @@ def data_tables(study: Study) -> Iterator[DataTable]:
     """The files beside the report: simulations, lines and, where something was asked, answers."""
     for name in get_args(Table):
         if name != "answers" or study.rules.questionnaire is not None:
-            columns = {**MORE[name], **_source(study.record, name).columns}
+            columns = {**MORE[name], **source_of(study.record, name).columns}
             attributes = {each: "an attribute of the entity" for each in columns if each.startswith(ATTRIBUTE)}
             yield DataTable(name, columns, partial(_rows, study, name), MEANING | attributes)
 
 
 def _rows(study: Study, table: Table) -> Iterator[dict[str, Any]]:
-    source = _source(study.record, table)
+    source = source_of(study.record, table)
     known = {entity.id: entity for entity in study.entities}
     for _, simulation in study.simulations():
         for row in source.rows(simulation):
