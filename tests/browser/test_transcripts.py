@@ -31,7 +31,11 @@ SHEET = Questionnaire(
     ),
     before=True,
 )
-VALUES = {"why": ("Why " * 30, "l" * 90, "yes"), "who": ("o" * 90, "everybody", "everybody"), "sure": (0, 100, 50)}
+VALUES: dict[str, tuple[str | int, ...]] = {
+    "why": ("Why " * 30, "l" * 90, "yes"),
+    "who": ("o" * 90, "everybody", "everybody"),
+    "sure": (0, 100, 50),
+}
 
 
 @pytest.fixture(scope="module")

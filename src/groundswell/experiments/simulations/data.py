@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
-from groundswell.experiments.results import DataTable
+from groundswell.experiments.report import DataTable
 from groundswell.experiments.simulations.analysis import Analysis
 from groundswell.experiments.simulations.batch import Batch, Single
 from groundswell.experiments.simulations.driving import Conversation
@@ -19,8 +19,9 @@ from groundswell.experiments.simulations.questions import Question
 from groundswell.experiments.simulations.reading import Readings, SimulationShown
 from groundswell.experiments.simulations.simulation import Rules
 from groundswell.store.journal import Store
+from groundswell.store.tables import Columns, Row
 
-MORE = {
+MORE: dict[Table, Columns] = {
     "simulations": {"condition": "text"},
     "lines": {"condition": "text", "model": "text", "replicate": "int", "seat": "int"},
     "answers": {"condition": "text", "model": "text", "replicate": "int", "seat": "int"},
@@ -106,7 +107,7 @@ def data_tables(study: Study) -> Iterator[DataTable]:
             yield DataTable(name, columns, partial(_rows, study, name), MEANING | attributes)
 
 
-def _rows(study: Study, table: Table) -> Iterator[dict[str, Any]]:
+def _rows(study: Study, table: Table) -> Iterator[Row]:
     source = source_of(study.record, table)
     known = {entity.id: entity for entity in study.entities}
     for _, simulation in study.simulations():
@@ -118,4 +119,4 @@ def _rows(study: Study, table: Table) -> Iterator[dict[str, Any]]:
                 asked = known[entity].model or study.rules.model  # questions go to the entity, whoever narrates
                 model = asked if table == "answers" else simulation.metadata["models"][place]
                 more |= {"model": model, "replicate": simulation.metadata["replicate"], "seat": place + 1}
-            yield more | row
+            yield {**more, **row}
