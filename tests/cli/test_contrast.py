@@ -46,7 +46,7 @@ def test_methods_are_compared_in_the_same_combinations(cli: CommandLine) -> None
         "spoken, less narrated\n  method: speaker against narrator\n  entities: 10 and 10, 10 in both\n"
     )
     assert told.count("paired: 20 answers by the same entity in the same combination and replicate") == 2
-    heads = r"^spoken +narrated +difference \(95% interval\) +in the change\n +\d\.\d\d +\d\.\d\d +[+-]\d\.\d\d "
+    heads = r"^spoken +narrated +difference \(95% interval\) +in the change\n +\d\.\d\d +\d\.\d\d +[+−]?\d\.\d\d "
     assert re.search(heads, told, re.MULTILINE)
     assert re.search(r"^option +spoken +narrated +difference", told, re.MULTILINE)
     assert "why is left out: free text has no figures" in told

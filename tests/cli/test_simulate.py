@@ -24,6 +24,7 @@ from groundswell.experiments.simulations.experiment import experiment
 from groundswell.store.journal import Store
 from tests.cli.conftest import CommandLine
 from tests.patience import PATIENCE
+from tests.reporting.walked import Walked
 
 PEOPLE = [
     {"id": name.lower(), "name": name, "attributes": {"age": 30 + number, "town": ["Ulm", "Rom"][number % 2]}}
@@ -35,11 +36,12 @@ SHEET = [
     {"id": "warm", "text": "How warm was it?", "type": "scale"},
     {"id": "why", "text": "Why?"},
 ]
+FORMATS = ("csv", "json", "parquet")
 FILES = {
-    *("transcripts.html", "analysis.json", "config.toml"),
-    *("simulations.csv", "simulations.json", "lines.csv", "lines.json"),
+    *("report.html", "analysis.json", "config.toml"),
+    *(f"{table}.{format}" for table in ("simulations", "lines") for format in FORMATS),
 }
-ANSWERS = {"answers.csv", "answers.json"}
+ANSWERS = {"figures", *(f"answers.{format}" for format in FORMATS)}
 
 
 @pytest.fixture(autouse=True)
@@ -73,14 +75,17 @@ def test_a_batch_is_announced_told_and_written(cli: CommandLine) -> None:
     done = cli(*line("--n-turns", "2", "--simulation-rounds", "2", "--name", "climate"))
     assert "6 entities in pairs: 15 combinations, 4 of them drawn\n" in done.stderr
     assert re.search(r"^ +trials +4 usable of 4 planned$", done.stdout, re.MULTILINE)
-    assert re.search(r"^one of them, sim-\w{10}-1:$", done.stdout, re.MULTILINE)
-    assert re.search(r"^32 lines, \d+\.\d words each$", done.stdout, re.MULTILINE)
-    assert "report: results/climate/transcripts.html\n" in done.stdout
+    assert re.search(r"^1: \w+, \w+ sim-\w{10}-1, completed$", done.stdout, re.MULTILINE)
+    assert "4 of 4 simulations are usable, with 6 entities in pairs: 4 of 15 combinations came up.\n" in done.stdout
+    assert re.search(r"^32 lines were said, \d+\.\d words each", done.stdout, re.MULTILINE)
+    assert "report: results/climate/report.html\n" in done.stdout
+    assert re.search(r"^to have one go on: groundswell simulate --continue sim-\w{10}-1 ", done.stdout, re.MULTILINE)
     assert {path.name for path in Path("results/climate").iterdir()} == FILES
     assert len(rows("results/climate/lines.csv")) == 32
-    whole = json.loads(Path("results/climate/simulations.json").read_bytes())
-    assert (whole["name"], whole["status"], len(whole["simulations"])) == ("climate", "completed", 4)
-    assert whole["simulations"][0]["metadata"]["final_turn_number"] == 4
+    found = json.loads(Path("results/climate/simulations.json").read_bytes())
+    assert [(each["condition"], each["status"], each["final_turn_number"]) for each in found] == [
+        ("climate", "completed", 4)
+    ] * 4
 
 
 @pytest.mark.parametrize(
@@ -107,12 +112,16 @@ def test_combinations_are_counted_before_the_run(
 
 def test_figures_of_a_questionnaire(cli: CommandLine) -> None:
     told = cli(*line("--questions", "sheet.json", "--out", "mine", count=15)).stdout
-    assert re.search(r"^agree: Do you agree\?\noption +answers +share +95% interval\n", told, re.MULTILINE)
-    assert "30 of 30 answered" in told
-    assert re.search(r"^mean \d\.\d\d \(95%: \d\.\d\d to \d\.\d\d\), sd \d\.\d\d, from 1 to 5; 30 of 30", told, re.M)
-    nearest = r"^not asked for in advance: (no attribute makes a difference|\w+ makes a difference)"
+    assert re.search(
+        r"^agree \(Do you agree\?\): ‘(yes|no)’ [\d.]+% \(95% interval .*; 30 of 30 answered\.$", told, re.M
+    )
+    assert re.search(
+        r"^question +option +answers +share *\nagree +(yes|no) +\d+ +[\d.]+% \([\d.]+% to [\d.]+%\)", told, re.M
+    )
+    mean = r"the mean is \d\.\d\d \(95% interval \d\.\d\d to \d\.\d\d\) on the scale from 1 to 5"
+    assert re.search(rf"^warm \(How warm was it\?\): {mean}; 30 of 30 answered\.$", told, re.MULTILINE)
+    nearest = r"^Not named in advance: (no attribute makes a difference|answers to \w+ differ by)"
     assert len(re.findall(nearest, told, re.MULTILINE)) == 2
-    assert "there is more: mine/analysis.json" in told
     assert {path.name for path in Path("mine").iterdir()} == FILES | ANSWERS
     found = rows("mine/answers.csv")
     assert len(found) == 15 * 2 * 3
@@ -124,32 +133,32 @@ def test_figures_of_a_questionnaire(cli: CommandLine) -> None:
 def test_a_questionnaire_may_be_an_object_and_be_put_before_too(cli: CommandLine) -> None:
     Path("sheet.json").write_text(json.dumps({"questions": SHEET[1:2], "before": True}))
     told = cli(*line("--questions", "sheet.json", "--out", "mine", size=1)).stdout
-    assert re.search(r"^before \d\.\d\d.*; change [+-]\d\.\d\d", told, re.MULTILINE)
+    changed = r"No change of warm over the talk can be told: [+−]?\d\.\d\d .*, from a mean of \d\.\d\d before it\."
+    assert re.search(f"^{changed}$", told, re.MULTILINE)
+    assert re.search(r"^question +scale +answers +mean +sd +before +change$", told, re.MULTILINE)
     assert [row["before"] for row in rows("mine/answers.csv")].count("true") == 4
 
 
 def test_what_was_named_in_advance_is_told_in_full(cli: CommandLine) -> None:
     Path("sheet.json").write_text(json.dumps({"questions": SHEET[:2], "before": True}))
     done = cli(*line("--questions", "sheet.json", "--by", "town", "--by", "age", "--out", "mine", count=15))
-    verdict = r"(makes a difference|no difference that can be told) \(p [\d.]+, Holm [\d.]+ among 2\)"
+    values = r"\(p = [\d.]+, Holm [\d.]+ among 2\)"
     for name in ("town", "age"):
-        assert len(re.findall(rf"^by {name}: {verdict}$", done.stdout, re.MULTILINE)) == 2
-        assert len(re.findall(rf"^the change by {name}: {verdict}$", done.stdout, re.MULTILINE)) == 2
-    heads = r"^town +entities +answers +mean +95% interval +less the others +change +less the others$"
-    assert re.search(heads, done.stdout, re.MULTILINE)
-    heads = r"^town +entities +answers +option +share +95% interval +less the others +change +less the others$"
-    assert re.search(heads, done.stdout, re.MULTILINE)
-    assert "not asked for in advance" not in done.stdout
-    assert "there is more" not in done.stdout
+        assert (
+            len(re.findall(rf"^No difference of .* can be told .*by {name} {values}", done.stdout, re.MULTILINE)) == 2
+        )
+        assert len(re.findall(rf"^No difference in how .* can be told .*by {name} {values}", done.stdout, re.M)) == 2
+        assert len(re.findall(rf"^\w+: no difference by {name} can be told {values}$", done.stdout, re.MULTILINE)) == 2
+    assert re.search(r"^group +answers +mean +less the others +change *$", done.stdout, re.MULTILINE)
+    assert re.search(r"^group +answers +option +share +less the others +change *$", done.stdout, re.MULTILINE)
+    assert "Not named in advance" not in done.stdout
     found = json.loads(Path("mine/analysis.json").read_bytes())
     assert found["by"] == ["town", "age"]
 
 
-def test_the_nearest_of_what_was_not_asked_for_shows_how_it_changed_too(cli: CommandLine) -> None:
-    Path("sheet.json").write_text(json.dumps({"questions": SHEET[:2], "before": True}))
+def test_the_nearest_of_what_was_not_named_in_advance_is_told(cli: CommandLine) -> None:
     told = cli(*line("--questions", "sheet.json", "--by", "town", count=15)).stdout
-    assert len(re.findall(r"^not asked for in advance: .*\bage\b", told, re.MULTILINE)) == 2
-    assert re.search(r"^age +entities +answers +(yes|no) +change +(yes|no) +change$", told, re.MULTILINE)
+    assert len(re.findall(r"^Not named in advance: .*\bage\b", told, re.MULTILINE)) == 2
 
 
 @pytest.mark.parametrize("given", [["--by", "town,age"], ["--by", "town", "--by", " age"]], ids=["commas", "repeated"])
@@ -165,7 +174,7 @@ def test_what_by_will_not_do_is_said_before_the_run(cli: CommandLine) -> None:
     assert "by motto, short: there are no questions" in done.stderr
     assert "by motto, short: makes no groups: its texts tell entities apart" in done.stderr
     told = cli(*line("--by", "motto, short", "--questions", "sheet.json")).stdout
-    assert "by motto, short: no groups: its texts tell entities apart" in told
+    assert "By motto, short there are no groups: its texts tell entities apart" in told
 
 
 def test_a_made_up_name_is_the_runs_and_the_same_command_goes_on_with_it(cli: CommandLine) -> None:
@@ -233,8 +242,8 @@ def test_a_limit_ends_a_batch_which_resume_goes_on_with_and_reports(cli: Command
     stopped = cli.json(*line("--max-calls", "5", "--name", "b"), status=3)
     assert stopped["analysis"]["simulations"]["unfinished"] > 0
     done = cli("runs", "resume", "b", "--max-calls", "99")
-    assert "one of them, sim-" in done.stdout
-    assert "report: results/b/transcripts.html" in done.stdout
+    assert re.search(r"^1: \w+, \w+ sim-\w+-1, completed$", done.stdout, re.MULTILINE)
+    assert "report: results/b/report.html" in done.stdout
     assert len(rows("results/b/lines.csv")) == 8
 
 
@@ -246,21 +255,17 @@ def test_all_simulations_of_a_batch_are_planned_also_those_that_had_not_begun(cl
 
 def test_the_show_of_a_batch_ends_as_its_run_did(cli: CommandLine) -> None:
     told = cli(*line("--questions", "sheet.json", "--name", "b", count=15)).stdout
-    findings = told[told.index("one of them, sim-") : told.index("\nreport: ")]
+    findings = told[told.index("15 of 15 simulations are usable") : told.index("\nreport: ")]
     shown = cli("runs", "show", "b").stdout
     assert findings in shown
-    assert "there is more: results/b/analysis.json\n" in findings
     assert '"analysis"' not in shown
     assert '"questions": [' not in shown
-    shutil.rmtree("results/b")
-    gone = cli("runs", "show", "b").stdout
-    assert f"there is more: groundswell runs show {cli.json('runs', 'show', 'b')['run_id']} --json" in gone
 
 
 def test_the_report_of_a_batch_is_written_again(cli: CommandLine) -> None:
     cli.json(*line("--name", "b"))
     shutil.rmtree("results/b")
-    assert "report: mine/transcripts.html\n" in cli("runs", "report", "b", "--out", "mine").stdout
+    assert "report: mine/report.html\n" in cli("runs", "report", "b", "--out", "mine").stdout
     assert {path.name for path in Path("mine").iterdir()} == FILES - {"config.toml"}
     cli.json(*line("--name", "c", "--seed", "1"))
     assert "simulations are not pooled" in cli("runs", "report", "b", "c", status=2).stderr
@@ -269,18 +274,18 @@ def test_the_report_of_a_batch_is_written_again(cli: CommandLine) -> None:
 @pytest.mark.slow
 def test_no_two_runs_have_the_same_folder(cli: CommandLine) -> None:
     folders = [
-        re.findall(r"report: (.*)/transcripts.html", cli(*line("--name", name, count=1)).stdout)[0]
+        re.findall(r"report: (.*)/report.html", cli(*line("--name", name, count=1)).stdout)[0]
         for name in ("A bridge? Now", "A bridge! Now", "../a bridge, now", "…", "Brücke 7.5", "A bridge? Now")
     ]
     assert folders[0] == folders[-1]
     assert len(set(folders)) == 5
     assert {folder.strip("'").count("/") for folder in folders} == {1}
-    assert f"report: {folders[0]}/t" in cli("runs", "resume", "A bridge? Now").stdout
-    assert f"report: {folders[2]}/t" in cli("runs", "resume", "../a bridge, now").stdout
+    assert f"report: {folders[0]}/r" in cli("runs", "resume", "A bridge? Now").stdout
+    assert f"report: {folders[2]}/r" in cli("runs", "resume", "../a bridge, now").stdout
 
 
 def test_a_folder_is_quoted_where_that_is_needed(cli: CommandLine) -> None:
-    assert "report: 'my files/transcripts.html'\n" in cli(*line("--out", "my files", count=1)).stdout
+    assert "report: 'my files/report.html'\n" in cli(*line("--out", "my files", count=1)).stdout
 
 
 @pytest.mark.slow
@@ -382,12 +387,12 @@ def test_a_simulation_goes_on(cli: CommandLine) -> None:
         "3",
         before["models"],
     )
-    whole = json.loads(Path("more/simulations.json").read_bytes())
-    assert whole["metadata"]["continues"] == sim
+    assert "2 lines before this." in done.stdout
+    assert "3 turns by now" in done.stdout
     assert len(rows("more/answers.csv")) == 6
     again = cli("simulate", "--continue", sim, "--n-turns", "2")
     assert re.search(rf"nothing was asked: {sim}-continued-[0-9a-f]{{8}} is a run that you have", again.stderr)
-    third = cli.json("simulate", "--continue", whole["id"], "--style", "debate", "--context", "And now?")
+    third = cli.json("simulate", "--continue", after["id"], "--style", "debate", "--context", "And now?")
     assert third["analysis"]["turns"] == 4
 
 
@@ -495,11 +500,12 @@ def test_what_people_and_models_write_runs_nowhere(cli: CommandLine) -> None:
     context = "<img src=x onerror=alert(1)> \x1b[31m red"
     told = cli(*line("--questions", "sheet.json", "--out", "mine", context=context, count=1)).stdout
     assert "\x1b[31m red" not in told
-    page = Path("mine/transcripts.html").read_text()
-    assert "<img" not in page
-    assert "<b onclick" not in page
-    assert "&lt;img src=x onerror=alert(1)&gt;" in page
-    assert "script" not in page.replace("&lt;script", "")
+    page = Walked(Path("mine/report.html").read_text())
+    assert page.well_formed
+    assert not page.names & {"img", "b onclick"}
+    assert not any(name.startswith("on") for _, of in page.elements for name in of)
+    assert "<img src=x onerror=alert(1)> \\x1b[31m red" in page.text
+    assert {each["messages"][0]["speaker"] for each in page.transcripts} <= {"=cmd()", "<b onclick=x>Bob</b>"}
     for path in Path("mine").glob("*.csv"):
         for row in rows(str(path)):
             assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row.values()), path
@@ -520,6 +526,5 @@ def test_a_model_that_cannot_be_reached_is_told_before_anything_runs(cli: Comman
 def test_few_entities_have_figures_and_no_intervals(cli: CommandLine) -> None:
     Path("people.json").write_text(json.dumps(PEOPLE[:3]))
     told = cli(*line("--questions", "sheet.json", count=3)).stdout
-    assert "no interval: fewer than 5 entities" in told
-    assert re.search(r"^mean \d\.\d\d \(no interval: fewer than 5 entities\), sd", told, re.MULTILINE)
-    assert "makes a difference" not in told
+    assert re.search(r"^warm .*: the mean is \d\.\d\d \(no interval: fewer than 5 entities\) on", told, re.MULTILINE)
+    assert "differ by" not in told

@@ -1,4 +1,4 @@
-"""What `simulate` makes of what it is given: names, files or text, and figures of nothing."""
+"""What `simulate` makes of what it is given: names, and files or text."""
 
 from __future__ import annotations
 
@@ -12,17 +12,11 @@ from hypothesis import strategies as st
 from groundswell.errors import SettingsError
 from groundswell.experiments.experiment import plain_name
 from groundswell.experiments.options import Place
-from groundswell.experiments.simulations.analysis import Tally
-from groundswell.experiments.simulations.batch import Batch, Schedule
-from groundswell.experiments.simulations.entities import Entity, check_name
+from groundswell.experiments.simulations.entities import check_name
 from groundswell.experiments.simulations.experiment import HEADLINE, headline
 from groundswell.experiments.simulations.options import file_named
-from groundswell.experiments.simulations.simulation import Rules
-from groundswell.experiments.simulations.summary import figures
-from groundswell.program.request import Fault, FaultKind
 
 PLACE = Place("--context")
-SMALL = Batch("talk", "talk", (Entity("a", "A"),), 1, 1, Rules("emulated/keeper"))
 
 
 @pytest.mark.parametrize(
@@ -63,9 +57,3 @@ def test_what_can_only_be_a_file_must_be_there(tmp_path: Path) -> None:
         file_named(str(path), PLACE)
     path.write_text("x")
     assert file_named(str(path), PLACE) == path
-
-
-def test_figures_of_nothing() -> None:
-    tally = Tally(SMALL)
-    tally.add(next(iter(Schedule(SMALL, 0))), None, Fault(FaultKind.TIMEOUT, "late"))
-    assert [*figures(tally.analysis(planned=1), "x")] == ["", "no simulation is usable, so there are no figures"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groundswell.experiments.options import Place
-from groundswell.experiments.simulations import analysis, batch, dimensions, questions, simulation, transcripts
+from groundswell.experiments.simulations import analysis, batch, dimensions, questions, simulation
 from groundswell.experiments.simulations.exporting import LINES
 from groundswell.experiments.simulations.options import read_questions
 from tests.cli.conftest import CommandLine
@@ -44,12 +44,14 @@ def test_what_is_shown_is_what_is_printed(cli: CommandLine) -> None:
     assert SHOWN.strip() in done.stdout
     (announced,) = re.findall(r"it says `(.*?)`", GUIDE)
     assert announced in done.stderr
-    (row,) = re.findall(r"^\| `lines.csv` \|.*$", GUIDE, re.MULTILINE)
+    (row,) = re.findall(r"^\| `lines.csv`.*$", GUIDE, re.MULTILINE)
     for column in ("speech", "thought", "cut", "overrun"):
         assert column in row
         assert column in LINES
     listed = {
-        name for names in re.findall(r"^\| (`\w+\.\w+`.*?) \|", GUIDE, re.MULTILINE) for name in names.split(", ")
+        name
+        for names in re.findall(r"^\| (`(?:\w+\.\w+|figures)`.*?) \|", GUIDE, re.MULTILINE)
+        for name in names.split(", ")
     }
     assert {f"`{path.name}`" for path in Path("results/ethics").iterdir()} == listed
 
@@ -121,7 +123,7 @@ def test_limits_are_what_is_said() -> None:
     for limit in (
         *(batch.MOST_ENTITIES, batch.MOST_TOGETHER, batch.MOST_SIMULATIONS),
         *(simulation.MOST_TURNS, simulation.MOST_ROUNDS, simulation.LONGEST_CONTEXT),
-        *(questions.MOST_QUESTIONS, transcripts.MOST_SHOWN),
+        questions.MOST_QUESTIONS,
     ):
         assert f" {limit:,} " in limits.replace("\n", " ")
 

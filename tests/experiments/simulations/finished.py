@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from groundswell.engine.records import RunRecord, TrialRow
+from groundswell.experiments.simulations import prompts
+from groundswell.experiments.simulations.analysis import Analysis, Tally
 from groundswell.experiments.simulations.batch import Batch, Schedule, Single
+from groundswell.experiments.simulations.data import Study
+from groundswell.experiments.simulations.driving import Conversation
+from groundswell.experiments.simulations.experiment import SimulationResults
 from groundswell.experiments.simulations.reading import BATCH, SINGLE
 from groundswell.experiments.simulations.simulation import Simulation, Talked
 from groundswell.program.request import Fault, canonical
+from groundswell.reporting.blocks import Report
 from groundswell.store.journal import Store
 
 
@@ -44,8 +51,11 @@ def _plant(
                 journal.add_outcome(at, fault, body, lambda: None)
         await journal.flush()
         journal.close()
-        goes_on = what[0] == BATCH and None in came
-        store.runs.change(record, status="running" if goes_on else "completed")
+        if what[0] == BATCH and None in came:
+            store.runs.change(record, status="running")
+        else:
+            analysis = msgspec.json.encode(_analysis(what[1], specs, came)).decode()
+            store.runs.change(record, status="completed", analysis=analysis)
         await store.close()
         return record.id
 
@@ -54,3 +64,36 @@ def _plant(
     record = store.runs.get(id_)
     store.close_reading()
     return record
+
+
+def _analysis(
+    what: Batch | Single, specs: Sequence[Simulation], came: Sequence[Talked | Fault | None]
+) -> Analysis | Conversation:
+    """What the driver would have returned."""
+    if isinstance(what, Single):
+        talked = came[0]
+        lines, turns = (len(talked.lines), talked.turns) if isinstance(talked, Talked) else (0, 0)
+        return Conversation(lines, turns, prompts.digest())
+    tally = Tally(what)
+    for spec, found in zip(specs, came, strict=True):
+        if isinstance(found, Fault):
+            tally.add(spec, None, found)
+        else:
+            tally.add(spec, found)
+    return tally.analysis(planned=what.num_simulations)
+
+
+@contextmanager
+def study_of(path: Path, record: RunRecord) -> Iterator[Study]:
+    """What the report of a run is made of."""
+    store = Store(path)
+    yield SimulationResults(Path("results")).read(store, [record])
+    store.close_reading()
+
+
+@contextmanager
+def report_of(path: Path, record: RunRecord) -> Iterator[Report]:
+    """The report of a run, while its store is open."""
+    store = Store(path)
+    yield SimulationResults(Path("results")).report(store, [record])
+    store.close_reading()

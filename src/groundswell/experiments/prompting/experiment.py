@@ -18,10 +18,11 @@ from groundswell.engine.events import Event, TrialEnded, WaveSent
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary
 from groundswell.errors import SettingsError
-from groundswell.experiments.experiment import Aside, Command, Context, Experiment, Plan, Results
+from groundswell.experiments.experiment import Command, Context, Experiment, Found, Plan, Results
 from groundswell.experiments.needed import check_installed
 from groundswell.experiments.prompting import asking, mapping
 from groundswell.experiments.prompting.asking import Replied, ask_models
+from groundswell.experiments.prompting.blocks import ShownReply, ask_blocks, map_blocks, printed
 from groundswell.experiments.prompting.mapping import (
     Mapped,
     check_writable,
@@ -37,13 +38,14 @@ from groundswell.experiments.prompting.options import (
     _standard_input,
 )
 from groundswell.experiments.prompting.shapes import schema_flaw
-from groundswell.experiments.prompting.summary import Shown, mapped, panels, plain
 from groundswell.experiments.prompting.tables import Source, fingerprint_of, survey
 from groundswell.experiments.prompting.templates import check_columns
+from groundswell.experiments.results import Blocks
 from groundswell.program.request import Image, Message, Text, system, user
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
-from groundswell.reporting.words import cost, duration, visible
+from groundswell.reporting.blocks import Block, Report
+from groundswell.reporting.words import cost, duration
 from groundswell.store.journal import Store
 from groundswell.store.tables import FORMATS, Format, format_of
 
@@ -187,8 +189,10 @@ class AskResults(Results):
     keeps_folder = False
     tells_outcome = False
 
-    def __init__(self, folder: Path, options: Any = None) -> None:
-        super().__init__(folder, options)
+    kind = "One prompt"
+
+    def __init__(self, folder: Path, options: Any = None, make_blocks: Blocks | None = None) -> None:
+        super().__init__(folder, options, make_blocks)
         self._watch = Stopwatch()
         self.listeners = [self._watch]
         self._prices = ModelPrices(lambda: load_here(self.choices.account))
@@ -198,23 +202,26 @@ class AskResults(Results):
         replied = any(each.usage is not None for each in _replies(summary))
         return INCOMPLETE if summary.exit_code == 1 and replied else summary.exit_code
 
-    def findings(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> Iterator[RenderableType]:
-        """Panels on a terminal, else text."""
-        replies = _replies(summary)
+    def blocks(self, found: Found) -> Iterator[Block]:
+        """The replies, and what was run."""
+        replies = _replies(found.summary)
         several = any(each.sample > 1 for each in replies)
         shown = [
-            Shown(
+            ShownReply(
                 f"{each.model}, sample {each.sample}" if several else each.model,
-                self._told(each),
-                _body(each, summary),
+                self._usage(each),
+                _body(each, found.summary),
                 each.text is not None,
             )
             for each in replies
         ]
-        yield from plain(shown) if self.width is None else panels(shown, self.width)
-        yield Aside(f"run {summary.run_id}: {summary.status}")
+        return ask_blocks(shown, found)
 
-    def _told(self, replied: Replied) -> str:
+    def findings(self, report: Report) -> Iterator[RenderableType]:
+        """Panels on a terminal, else text to the character."""
+        return printed(report, self.width)
+
+    def _usage(self, replied: Replied) -> str:
         """What there is to say about a reply in one line."""
         if replied.usage is None:
             return "missing" if replied.fault else "not answered"
@@ -240,13 +247,14 @@ def _replies(summary: Summary) -> list[Replied]:
 
 def _body(replied: Replied, summary: Summary) -> str:
     if replied.text is not None:
-        return visible(replied.text)
-    return f"no reply: {visible(replied.fault or summary.error or 'the run was stopped before it came')}"
+        return replied.text
+    return f"no reply: {replied.fault or summary.error or 'the run was stopped before it came'}"
 
 
 class MapResults(Results):
     """The file with the rows, which the run itself writes, and figures per model."""
 
+    kind = "One prompt for every row"
     keeps_folder = False
 
     def check(self) -> None:
@@ -293,9 +301,9 @@ class MapResults(Results):
                 check_writable(out, None if before is None else noted(before.analysis))
             yield
 
-    def findings(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> Iterator[RenderableType]:
-        """The models and the checks."""
-        yield from mapped(msgspec.convert(summary.analysis, Mapped), summary.models)
+    def blocks(self, found: Found) -> Iterator[Block]:
+        """The models and the checks, and what was run."""
+        return map_blocks(msgspec.convert(found.analysis, Mapped), found)
 
 
 def _writer(held: Store, out: str) -> str | None:

@@ -5,42 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import count
-from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
-from rich.console import RenderableType
 
 from groundswell.engine.records import RunRecord
-from groundswell.engine.summary import Summary
+from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import RunNotFound, SettingsError
-from groundswell.experiments.experiment import Command, Context, Experiment, Plan, Results, Written
+from groundswell.experiments.experiment import Command, Context, DataTable, Experiment, Plan, Results
 from groundswell.experiments.simulations.analysis import Analysis
 from groundswell.experiments.simulations.batch import Batch, Single
+from groundswell.experiments.simulations.blocks import blocks
 from groundswell.experiments.simulations.catalogue import Catalogue
 from groundswell.experiments.simulations.contrasting import Contrast, Taken, contrast
+from groundswell.experiments.simulations.data import Study, data_tables
 from groundswell.experiments.simulations.dimensions import looks
-from groundswell.experiments.simulations.driving import converse, simulate
+from groundswell.experiments.simulations.driving import Conversation, converse, simulate
 from groundswell.experiments.simulations.entities import Entity, EntityType, taking_part
-from groundswell.experiments.simulations.exporting import Table, write_export
+from groundswell.experiments.simulations.exporting import Table
 from groundswell.experiments.simulations.files import read_csv, read_data
-from groundswell.experiments.simulations.options import (
-    Simulate,
-)
+from groundswell.experiments.simulations.options import Simulate
 from groundswell.experiments.simulations.questions import Questionnaire
-from groundswell.experiments.simulations.reading import BATCH, Readings, SimulationShown
+from groundswell.experiments.simulations.reading import BATCH, Readings
 from groundswell.experiments.simulations.simulation import (
     Rules,
     Simulation,
     Talked,
     continued,
 )
-from groundswell.experiments.simulations.summary import figures, talk
-from groundswell.experiments.simulations.transcripts import write_transcripts
-from groundswell.store.atomic import replacing
+from groundswell.reporting.blocks import Block, Report
 from groundswell.store.journal import Store
 
-ANALYSIS, TRANSCRIPTS = "analysis.json", "transcripts.html"
 HEADLINE = 36
 """So many letters of a context are in a name that is made up."""
 NEEDED = {
@@ -280,7 +275,11 @@ def _notes(batch: Batch) -> Iterator[str]:
 
 
 class SimulationResults(Results):
-    """Tables, figures and transcripts; and a summary with one of the talks."""
+    """The report of a batch, or of a simulation on its own."""
+
+    kind = "Simulations"
+    needs_drawing = True
+    table_names = get_args(Table)
 
     def summary(self, summary: Summary, record: RunRecord) -> Summary:
         """Of a batch all simulations are planned, also those that had not begun when it was stopped."""
@@ -289,51 +288,31 @@ class SimulationResults(Results):
         planned = msgspec.json.decode(record.settings or "", type=Batch).num_simulations
         return msgspec.structs.replace(summary, trials=msgspec.structs.replace(summary.trials, planned=planned))
 
-    def write(self, held: Store, records: Sequence[RunRecord]) -> Written:
-        """The page with the talks, the tables and the analysis. Files that are there already are replaced."""
+    def read(self, held: Store, records: Sequence[RunRecord]) -> Study:
+        """What the report of a run is made of."""
         if len(records) > 1:
             raise SettingsError("simulations are not pooled: give one run; `groundswell contrast` compares two")
-        record, readings = records[0], Readings(held)
-        page, files = self.folder / TRANSCRIPTS, list[Path]()
-        with replacing(page) as out:
-            write_transcripts(readings, record, out)
-        for table in get_args(Table):
-            for format in ("csv", "json"):
-                path = self.folder / f"{table}.{format}"
-                if table == "answers" and not _asked(record):
-                    path.unlink(missing_ok=True)  # of an earlier run, which had a questionnaire
-                    continue
-                with replacing(path) as out:
-                    write_export(readings, record, format, table, out)
-                files.append(path)
-        with replacing(self.folder / ANALYSIS) as out:
-            out.write(msgspec.json.format((record.analysis or "null").encode(), indent=2) + b"\n")
-        return Written(page, (*files, self.folder / ANALYSIS))
+        record, of_batch = records[0], records[0].driver == BATCH
+        kind: type[Batch | Single] = Batch if of_batch else Single
+        found: type[Analysis | Conversation] = Analysis if of_batch else Conversation
+        summary = self.summary(summarise(record), record)
+        settings = msgspec.json.decode(record.settings or "", type=kind)
+        return Study(held, record, summary, settings, msgspec.convert(summary.analysis, found))
 
-    def findings(self, held: Store, records: Sequence[RunRecord], summary: Summary) -> Iterator[RenderableType]:
-        """One of the talks, and the figures of a batch."""
-        record, whole = records[0], self.folder / ANALYSIS
-        if (sample := _sample(held, record)) is not None:
-            yield from talk(sample)
-        if record.driver == BATCH:
-            more = whole if whole.exists() else f"groundswell runs show {record.id} --json"
-            yield from figures(msgspec.convert(summary.analysis, Analysis), more)
+    def blocks(self, found: Study) -> Iterator[Block]:
+        """Findings, figures, tables, every talk, and what was run."""
+        return blocks(found)
 
-    def hints(self, held: Store, record: RunRecord) -> Iterator[tuple[str, str]]:
-        """How a talk goes on."""
-        if (sample := _sample(held, record)) is not None:
+    def tables(self, found: Study) -> Iterator[DataTable]:
+        """Every simulation, every line, and every answer."""
+        return data_tables(found)
+
+    def hints(self, held: Store, record: RunRecord, report: Report) -> Iterator[tuple[str, str]]:
+        """One of the talks in full, and how it goes on."""
+        yield from super().hints(held, record, report)
+        done = (each for each in Readings(held).simulations(record) if each.status == "completed")
+        if (sample := next(done, None)) is not None:
             yield "to have one go on", f"simulate --continue {sample.id} --n-turns 2"
-
-
-def _sample(held: Store, record: RunRecord) -> SimulationShown | None:
-    """The first talk that came to its end."""
-    return next((each for each in Readings(held).simulations(record) if each.status == "completed"), None)
-
-
-def _asked(record: RunRecord) -> bool:
-    """Whether there is a questionnaire."""
-    settings = msgspec.json.decode(record.settings or "{}")
-    return "questionnaire" in (settings.get("simulation") or settings)["rules"]
 
 
 class Contrasted(msgspec.Struct, frozen=True):

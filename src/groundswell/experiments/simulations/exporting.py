@@ -83,7 +83,7 @@ def write_export(readings: Readings, record: RunRecord, format: Format, table: T
         check_installed("format parquet needs", ("polars",), field="format")
     if format == "json" and table == "simulations":
         return _write_whole(readings, record, out)
-    source = _source(record, table)
+    source = source_of(record, table)
     rows = (row for simulation in readings.simulations(record) for row in source.rows(simulation))
     return write_table(out, format, rows, source.columns)
 
@@ -105,7 +105,7 @@ def _write_whole(readings: Readings, record: RunRecord, out: IO[bytes]) -> int:
     return count
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """Where the rows of a table come from."""
 
     columns: Columns
@@ -124,15 +124,16 @@ class _Alone(msgspec.Struct):
     simulation: _Entities
 
 
-def _source(record: RunRecord, table: Table) -> _Source:
+def source_of(record: RunRecord, table: Table) -> Source:
+    """The columns of a table of a run, and its rows for each simulation."""
     known = {entity.id: entity for entity in _entities(record)}
     if table == "simulations":
-        return _Source(SIMULATIONS, lambda simulation: _simulation_rows(simulation, known))
+        return Source(SIMULATIONS, lambda simulation: _simulation_rows(simulation, known))
     if table == "lines":
-        return _Source(LINES, _line_rows)
+        return Source(LINES, _line_rows)
     names = dict.fromkeys(f"{ATTRIBUTE}{name}" for entity in known.values() for name in entity.attributes)
     attributes: dict[str, Kind] = dict.fromkeys(names, "any")
-    return _Source(
+    return Source(
         {**WHO, **attributes, **ANSWERS}, lambda simulation: _answer_rows(simulation, known, tuple(attributes))
     )
 

@@ -232,11 +232,17 @@ class Readings:
 
     def simulations(self, record: RunRecord, first: int = 1, last: int | None = None) -> Iterator[SimulationShown]:
         """The simulations of a run that have begun, in their order, from one number to another."""
+        return (shown for _, shown in self.keyed(record, first, last))
+
+    def keyed(
+        self, record: RunRecord, first: int = 1, last: int | None = None
+    ) -> Iterator[tuple[str, SimulationShown]]:
+        """The same, each with the key of its trial."""
         last = record.counters.planned if last is None else min(last, record.counters.planned)
         results = self._store.results(record)
         for at in range(first, last + 1, CHUNK):
             for result in results.numbered(at, min(at + CHUNK - 1, last)):
-                yield _shown(record, result)
+                yield result.key, _shown(record, result)
 
     def simulation(self, found: Found) -> SimulationShown:
         """One simulation; raises `RunNotFound` if it has not begun, unless it is one on its own that waits."""

@@ -1,0 +1,822 @@
+"""The report of simulations as blocks: what was answered, figures, tables, all talks, and what was run.
+
+`contrast_blocks` shows what two batches differ by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+from groundswell.engine.stored import StoredRun
+from groundswell.experiments.report import about_run, run_figures, whole_cost
+from groundswell.experiments.simulations import drawings
+from groundswell.experiments.simulations.analysis import Analysis, LineFigures
+from groundswell.experiments.simulations.batch import Batch
+from groundswell.experiments.simulations.contrasting import Contrast, QuestionGap
+from groundswell.experiments.simulations.data import Study
+from groundswell.experiments.simulations.driving import Conversation
+from groundswell.experiments.simulations.gaps import DimensionGap, Gap
+from groundswell.experiments.simulations.grouping import DimensionFigures, GroupFigures, GroupOption
+from groundswell.experiments.simulations.questions import Question
+from groundswell.experiments.simulations.simulation import distinct_names
+from groundswell.experiments.simulations.tabulation import Asked, OptionFigures, QuestionFigures, ScaleFigures
+from groundswell.experiments.simulations.transcripts import transcripts_block
+from groundswell.program.request import Chat
+from groundswell.reporting import numbers
+from groundswell.reporting.blocks import (
+    Block,
+    Cell,
+    Estimate,
+    Figure,
+    KeyFigure,
+    KeyFigures,
+    Kind,
+    Passage,
+    Table,
+    Text,
+)
+from groundswell.reporting.figures import WIDTH, Group, Point, forest_height, name_of
+from groundswell.reporting.words import clipped, cost, duration
+from groundswell.stats.clusters import Figure as Value
+
+FOUND = 0.05
+MOST_QUESTIONS = 6
+"""So many questions are in the findings of a terminal; the report has the others below."""
+MOST_OPTIONS = 6
+"""So many options of a question are told in a sentence."""
+MOST_DRAWN = 80
+"""With more points, the table is clearer than a figure."""
+MOST_TEXT = 200
+"""So much of a question or an answer."""
+ALLOWS = "Intervals allow for the same entities answering in several simulations, and for those they talk with."
+CHANGES = " A change is over those who answered both times, so it need not be the difference of the two."
+
+
+def blocks(study: Study) -> Iterator[Block]:
+    """The report of a batch, or of a simulation on its own."""
+    analysis = study.analysis
+    if isinstance(analysis, Conversation):
+        yield Text(id="findings", lines=[_conversation(study, analysis)], brief=True)
+        yield run_figures([study.summary])
+    else:
+        yield from batch_blocks(study, analysis)
+    yield transcripts_block(study)
+    yield from run_blocks(study)
+
+
+def batch_blocks(study: Study, analysis: Analysis) -> Iterator[Block]:
+    """What came out of a batch."""
+    questions, level = analysis.questions if analysis.simulations.usable else [], analysis.level
+    first, more = ([line for each in part for line in findings(each, level)] for part in _parted(questions))
+    beyond = len(questions) - MOST_QUESTIONS
+    note = [f"{numbers.plural(beyond, 'more question')} {'is' if beyond == 1 else 'are'} in the report."]
+    yield Text(id="findings", lines=[*headlines(analysis), *first, *(note if more else [])], brief=True)
+    if more:
+        yield Text(id="more-findings", title="More questions", lines=more)
+    yield key_figures(study, analysis)
+    if choices := [each for each in questions if each.options]:
+        yield choices_table(choices, level)
+    if scales := [(each, each.scale) for each in questions if each.scale is not None]:
+        yield scales_table(scales, level)
+    for at, question in enumerate(questions):
+        yield from question_blocks(question, level, brief=at < MOST_QUESTIONS)
+    yield from attribute_tables(questions, level)
+    if analysis.simulations.usable:
+        yield entities_table(analysis)
+
+
+def _parted(questions: Sequence[QuestionFigures]) -> tuple[Sequence[QuestionFigures], Sequence[QuestionFigures]]:
+    return questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
+
+
+# Findings
+
+
+def headlines(analysis: Analysis) -> Iterator[str]:
+    """How many simulations are usable, and how the talks went."""
+    found, lines = analysis.simulations, analysis.lines
+    if not found.usable:
+        yield f"No simulation is usable, so there are no figures: {_unusable(analysis)}."
+        return
+    size = analysis.interaction_size
+    how = "alone" if size == 1 else "in pairs" if size == 2 else f"in groups of {size}"
+    yield (
+        f"{found.usable:,} of {numbers.plural(found.planned, 'simulation')} {'is' if found.usable == 1 else 'are'} "
+        f"usable, with {len(analysis.entities):,} entities {how}: {analysis.met:,} of "
+        f"{_counted(analysis.combinations)} combinations came up."
+    )
+    if found.usable < found.planned:
+        yield f"Not usable: {_unusable(analysis)}."
+    yield _lines(lines)
+    if lines.left:
+        yield f"A narrator wrote {numbers.plural(lines.left, 'line')} beyond those it was asked for; they are left out."
+    for each in analysis.questions[0].dimensions if analysis.questions else ():
+        if not each.groups:
+            yield f"By {each.name} there are no groups: {each.reason}."
+    if lines.short:
+        have = "simulation has" if lines.short == 1 else "simulations have"
+        yield f"{lines.short:,} {have} fewer turns than planned."
+
+
+def _unusable(analysis: Analysis) -> str:
+    found = analysis.simulations
+    kinds = ", ".join(f"{kind} {many:,}" for kind, many in analysis.missing.items())
+    parts = [f"{found.missing:,} missing ({kinds})"] if found.missing else []
+    return ", ".join([*parts, *([f"{found.unfinished:,} not finished"] if found.unfinished else [])]) or "none began"
+
+
+def _counted(combinations: int | str) -> str:
+    return f"{combinations:,}" if isinstance(combinations, int) else combinations
+
+
+def _lines(lines: LineFigures) -> str:
+    words = "" if lines.words_per_line is None else f", {lines.words_per_line:.1f} words each"
+    amiss = {
+        "cut off": lines.cut,
+        "gone on to speak for others": lines.overrun,
+        "without a thought": lines.thoughtless or 0,
+    }
+    more = ", ".join(f"{many:,} {what}" for what, many in amiss.items() if many)
+    return f"{numbers.plural(lines.count, 'line')} {'was' if lines.count == 1 else 'were'} said{words}" + (
+        f"; {more}." if more else "."
+    )
+
+
+def findings(question: QuestionFigures, level: float) -> Iterator[str]:
+    """What was answered to a question, how it changed, and which groups differ."""
+    head, answered = f"{question.id} ({clipped(question.text, MOST_TEXT)})", _answered(question.after)
+    if not question.after.answered:
+        yield f"{head}: {answered}."
+        return
+    if question.scale is not None:
+        scale = question.scale
+        mean = with_interval(scale.mean, level)
+        yield f"{head}: the mean is {mean} on the scale from {scale.low} to {scale.high}; {answered}."
+        if scale.before is not None and scale.change is not None:
+            yield _scale_change(question.id, scale.before, scale.change, level)
+    elif question.free is not None:
+        words = "" if question.free.words is None else f", with {question.free.words:.1f} words each"
+        yield f"{head}: {answered}{words}."
+    else:
+        yield f"{head}: {_shares(question, level)}; {answered}."
+        if question.before is not None:
+            yield _share_changes(question, level)
+    yield from _group_lines(question)
+
+
+def _answered(asked: Asked) -> str:
+    return f"{asked.answered:,} of {asked.asked:,} answered"
+
+
+def with_interval(value: Value, level: float, kind: Kind = "number") -> str:
+    """A figure with its interval, or why there is none."""
+    if value.value is None:
+        return value.reason or "unknown"
+    shown, interval = numbers.worded(cell(value), kind)
+    return f"{shown} ({level:.0%} interval {interval})" if interval else f"{shown} (no interval: {value.reason})"
+
+
+def _most_first(question: QuestionFigures) -> list[OptionFigures]:
+    return sorted(question.options, key=lambda each: -each.count)
+
+
+def _shares(question: QuestionFigures, level: float) -> str:
+    options = _most_first(question)
+    shown = ", ".join(f"‘{each.option}’ {with_interval(each.share, level, 'share')}" for each in options[:MOST_OPTIONS])
+    more = len(options) - MOST_OPTIONS
+    return f"{shown}, and {numbers.plural(more, 'more option')}" if more > 0 else shown
+
+
+def in_points(value: Value) -> Value:
+    """A difference of shares, in percentage points."""
+    shown, low, high = (None if each is None else 100 * each for each in (value.value, value.low, value.high))
+    return Value(shown, low, high, value.n, value.entities, value.reason)
+
+
+def _is_clear(value: Value) -> bool:
+    """Whether the interval of a difference leaves out zero."""
+    return value.low is not None and value.high is not None and (value.low > 0 or value.high < 0)
+
+
+def _scale_change(name: str, before: Value, change: Value, level: float) -> str:
+    """How a mean changed over the talk, as far as can be told."""
+    if change.value is None:
+        return f"How answers to {name} changed over the talk is not known: {change.reason}."
+    moved = f"{with_interval(change, level, 'change')}, from a mean of {numbers.number(before.value)} before it"
+    if _is_clear(change):
+        return f"Over the talk, the mean of {name} {'rose' if change.value > 0 else 'fell'} by {moved}."
+    return f"No change of {name} over the talk can be told: {moved}."
+
+
+def _share_changes(question: QuestionFigures, level: float) -> str:
+    """The same of the options of a choice."""
+    known = [(each.option, each.change) for each in _most_first(question) if each.change is not None]
+    there = [(option, change) for option, change in known if change.value is not None]
+    if not there:
+        return f"How answers to {question.id} changed over the talk is not known: {known[0][1].reason}."
+    told = ", ".join(
+        f"‘{option}’ by {with_interval(in_points(change), level, 'change.1')}"
+        for option, change in there[:MOST_OPTIONS]
+    )
+    clear = any(_is_clear(change) for _, change in there)
+    begin = "Over the talk, answers to {} changed" if clear else "No change of {} over the talk can be told"
+    return f"{begin.format(question.id)}: in percentage points, {told}."
+
+
+def _group_lines(question: QuestionFigures) -> Iterator[str]:
+    """Which groups differ: by every attribute that was named in advance, and by the nearest other."""
+    named = [each for each in question.dimensions if not each.exploratory and each.groups]
+    others = [each for each in question.dimensions if each.exploratory and each.p_holm is not None]
+    told = {each.name: p_values(each, named) for each in named}
+    for each in named:
+        if _differs(each.p_holm):
+            yield f"Answers to {question.id} differ by {each.name} ({told[each.name]}): {_widest(question, each)}."
+    if alike := [f"{each.name} ({told[each.name]})" for each in named if not _differs(each.p_holm)]:
+        yield f"No difference of {question.id} can be told by {', by '.join(alike)}."
+    if question.before is not None and named:
+        told = {each.name: p_values(each, named, change=True) for each in named}
+        for each in named:
+            if _differs(each.change_p_holm):
+                yield f"How answers to {question.id} changed differs by {each.name} ({told[each.name]})."
+        if alike := [f"{each.name} ({told[each.name]})" for each in named if not _differs(each.change_p_holm)]:
+            yield f"No difference in how answers to {question.id} changed can be told by {', by '.join(alike)}."
+    if others:
+        yield _nearest(question, min(others, key=lambda each: (each.p_holm, each.p)), others)
+
+
+def _differs(p: float | None) -> bool:
+    return p is not None and p < FOUND
+
+
+def p_values(found: DimensionFigures, others: Sequence[DimensionFigures], *, change: bool = False) -> str:
+    """The p-values of an attribute among others of its kind, or why there is no test."""
+    p, holm = (found.change_p, found.change_p_holm) if change else (found.p, found.p_holm)
+    if p is None or holm is None:
+        return f"no test: {found.change_reason if change else found.reason}"
+    among = len([each for each in others if (each.change_p if change else each.p) is not None])
+    return f"{numbers.p_equals(p)}, Holm {numbers.p_value(holm)} among {among}"
+
+
+def _nearest(question: QuestionFigures, found: DimensionFigures, others: Sequence[DimensionFigures]) -> str:
+    """Of what was not named in advance, the attribute that has most bearing."""
+    if _differs(found.p_holm):
+        return (
+            f"Not named in advance: answers to {question.id} differ by {found.name} ({p_values(found, others)}): "
+            f"{_widest(question, found)}. Take this as a lead for the next batch, not as a finding of this one."
+        )
+    return (
+        f"Not named in advance: no attribute makes a difference to {question.id} that can be told; {found.name} comes "
+        f"nearest ({p_values(found, others)})."
+    )
+
+
+def _widest(question: QuestionFigures, found: DimensionFigures) -> str:
+    """Where groups are farthest apart."""
+    sides: dict[str, list[tuple[float, str]]] = {}
+    for group in found.groups:
+        values = [(f"‘{each.option}’", each.share) for each in group.options]
+        values += [("the mean", group.mean)] if group.mean is not None else []
+        for what, value in values:
+            if value.value is not None:
+                sides.setdefault(what, []).append((value.value, group.value))
+    what, apart = max(sides.items(), key=lambda each: max(each[1])[0] - min(each[1])[0])
+    (low, least), (high, most) = min(apart), max(apart)
+    worded = numbers.percent if question.options else numbers.number
+    return f"{what} is from {worded(low)} ({least}) to {worded(high)} ({most})"
+
+
+def _conversation(study: Study, found: Conversation) -> str:
+    if not found.lines:
+        return "The talk is missing."
+    said = f"{numbers.plural(found.lines, 'line')} {'was' if found.lines == 1 else 'were'} said"
+    return f"{said}; the talk has {numbers.plural(found.turns, 'turn')} by now."
+
+
+def key_figures(study: Study, analysis: Analysis) -> KeyFigures:
+    """What one wants to know first."""
+    found, lines, spent = analysis.simulations, analysis.lines, whole_cost([study.summary])
+    asked, answered = (sum(getattr(each.after, name) for each in analysis.questions) for name in ("asked", "answered"))
+    unknown = f"{spent.unknown_asks:,} asks of unknown price" if spent.unknown_asks else "all prices known"
+    words = "" if lines.words_per_line is None else f"{lines.words_per_line:.1f} words each"
+    answers = [KeyFigure(f"{answered:,}", "answers after the talk", f"of {asked:,} asked for")] if asked else []
+    return KeyFigures(
+        id="key-figures",
+        figures=[
+            KeyFigure(f"{found.usable:,}", "usable simulations", f"of {found.planned:,} planned"),
+            KeyFigure(f"{analysis.met:,}", "combinations", f"of {_counted(analysis.combinations)} that there are"),
+            KeyFigure(f"{lines.count:,}", "lines", words),
+            *answers,
+            KeyFigure(cost(spent.usd, 0), "cost", unknown),
+            KeyFigure(duration(study.summary.seconds), "time", f"{study.summary.asks.sent:,} requests sent"),
+        ],
+    )
+
+
+def cell(value: Value | None) -> Estimate | None:
+    """A figure of an analysis as a cell."""
+    return None if value is None or value.value is None else Estimate(value.value, value.low, value.high)
+
+
+def _why_none(values: Iterable[Value | None]) -> str:
+    """Why figures have no interval."""
+    reasons = dict.fromkeys(each.reason for each in values if each is not None and each.reason)
+    return f" No interval, for some: {', '.join(reasons)}." if reasons else ""
+
+
+def choices_table(questions: Sequence[QuestionFigures], level: float) -> Table:
+    """Every option of every choice: its share, and how it changed."""
+    options = [(question, each) for question in questions for each in _most_first(question)]
+    twice = any(question.before is not None for question in questions)
+    return Table(
+        id="choices",
+        title="Choices",
+        part="findings",
+        brief=True,
+        columns={
+            **{"question": "text", "option": "text", "answers": "count", "share": "share"},
+            **({"before": "share", "change": "share_change"} if twice else {}),
+        },
+        rows=[
+            (
+                *(question.id, each.option, each.count, cell(each.share)),
+                *((cell(each.before), cell(each.change)) if twice else ()),
+            )
+            for question, each in options
+        ],
+        caption=f"Shares of the answers after the talk, with {level:.0%} intervals.{_twice(twice)} {ALLOWS}"
+        f"{_why_none(each.share for _, each in options)}",
+    )
+
+
+def _twice(twice: bool) -> str:
+    return f" Before: the same ahead of it.{CHANGES}" if twice else ""
+
+
+def _share(value: Value, count: int) -> Estimate | None:
+    """A share as a cell, with its count."""
+    return None if value.value is None else Estimate(value.value, value.low, value.high, count, value.n)
+
+
+def scales_table(questions: Sequence[tuple[QuestionFigures, ScaleFigures]], level: float) -> Table:
+    """Every scale: its mean, and how it changed."""
+    twice = any(scale.before is not None for _, scale in questions)
+    return Table(
+        id="scales",
+        title="Scales",
+        part="findings",
+        brief=True,
+        columns={
+            **{"question": "text", "scale": "text", "answers": "count", "mean": "number", "sd": "number"},
+            **({"before": "number", "change": "change"} if twice else {}),
+        },
+        rows=[
+            (
+                *(question.id, f"{scale.low} to {scale.high}", question.after.answered, cell(scale.mean), scale.sd),
+                *((cell(scale.before), cell(scale.change)) if twice else ()),
+            )
+            for question, scale in questions
+        ],
+        caption=f"Means of the answers after the talk, with {level:.0%} intervals; sd is the standard deviation of "
+        f"single answers.{_twice(twice)} {ALLOWS}{_why_none(scale.mean for _, scale in questions)}",
+    )
+
+
+# Figures
+
+
+def question_blocks(question: QuestionFigures, level: float, *, brief: bool) -> Iterator[Block]:
+    """One question: its answers drawn, and by the attributes that were named in advance; of free text, examples."""
+    if question.free is not None:
+        yield Table(
+            id=f"answers-{question.id}",
+            title=f"{question.id}: the first answers",
+            brief=brief,
+            columns={"simulation": "text", "name": "text", "answer": "text"},
+            rows=[(str(each.simulation), each.name, each.text) for each in question.free.examples],
+            caption=f"{clipped(question.text, MOST_TEXT)} {_answered(question.after)}; the data file answers has all.",
+        )
+        return
+    if not question.after.answered:
+        return
+    yield options_figure(question, level) if question.scale is None else steps_figure(question, question.scale, level)
+    for at, found in enumerate(each for each in question.dimensions if not each.exploratory and each.groups):
+        yield by_group(question, found, level, id_=f"by-{at + 1}-{question.id}", brief=brief)
+
+
+def options_figure(question: QuestionFigures, level: float) -> Table:
+    """The share of every option, after the talk and before it."""
+    options, twice = _most_first(question), question.before is not None
+    groups = [
+        Group(
+            name_of(each.option, 34),
+            [
+                drawings.share_point(each.share, f"{each.count:,}/{each.share.n:,}"),
+                *([drawings.share_point(each.before, before=True)] if each.before is not None else []),
+            ],
+        )
+        for each in options
+    ]
+    height = forest_height(groups)
+    first = options[0]
+    table = Table(
+        id=f"question-{question.id}",
+        title=f"{question.id}: ‘{first.option}’ was answered most often ({numbers.percent(first.share.value)})",
+        columns={
+            "option": "text",
+            "share": "share",
+            **({"before": "share", "change": "share_change"} if twice else {}),
+        },
+        rows=[
+            (each.option, _share(each.share, each.count), *((cell(each.before), cell(each.change)) if twice else ()))
+            for each in options
+        ],
+        caption=f"{clipped(question.text, MOST_TEXT)} Shares of {_answers(question.after)} after the talk, with "
+        f"{level:.0%} intervals.{_twice(twice)} {ALLOWS}{_why_none(each.share for each in options)}",
+    )
+    if sum(len(group.points) for group in groups) > MOST_DRAWN:
+        return table
+    label = f"share of answers, with {level:.0%} intervals"
+    return table.drawn(
+        (WIDTH, height), partial(drawings.shares, groups=groups, height=height, label=label, twice=twice)
+    )
+
+
+def _answers(asked: Asked) -> str:
+    return f"{asked.answered:,} answers (of {asked.asked:,} asked for)"
+
+
+def steps_figure(question: QuestionFigures, scale: ScaleFigures, level: float) -> Figure:
+    """How often each step of a scale was chosen, and the mean."""
+    whole = sum(each.count for each in scale.steps)
+    rows: list[tuple[Cell, ...]] = [("mean after the talk", question.after.answered, None, cell(scale.mean))]
+    if scale.before is not None and question.before is not None:
+        rows.append(("mean before it", question.before.answered, None, cell(scale.before)))
+        rows.append(("change", None if scale.change is None else scale.change.n, None, cell(scale.change)))
+    rows += [(f"answered {each.step}", each.count, each.count / whole, None) for each in scale.steps]
+    return Figure(
+        id=f"question-{question.id}",
+        title=f"{question.id}: the mean is {numbers.number(scale.mean.value)}, from {scale.low} to {scale.high}",
+        columns={"": "text", "answers": "count", "share": "share", "value": "number"},
+        rows=rows,
+        caption=f"{clipped(question.text, MOST_TEXT)} Bars: the share of {_answers(question.after)} that chose each "
+        f"step after the talk. Above: the mean with its {level:.0%} interval.{_twice(scale.before is not None)} "
+        f"{ALLOWS}{_why_none([scale.mean])}",
+        size=(WIDTH, drawings.STEPS_HEIGHT),
+        draw=partial(drawings.steps, scale=scale, label=f"answer, from {scale.low} to {scale.high}"),
+    )
+
+
+def by_group(question: QuestionFigures, found: DimensionFigures, level: float, *, id_: str, brief: bool) -> Table:
+    """The answers to a question by an attribute that was named in advance."""
+    twice = question.before is not None
+    named = [each for each in question.dimensions if not each.exploratory]
+    change = f" Test of the change: {p_values(found, named, change=True)}." if twice else ""
+    cut = "" if found.cut is None else f" Numbers are cut in halves at {found.cut:g}."
+    title = f"differs by {found.name}" if _differs(found.p_holm) else f"no difference by {found.name} can be told"
+    scale = question.scale
+    table = Table(
+        id=id_,
+        title=f"{question.id}: {title} ({p_values(found, named)})",
+        brief=brief,
+        columns={"group": "text", **_group_columns(scale is not None, twice)},
+        rows=[(each.value, *row) for each in found.groups for row in _group_rows(each, twice)],
+        brief_columns=("group", "answers", "mean", "option", "share", "less the others", "change"),
+        caption=f"Answers to {question.id} after the talk by {found.name}, with {level:.0%} intervals. Less the "
+        "others: the difference from all entities that are not in the group. The test gives the values of the "
+        "attribute to other entities at random; p is adjusted by Holm for the attributes that were named in advance."
+        f"{change}{cut} {ALLOWS}{_why_none(_group_values(found.groups))}",
+    )
+    groups = _mean_groups(found) if scale is not None else _option_groups(question, found)
+    if sum(len(group.points) for group in groups) > MOST_DRAWN:
+        return table
+    height = forest_height(groups)
+    if scale is None:
+        label = f"share of the answers of each group, with {level:.0%} intervals"
+        return table.drawn(
+            (WIDTH, height), partial(drawings.shares, groups=groups, height=height, label=label, twice=False)
+        )
+    label = f"mean on the scale from {scale.low} to {scale.high}, with {level:.0%} intervals"
+    ends = (scale.low, scale.high)
+    draw = partial(drawings.means, groups=groups, height=height, label=label, ends=ends, twice=twice)
+    return table.drawn((WIDTH, height), draw)
+
+
+def _mean_groups(found: DimensionFigures) -> list[Group]:
+    return [
+        Group(
+            name_of(each.value),
+            [
+                *([drawings.mean_point(each.mean, f"n {each.answered:,}")] if each.mean is not None else []),
+                *([drawings.mean_point(each.before, before=True)] if each.before is not None else []),
+            ],
+        )
+        for each in found.groups
+    ]
+
+
+def _option_groups(question: QuestionFigures, found: DimensionFigures) -> list[Group]:
+    """Options, each with its share in every group: what is compared is below each other."""
+    places = {option.option: at for at, option in enumerate(question.options)}
+    looks = drawings.LOOKS
+    groups = []
+    for option in _most_first(question):
+        points: list[Point] = []
+        for number, group in enumerate(found.groups):
+            share = group.options[places[option.option]].share
+            points.append(drawings.share_point(share, name_of(group.value, 16), looks[number % len(looks)]))
+        groups.append(Group(name_of(option.option), points))
+    return groups
+
+
+def _group_columns(scale: bool, twice: bool) -> dict[str, Kind]:
+    value, change = ("number", "change") if scale else ("share", "share_change")
+    columns: dict[str, Kind] = {"entities": "count", "answers": "count"}
+    columns |= {"mean": value} if scale else {"option": "text", "share": value}
+    columns |= {"less the others": change}
+    return columns | ({"before": value, "change": change, "change less the others": change} if twice else {})
+
+
+def _group_rows(group: GroupFigures, twice: bool) -> Iterator[list[Cell]]:
+    """The rows of a group: one of a scale, one for each option of a choice."""
+    parts: Sequence[GroupFigures | GroupOption] = group.options or [group]
+    for each in parts:
+        row: list[Cell] = [group.entities, group.answered]
+        row += [each.option, _share(each.share, each.count)] if isinstance(each, GroupOption) else [cell(each.mean)]
+        row.append(cell(each.difference))
+        yield [*row, *([cell(each.before), cell(each.change), cell(each.change_difference)] if twice else [])]
+
+
+def _group_values(groups: Sequence[GroupFigures]) -> Iterator[Value | None]:
+    for group in groups:
+        yield group.mean
+        yield from (option.share for option in group.options)
+
+
+# Tables
+
+
+def attribute_tables(questions: Sequence[QuestionFigures], level: float) -> Iterator[Table]:
+    """Which attributes make a difference, and answers by those that were not named in advance."""
+    looked = [(question, each) for question in questions for each in question.dimensions]
+    if not looked:
+        return
+    twice = any(question.before is not None for question, _ in looked)
+    yield Table(
+        id="attributes",
+        title="Attributes and answers",
+        columns={
+            **{"question": "text", "attribute": "text", "named in advance": "text", "p": "p", "p, Holm": "p"},
+            **({"p of the change": "p", "its Holm": "p"} if twice else {}),
+            "no test": "text",
+        },
+        rows=[
+            (
+                *(question.id, each.name, not each.exploratory, each.p, each.p_holm),
+                *((each.change_p, each.change_p_holm) if twice else ()),
+                each.reason,
+            )
+            for question, each in looked
+        ],
+        caption="Whether an attribute of the entities has a bearing on their answers, by giving its values to other "
+        "entities at random. Attributes that were named in advance are adjusted (Holm) among themselves, all others "
+        "among themselves: what these show is a lead for the next batch, not a finding of this one.",
+    )
+    for scale, name in ((True, "Scales"), (False, "Choices")):
+        some = [
+            (question, each)
+            for question, each in looked
+            if each.exploratory and each.groups and (question.scale is not None) == scale
+        ]
+        if some:
+            yield Table(
+                id=f"{name.lower()}-by-group",
+                title=f"{name} by attributes that were not named in advance",
+                columns={"question": "text", "attribute": "text", "group": "text", **_group_columns(scale, twice)},
+                rows=[
+                    (question.id, each.name, group.value, *row)
+                    for question, each in some
+                    for group in each.groups
+                    for row in _group_rows(group, twice)
+                ],
+                caption=f"Answers after the talk, with {level:.0%} intervals. Less the others: the difference from all "
+                "entities that are not in the group."
+                f"{_why_none(value for _, each in some for value in _group_values(each.groups))}",
+                folded=True,
+            )
+
+
+def entities_table(analysis: Analysis) -> Table:
+    """Everybody who took part."""
+    return Table(
+        id="entities",
+        title="Entities",
+        columns={"name": "text", "id": "text", "simulations": "count", "lines": "count", "words per line": "number.1"},
+        rows=[(each.name, each.id, each.simulations, each.lines, each.words_per_line) for each in analysis.entities],
+        caption="Over the usable simulations that each of them took part in.",
+    )
+
+
+# What was run
+
+
+def run_blocks(study: Study) -> Iterator[Block]:
+    """Settings, the context, the questionnaire, and what models were told."""
+    yield from about_run([study.summary], [study.record], study.held, _settings(study))
+    settings = study.settings
+    first = settings.context if isinstance(settings, Batch) else settings.simulation.context
+    later = () if isinstance(settings, Batch) else settings.simulation.later
+    yield Text(
+        id="context",
+        title="Context",
+        part="run",
+        lines=[settings.description] if isinstance(settings, Batch) and settings.description else [],
+        passages=[
+            Passage("what the talk is about", first, open=True),
+            *(Passage(f"then, after {each.lines:,} lines", each.context, open=True) for each in later),
+        ],
+    )
+    if study.questions:
+        yield questionnaire_table(study)
+    if passages := list(_prompts(study)):
+        about = (
+            "The first and the last message that models were sent in the first simulation: for its first line, and "
+            "with the questions."
+        )
+        yield Text(id="prompts", title="Prompts", part="run", lines=[about], passages=passages)
+
+
+def _settings(study: Study) -> Iterator[tuple[str, str]]:
+    settings, rules, analysis = study.settings, study.rules, study.analysis
+    if isinstance(settings, Batch):
+        yield "entities", f"{len(settings.entities):,}, of whom {settings.interaction_size:,} talk together"
+        often = "once" if settings.replicates == 1 else f"up to {settings.replicates:,} times"
+        yield "simulations", f"{settings.num_simulations:,}, each combination {often}"
+        yield "who speaks first", "drawn" if settings.order == "random" else "as entities are given"
+        yield "named in advance", ", ".join(settings.by)
+    else:
+        yield "continues", settings.continues or ""
+    yield "model", rules.model
+    yield "models of entities", ", ".join(dict.fromkeys(each.model for each in study.entities if each.model))
+    yield "turns", f"{rules.n_turns:,} per round, {numbers.plural(rules.simulation_rounds, 'round')}"
+    yield "method", rules.method
+    yield "style", rules.style
+    yield "language", rules.language
+    yield "thoughts", "asked for" if rules.thoughts else "not asked for"
+    yield "temperature", "the provider's" if rules.temperature is None else f"{rules.temperature:g}"
+    yield "reply tokens", f"at most {rules.max_tokens:,}"
+    yield "prompts", f"{analysis.prompts}; figures of batches with other prompts are not comparable"
+
+
+def questionnaire_table(study: Study) -> Table:
+    """What was asked."""
+    sheet = study.rules.questionnaire
+    assert sheet is not None
+    when = "before the talk and after it" if sheet.before else "after the talk"
+    order = "Every entity got options in an order of its own." if sheet.shuffle else "Options were in this order."
+    return Table(
+        id="questionnaire",
+        title="Questionnaire",
+        part="run",
+        columns={"id": "text", "question": "text", "type": "text", "answers": "text"},
+        rows=[(each.id, each.text, each.type, _possible(each)) for each in sheet.questions],
+        caption=f"Put to every entity {when}. {order}",
+    )
+
+
+def _possible(question: Question) -> str:
+    if question.type == "scale":
+        ends = (question.low, question.low_label), (question.high, question.high_label)
+        return " to ".join(f"{step} ({label})" if label else str(step) for step, label in ends)
+    return " | ".join(question.options) or "in their own words"
+
+
+def _prompts(study: Study) -> Iterator[Passage]:
+    """What the first simulation was asked with, as far as its program still asks the same."""
+    first = next(study.simulations(), None)
+    if first is None:
+        return
+    exchanges = StoredRun(study.record, study.held.results(study.record)).transcript(first[0]).exchanges
+    moments: dict[str, tuple[str, Chat]] = {}
+    for each in exchanges:
+        if isinstance(each.request, Chat):
+            asks = each.request.schema is not None
+            spoke = "to speak" in moments
+            moment = "to speak" if not asks else "questions after the talk" if spoke else "questions before it"
+            moments.setdefault(moment, (each.label, each.request))
+    for moment, (label, request) in moments.items():
+        for message in (request.messages[0], request.messages[-1]):
+            yield Passage(f"{label}, {moment}: {message.role}", str(message.content))
+
+
+# Two batches
+
+
+def contrast_blocks(found: Contrast) -> Iterator[Block]:
+    """What two batches differ by: the first less the second."""
+    altered = f", {found.altered:,} of them altered" if found.altered else ""
+    yield Text(
+        id="contrast",
+        title=f"{found.one}, less {found.other}",
+        lines=[
+            *(f"  {name}: {_setting(one)} against {_setting(other)}" for name, (one, other) in found.differ.items()),
+            *([] if found.differ else ["  their settings are the same"]),
+            f"  entities: {found.entities[0]:,} and {found.entities[1]:,}, {found.common:,} in both{altered}",
+        ],
+    )
+    for question in found.questions:
+        yield from _question_gap(question, found)
+    if found.left_out:
+        lines = [f"{name} is left out: {reason}" for name, reason in found.left_out.items()]
+        yield Text(id="left-out", title="Left out", lines=lines)
+
+
+def _setting(value: object) -> str:
+    return "none" if value in (None, "") else clipped(" ".join(str(value).split()), MOST_TEXT)
+
+
+def _question_gap(question: QuestionGap, found: Contrast) -> Iterator[Block]:
+    reworded = ["the two batches ask it in other words"] if question.reworded else []
+    yield Text(
+        id=f"question-{question.id}",
+        title=f"{question.id}: {clipped(' '.join(question.text.split()), MOST_TEXT)}",
+        lines=[*reworded, _paired(question)],
+    )
+    twice = any(each.change is not None for each in question.gaps)
+    yield Table(
+        id=f"gaps-{question.id}",
+        columns=_gap_columns(question, found, ["in the change"] if twice else []),
+        rows=[[*_gap(each), *([cell(each.change)] if twice else [])] for each in question.gaps],
+    )
+    yield from _reasons(f"gaps-{question.id}", [each.difference for each in question.gaps])
+    for at, dimension in enumerate(question.dimensions):
+        yield from _dimension_gap(dimension, question, found, f"by-{at + 1}-{question.id}")
+
+
+def _paired(question: QuestionGap) -> str:
+    """What was compared with what."""
+    here, there = question.answers
+    if question.pairing == "simulation":
+        return (
+            f"paired: {question.pairs:,} answers by the same entity in the same combination and replicate "
+            f"(of {here:,} and {there:,} answers)"
+        )
+    if question.pairing == "entity":
+        return (
+            f"paired: {question.pairs:,} entities that answered in both, each compared with itself "
+            f"({here:,} and {there:,} answers)"
+        )
+    one, other = question.entities
+    whose = f"{here:,} answers of {one:,} entities, and {there:,} of {other:,}"
+    return f"not paired: fewer than half of the entities are in both ({whose})"
+
+
+def _gap_columns(
+    question: QuestionGap, found: Contrast, last: Sequence[str], first: Sequence[tuple[str, Kind]] = ()
+) -> dict[str, Kind]:
+    """The columns of differences. Batches and attributes may have any name, and the same one."""
+    scale = question.type == "scale"
+    value, change = ("number", "change") if scale else ("share", "share_change")
+    columns = [*first, *([] if scale else [("option", "text")]), (found.one, value), (found.other, value)]
+    columns += [(name, change) for name in (f"difference ({found.level:.0%} interval)", *last)]
+    return dict(zip(distinct_names([name for name, _ in columns]), [kind for _, kind in columns], strict=True))
+
+
+def _gap(gap: Gap) -> list[Cell]:
+    values: list[Cell] = [gap.one, gap.other, cell(gap.difference)]
+    return values if gap.option is None else [gap.option, *values]
+
+
+def _reasons(id_: str, values: Sequence[Value]) -> Iterator[Text]:
+    if why := _why_none(values):
+        yield Text(id=f"reasons-{id_}", lines=[why.strip()])
+
+
+def _dimension_gap(dimension: DimensionGap, question: QuestionGap, found: Contrast, id_: str) -> Iterator[Block]:
+    """What the batches differ by for each value of an attribute."""
+    if not dimension.groups:
+        yield Text(id=id_, lines=[f"by {dimension.name}: no groups: {dimension.reason}"])
+        return
+    among = len([each for each in question.dimensions if each.p is not None])
+    yield Text(id=id_, lines=[f"by {dimension.name}: {_verdict(dimension, among)}"])
+    yield Table(
+        id=f"groups-{id_}",
+        columns=_gap_columns(
+            question, found, ["less that of the others"], [(dimension.name, "text"), ("entities", "count")]
+        ),
+        rows=[
+            [group.value, group.entities, *_gap(gap), cell(group.apart[at]) if group.apart else None]
+            for group in dimension.groups
+            for at, gap in enumerate(group.gaps)
+        ],
+    )
+    yield from _reasons(id_, [gap.difference for group in dimension.groups for gap in group.gaps])
+
+
+def _verdict(dimension: DimensionGap, among: int) -> str:
+    if dimension.p is None or dimension.p_holm is None:
+        return f"no test: {dimension.reason}"
+    tested = f"(p {numbers.p_value(dimension.p)}, Holm {numbers.p_value(dimension.p_holm)} among {among})"
+    if dimension.p_holm < FOUND:
+        return f"it makes a difference to what the batches differ by {tested}"
+    return f"no bearing that can be told on what the batches differ by {tested}"

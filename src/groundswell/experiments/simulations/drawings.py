@@ -1,0 +1,110 @@
+"""How the figures of a report on simulations are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from groundswell.experiments.simulations.tabulation import ScaleFigures
+from groundswell.reporting import numbers
+from groundswell.reporting.figures import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    PINK,
+    RED,
+    WIDTH,
+    Group,
+    Point,
+    forest,
+    legend,
+    nice_end,
+    percent_axis,
+    whisker,
+)
+from groundswell.stats.clusters import Figure as Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LOOKS = ((BLUE, "o"), (RED, "s"), (GREEN, "D"), (PINK, "^"), (FAINT, "v"))
+"""Colours and marks of groups, one after the other."""
+TIMES = [("after the talk", BLUE, "o", True), ("before it", FAINT, "o", False)]
+STEPS_HEIGHT = 2.9
+
+
+def share_point(value: Value, note: str = "", look: tuple[str, str] = LOOKS[0], *, before: bool = False) -> Point:
+    """A share with its interval; what was answered before the talk is hollow."""
+    colour = FAINT if before else look[0]
+    words = f"{numbers.percent(value.value)}  {note}".rstrip()
+    return Point(value.value, value.low, value.high, words, colour, look[1], bold=not before)
+
+
+def mean_point(value: Value, note: str = "", *, before: bool = False) -> Point:
+    """The same of a mean."""
+    words = f"{numbers.number(value.value)}  {note}".rstrip()
+    return Point(value.value, value.low, value.high, words, FAINT if before else BLUE, "o", bold=not before)
+
+
+def shares(figure: Figure, *, groups: Sequence[Group], height: float, label: str, twice: bool) -> None:
+    """Shares with their intervals, below each other."""
+    right = 0.35 + 0.062 * max(len(point.note) for group in groups for point in group.points)
+    axes = forest(figure, groups, height, right)
+    ends = [end for group in groups for point in group.points for end in (point.value, point.high) if end is not None]
+    percent_axis(axes, nice_end(max(ends, default=1)))
+    axes.set_xlabel(label)
+    if twice:
+        legend(figure, TIMES)
+
+
+def means(
+    figure: Figure, *, groups: Sequence[Group], height: float, label: str, ends: tuple[int, int], twice: bool
+) -> None:
+    """Means with their intervals, on the whole scale."""
+    axes = forest(figure, groups, height, right=1.3)
+    axes.set_xlim(*_padded(*ends))
+    axes.set_xlabel(label)
+    if twice:
+        legend(figure, TIMES)
+
+
+def steps(figure: Figure, *, scale: ScaleFigures, label: str) -> None:
+    """How many chose each step of a scale, and above that the mean with its interval."""
+    left, height = 0.75, STEPS_HEIGHT
+    wide = (WIDTH - left - 1.3) / WIDTH
+    twice = scale.before is not None
+    above = 0.42 if twice else 0.25
+    top = figure.add_axes((left / WIDTH, (height - 0.35 - above) / height, wide, above / height))
+    points = [mean_point(scale.mean)]
+    points += [mean_point(scale.before, before=True)] if scale.before is not None else []
+    for at, point in enumerate(points):
+        whisker(top, point, at)
+    top.set(xlim=_padded(scale.low, scale.high), ylim=(len(points) - 0.4, -0.6))
+    top.set_yticks(range(len(points)), ["mean", "before"][: len(points)], color=INK)
+    top.tick_params(labelbottom=False)
+    top.grid(visible=False, axis="y")
+    axes = figure.add_axes((left / WIDTH, 0.45 / height, wide, (height - 0.95 - above) / height), sharex=top)
+    whole = sum(each.count for each in scale.steps) or 1
+    axes.bar(
+        [each.step for each in scale.steps],
+        [each.count / whole for each in scale.steps],
+        color=BLUE,
+        alpha=0.6,
+        width=0.7,
+    )
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g}%")
+    if len(scale.steps) <= 21:
+        axes.set_xticks([each.step for each in scale.steps])
+    axes.tick_params(labelbottom=True)
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel(label)
+    axes.set_ylabel("share of answers")
+    if twice:
+        legend(figure, TIMES)
+
+
+def _padded(low: int, high: int) -> tuple[float, float]:
+    """Ends of an axis that leave room for marks at the ends of a scale."""
+    room = max(0.5, 0.03 * (high - low)) if high - low < 15 else 0.03 * (high - low)
+    return low - room, high + room
