@@ -117,9 +117,9 @@ def _answers(answers: tuple[SaidAnswer, ...]) -> Iterator[str]:
     for answer in answers:
         given.setdefault((answer.name, answer.question), {})[answer.before] = answer
     for (name, question), found in given.items():
-        before = f"{_answer(found[True])} before, " if True in found else ""
-        after = _answer(found[False]) if False in found else "no answer"
-        yield f"{name}, asked {question}: {before}{after}{' after' if before else ''}"
+        times = {"before": found.get(True), "after": found.get(False)}
+        told = [f"{when} the talk: {_answer(answer)}" for when, answer in times.items() if answer is not None]
+        yield f"{name}, asked {question} {'; '.join(told)}"
 
 
 def _answer(answer: SaidAnswer) -> str:
