@@ -298,7 +298,8 @@ class TestResultsOfOnesOwn:
         resume = [sys.executable, "-c", script, *words]
         ended = subprocess.run(resume, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
-        assert "written to results/cut: analysis.json, trials.csv" in ended.stdout
+        assert "report: results/cut/report.html" in ended.stdout
+        assert "beside it: trials.csv, rows.csv, analysis.json" in ended.stdout
         assert Path("results/cut/analysis.json").exists()
         report = [sys.executable, "-c", script, "runs", "report", "cut", "--store", str(cli.store)]
         again = subprocess.run(report, capture_output=True, text=True, check=False)

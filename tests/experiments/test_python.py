@@ -34,10 +34,10 @@ def test_a_game_is_played_and_read() -> None:
     assert found.rows.rate("revealed", by="model")[0].n == 6
     assert found.folder == Path("results") / str(found.record.name)
     assert Path("results", str(found.record.name), "report.html") in found.files
-    assert "secrets revealed" in found.findings
+    assert "secrets leaked" in found.findings
     assert str(found) == found.findings
     page = found._repr_html_()
-    assert "secrets revealed" in page
+    assert "secrets leaked" in page
     assert "completed" in page
     assert found.report("elsewhere") == Path("elsewhere/report.html")
 

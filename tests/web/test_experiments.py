@@ -43,7 +43,7 @@ def test_a_game_is_started_followed_and_reported(api: Api) -> None:
     assert (run["status"], run["name"], run["trials"]["usable"]) == ("completed", started["name"], 8)
     results = api("GET", f"/runs/{started['run_id']}/results")
     assert results["analysis"] == run["analysis"]
-    assert "secrets revealed" in results["findings"]
+    assert "secrets leaked" in results["findings"]
     page = api.http.get(f"/api/runs/{started['run_id']}/report")
     assert page.headers["content-type"].startswith("text/html")
     assert "emulated/leaker:0.6" in page.text
@@ -163,9 +163,13 @@ def test_an_experiment_of_ones_own_is_served(tmp_path: Path) -> None:
         assert (run["analysis"]["counted"], run["name"]) == (4, started["name"])
         assert api("POST", "/experiments/counting/count", 422, json={"to": 0})["errors"][0]["field"] == "to"
         results = api("GET", f"/runs/{run['run_id']}/results")
-        assert results["findings"].split() == ["counted", "4"]
-        told = api("GET", f"/runs/{run['run_id']}/report", 409)["message"]
-        assert "without a report page" in told
+        assert results["findings"].split() == ["Analysis", "name", "value", "counted", "4"]
+        report = f"/api/runs/{run['run_id']}/report"
+        page = api.http.get(report)
+        assert "script-src 'sha256-" in page.headers["content-security-policy"], "it may run its own script"
+        assert "counted" in page.text
+        assert api.http.get(f"{report}?format=md").text.startswith(f"# {run['name']}")
+        assert api.http.get(f"{report}?format=json").json()["title"] == run["name"]
 
 
 def test_the_lines_of_a_running_conversation_can_be_read(tmp_path: Path) -> None:

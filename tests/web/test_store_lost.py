@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
 from groundswell.errors import StoreRemoved
-from groundswell.web import runs as run_routes
+from groundswell.store import results as stored_results
 from tests.patience import PATIENCE
 from tests.web.scene import REQUEST, Api, gated, serving
 
@@ -107,10 +107,10 @@ def until_still(api: Api) -> None:
 
 
 def test_a_temporary_file_that_does_not_fit(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(results: Any, out: IO[Any]) -> int:
+    def full(*given: Any) -> int:
         raise OSError(errno.ENOSPC, "No space left on device", "/secret/tmp")
 
     run = api.create().removeprefix("batch-")
     api.ended(f"batch-{run}")
-    monkeypatch.setattr(run_routes, "write_jsonl", full)
+    monkeypatch.setattr(stored_results, "write_trials", full)
     check_refused(api, "GET", f"/runs/{run}/export?format=jsonl", Path("/secret"))

@@ -23,7 +23,7 @@ from groundswell.known_models import examine_accounts
 
 NEEDED = (
     *("msgspec", "sqlalchemy", "alembic", "click", "rich", "httptools", "pyreqwest", "genai-prices", "regex"),
-    *("python-dotenv", "numpy", "scipy", "tomli-w", "uvloop"),
+    *("python-dotenv", "numpy", "scipy", "tomli-w", "jinja2", "uvloop"),
 )
 LOW_DISK = 1 << 30
 

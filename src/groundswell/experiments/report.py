@@ -304,7 +304,7 @@ def analysis_blocks(analysis: Any) -> Iterator[Table]:
     lists: dict[str, Sequence[Mapping[str, Any]]] = {}
     _gather(plain_ if isinstance(plain_, dict) else {"analysis": plain_}, "", values, lists)
     if values:
-        columns = {"name": "text", "value": "number.4"}
+        columns = {"name": "text", "value": "value"}
         yield Table(id="analysis", title="Analysis", part="findings", columns=columns, rows=values, brief=True)
     for name, rows in lists.items():
         names = list(rows[0])
@@ -338,7 +338,7 @@ def _is_table(value: Any) -> bool:
 
 def _kind(values: Sequence[Any]) -> str:
     some = {type(each) for each in values if each is not None}
-    return "count" if some == {int} else "number.4" if some and some <= {int, float} else "text"
+    return "count" if some == {int} else "value" if some and some <= {int, float} else "text"
 
 
 def _flat(value: Any) -> Cell:

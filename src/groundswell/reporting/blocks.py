@@ -52,6 +52,7 @@ share         from 0 to 1, as 12.0%
 share_change  a difference of shares, as +3.1%
 number        two digits after the point; `number.3` has three
 change        the same with a sign; `change.3`
+value         four digits, whatever it is
 p             a p-value
 usd           dollars
 seconds       a duration

@@ -109,6 +109,8 @@ def _value(value: str | int | float | bool | None, kind: Kind) -> str:
             return percent(value, signed=name == "share_change")
         case "number" | "change":
             return number(value, int(digits or 2), signed=name == "change")
+        case "value":
+            return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
         case "p":
             return p_value(value)
         case "usd":

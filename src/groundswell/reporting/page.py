@@ -151,7 +151,7 @@ def _packed(block: Transcripts) -> Packed:
         chunks.append(_pack(held))
         sizes.append(len(held))
     filters = {name: _values(name, tags) for name in block.filters}
-    filters = {name: values for name, values in filters.items() if values and values[0][1] < len(tags)}
+    filters = {name: values for name, values in filters.items() if any(many < len(tags) for _, many in values)}
     codes = {name: {value: at for at, (value, _) in enumerate(values)} for name, values in filters.items()}
     index = {
         "sizes": sizes,

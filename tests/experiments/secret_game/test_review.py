@@ -157,7 +157,7 @@ def test_seats_that_go_with_models_are_not_called_an_effect_of_the_seat() -> Non
     assert figures.seats(counted([(True, False)] * 4, ("m", "m"))).apart
     said = "\n".join(findings(game_of([game(number=n) for n in range(8)])))
     assert "seats cannot be told from models" in said
-    assert "(p " not in next(line for line in said.splitlines() if line.startswith("first speakers"))
+    assert "(p = " not in next(line for line in said.splitlines() if line.startswith("First speakers"))
 
 
 def test_talks_about_the_same_two_words_are_never_enough() -> None:
