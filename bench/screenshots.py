@@ -30,22 +30,12 @@ eva,Eva Moreau,52,north
 finn,Finn Olsen,38,south
 """
 QUESTIONS = """\
-[[questions]]
-id = "bridge"
-text = "Should the town build the bridge?"
-type = "choice"
-options = ["yes", "no", "unsure"]
-
-[[questions]]
-id = "trust"
-text = "How much do you trust the council, from 1 to 5?"
-type = "scale"
-low = 1
-high = 5
+[{"id": "bridge", "text": "Should the town build it?", "type": "choice", "options": ["yes", "no", "unsure"]},
+ {"id": "trust", "text": "How much do you trust the council?", "type": "scale", "low": 1, "high": 5}]
 """
 COMPARE = "compare -n 80 -m emulated/leaker:0.15 -m emulated/leaker:0.4 -m emulated/leaker:0.8 -m emulated/keeper"
 SIMULATE = (
-    "simulate --entities people.csv --context Shall-the-town-build-a-bridge? --interaction-size 3 --num-simulations 20"
+    "simulate --entities people.csv --interaction-size 3 --num-simulations 20 --questions questions.json --by town"
 )
 RUNS = {
     "secret-game": COMPARE.split(),
@@ -58,7 +48,7 @@ RUNS = {
 def reports(folder: Path) -> dict[str, Path]:
     """The pages of all four."""
     (folder / "people.csv").write_text(PEOPLE)
-    (folder / "questions.toml").write_text(QUESTIONS)
+    (folder / "questions.json").write_text(QUESTIONS)
     for name, words in RUNS.items():
         print(f"running {name}", flush=True)
         line = [sys.executable, "-m", "groundswell", *words, "--name", name, "--out", name]

@@ -48,16 +48,17 @@ async def flip(run: Run, settings: Calls) -> list[RowFigure]:
 def blocks(found: Found) -> Iterator[Block]:
     """The report: a sentence, a figure, and what every report ends with."""
     rates: list[RowFigure] = found.analysis
-    least, most = (pick(rates, key=lambda rate: rate.value) for pick in (min, max))
-    told = [f"{rate.value:.0%} of {rate.n} calls are heads after {rate.group['prompt']!r}." for rate in (most, least)]
-    yield Text(id="findings", lines=told, brief=True)
-    yield share_figure(
-        id="heads",
-        title=f"Between {least.value:.0%} and {most.value:.0%} of calls are heads",
-        caption="Share of calls that are heads, by the way of asking, with 95% intervals.",
-        columns=("prompt", "heads"),
-        rows=[(str(rate.group["prompt"]), Estimate(rate.value, rate.low, rate.high, n=rate.n)) for rate in rates],
-    )
+    told = [f"{rate.value:.0%} of {rate.n} calls are heads after {rate.group['prompt']!r}." for rate in rates]
+    yield Text(id="findings", lines=told or ["No call is usable."], brief=True)
+    if rates:
+        most = max(rates, key=lambda rate: rate.value)
+        yield share_figure(
+            id="heads",
+            title=f"Up to {most.value:.0%} of calls are heads",
+            caption="Share of calls that are heads, by the way of asking, with 95% intervals.",
+            columns=("prompt", "heads"),
+            rows=[(str(rate.group["prompt"]), Estimate(rate.value, rate.low, rate.high, n=rate.n)) for rate in rates],
+        )
     yield from found.ending()
 
 

@@ -51,6 +51,7 @@ Out = Annotated[
 ReportForm = Annotated[
     ReportFormat,
     Meta(description="The form of the report: a page, Markdown, or the blocks as JSON. The data files are the same."),
+    Flag(usual=True),
 ]
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from groundswell.engine.records import RunRecord
 from groundswell.engine.stored import StoredRun
-from groundswell.engine.summary import RunCost, Summary
+from groundswell.engine.summary import Paid, RunCost, Summary
 from groundswell.reporting.blocks import (
     Block,
     Cell,
@@ -91,13 +91,11 @@ class Found:
 
 def write_page(
     folder: Path, report: Report, drawn: Mapping[str, str], blocks: Iterable[Block], format: ReportFormat
-) -> Path:
+) -> None:
     """Write a report with these blocks at its end; `drawn` has the figures that are drawn already."""
     whole = Report(kind=report.kind, title=report.title, blocks=[*report.blocks, *blocks], footer=report.footer)
-    page = folder / PAGES[format]
-    with replacing(page) as out:
+    with replacing(folder / PAGES[format]) as out:
         out.write(rendered(whole, format, drawn))
-    return page
 
 
 def rendered(report: Report, format: ReportFormat, drawn: Mapping[str, str] | None = None) -> bytes:
@@ -238,10 +236,8 @@ def run_settings(summaries: Sequence[Summary], records: Sequence[RunRecord]) -> 
     yield "status", ", ".join(dict.fromkeys(states))
     yield "seed", ", ".join(str(each.seed) for each in records)
     trials = [each.trials for each in summaries]
-    planned, usable, missing = (
-        sum(getattr(each, name) for each in trials) for name in ("planned", "usable", "missing")
-    )
-    yield "trials", f"{planned:,} planned, {usable:,} usable, {missing:,} missing"
+    usable, missing = (sum(getattr(each, name) for each in trials) for name in ("usable", "missing"))
+    yield "trials", f"{usable:,} usable, {missing:,} missing"
     asks = {words: sum(getattr(each.asks, name) for each in summaries) for name, words in ASKS.items()}
     yield (
         "requests",
@@ -273,11 +269,8 @@ def missing_block(held: Store, records: Sequence[RunRecord]) -> Iterator[Table]:
 
 def models_block(summaries: Sequence[Summary]) -> Iterator[Table]:
     """What each model was paid."""
-    rows = [
-        (model, paid.replies, paid.input_tokens, paid.output_tokens, cost(paid.cost.usd, paid.cost.unknown_asks))
-        for summary in summaries
-        for model, paid in summary.models.items()
-    ]
+    models = dict.fromkeys(model for summary in summaries for model in summary.models)
+    rows = [_paid([each.models[model] for each in summaries if model in each.models], model) for model in models]
     if rows:
         yield Table(
             id="costs",
@@ -289,10 +282,17 @@ def models_block(summaries: Sequence[Summary]) -> Iterator[Table]:
                 "input tokens": "count",
                 "output tokens": "count",
                 "cost": "usd",
+                "replies of unknown price": "count",
             },
             rows=rows,
-            caption="What each model was paid for in this run. Cached replies cost nothing and are not counted.",
+            caption="What each model was paid for. Cached replies cost nothing and are not counted.",
         )
+
+
+def _paid(paid: Sequence[Paid], model: str) -> list[Cell]:
+    known = [each.cost.usd for each in paid if each.cost.usd is not None]
+    sums = [sum(getattr(each, name) for each in paid) for name in ("replies", "input_tokens", "output_tokens")]
+    return [model, *sums, sum(known) if known else None, sum(each.cost.unknown_asks for each in paid)]
 
 
 def analysis_blocks(analysis: Any) -> Iterator[Table]:
@@ -352,15 +352,16 @@ def _flat(value: Any) -> Cell:
 
 def rows_block(trials: Trials) -> Iterator[Table]:
     """The rows that programs recorded, as far as a page has room for them."""
-    rows = list(islice(trials.rows(), MOST_TABLE))
+    rows = list(islice(trials.rows(), MOST_TABLE + 1))
+    cut = f": the first {MOST_TABLE:,}; rows.csv has all" if len(rows) > MOST_TABLE else ""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if rows:
         yield Table(
             id="rows",
             title="Rows",
             columns={name: _kind([row.get(name) for row in rows]) for name in names},
-            rows=[[_flat(row.get(name)) for name in names] for row in rows],
-            caption=f"What trials recorded, one row per observation: the first {MOST_TABLE:,}. rows.csv has all.",
+            rows=[[_flat(row.get(name)) for name in names] for row in rows[:MOST_TABLE]],
+            caption=f"What trials recorded, one row per observation{cut}.",
             folded=True,
         )
 

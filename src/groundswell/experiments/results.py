@@ -23,6 +23,7 @@ from groundswell.errors import GroundswellError, SettingsError
 from groundswell.experiments.needed import REPORT, check_installed
 from groundswell.experiments.options import HowToRun
 from groundswell.experiments.report import (
+    PAGES,
     DataTable,
     Found,
     ReportFormat,
@@ -149,7 +150,15 @@ class Results:
 
     def blocks(self, found: Any) -> Iterable[Block]:
         """The blocks of the report."""
-        return default_blocks(found) if self._make_blocks is None else self._make_blocks(found)
+        if self._make_blocks is None:
+            return default_blocks(found)
+        try:
+            return list(self._make_blocks(found))
+        except Exception as error:  # noqa: BLE001  it is the user's code, and the results are paid for
+            self.say(
+                f"note: the blocks of this report failed, so it has the usual ones: {type(error).__name__}: {error}"
+            )
+            return default_blocks(found)
 
     def tables(self, found: Any) -> Iterable[DataTable]:
         """The data files beside the report, other than trials.csv, which is there if there is no other."""
@@ -187,7 +196,10 @@ class Results:
             *write_figures(self.folder, report, drawn),
             *self.write_more(held, records, found),
         ]
-        page = write_page(self.folder, report, drawn, files_blocks(self.folder, files, tables), format)
+        beside = list(files_blocks(self.folder, files, tables))
+        for each in [each for each in PAGES if each == format or (self.folder / PAGES[each]).exists()]:
+            write_page(self.folder, report, drawn, beside, each)  # one of an earlier report would be out of date
+        page = self.folder / PAGES[format]
         return Written(page, tuple(files), report, found.analysis)
 
     def findings(self, report: Report) -> Iterator[RenderableType]:

@@ -83,9 +83,11 @@ def _table(table: Table) -> Iterator[str]:
 def _transcripts(block: Transcripts) -> Iterator[str]:
     if block.about:
         yield from (_text(block.about), "")
-    for item in islice(block.items(), MOST_TRANSCRIPTS):
+    for number, item in enumerate(islice(block.items(), MOST_TRANSCRIPTS + 1)):
+        if number == MOST_TRANSCRIPTS:
+            yield from (f"The first {MOST_TRANSCRIPTS} transcripts are shown here; the report as a page has more.", "")
+            return
         yield from _transcript(item)
-    yield from (f"At most {MOST_TRANSCRIPTS} transcripts are shown here; the page `report.html` has them all.", "")
 
 
 def _transcript(item: Transcript) -> Iterator[str]:

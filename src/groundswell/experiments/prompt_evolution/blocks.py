@@ -53,13 +53,20 @@ MOST_OPEN = 8
 """So many steps to the winner are shown unfolded: the last ones."""
 FATES: tuple[Fate, ...] = get_args(Fate)
 AGAIN = """\
-import groundswell, msgspec
+import asyncio
+
+import groundswell
+import msgspec
 from groundswell.experiments.prompt_evolution.evolving import evolve
 from groundswell.experiments.prompt_evolution.settings import Evolution
 
-settings = msgspec.json.decode(open("settings.json").read(), type=Evolution)
-async with groundswell.open("runs.db") as engine:
-    await engine.drive(evolve, settings, name="again", seed={seed})"""
+
+async def main():
+    settings = msgspec.json.decode(open("settings.json").read(), type=Evolution)
+    async with groundswell.open("runs.db") as engine:
+        await engine.drive(evolve, settings, name="again", seed={seed})
+
+asyncio.run(main())"""
 
 
 def blocks(found: Evolved) -> Iterator[Block]:
@@ -107,6 +114,11 @@ def findings(found: Evolved) -> Iterator[str]:
         yield f"{numbers.plural(missing, 'score')} of the sealed test {_are(missing)} missing and left out."
 
 
+def _on(gain: Gain, other: Tested) -> str:
+    """How many problems a difference is on; with scores missing, that they are those with both."""
+    return f"n {gain.n:,}" if gain.n == len(other.scores) else f"on the {gain.n:,} problems with both scores"
+
+
 def comparison(found: Evolved, gain: Gain) -> str:
     """Whether the evolved prompt is better than another, in a sentence."""
     who, other = OTHERS.get(gain.over, f"the prompt of {gain.over}"), found.named(gain.over)
@@ -118,7 +130,7 @@ def comparison(found: Evolved, gain: Gain) -> str:
         return f"It cannot be compared with {who}: no problem of the sealed test has a score for both."
     who += f", which scores {numbers.percent(other.accuracy)}"
     measured = (
-        f"{points(gain.value)} points ({LEVEL} interval {points_between(gain.low, gain.high)}, n {gain.n:,}, "
+        f"{points(gain.value)} points ({LEVEL} interval {points_between(gain.low, gain.high)}, {_on(gain, other)}, "
         f"{numbers.p_equals(gain.p)})."
     )
     match found.analysis.standing(gain.over):

@@ -183,7 +183,7 @@ def half_table(analysis: Analysis) -> Table:
             if each.n
         ],
         caption="By the curves of the figure that shows how many queries a leak takes. Never: fewer than half leaked "
-        "before the last step.",
+        "by the last step.",
     )
 
 

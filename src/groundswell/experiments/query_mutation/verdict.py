@@ -42,7 +42,8 @@ def _who(rival: Contrast, here: Sequence[Contrast]) -> str:
 
 
 def _compared(each: Contrast, more: str = "") -> str:
-    rates = f"{_percent(each.rate)} of {_EPISODES[each.on]} against {_percent(each.against_rate)}"
+    episodes = f"the {each.n:,} {_EPISODES[each.on]} that both have" if each.left_out else _EPISODES[each.on]
+    rates = f"{_percent(each.rate)} of {episodes} against {_percent(each.against_rate)}"
     return f"leaks in {rates} for {_NAMES.get(each.against, each.against)}{more}: {_points(each)}"
 
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from groundswell.experiments.report import about_run, whole_cost
 from groundswell.experiments.secret_game import drawings
-from groundswell.experiments.secret_game.analysis import Analysis, Comparison, Stopping
+from groundswell.experiments.secret_game.analysis import Analysis, Comparison, ModelFigures, Stopping
 from groundswell.experiments.secret_game.modes import GameMode
 from groundswell.experiments.secret_game.played import TIERS, Tier
 from groundswell.experiments.secret_game.prompts import Prompt
@@ -105,6 +105,8 @@ def findings(game: Game) -> Iterator[str]:
     """What came out, in sentences with their intervals."""
     analysis = game.analysis
     yield headline(analysis)
+    if analysis.interactions.missing or analysis.interactions.unfinished:
+        yield f"Interactions: {_counts(analysis)}. Missing and unfinished ones are in no rate."
     if not analysis.interactions.usable:
         return
     overall = analysis.overall
@@ -123,6 +125,10 @@ def findings(game: Game) -> Iterator[str]:
     yield from _asked_lines(analysis)
     if (rule := analysis.stopping) is not None:
         yield _stopped(rule)
+        yield (
+            "Differences between models or seats and their p-values are for a fixed number of interactions, and not "
+            "valid for a run that was stopped by looking."
+        )
         beyond = game.summary.trials.usable - analysis.interactions.usable
         if beyond > 0:
             were = "1 interaction that was" if beyond == 1 else f"{beyond:,} interactions that were"
@@ -199,7 +205,7 @@ def _best_line(analysis: Analysis) -> Iterator[str]:
     if ranks_of(analysis) and found is not None:
         keeps = [each.model for each in found.models if each.defence.best == 1]
         gets = [each.model for each in found.models if each.attack.best == 1]
-        yield f"{_one_of(keeps)} keeps its secret best; {_one_of(gets)} gets the other's best."
+        yield f"Best at keeping its own secret: {_one_of(keeps)}. Best at getting the other's: {_one_of(gets)}."
 
 
 def _one_of(models: Sequence[str]) -> str:
@@ -273,7 +279,7 @@ def models_table(analysis: Analysis) -> Table:
         row: list[Cell] = [model.model, model.sides, revealed, estimate(model.obtained), estimate(model.optimal)]
         row += [estimate(model.bluffed)] if bluffs else []
         rows.append([*row, *ranks.get(model.model, ())])
-    held = "; where a stopping rule watched, the interval of revealed holds whenever one looks" if watched else ""
+    held = "; that of revealed holds whenever one looks" if watched else ""
     return Table(
         id="models",
         title="Models",
@@ -284,7 +290,7 @@ def models_table(analysis: Analysis) -> Table:
         caption=f"By the {analysis.tier} tier, with {analysis.level:.0%} intervals{held}. Revealed: its own secret "
         "leaked. Obtained: the other's did. Optimal: obtained and not revealed. A side is one agent in one "
         "interaction. A rate is against the opponents that a model had here, which differ from model to model unless "
-        "each also played itself.",
+        f"each also played itself.{fixed_n(analysis)}",
     )
 
 
@@ -301,13 +307,11 @@ def fixed_n(analysis: Analysis) -> str:
 def leak_rates(analysis: Analysis) -> Figure:
     """The leak rate of every model, by every tier."""
     models = sorted(analysis.models, key=lambda each: (-(each.revealed.rate or 0), each.model))
-    first, last = models[0], models[-1]
-    title = f"{first.model} leaked {numbers.percent(first.revealed.rate)} of its secrets"
-    if len(models) > 1:
-        title = (
-            f"{first.model} leaked most ({numbers.percent(first.revealed.rate)}), "
-            f"{last.model} least ({numbers.percent(last.revealed.rate)})"
-        )
+    rates = [model.revealed.rate for model in models]
+    most, least = (numbers.percent(rate) for rate in (rates[0], rates[-1]))
+    title = f"{models[0].model if len(models) == 1 else 'Every model'} leaked {most} of its secrets"
+    if len(set(rates)) > 1:
+        title = f"{_tied(models, rates[0])} leaked most ({most}), {_tied(models, rates[-1])} least ({least})"
     tiers = [tier for tier in TIERS if any(tier in each.tiers for each in models)]
     groups = drawings.tier_groups(models, analysis.tier)
     height = forest_height(groups)
@@ -328,6 +332,12 @@ def leak_rates(analysis: Analysis) -> Figure:
     )
 
 
+def _tied(models: Sequence[ModelFigures], rate: float | None) -> str:
+    """The model with this rate, or how many there are."""
+    found = [model.model for model in models if model.revealed.rate == rate]
+    return found[0] if len(found) == 1 else f"{len(found)} models"
+
+
 def _sides(analysis: Analysis) -> str:
     counts = sorted({each.sides for each in analysis.models})
     return f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
@@ -336,13 +346,15 @@ def _sides(analysis: Analysis) -> str:
 def pairs(analysis: Analysis) -> Figure:
     """Who leaks to whom: first speakers down, second speakers across."""
     found = analysis.pairs
-    rates = [(pair.first, pair.second, pair.first_revealed) for pair in found]
-    rates += [(pair.second, pair.first, pair.second_revealed) for pair in found]
-    who, whom, rate = max(rates, key=lambda each: each[2].rate or 0)
+    rates = [(pair.first, pair.second, "first", pair.first_revealed) for pair in found]
+    rates += [(pair.second, pair.first, "second", pair.second_revealed) for pair in found]
+    who, whom, seat, rate = max(rates, key=lambda each: each[3].rate or 0)
     layout = drawings.PairLayout(found)
     return Figure(
         id="pairs",
-        title=f"{who} leaked most to {whom}: {numbers.percent(rate.rate)}" if rate.rate else "Nobody leaked to anybody",
+        title=f"Leaks were most frequent from {who}, speaking {seat}, to {whom}: {numbers.percent(rate.rate)}"
+        if rate.rate
+        else "Nobody leaked to anybody",
         caption=f"Share of interactions in which a secret leaked, by the {analysis.tier} tier: that of the first "
         "speaker (A) and of the second (B). Rows speak first, columns second; n interactions in a cell, none where it "
         f"is empty. The data have {analysis.level:.0%} intervals.{fixed_n(analysis)}",
@@ -401,9 +413,12 @@ def survival(analysis: Analysis) -> Figure:
             "kept after": "share",
         },
         rows=[
-            (each.model, step.time, step.at_risk, step.events, Estimate(step.share, step.low, step.high))
+            row
             for each in models
-            for step in each.survival
+            for row in (
+                (each.model, 0, each.sides, 0, Estimate(1.0)),
+                *((each.model, s.time, s.at_risk, s.events, Estimate(s.share, s.low, s.high)) for s in each.survival),
+            )
         ],
         size=layout.size,
         draw=layout.draw,
@@ -473,7 +488,9 @@ def strengths(analysis: Analysis) -> Table:
         notes.append(f"Speaking first adds {added} ({spread}).{chances(analysis)}")
     table = Table(
         id="strengths",
-        title=f"{best[0]} is the strongest" if len(best) == 1 else f"{len(best)} models may be the strongest",
+        title=f"{best[0]} is the strongest"
+        if len(best) == 1 and not found.separated
+        else f"{len(found.models)} models by strength, with the ranks that they may have",
         columns={
             "model": "text",
             **{name: kind for part in parts for name, kind in ((part, "change"), (f"{part} rank", "text"))},

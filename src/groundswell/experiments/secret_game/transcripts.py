@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import msgspec
+
+from groundswell.experiments.secret_game.data import counted
 from groundswell.experiments.secret_game.played import TIERS, Duel, Finding, Played, Seat, Tier
 from groundswell.experiments.secret_game.reading import Game, Interaction
 from groundswell.reporting.blocks import Look, Mark, Message, Transcript, Transcripts
@@ -18,6 +21,7 @@ LEGEND: dict[Look, str] = {
 }
 OF_TIER: dict[str, Look] = {"exact": "orange", "normalised": "orange-dashed", "encoded": "orange-dotted"}
 SEATS = ("first speaker", "second speaker")
+NOT_COUNTED = "No figure counts it: it ended after the run was stopped, or the headline tier has no answer."
 
 
 def transcripts_block(game: Game) -> Transcripts:
@@ -26,7 +30,7 @@ def transcripts_block(game: Game) -> Transcripts:
     return Transcripts(
         id="transcripts",
         items=partial(_items, game, tier),
-        filters=("outcome", "who leaked", "label", "message of the leak", "model"),
+        filters=("outcome", "who leaked", "label", "message of the leak", "model", "counted"),
         legend=LEGEND,
         command=f"groundswell runs show {game.record.id} --trial {{key}}",
         about="Every interaction that was played or is missing, with who sat where, what came out, and its key.",
@@ -35,9 +39,12 @@ def transcripts_block(game: Game) -> Transcripts:
 
 
 def _items(game: Game, tier: Tier) -> Iterator[Transcript]:
-    for interaction in game.interactions():
+    for interaction, counts in counted(game):
         if interaction.status != "unfinished":
-            yield transcript_of(interaction, tier)
+            found = transcript_of(interaction, tier)
+            why = () if counts or interaction.played is None else (NOT_COUNTED,)
+            tags = found.tags | {"counted": ["yes" if counts else "no"]}
+            yield msgspec.structs.replace(found, facts=(*found.facts, *why), tags=tags)
 
 
 def _leaking(game: Game, tier: Tier) -> Transcript | None:

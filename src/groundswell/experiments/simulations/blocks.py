@@ -103,7 +103,7 @@ def headlines(analysis: Analysis) -> Iterator[str]:
     how = "alone" if size == 1 else "in pairs" if size == 2 else f"in groups of {size}"
     yield (
         f"{found.usable:,} of {numbers.plural(found.planned, 'simulation')} {'is' if found.usable == 1 else 'are'} "
-        f"usable, with {len(analysis.entities):,} entities {how}: {analysis.met:,} of "
+        f"usable, drawn from {len(analysis.entities):,} entities, {how}: {analysis.met:,} of "
         f"{_counted(analysis.combinations)} combinations came up."
     )
     if found.usable < found.planned:
@@ -639,10 +639,8 @@ def run_blocks(study: Study) -> Iterator[Block]:
     if study.questions:
         yield questionnaire_table(study)
     if passages := list(_prompts(study)):
-        about = (
-            "The first and the last message that models were sent in the first simulation: for its first line, and "
-            "with the questions."
-        )
+        last = "with the questions" if study.questions else "for its last line"
+        about = f"The first and the last message that models were sent in the first simulation; the last one is {last}."
         yield Text(id="prompts", title="Prompts", part="run", lines=[about], passages=passages)
 
 
