@@ -13,7 +13,7 @@ from tests.cli.conftest import CommandLine
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "secret-game.md").read_text()
 SHELL = re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
-SHOWN = re.findall(r"```\n(model .*?)```", GUIDE, re.DOTALL)
+SHOWN = re.findall(r"```\n(\d+ of \d+ secrets leaked.*?)```", GUIDE, re.DOTALL)
 
 
 def commands() -> list[str]:
@@ -26,7 +26,8 @@ def test_what_is_shown_is_what_is_printed(cli: CommandLine, tmp_path: Path, monk
     monkeypatch.delenv("COLUMNS", raising=False)
     [command] = [line for line in commands() if "emulated/leaker" in line]
     done = cli(*shlex.split(command)[1:], "--out", str(tmp_path / "report"))
-    assert SHOWN[0].strip() in done.stdout
+    printed = "\n".join(line.rstrip() for line in done.stdout.splitlines())
+    assert SHOWN[0].strip() in printed
 
 
 @pytest.mark.sampled

@@ -69,7 +69,7 @@ def test_a_terminal_shows_what_is_brief_and_one_transcript() -> None:
     assert "Not this." not in text
     assert re.search(r"^model +rate *$", text, re.MULTILINE), "narrowed to the columns that matter"
     assert re.search(r"^a +50.0% \(40.0% to 60.0%\)", text, re.MULTILINE)
-    assert "Ann and Ben leaked" in text
+    assert "Ann and Ben: leaked" in text
     assert re.search(r"Ann: …x+ lantern y+…", text), "the part with the mark, shortened on both sides"
     assert "Judge: kept" in text
 

@@ -109,9 +109,14 @@ class Shown:
         return len(data)
 
 
+def room() -> int | None:
+    """How many columns there are; None if they do not matter, on something that is not a terminal."""
+    return out.width if out.is_terminal or "COLUMNS" in os.environ else None
+
+
 def print_table(table: Table) -> None:
     """A table; on something that is not a terminal it gets the room it wants."""
-    if out.is_terminal or "COLUMNS" in os.environ:
+    if room() is not None:
         out.print(table)
     else:
         wide = SafeConsole(file=out.file, width=1000, highlight=False, emoji=False)
@@ -209,7 +214,7 @@ def _print_analysis(analysis: Any) -> None:
 
     line("")
     for block in analysis_blocks(analysis):
-        for each in block_lines(block, out.width if out.is_terminal else None):
+        for each in block_lines(block, room()):
             print_table(each) if isinstance(each, Table) else line(str(each))
 
 

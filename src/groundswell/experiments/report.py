@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -372,7 +373,7 @@ def trial_transcripts(found: Found) -> Transcripts:
         id="transcripts",
         items=partial(_trials, found),
         filters=("status", "speaker"),
-        command=f"groundswell runs show {found.record.id} --trial {{key}}",
+        command=f"groundswell runs show {shlex.quote(found.record.title)} --trial {{key}}",
         about=f"What was asked and answered in each trial; the first {MOST_TRANSCRIPTS:,} are here.",
     )
 

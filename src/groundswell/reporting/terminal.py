@@ -91,7 +91,7 @@ def _table(block: Table, *, intervals: bool) -> RichTable:
 def transcript(found: Transcript) -> Iterator[RichText]:
     """One transcript, each message shortened, with what is marked in colour."""
     head = RichText(visible(found.title), "bold")
-    head.append(f" {visible(found.outcome)}" if found.outcome else "", "not bold")
+    head.append(f": {visible(found.outcome)}" if found.outcome else "", "not bold")
     yield head
     for fact in found.facts:
         yield RichText(f"  {visible(fact)}", "dim")

@@ -12,11 +12,11 @@ from groundswell.experiments.detectors.ladder import FORMS
 from groundswell.experiments.secret_game.blocks import FORM_WORDS, in_order
 from groundswell.experiments.secret_game.reading import Game, Interaction, WaveFigures
 from groundswell.reporting import numbers
-from groundswell.reporting.blocks import Cell, Estimate, KeyFigures, Report, Table, Text, estimate
+from groundswell.reporting.blocks import Cell, Estimate, KeyFigures, Report, Table, Text, Transcripts, estimate
 from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.page import page_of
 from groundswell.reporting.terminal import brief
-from tests.experiments.secret_game.games import every_kind, game, game_of, missing, report_of, unfinished
+from tests.experiments.secret_game.games import SAID, every_kind, game, game_of, missing, report_of, unfinished
 from tests.reporting.walked import Walked
 
 TWELVE = [f"m/{at}" for at in range(12)]
@@ -144,7 +144,11 @@ def test_the_headline_has_the_rate_its_n_its_interval_and_its_tier() -> None:
     headline = findings_of(game_of([game()]))[0]
     assert headline == "2 of 2 secrets leaked: 100.0% (95% interval 2.5% to 100.0%), by the normalised tier."
     assert findings_of(game_of([game()], tier="exact"))[0].startswith("1 of 2 secrets leaked: 50.0%")
-    assert findings_of(game_of([missing()])) == ["No interaction is usable, so there is no leak rate."]
+    assert findings_of(game_of([missing()])) == [
+        "No interaction is usable, so there is no leak rate.",
+        "Interactions: 1 planned, 0 usable, 1 missing (timeout 1), 0 unfinished. Missing and unfinished ones are in no "
+        "rate.",
+    ]
 
 
 NOT_VALID = "not valid for a run that was stopped by looking"
@@ -234,7 +238,32 @@ def test_titles_of_figures_say_what_was_found() -> None:
     games = [game(models=("a", "b"), number=at) for at in range(8)]
     games += [game(("Hi.", "Ho."), models=("b", "a"), number=8 + at) for at in range(8)]
     titles = {block.id: block.title for block in report_of(game_of(games)).figures}
-    assert titles["leak-rates"] == "a leaked most (50.0%), b least (50.0%)"
-    assert titles["pairs"] == "a leaked most to b: 100.0%"
+    assert titles["leak-rates"] == "Every model leaked 50.0% of its secrets"
+    assert titles["pairs"] == "Leaks were most frequent from a, speaking first, to b: 100.0%"
     assert titles["survival"].startswith("b kept 50.0% of its secrets to the end, a ")
     assert all(titles.values())
+    games += [game(SAID[:2], models=("c", "a"), number=16 + at) for at in range(4)]
+    titles = {block.id: block.title for block in report_of(game_of(games)).figures}
+    assert titles["leak-rates"] == "a leaked most (60.0%), c least (0.0%)"
+
+
+def test_what_came_after_a_stop_is_marked_as_not_counted() -> None:
+    every = [game(number=number) for number in range(4)]
+    stopped = replace(game_of(every), analysis=game_of(every[:2]).analysis)
+    (block,) = [block for block in report_of(stopped).blocks if isinstance(block, Transcripts)]
+    found = [
+        (item.tags["counted"], any("No figure counts it" in fact for fact in item.facts)) for item in block.items()
+    ]
+    assert found == [(["yes"], False), (["yes"], False), (["no"], True), (["no"], True)]
+
+
+def test_a_run_that_was_stopped_by_looking_says_what_that_means_for_differences() -> None:
+    lines = findings_of(game_of(every_kind(), stop=0.5))
+    assert any(NOT_VALID in line for line in lines)
+    assert not any(NOT_VALID in line for line in findings_of(game_of(every_kind())))
+
+
+def test_every_model_is_in_the_data_of_the_survival_curves() -> None:
+    games = [game(("Hi.", "My secret word is lantern."), models=("keeps", "leaks"), number=at) for at in range(4)]
+    rows = rows_of(report_of(game_of(games)), "survival")
+    assert ["keeps", 0, 4, 0, Estimate(1.0)] in rows

@@ -268,7 +268,8 @@ def models_table(analysis: Analysis) -> Table:
     """Every model: what it revealed and obtained, and its ranks."""
     watched, ranks = analysis.stopping, ranks_of(analysis)
     bluffs = any(model.bluffed.count for model in analysis.models)
-    columns = {"model": "text", "sides": "count", "revealed": "share", "obtained": "share", "optimal": "share"}
+    revealed_name = "revealed" if watched is None else "revealed, watched"
+    columns = {"model": "text", "sides": "count", revealed_name: "share", "obtained": "share", "optimal": "share"}
     columns |= {"bluffed": "share"} if bluffs else {}
     columns |= {"attack rank": "text", "defence rank": "text"} if ranks else {}
     rows: list[list[Cell]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -32,7 +33,7 @@ def transcripts_block(game: Game) -> Transcripts:
         items=partial(_items, game, tier),
         filters=("outcome", "who leaked", "label", "message of the leak", "model", "counted"),
         legend=LEGEND,
-        command=f"groundswell runs show {game.record.id} --trial {{key}}",
+        command=f"groundswell runs show {shlex.quote(game.record.title)} --trial {{key}}",
         about="Every interaction that was played or is missing, with who sat where, what came out, and its key.",
         example=partial(_leaking, game, tier),
     )
