@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from functools import partial
 
@@ -26,7 +27,7 @@ def transcripts_block(found: Evolved) -> Transcripts:
         items=lambda: (transcript_of(found, each) for each in found.sealed_test()),
         filters=("outcome", "whose reply is right", "missing"),
         legend=LEGEND if found.settings.metric in BY_ANSWER else {},
-        command=f"groundswell runs show {found.record.id} --trial {{key}}",
+        command=f"groundswell runs show {shlex.quote(found.record.title)} --trial {{key}}",
         about="Every problem of the sealed test, with the reply that each of the compared prompts led to. The key is "
         "that of the trial with the evolved prompt; tests.csv has the keys of all.",
         example=partial(_example, found),

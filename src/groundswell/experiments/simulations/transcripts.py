@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from functools import partial
 
@@ -28,7 +29,7 @@ def transcripts_block(study: Study) -> Transcripts:
         id="transcripts",
         items=partial(_items, study),
         filters=("status", "speaker", "label", "model", "answer"),
-        command=f"groundswell runs show {study.record.id} --trial {{key}}",
+        command=f"groundswell runs show {shlex.quote(study.record.title)} --trial {{key}}",
         about="Every simulation that has begun: who takes part, what was said and thought, and what was answered.",
         example=partial(_example, study),
     )
