@@ -120,6 +120,9 @@ def test_a_transcript_is_found_among_a_thousand(thousand: Path, browse: Open) ->
     opened.page.get_by_role("button", name="Show more").click()
     opened.page.get_by_text("50 of 1,000 shown").wait_for()
     assert len(shown(opened)) == 50
+    opened.page.evaluate("() => { const more = document.querySelector('.more'); more.click(); more.click(); }")
+    opened.page.get_by_text("100 of 1,000 shown").wait_for()
+    assert len(set(shown(opened))) == 100, "clicks that come too fast show nothing twice"
     assert opened.complaints == []
 
 

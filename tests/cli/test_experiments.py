@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import click
+import polars
 import pytest
 
 from groundswell.cli.app import COMMANDS, app
@@ -313,3 +314,52 @@ class TestResultsOfOnesOwn:
         Path("one.txt").write_text("saffron trellis\n")
         told = cli("play", "--secrets", "one.txt", "--secrets", "two.txt", status=2).stderr
         assert told == "error: --secrets: is given twice; give it once\n"
+
+
+class TestReportsOfOnesOwn:
+    """An experiment whose report is made of its own blocks."""
+
+    EXAMPLE = Path(__file__).parents[2] / "examples" / "coin.py"
+    FEW = ("--model", "emulated/gpt-4o-mini", "--calls", "6")
+
+    def test_its_sentence_and_figure_are_shown_everywhere(self, cli: CommandLine) -> None:
+        ended = cli("run", str(self.EXAMPLE), *self.FEW, "--name", "coin")
+        assert "of 6 calls are heads after 'Call the coin.'." in ended.stdout
+        page = Path("results/coin/report.html").read_text()
+        assert 'id="heads"' in page
+        assert page.count("<svg") == 1
+        assert {path.name for path in Path("results/coin").iterdir()} == {
+            *("report.html", "analysis.json", "trials.csv", "rows.csv", "figures", "config.toml")
+        }
+        cli("runs", "report", "coin", "--format", "md")
+        assert "![Up to" in Path("results/coin/report.md").read_text()
+        first = Path("results/coin/report.md").stat().st_mtime_ns
+        cli("runs", "report", "coin")
+        assert Path("results/coin/report.md").stat().st_mtime_ns > first, "one of another form is kept up to date"
+
+    def test_blocks_that_fail_cost_no_results(self, cli: CommandLine, tmp_path: Path) -> None:
+        own = tmp_path / "broken.py"
+        broken = self.EXAMPLE.read_text().replace("    rates: list[RowFigure]", "    1 / 0\n    rates: list[RowFigure]")
+        own.write_text(broken.replace('"coin', '"broken-coin'))
+        ended = cli("run", str(own), *self.FEW, "--name", "broken")
+        assert "the blocks of this report failed, so it has the usual ones: ZeroDivisionError" in ended.stderr
+        assert "18 usable of 18" in ended.stdout
+        assert {"report.html", "trials.csv", "analysis.json"} <= {
+            path.name for path in Path("results/broken").iterdir()
+        }
+
+    def test_without_matplotlib_figures_are_tables(self, cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        ended = cli("run", str(self.EXAMPLE), *self.FEW, "--name", "plain")
+        assert "matplotlib is not installed, so figures are tables" in ended.stderr
+        page = Path("results/plain/report.html").read_text()
+        assert "<svg" not in page
+        assert "Call the coin. Heads or tails?" in page
+
+    def test_an_export_has_the_form_that_its_name_says(self, cli: CommandLine) -> None:
+        cli("run", str(self.EXAMPLE), *self.FEW, "--name", "coin")
+        for name in ("rows.csv", "rows.json", "rows.parquet"):
+            cli("runs", "export", "coin", "--table", "rows", "--output", name)
+        assert Path("rows.csv").read_text().startswith("trial,row,")
+        assert len(json.loads(Path("rows.json").read_text())) == 18
+        assert polars.read_parquet("rows.parquet").height == 18

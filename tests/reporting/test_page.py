@@ -28,6 +28,7 @@ from groundswell.reporting.blocks import (
     Text,
     Transcript,
     Transcripts,
+    cells_as_columns,
 )
 from groundswell.reporting.page import CHUNK, FOLDED_FROM, MOST_ROWS, page_of
 from groundswell.reporting.words import visible
@@ -224,9 +225,24 @@ def test_filters_have_their_values_with_counts_and_numbers_in_order() -> None:
     assert page.index["tags"]["turn"][10] == [10]
 
 
-def test_two_blocks_cannot_have_one_id() -> None:
-    with pytest.raises(Exception, match="two blocks of the report have the id 'a'"):
-        walked(Text(id="a"), Text(id="a"))
+def test_every_block_has_an_id_of_its_own_that_can_be_the_name_of_a_file() -> None:
+    ids = ["a", "a", "../../etc/passwd", "by gpt-4.1", "by gpt-4-1", "", "files"]
+    report = Report(kind="k", title="t", blocks=[Text(id=id_) for id_ in ids])
+    found = [block.id for block in report.blocks]
+    assert len(set(found)) == len(ids)
+    assert found[:2] == ["a", "a-2"]
+    assert found[-1] == "files"
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]+", id_) for id_ in found)
+
+
+def test_columns_whose_names_would_be_the_same_are_kept_apart() -> None:
+    table = Table(
+        id="t", columns={"a": "share", "a low": "text", "a ": "count"}, rows=[(Estimate(0.5, 0.4, 0.6), "x", 3)]
+    )
+    names, rows = cells_as_columns(table)
+    assert names == ["a", "a low", "a high", "a low 2", "a 2"]
+    assert rows == [[0.5, 0.4, 0.6, "x", 3]]
+    assert walked(table).well_formed
 
 
 def test_the_same_report_is_the_same_page() -> None:

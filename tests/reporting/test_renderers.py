@@ -25,6 +25,7 @@ from groundswell.reporting.blocks import (
     narrowed,
     pieces,
     plain,
+    without_drawings,
 )
 from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.numbers import worded
@@ -92,7 +93,7 @@ def test_markdown_has_the_parts_in_order_with_figures_beside_it() -> None:
 @given(NASTY)
 def test_markdown_shows_words_as_they_are(words: str) -> None:
     text = markdown_of(report(Text(id="a", lines=[words]), *every_kind(words)[2:]))
-    unescaped = re.sub(r"\\([\\`*_{}\[\]<>#|~])", r"\1", text)
+    unescaped = re.sub(r"\\([\\`*_{}\[\]<>#|~&])", r"\1", text)
     assert " ".join(visible(words).split()) in unescaped
     for line in re.sub(r"(`{3,})text\n.*?\n\1", "", text, flags=re.DOTALL).split("\n"):
         assert not re.search(r"(?<!\\)<", line), line
@@ -179,7 +180,29 @@ def test_where_marks_overlap_the_first_gives_the_look_and_all_are_named() -> Non
         (Estimate(0.5, None, 0.6), "number", ("0.50", "below to 0.60")),
         (Estimate(None, 0, 1, 0, 0), "share", ("0/0 · –", "")),
         (Estimate(0.5), "share", ("50.0%", "")),
+        (-0.5, "usd", ("−$0.5000", "")),
+        (float("nan"), "seconds", ("nan", "")),
+        (12, "value", ("12", "")),
     ],
 )
 def test_cells_are_worded_by_the_kind_of_their_column(cell: object, kind: str, wanted: tuple[str, str]) -> None:
     assert worded(cell, kind) == wanted  # type: ignore[arg-type]
+
+
+def test_a_key_cannot_bring_markup_into_markdown() -> None:
+    talk = Transcript("q1`<img src=x onerror=alert(1)>`\n# Heading", "t")
+    text = markdown_of(report(Transcripts(id="t", items=lambda: [talk])))
+    assert "\n# Heading" not in text
+    assert not re.search(r"(?<!\\)<img", text)
+
+
+def test_json_has_no_halves_of_pairs_and_no_numbers_that_are_none() -> None:
+    table = Table(id="t", title="\ud800", columns={"a": "number", "b": "text"}, rows=[(float("inf"), "\udfff")])
+    found = msgspec.json.decode(msgspec.json.encode(plain(report(table))))
+    assert found["blocks"][0]["rows"] == [[None, "\\udfff"]]
+
+
+def test_where_nothing_can_be_drawn_figures_are_tables() -> None:
+    found = without_drawings(report(*every_kind()))
+    assert found.figures == []
+    assert [block.id for block in found.blocks if block.part == "figures"] == ["figure"]

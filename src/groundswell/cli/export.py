@@ -16,6 +16,7 @@ from groundswell.cli.stored import opened
 from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
 from groundswell.store.atomic import beside
+from groundswell.store.tables import format_of
 
 
 class Format(StrEnum):
@@ -31,7 +32,11 @@ def export(
     flags: StoreFlags,
     run: RunName,
     *,
-    to: Annotated[Format, Meta(description="The form of the file."), Flag(long="--format")] = Format.JSONL,
+    to: Annotated[
+        Format | None,
+        Meta(description="The form of the file. (By its ending, else jsonl.)"),
+        Flag(long="--format"),
+    ] = None,
     table: Annotated[
         Literal["trials", "rows"],
         Meta(description="One row per trial, or the rows of data that trials recorded with `trial.row`."),
@@ -43,6 +48,8 @@ def export(
     ] = None,
 ) -> None:
     """Write one row per trial: key, program, status, why it is missing, spec and result. Or the rows it recorded."""
+    ending = None if file is None else format_of(file)
+    to = to or (Format(ending) if ending in list(Format) else Format.JSONL)
     if file is None and (to is Format.PARQUET or flags.json):
         raise SettingsError(f"--output: give a file for {'--json' if flags.json else '--format parquet'}")
     with opened(flags.store) as store:

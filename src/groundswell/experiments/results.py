@@ -20,7 +20,7 @@ from groundswell.engine.events import Event, Listener, TrialEnded, WaveSent
 from groundswell.engine.records import RunRecord
 from groundswell.engine.summary import Summary, summarise
 from groundswell.errors import GroundswellError, SettingsError
-from groundswell.experiments.needed import REPORT, check_installed
+from groundswell.experiments.needed import REPORT, check_installed, lacking
 from groundswell.experiments.options import HowToRun
 from groundswell.experiments.report import (
     PAGES,
@@ -38,7 +38,7 @@ from groundswell.experiments.report import (
 from groundswell.program.request import Embedding, Reply, Usage
 from groundswell.providers.accounts.config import load_here
 from groundswell.providers.prices import ModelPrices
-from groundswell.reporting.blocks import Block, Report
+from groundswell.reporting.blocks import Block, Report, without_drawings
 from groundswell.reporting.figures import svg_of
 from groundswell.reporting.terminal import brief
 from groundswell.store.atomic import replacing
@@ -174,12 +174,16 @@ class Results:
             raise SettingsError("runs of this kind are not pooled: give one run")
         found = self.read(held, records) if found is None else found
         runs = "Run" if len(records) == 1 else "Runs"
-        return Report(
+        made = Report(
             kind=self.kind or (records[0].driver or "").partition("/")[0].replace("-", " "),
             title="+".join(record.title for record in records),
             blocks=list(self.blocks(found)),
             footer=f"{runs} {', '.join(record.id for record in records)}, written by Groundswell.",
         )
+        if made.figures and lacking(("matplotlib",)):
+            self.say("note: matplotlib is not installed, so figures are tables: pip install 'groundswell[report]'")
+            return without_drawings(made)
+        return made
 
     def write(self, held: Store, records: Sequence[RunRecord], format: ReportFormat = "html") -> Written:
         """Write the report and the files beside it. Files that are there are replaced."""
@@ -188,7 +192,7 @@ class Results:
         if not self.keeps_folder:
             return Written(report=report, analysis=found.analysis)
         tables = list(self.tables(found))
-        data = write_tables(self.folder, tables, self.table_names)
+        data = list(write_tables(self.folder, tables, self.table_names))
         drawn = {block.id: svg_of(block) for block in report.figures}
         files = [
             *(data if tables else write_trials(self.folder, held, records)),

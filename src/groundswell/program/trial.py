@@ -84,6 +84,10 @@ class Trial:
                 raise ValueError(f"row: {name} is {value}; leave it out, or give None, where there is no value")
             if name in RESERVED:
                 raise ValueError(f"row: {name} is the name of a column that every row has; take another one")
+        try:
+            msgspec.json.encode(values)
+        except (UnicodeEncodeError, ValueError, OverflowError) as error:
+            raise ValueError(f"row: {', '.join(map(ascii, values))} cannot be stored: {error}") from error
         self._rows.append((self._strand.prefix, self._strand.position, values))
 
     @property

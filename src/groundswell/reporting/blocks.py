@@ -20,9 +20,12 @@ transcripts, and what was run. Cells hold data, not text: each renderer words th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from hashlib import blake2b
 from itertools import pairwise
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -235,11 +238,9 @@ class Report:
     footer: str = ""
 
     def __post_init__(self) -> None:
-        ids = [block.id for block in self.blocks]
-        if twice := [id_ for at, id_ in enumerate(ids) if id_ in ids[:at]]:
-            raise SettingsError(f"two blocks of the report have the id {twice[0]!r}: give each its own")
-        order = list(PARTS)
-        object.__setattr__(self, "blocks", sorted(self.blocks, key=lambda block: order.index(block.part)))
+        order, taken = list(PARTS), set[str]()
+        blocks = [_with_own_id(block, taken) for block in self.blocks]
+        object.__setattr__(self, "blocks", sorted(blocks, key=lambda block: order.index(block.part)))
 
     @property
     def brief(self) -> list[Block]:
@@ -260,6 +261,8 @@ class Report:
         return None
 
 
+_NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_-]+")
+LONGEST_ID = 80
 Piece = str | tuple[str, str, str]
 """A part of a text: plain, or marked, with its look and a note."""
 
@@ -291,6 +294,28 @@ def narrowed(table: Table) -> Table:
     )
 
 
+def _with_own_id(block: Block, taken: set[str]) -> Block:
+    """A block whose id no other has, and which can be the name of a file whatever it is made of."""
+    plain_id = _NOT_IN_IDS.sub("-", block.id)[:LONGEST_ID] or "block"
+    if plain_id != block.id:
+        plain_id += f"-{blake2b(block.id.encode(errors='surrogatepass'), digest_size=4).hexdigest()}"
+    found, number = plain_id, 2
+    while found in taken:
+        found, number = f"{plain_id}-{number}", number + 1
+    taken.add(found)
+    return block if found == block.id else replace(block, id=found)
+
+
+def without_drawings(report: Report) -> Report:
+    """A report whose figures are tables, where nothing can be drawn."""
+    names = [each.name for each in fields(Table)]
+    blocks = [
+        Table(**{name: getattr(block, name) for name in names}) if isinstance(block, Figure) else block
+        for block in report.blocks
+    ]
+    return replace(report, blocks=blocks)
+
+
 def settings_table(rows: Iterable[tuple[str, str]], caption: str = "") -> Table:
     """Names and values as the table at the end of every report; what has no value is left out."""
     return Table(
@@ -305,7 +330,20 @@ def settings_table(rows: Iterable[tuple[str, str]], caption: str = "") -> Table:
 
 def plain(report: Report, most: int = 100) -> dict[str, Any]:
     """A report as plain data, for JSON. Of transcripts it holds so many, and how many there are."""
-    return {"kind": report.kind, "title": report.title, "blocks": [_plain(block, most) for block in report.blocks]}
+    blocks = [_plain(block, most) for block in report.blocks]
+    found: dict[str, Any] = _clean({"kind": report.kind, "title": report.title, "blocks": blocks})
+    return found
+
+
+def _clean(value: Any) -> Any:
+    """The same without halves of surrogate pairs, and without numbers that JSON does not have."""
+    if isinstance(value, str):
+        return _encodable(value)
+    if isinstance(value, dict):
+        return {_encodable(name): _clean(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(each) for each in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _plain(block: Block, most: int) -> dict[str, Any]:
@@ -339,9 +377,19 @@ def _cell(cell: Cell) -> Any:
 def cells_as_columns(table: Table) -> tuple[list[str], list[list[Any]]]:
     """A table as data for files: an estimate becomes several columns, as `leaked`, `leaked low`, `leaked high`."""
     parts = [_fields([row[at] for row in table.rows]) for at in range(len(table.columns))]
-    names = [f"{name} {part}".strip() for name, some in zip(table.columns, parts, strict=True) for part in some]
+    names = list[str]()
+    for name, some in zip(table.columns, parts, strict=True):
+        names += [_other_than(f"{name} {part}".strip(), names) for part in some]
     rows = [[_part(cell, part) for cell, some in zip(row, parts, strict=True) for part in some] for row in table.rows]
     return [_encodable(name) for name in names], rows
+
+
+def _other_than(name: str, names: Sequence[str]) -> str:
+    """A name that is not among these."""
+    number, found = 2, name
+    while found in names:
+        found, number = f"{name} {number}", number + 1
+    return found
 
 
 def _fields(cells: Sequence[Cell]) -> list[str]:

@@ -25,7 +25,7 @@ from groundswell.reporting.words import clipped, visible
 MOST_ROWS = 1_000
 MOST_TRANSCRIPTS = 10
 MOST_IN_CELL = 300
-_MEANING = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_MEANING = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 """What Markdown would take for something other than text."""
 
 
@@ -91,7 +91,7 @@ def _transcripts(block: Transcripts) -> Iterator[str]:
 
 
 def _transcript(item: Transcript) -> Iterator[str]:
-    yield from (f"#### {_text(item.title)}: {_text(item.outcome)} (`{visible(item.key)}`)", "")
+    yield from (f"#### {_text(item.title)}: {_text(item.outcome)} ({_text(item.key)})", "")
     yield from (f"- {_text(fact)}" for fact in item.facts)
     yield ""
     for message in item.messages:

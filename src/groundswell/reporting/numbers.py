@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from groundswell.reporting.blocks import Cell, Estimate, Kind, RateFigure
 from groundswell.reporting.words import cost, duration
 
@@ -102,6 +104,8 @@ def _value(value: str | int | float | bool | None, kind: Kind) -> str:
         return value
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if not isfinite(value):
+        return str(value)
     match name:
         case "count":
             return f"{value:,}".replace("-", "−")
@@ -114,7 +118,7 @@ def _value(value: str | int | float | bool | None, kind: Kind) -> str:
         case "p":
             return p_value(value)
         case "usd":
-            return cost(value, 0)
+            return f"−{cost(-value, 0)}" if value < 0 else cost(value, 0)
         case "seconds":
             return duration(value)
     return str(value)

@@ -150,14 +150,15 @@ def _packed(block: Transcripts) -> Packed:
     if held:
         chunks.append(_pack(held))
         sizes.append(len(held))
-    filters = {name: _values(name, tags) for name in block.filters}
+    filters = {visible(name): _values(name, tags) for name in block.filters}
     filters = {name: values for name, values in filters.items() if any(many < len(tags) for _, many in values)}
     codes = {name: {value: at for at, (value, _) in enumerate(values)} for name, values in filters.items()}
     index = {
         "sizes": sizes,
         "tags": {
-            name: [[of[value] for value in each.get(name, ()) if value in of] for each in tags]
-            for name, of in codes.items()
+            visible(name): [[codes[visible(name)].get(value, -1) for value in each.get(name, ())] for each in tags]
+            for name in block.filters
+            if visible(name) in codes
         },
     }
     return Packed(len(tags), filters, _packed_text(msgspec.json.encode(index)), chunks)
@@ -167,7 +168,8 @@ def _values(name: str, tags: Sequence[dict[str, list[str]]]) -> list[tuple[str, 
     """What a filter can be set to, with how many transcripts have it: numbers in order, words by how frequent."""
     counts = Counter(value for each in tags for value in dict.fromkeys(each.get(name, ())))
     most = counts.most_common(MOST_VALUES)
-    return sorted(most, key=lambda each: int(each[0])) if all(value.isdecimal() for value, _ in most) else most
+    numbers = all(value.isdecimal() and len(value) < 10 for value, _ in most)
+    return sorted(most, key=lambda each: int(each[0])) if numbers else most
 
 
 def _pack(held: Sequence[bytes]) -> str:

@@ -254,7 +254,7 @@ def _results(here: Services, record: RunRecord) -> ResultsShown:
 def _report(here: Services, record: RunRecord, format: ReportFormat) -> Response:
     """The report without the files beside it: everything that it needs is in it."""
     report = results_of(record, Path()).report(here.store, [record])
-    own = {"Content-Security-Policy": policy()} if format == "html" else None
+    own = {"Content-Security-Policy": f"{policy()}; frame-ancestors 'none'"} if format == "html" else None
     return Response(rendered(report, format), media_type=REPORT_TYPES[format], headers=own)
 
 

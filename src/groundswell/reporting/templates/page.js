@@ -98,14 +98,14 @@
     const tell = (text) => { count.textContent = text; };
 
     const grow = async (mine, query) => {
-      const next = found.slice(at, at + AT_ONCE);
-      const read_ = await Promise.all(next.map((number) => read(places[number])));
-      if (mine !== turn) return;
-      list.append(...read_.map((each, number) => talk(each, query, query !== "" || (at === 0 && number === 0))));
+      const from = at, next = found.slice(at, at + AT_ONCE);
       at += next.length;
       more.hidden = at >= found.length;
+      const read_ = await Promise.all(next.map((number) => read(places[number])));
+      if (mine !== turn) return;
+      list.append(...read_.map((each, number) => talk(each, query, query !== "" || (from === 0 && number === 0))));
       const of = found.length === places.length ? "" : `, of ${places.length.toLocaleString("en")}`;
-      tell(`${at.toLocaleString("en")} of ${found.length.toLocaleString("en")} shown${of}`);
+      tell(`${(from + next.length).toLocaleString("en")} of ${found.length.toLocaleString("en")} shown${of}`);
     };
 
     const look = async () => {
