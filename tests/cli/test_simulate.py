@@ -75,8 +75,10 @@ def test_a_batch_is_announced_told_and_written(cli: CommandLine) -> None:
     done = cli(*line("--n-turns", "2", "--simulation-rounds", "2", "--name", "climate"))
     assert "6 entities in pairs: 15 combinations, 4 of them drawn\n" in done.stderr
     assert re.search(r"^ +trials +4 usable of 4 planned$", done.stdout, re.MULTILINE)
-    assert re.search(r"^1: \w+, \w+ sim-\w{10}-1, completed$", done.stdout, re.MULTILINE)
-    assert "4 of 4 simulations are usable, with 6 entities in pairs: 4 of 15 combinations came up.\n" in done.stdout
+    assert re.search(r"^1: \w+, \w+: sim-\w{10}-1, completed$", done.stdout, re.MULTILINE)
+    assert (
+        "4 of 4 simulations are usable, drawn from 6 entities, in pairs: 4 of 15 combinations came up.\n" in done.stdout
+    )
     assert re.search(r"^32 lines were said, \d+\.\d words each", done.stdout, re.MULTILINE)
     assert "report: results/climate/report.html\n" in done.stdout
     assert re.search(r"^to have one go on: groundswell simulate --continue sim-\w{10}-1 ", done.stdout, re.MULTILINE)
@@ -242,7 +244,7 @@ def test_a_limit_ends_a_batch_which_resume_goes_on_with_and_reports(cli: Command
     stopped = cli.json(*line("--max-calls", "5", "--name", "b"), status=3)
     assert stopped["analysis"]["simulations"]["unfinished"] > 0
     done = cli("runs", "resume", "b", "--max-calls", "99")
-    assert re.search(r"^1: \w+, \w+ sim-\w+-1, completed$", done.stdout, re.MULTILINE)
+    assert re.search(r"^1: \w+, \w+: sim-\w+-1, completed$", done.stdout, re.MULTILINE)
     assert "report: results/b/report.html" in done.stdout
     assert len(rows("results/b/lines.csv")) == 8
 

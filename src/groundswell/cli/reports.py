@@ -105,7 +105,8 @@ def print_findings(results: Results, report: Report) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    results.width = output.room()
+    results.width = output.out.width if output.out.is_terminal else None
+    results.columns = output.room()
     for each in results.findings(report):
         match each:
             case Table():

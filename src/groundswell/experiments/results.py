@@ -99,6 +99,8 @@ class Results:
     """Every data table that a report may have: files of those that it does not have this time are removed."""
     width: int | None = None
     """The columns of the terminal that findings are for; None if they go to a file or a pipe."""
+    columns: int | None = None
+    """The columns that tables may take, also where somebody set them for a pipe; None if they do not matter."""
     listeners: Sequence[Listener] = ()
     """Who hears of the run while it goes on."""
 
@@ -208,7 +210,7 @@ class Results:
 
     def findings(self, report: Report) -> Iterator[RenderableType]:
         """What came of it, for a terminal."""
-        return brief(report, self.width)
+        return brief(report, self.columns)
 
     def text(self, report: Report) -> str:
         """The findings as plain text."""

@@ -29,7 +29,7 @@ def test_better_and_open_are_told_apart() -> None:
         "It cannot be told whether it is better or worse than the best prompt of random search, which scores 88.9%: "
         "+11.1 points (95% interval "
     )
-    assert "n 9, p = " in lines[2]
+    assert "on the 9 problems with both scores, p = " in lines[2]
     assert [standing(found, name) for name in ("seed", "random")] == ["better", "not told apart"]
     assert lines[3] == "On the validation set, which it was chosen by, it scored 50.0%: 40.0 points less."
 

@@ -88,7 +88,9 @@ def test_every_block_renders_everywhere(data: ReportData) -> None:
 
 def test_findings_are_sentences_with_what_to_know_before_one_believes_them(data: ReportData) -> None:
     lines = findings(data)
-    assert lines[0].startswith("ppo wins: it leaks in 75% of held-out episodes against 50% for the bandit")
+    assert lines[0].startswith(
+        "ppo wins: it leaks in 75% of the 48 held-out episodes that both have against 50% for the bandit"
+    )
     assert "12 of 3,072 steps of the training failed; nothing was learnt from them." in lines
     assert any(line.startswith("One learner of each kind was trained") for line in lines)
     assert any("are missing and count for nothing: noop 0 of 96" in line for line in lines)

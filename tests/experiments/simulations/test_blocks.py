@@ -142,7 +142,9 @@ def test_what_a_report_is_made_of(tmp_path: Path) -> None:
 
 def test_findings_say_how_many_what_changed_and_which_groups_differ(tmp_path: Path) -> None:
     said = lines_of(report_on(tmp_path / "s.db", a_batch()))
-    assert said.startswith("16 of 20 simulations are usable, with 8 entities in pairs: 16 of 28 combinations came up.")
+    assert said.startswith(
+        "16 of 20 simulations are usable, drawn from 8 entities, in pairs: 16 of 28 combinations came up."
+    )
     assert "Not usable: 4 missing (timeout 4)." in said
     assert "32 lines were said, 3.0 words each; 16 without a thought." in said
     assert re.search(
