@@ -132,7 +132,16 @@ def test_every_renderer_takes_whatever_there_is_to_show(name: str, tmp_path: Pat
 def test_what_a_report_is_made_of(tmp_path: Path) -> None:
     ids = [block.id for block in report_on(tmp_path / "s.db", a_batch()).blocks]
     assert ids == [
-        *("findings", "key-figures", "choices", "scales", "question-agree", "by-1-agree", "question-warm", "by-1-warm"),
+        *(
+            "findings",
+            "key-figures",
+            "choices",
+            "scales",
+            "question-agree",
+            "agree-by-town",
+            "question-warm",
+            "warm-by-town",
+        ),
         *("answers-why", "attributes", "scales-by-group", "choices-by-group", "entities"),
         *("settings", "missing", "context", "questionnaire", "prompts"),
     ]
@@ -197,9 +206,9 @@ def test_every_figure_is_that_of_the_analysis(tmp_path: Path) -> None:
     ]
     assert column(report, "question-warm", "answers")[3:] == [each.count for each in warm.scale.steps]
     (town,) = [each for each in warm.dimensions if not each.exploratory]
-    assert column(report, "by-1-warm", "group") == [each.value for each in town.groups]
+    assert column(report, "warm-by-town", "group") == [each.value for each in town.groups]
     means = [each.mean for each in town.groups]
-    assert column(report, "by-1-warm", "mean") == [
+    assert column(report, "warm-by-town", "mean") == [
         Estimate(each.value, each.low, each.high) for each in means if each is not None
     ]
     assert column(report, "attributes", "p") == [each.p for question in (agree, warm) for each in question.dimensions]
@@ -210,7 +219,7 @@ def test_every_figure_is_that_of_the_analysis(tmp_path: Path) -> None:
 
 def test_figures_are_the_same_every_time_and_say_what_they_show(tmp_path: Path) -> None:
     first, again = (report_on(tmp_path / name, a_batch()).figures for name in ("s.db", "t.db"))
-    assert [each.id for each in first] == ["question-agree", "by-1-agree", "question-warm", "by-1-warm"]
+    assert [each.id for each in first] == ["question-agree", "agree-by-town", "question-warm", "warm-by-town"]
     assert [on_paper(each, svg_of(each)) for each in first] == [on_paper(each, svg_of(each)) for each in again]
     assert re.fullmatch(r"agree: differs by town \(p = 0\.\d+, Holm 0\.\d+ among 1\)", first[1].title)
     assert "with 95% intervals" in first[1].caption
@@ -239,7 +248,7 @@ def test_a_terminal_has_the_first_questions_and_the_page_has_them_all(tmp_path: 
     (more,) = [block for block in report.blocks if block.id == "more-findings" and isinstance(block, Text)]
     assert any(line.startswith(f"q{many - 1} (How?): the mean is") for line in more.lines)
     assert not more.brief
-    assert [each.brief for each in report.figures if each.id.startswith("by-")] == [True] * MOST_QUESTIONS + [False] * 2
+    assert [each.brief for each in report.figures if "-by-" in each.id] == [True] * MOST_QUESTIONS + [False] * 2
 
 
 def test_what_was_run_has_settings_questions_and_the_very_prompts(tmp_path: Path) -> None:

@@ -400,8 +400,8 @@ def question_blocks(question: QuestionFigures, level: float, *, brief: bool) -> 
     if not question.after.answered:
         return
     yield options_figure(question, level) if question.scale is None else steps_figure(question, question.scale, level)
-    for at, found in enumerate(each for each in question.dimensions if not each.exploratory and each.groups):
-        yield by_group(question, found, level, id_=f"by-{at + 1}-{question.id}", brief=brief)
+    for found in [each for each in question.dimensions if not each.exploratory and each.groups]:
+        yield by_group(question, found, level, id_=f"{question.id}-by-{found.name}", brief=brief)
 
 
 def options_figure(question: QuestionFigures, level: float) -> Table:
