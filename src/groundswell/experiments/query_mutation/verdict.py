@@ -55,7 +55,7 @@ def _points(each: Contrast) -> str:
     if each.low is None or each.high is None:
         return f"{said} (no interval: {each.reason})"
     ends = sorted((sign * each.low, sign * each.high))
-    return f"{said} ({' to '.join(_whole(end) for end in ends)})"
+    return f"{said} (95% interval {' to '.join(_whole(end) for end in ends)})"
 
 
 def _whole(share: float) -> str:

@@ -350,7 +350,7 @@ def choices_table(questions: Sequence[QuestionFigures], level: float) -> Table:
 
 
 def _twice(twice: bool) -> str:
-    return f" Before: the same ahead of it.{CHANGES}" if twice else ""
+    return f" Before: answers to the same questions before the talk.{CHANGES}" if twice else ""
 
 
 def _share(value: Value, count: int) -> Estimate | None:
