@@ -87,6 +87,7 @@ def test_markdown_has_the_parts_in_order_with_figures_beside_it() -> None:
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings == ["Figures", "Tables", "Transcripts"]
     assert "![some words](figures/figure.svg)" in text
+    assert "![" not in markdown_of(report(*every_kind("some words")), ""), "where no drawing is beside it"
     assert "| some words | 50.0% |" in text
 
 

@@ -30,7 +30,7 @@ _MEANING = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 
 def markdown_of(report: Report, figures: str = "figures") -> str:
-    """The whole report; `figures` is the folder that its drawings are in."""
+    """The whole report; `figures` is the folder that its drawings are in. Without one, figures are their tables."""
     lines = [f"# {_text(report.title)}", "", f"*{_text(report.kind)}*", ""]
     for part, heading in PARTS.items():
         blocks = [block for block in report.blocks if block.part == part]
@@ -57,7 +57,9 @@ def _block(block: Block, figures: str) -> Iterator[str]:
             for passage in block.passages:
                 yield from (f"**{_text(passage.title)}**", "", *_quoted(_with_changes(passage)), "")
         case Figure():
-            yield from (f"![{_text(block.title)}]({figures}/{block.id}.svg)", "", _text(block.caption), "")
+            if figures:
+                yield from (f"![{_text(block.title)}]({figures}/{block.id}.svg)", "")
+            yield from (_text(block.caption), "")
             yield from _table(block)
         case Table():
             if block.caption:

@@ -18,6 +18,7 @@ from groundswell.experiments.experiment import results_of
 from groundswell.experiments.report import ReportFormat, rendered
 from groundswell.experiments.simulations.reading import timestamp
 from groundswell.program.request import Fault
+from groundswell.reporting.markdown import markdown_of
 from groundswell.reporting.page import policy
 from groundswell.store.results import Table, TrialResult
 from groundswell.web import events
@@ -255,7 +256,8 @@ def _report(here: Services, record: RunRecord, format: ReportFormat) -> Response
     """The report without the files beside it: everything that it needs is in it."""
     report = results_of(record, Path()).report(here.store, [record])
     own = {"Content-Security-Policy": f"{policy()}; frame-ancestors 'none'"} if format == "html" else None
-    return Response(rendered(report, format), media_type=REPORT_TYPES[format], headers=own)
+    body = markdown_of(report, "").encode() if format == "md" else rendered(report, format)
+    return Response(body, media_type=REPORT_TYPES[format], headers=own)
 
 
 def _state(here: Services, record: RunRecord) -> Status:

@@ -93,9 +93,6 @@ def blocks(found: Evolved) -> Iterator[Block]:
     yield from run_blocks(found)
 
 
-# Findings
-
-
 def findings(found: Evolved) -> Iterator[str]:
     """What came out, in sentences with their intervals. What is not shown is not claimed."""
     analysis, evolved = found.analysis, found.winner
@@ -290,9 +287,6 @@ def tested_table(found: Evolved) -> Table:
         "sign at random. All p are adjusted for the number of comparisons (Holm). The verdict on the evolved prompt is "
         "better or worse where p is below 0.05 and the interval leaves out 0; not told apart does not mean equal.",
     )
-
-
-# Figures
 
 
 def accuracies(found: Evolved) -> Figure:
@@ -532,9 +526,6 @@ def spending(found: Evolved) -> Figure:
     )
 
 
-# Tables
-
-
 def fates(analysis: Analysis) -> Table:
     """What became of those who were born."""
     counts = {search.name: Counter(member.fate for member in search.members) for search in analysis.searches}
@@ -580,9 +571,6 @@ def other_prompts(found: Evolved) -> Text:
     others = [each for each in found.analysis.tested if each.name not in (SEED, found.winner.name)]
     found_by = [Passage(f"The prompt that {search_name(each.name)} came to", each.genome.text) for each in others]
     return Text(id="prompts", title="The other prompts", part="tables", passages=[*seeds, *found_by])
-
-
-# What was run
 
 
 def run_blocks(found: Evolved) -> Iterator[Block]:

@@ -52,9 +52,6 @@ def blocks(data: ReportData) -> Iterator[Block]:
     yield prompts(data)
 
 
-# Findings
-
-
 def findings(analysis: Analysis) -> Iterator[str]:
     """Who wins, what failed, and what to know before one believes it."""
     if analysis.verdict:
@@ -138,9 +135,6 @@ def best_mutators_table(analysis: Analysis) -> Table:
     )
 
 
-# Tables
-
-
 def contrasts_table(analysis: Analysis) -> Table:
     """One method against each of the others, on the same episodes."""
     return Table(
@@ -185,9 +179,6 @@ def half_table(analysis: Analysis) -> Table:
         caption="By the curves of the figure that shows how many queries a leak takes. Never: fewer than half leaked "
         "by the last step.",
     )
-
-
-# What was run
 
 
 def settings_rows(data: ReportData) -> Iterator[tuple[str, str]]:

@@ -98,9 +98,6 @@ def blocks(game: Game) -> Iterator[Block]:
     yield from run_blocks(game)
 
 
-# Findings
-
-
 def findings(game: Game) -> Iterator[str]:
     """What came out, in sentences with their intervals."""
     analysis = game.analysis
@@ -300,9 +297,6 @@ def fixed_n(analysis: Analysis) -> str:
     if analysis.stopping is None:
         return ""
     return " For a fixed number of interactions: not valid for a run that was stopped by looking."
-
-
-# Figures
 
 
 def leak_rates(analysis: Analysis) -> Figure:
@@ -512,9 +506,6 @@ def _standing(model: Strength, part: str) -> list[Cell]:
     found: Standing = getattr(model, part)
     value = None if found.value is None else Estimate(found.value, found.low, found.high)
     return [value, drawings.ranks(found)]
-
-
-# Tables
 
 
 def tables(analysis: Analysis) -> Iterator[Table]:
@@ -743,9 +734,6 @@ def _stopping(found: Stopping) -> Table:
         "leaked, and those that share their words count for as many as they are worth. What came in afterwards is in "
         "the data files, marked as not counted.",
     )
-
-
-# What was run
 
 
 def run_blocks(game: Game) -> Iterator[Block]:

@@ -90,9 +90,6 @@ def _parted(questions: Sequence[QuestionFigures]) -> tuple[Sequence[QuestionFigu
     return questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
 
 
-# Findings
-
-
 def headlines(analysis: Analysis) -> Iterator[str]:
     """How many simulations are usable, and how the talks went."""
     found, lines = analysis.simulations, analysis.lines
@@ -382,9 +379,6 @@ def scales_table(questions: Sequence[tuple[QuestionFigures, ScaleFigures]], leve
     )
 
 
-# Figures
-
-
 def question_blocks(question: QuestionFigures, level: float, *, brief: bool) -> Iterator[Block]:
     """One question: its answers drawn, and by the attributes that were named in advance; of free text, examples."""
     if question.free is not None:
@@ -553,9 +547,6 @@ def _group_values(groups: Sequence[GroupFigures]) -> Iterator[Value | None]:
         yield from (option.share for option in group.options)
 
 
-# Tables
-
-
 def attribute_tables(questions: Sequence[QuestionFigures], level: float) -> Iterator[Table]:
     """Which attributes make a difference, and answers by those that were not named in advance."""
     looked = [(question, each) for question in questions for each in question.dimensions]
@@ -615,9 +606,6 @@ def entities_table(analysis: Analysis) -> Table:
         rows=[(each.name, each.id, each.simulations, each.lines, each.words_per_line) for each in analysis.entities],
         caption="Over the usable simulations that each of them took part in.",
     )
-
-
-# What was run
 
 
 def run_blocks(study: Study) -> Iterator[Block]:
@@ -705,9 +693,6 @@ def _prompts(study: Study) -> Iterator[Passage]:
     for moment, (label, request) in moments.items():
         for message in (request.messages[0], request.messages[-1]):
             yield Passage(f"{label}, {moment}: {message.role}", str(message.content))
-
-
-# Two batches
 
 
 def contrast_blocks(found: Contrast) -> Iterator[Block]:
