@@ -262,7 +262,7 @@ def recovery(phase: str, shares: list[float], window: int) -> list[Row]:
         ok = None if share is None else share >= BACK
         found.append({"check": f"{phase}, {name}: share of the limit", "wanted": BACK, "found": share, "ok": ok})
     back = next((at for at in range(len(shares) - 2) if sum(shares[at : at + 3]) >= 3 * BACK), None)
-    return [*found, {"check": f"{phase}: back after so many seconds", "found": back}]
+    return [*found, {"check": f"{phase}: seconds until recovery", "found": back}]
 
 
 def plot(found: list[Row]) -> None:
