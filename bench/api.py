@@ -1,19 +1,20 @@
-"""The API while it is busy: `python bench/api.py` (a minute or two), `--quick` (a tenth of the batch).
+"""Response times of the API under load: `python bench/api.py` (a minute or two), `--quick` (a tenth of the batch).
 
-`--in-process` measures something else, in half a minute: the calls that change runs, while four batches are carried out
-by a model within the server (`emulated/keeper`), which computes on the engine's loop.
+`--in-process` measures something else, in half a minute: calls that change runs, while a model inside the server
+(`emulated/keeper`) executes four batches on the engine's loop.
 
-A server (`groundswell serve`) carries out a batch of 1,000 simulations against an emulator over HTTP; meanwhile 200
-clients, each on a connection of its own, call the API. Server, emulator and clients are three processes here.
+A server (`groundswell serve`) executes a batch of 1,000 simulations against an emulator over HTTP, while 200 clients
+call the API, each on its own connection. Server, emulator and clients are three processes.
 
-  alone      the batch with no client at all: what the clients cost it
-  polling    every client calls some route, and waits a second on average before the next: 200 a second in all
-  flat out   no client ever waits: what the server can bear. Then a request waits for 199 others, whatever is served
+  alone      the batch without clients, for comparison
+  polling    every client calls a route, then waits a second on average: 200 calls per second in total
+  flat out   clients never wait: the capacity of the server. A request then waits for 199 others
 
-Routes are drawn by the weights below, as people and pages use them: what is on the way, often; all 1,000 talks at once,
-3 times in 1,000 calls. The same seed draws the same. A table for each: calls, failures, median, 95th and
-99th percentile, the longest, in milliseconds. Exports are apart: they take as long as there is to write. Figures go to
-bench/out/api.json. The goal is a median below 50 ms for polling clients, exports apart, and no failure.
+Routes are drawn by the weights below, which imitate people and pages: progress often, all 1,000 conversations at once
+3 times in 1,000 calls. The seed is fixed. For each part there is a table with calls, failures, median, 95th and 99th
+percentile and maximum, in milliseconds. Exports are listed separately, because they take as long as there is to
+write. Results are written to bench/out/api.json. The goal is a median below 50 ms for polling clients, without
+exports, and no failure.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ Took = dict[str, list[float]]
 
 
 class Site(NamedTuple):
-    """A server, a batch on it, and how many simulations that has."""
+    """A server, a batch on it, and its number of simulations."""
 
     url: str
     batch: str
@@ -75,7 +76,7 @@ class Site(NamedTuple):
 
     @property
     def first(self) -> int:
-        """The simulations before this one are asked for."""
+        """Clients request the simulations before this one."""
         return max(2, self.size // 20)
 
     def path(self, route: str, chance: random.Random) -> str:
@@ -113,7 +114,7 @@ async def send(client: Client, site: Site, path: str, given: Any = None) -> Any:
 
 
 async def has_begun(client: Client, site: Site) -> bool:
-    """Whether the simulations that clients ask for are there: they begin when the batch was answered for."""
+    """Whether the simulations that clients request exist: they start after the batch was created."""
     run = json.loads(bytes(await send(client, site, f"/api/runs/{site.batch.removeprefix('batch-')}")))
     return bool(run["data"]["trials"]["planned"] >= site.first)
 
@@ -121,7 +122,7 @@ async def has_begun(client: Client, site: Site) -> bool:
 async def one_client(
     client: Client, site: Site, met: tuple[Took, list[str]], number: int, ends: asyncio.Event, think: float
 ) -> None:
-    """Call routes until it is over."""
+    """Call routes until the measurement ends."""
     took, failed = met
     chance = random.Random(number)
     names, weights = list(ROUTES), [weight for weight, _ in ROUTES.values()]
@@ -152,14 +153,14 @@ def connection() -> Client:
 
 
 async def clients(made: list[Client], site: Site, think: float, ends: asyncio.Event) -> tuple[Took, list[str]]:
-    """All clients at once, until it is over."""
+    """Run all clients at once, until the measurement ends."""
     met: tuple[Took, list[str]] = (defaultdict(list), [])
     await asyncio.gather(*(one_client(each, site, met, number, ends, think) for number, each in enumerate(made)))
     return met
 
 
 async def carried_out(url: str, simulations: int, name: str, made: list[Client]) -> dict[str, Any]:
-    """Create a batch and wait for it, with or without clients; what it took, and what they met."""
+    """Create a batch and wait for it, with or without clients. Return its times and theirs."""
     async with connection() as client:
         start, cpu = time.perf_counter(), cpu_of_all()
         batch = json.loads(
@@ -181,7 +182,7 @@ async def carried_out(url: str, simulations: int, name: str, made: list[Client])
 
 
 async def flat_out(url: str, batch: str, simulations: int, made: list[Client]) -> dict[str, Any]:
-    """All clients without a pause, for some seconds, on a server that has nothing else to do."""
+    """All clients without pauses, for some seconds, on an otherwise idle server."""
     ends = asyncio.Event()
     asyncio.get_running_loop().call_later(FLAT_OUT, ends.set)
     start = time.perf_counter()
@@ -191,14 +192,14 @@ async def flat_out(url: str, batch: str, simulations: int, made: list[Client]) -
 
 
 def summed_up(took: Took, failed: list[str]) -> dict[str, Any]:
-    """Times by route, and of all but exports."""
+    """Times by route, and of all routes except exports."""
     rows = {route: spread(took[route]) for route in ROUTES if took.get(route)}
     every = [each for route, times in took.items() if route != EXPORT for each in times]
     return {"routes": rows, "all but exports": spread(every) if every else None, "failed": failed}
 
 
 def spread(times: list[float]) -> dict[str, float]:
-    """How times are spread."""
+    """Percentiles of times."""
     ordered = sorted(times)
     return {
         "calls": len(ordered),
@@ -224,7 +225,7 @@ def show(title: str, figures: dict[str, Any]) -> None:
 
 @contextmanager
 def process(arguments: list[str], variables: dict[str, str], ready: str) -> Iterator[subprocess.Popen[str]]:
-    """A command of ours that serves at an address, from when it does."""
+    """Start a command that serves at an address, and wait until it does."""
     command = [sys.executable, "-m", "groundswell", *arguments]
     started = subprocess.Popen(command, env=variables, text=True, stdout=subprocess.DEVNULL)
     try:
@@ -243,14 +244,14 @@ def process(arguments: list[str], variables: dict[str, str], ready: str) -> Iter
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
+    """A free port."""
     with socket.socket() as trying:
         trying.bind(("127.0.0.1", 0))
         return int(trying.getsockname()[1])
 
 
 async def add_entities(client: Client, url: str) -> None:
-    """Those who take part."""
+    """Create the entities that take part."""
     for number in range(ENTITIES):
         entity = {"id": f"e{number}", "name": f"Person {number}", "description": "Has a view on bread."}
         await send(client, Site(url, "", 0), "/api/entities", entity)
@@ -261,7 +262,7 @@ async def measured(url: str, simulations: int) -> dict[str, Any]:
     async with connection() as client:
         await add_entities(client, url)
     found = {"alone": await carried_out(url, simulations, "alone", [])}
-    async with AsyncExitStack() as stack:  # made before anything is measured: to make a client takes longer than a call
+    async with AsyncExitStack() as stack:  # created before measuring: creating a client takes longer than a call
         made = [await stack.enter_async_context(connection()) for _ in range(CLIENTS)]
         found["polling"] = await carried_out(url, simulations, "polling", made)
         found["flat out"] = await flat_out(url, found["polling"]["batch"], simulations, made)
@@ -269,7 +270,7 @@ async def measured(url: str, simulations: int) -> dict[str, Any]:
 
 
 async def timed(client: Client, site: Site, method: str, path: str, given: Any = None) -> tuple[float, bytes]:
-    """Milliseconds that a call takes, and what it answers."""
+    """The milliseconds of a call, and its answer."""
     call = {"GET": client.get, "POST": client.post, "DELETE": client.delete}[method](site.url + path)
     start = time.perf_counter()
     response = await (call if given is None else call.body_json(given)).build().send()
@@ -280,7 +281,7 @@ async def timed(client: Client, site: Site, method: str, path: str, given: Any =
 
 
 async def in_process(url: str, simulations: int) -> dict[str, Any]:
-    """The calls that change runs, one after another, while batches of an in-process model are carried out."""
+    """Calls that change runs, one after another, while an in-process model executes batches."""
     site, took, batches = Site(url, "", 0), dict[str, list[float]](), "/api/batch-simulations"
 
     async def call(route: str, method: str, path: str, given: Any = None) -> Any:
@@ -306,7 +307,7 @@ async def in_process(url: str, simulations: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure, print, write down."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the batch")
     parser.add_argument("--in-process", action="store_true", help="calls while an in-process model computes")
@@ -333,7 +334,7 @@ def main() -> None:
         found = asyncio.run(measured(url, simulations))
         found["memory_mb"] = memory_of(server.pid)
     alone, polling = found["alone"], found["polling"]
-    print(f"{simulations:,} simulations of {2 * TURNS} messages, {LATENCY} s each, 256 in flight at the most")
+    print(f"{simulations:,} simulations of {2 * TURNS} messages, {LATENCY} s each, at most 256 in flight")
     print(
         f"  alone          {alone['seconds']:6.1f} s, {alone['completed']} completed, {alone['cores']:.1f} cores busy"
     )
@@ -344,7 +345,7 @@ def main() -> None:
     show(f"{CLIENTS} clients that poll, one call a second each", polling)
     show(f"{CLIENTS} clients flat out: {found['flat out']['per_second']:,.0f} calls a second", found["flat out"])
     median = polling["all but exports"]["median"]
-    print(f"\nmedian {median:.1f} ms of a goal of {GOAL:.0f}; the server had {found['memory_mb']:.0f} MB at the most")
+    print(f"\nmedian {median:.1f} ms (goal: {GOAL:.0f} ms); peak memory of the server: {found['memory_mb']:.0f} MB")
     OUT.mkdir(exist_ok=True)
     (OUT / "api.json").write_text(json.dumps(found, indent=2))
 

@@ -1,8 +1,8 @@
-"""What an entry of the cache costs: `python bench/cache.py`.
+"""CPU time of a cache entry: `python bench/cache.py`.
 
-Rows are appended, with an index on their key, as in a store; and beside that in a table that is ordered by the key, as
-stores had it before schema 0006. One connection writes 16 rows to a commit, another looks for their keys just before
-that, as a live run does. CPU of each, in microseconds per row, rounds interleaved.
+Compares two layouts: appended rows with an index on their key, as in a store, and a table ordered by the key, as before
+schema 0006. One connection writes 16 rows per commit; another looks up their keys just before that, as a live run does.
+The result is CPU time in microseconds per row. Rounds are interleaved.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def measure(layout: str) -> tuple[float, float]:
-    """Microseconds of CPU per row: to write it, and to look for it before that."""
+    """Microseconds of CPU per row, for writing it and for looking it up before that."""
     written = looked = 0.0
     with tempfile.TemporaryDirectory() as folder, closing(connect(Path(folder, "cache.db"))) as writer:
         writer.execute(f"CREATE TABLE cache ({COLUMNS}){layout}")

@@ -1,16 +1,16 @@
-"""Embeddings, one text at a time against a call for a whole wave: `python bench/embeddings.py`.
+"""Embeddings one text at a time, compared with one call per wave: `python bench/embeddings.py`.
 
-  http        OpenAI's format at the emulator, every reply after 50 ms, through the engine; and environments of which
-              each asks, then asks and embeds at once: how many calls for embeddings a step takes, and how long
+  http        OpenAI's format at the emulator, every reply after 50 ms, through the engine; and environments that each
+              ask, then ask and embed at once: calls for embeddings per step, and time per step
   local       local/smollm2 in this process, through the engine
-  sentences   sentence-transformers on the processor, and on a graphics processor if there is one, without the engine
+  sentences   sentence-transformers on the CPU, and on a GPU if there is one, without the engine
 
-`sentences` needs a folder (`--model`) or makes a model of random weights as large as all-MiniLM-L6-v2 (`--make-model
-small`, which it does by itself if no folder is given; nothing is fetched). It runs where torch, transformers and
-sentence-transformers are all that is installed: `PYTHONPATH=src python bench/embeddings.py --only sentences`. `apart`
-is how far a text's vector alone is from the one it has beside others, by the length of the vector.
+`sentences` uses the model in a folder (`--model`), or creates one with random weights as large as all-MiniLM-L6-v2
+(`--make-model small`, the default without a folder; nothing is downloaded). It needs only torch, transformers and
+sentence-transformers: `PYTHONPATH=src python bench/embeddings.py --only sentences`. `apart` is the distance between
+the vector of a text alone and its vector beside other texts, relative to the length of the vector.
 
-What is missing is skipped with a line that says so. All of it ends within two minutes.
+Parts with missing packages are skipped with a message. Everything takes less than two minutes.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = Path(__file__).parent / "out"
 LATENCY = 0.05
 LITTLE = 0.004
-"""The share of a graphics processor's memory with which batches are tried that cannot fit."""
+"""The share of GPU memory for the test with batches that do not fit."""
 PATIENCE = 5.0
-"""Seconds that one measurement goes on for, unless its texts end before."""
+"""Maximum seconds of one measurement."""
 SHORT = (
     "the",
     "old",
@@ -55,21 +55,23 @@ SHORT = (
     "night",
     "train",
 )
-"""Words that are a token for any model."""
+"""Words that are one token for any model."""
 VOCABULARY = [*SHORT, *(f"word{number}" for number in range(30_000))]
-"""As many words as all-MiniLM-L6-v2 knows tokens."""
+"""As many words as all-MiniLM-L6-v2 has tokens."""
 STEPS = 8
 
 Row = dict[str, Any]
 
 
 def main() -> None:
-    """Measure what was asked for, and print a table."""
+    """Measure the chosen parts, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--model", help="a folder with a model of sentence-transformers")
-    parser.add_argument("--make-model", choices=["small", "tiny"], help="make one with random weights (small)")
-    parser.add_argument("--device", action="append", help="cpu, cuda, ...; may be repeated (all that there are)")
+    parser.add_argument("--model", help="folder with a sentence-transformers model")
+    parser.add_argument(
+        "--make-model", choices=["small", "tiny"], help="create a model with random weights (default: small)"
+    )
+    parser.add_argument("--device", action="append", help="cpu, cuda, ...; may be repeated (default: all available)")
     options = parser.parse_args()
     rows: list[Row] = []
     for part in options.only:
@@ -91,7 +93,7 @@ def shown(row: Row) -> str:
 
 
 def phrases(count: int, *, seed: int = 1, words: Sequence[str] = VOCABULARY, longest: int = 40) -> list[str]:
-    """Texts of four words and more."""
+    """Texts of at least four words."""
     draw = random.Random(seed)
     return [" ".join(draw.choice(words) for _ in range(draw.randint(4, longest))) for _ in range(count)]
 
@@ -115,11 +117,11 @@ def in_local(options: argparse.Namespace) -> Iterator[Row]:
 
 
 Taking = Callable[[Sequence[str], bool], Coroutine[Any, Any, float]]
-"""Embeds texts, at once or one by one; gives the seconds that it took."""
+"""Embeds texts, at once or one by one, and returns the seconds."""
 
 
 def speeds(what: str, taking: Taking, few: int, waves: Sequence[int]) -> Iterator[Row]:
-    """Texts per second one by one, and in waves of some sizes."""
+    """Texts per second, one by one and in waves of several sizes."""
     texts = partial(phrases, words=SHORT, longest=8)
     pace = few / asyncio.run(taking(texts(few), False))
     yield {"what": what, "texts at once": 1, "texts/s": pace}
@@ -164,7 +166,7 @@ def on_device(encoder: Any, model: str, device: str) -> Iterator[Row]:
 
 
 def squeezed(held: Any, wish: Any, what: str) -> dict[str, Any]:
-    """Long texts with nearly no memory: batches that do not fit are halved, and every text has its vector."""
+    """Long texts with very little memory: batches that do not fit are halved, and every text gets its vector."""
     torch = importlib.import_module("torch")
     draw = random.Random(0)
     texts = [" ".join(draw.choices(VOCABULARY, k=draw.randint(100, 250))) for _ in range(4096)]
@@ -193,7 +195,7 @@ def embed(held: Any, wish: Any, texts: Sequence[str]) -> list[bytes]:
 
 
 def apart(some: Sequence[bytes], others: Sequence[bytes]) -> float:
-    """The largest distance of vectors that should be equal, by their length."""
+    """The largest relative distance of vectors that should be equal."""
     most = 0.0
     for one, other in zip(some, others, strict=False):
         left, right = array.array("f", one), array.array("f", other)
@@ -202,7 +204,7 @@ def apart(some: Sequence[bytes], others: Sequence[bytes]) -> float:
 
 
 def devices() -> list[str]:
-    """The processor, and the best of what else there is."""
+    """The CPU, and the best other device if there is one."""
     best: str = by_path("transports/sentence_transformers.py").best_device()
     return ["cpu"] if best == "cpu" else ["cpu", best]
 
@@ -215,7 +217,7 @@ def made(folder: Path, size: str) -> str:
 
 
 def by_path(path: str) -> Any:
-    """A module of ours that needs no other, where the rest could not be imported."""
+    """Import a module of Groundswell by its path, where the package cannot be imported."""
     name = f"alone_{Path(path).stem}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, ROOT / "src" / "groundswell" / path)

@@ -1,4 +1,4 @@
-"""What bench/embeddings.py measures through the engine."""
+"""The measurements of bench/embeddings.py that use the engine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def one(trial: Trial, spec: tuple[str, str]) -> int:
 
 @program("bench/embeddings/step")
 async def step(trial: Trial, spec: str) -> int:
-    """A step of an environment: a rewording, then the target beside the embedding."""
+    """A step of an environment: a rewording, then the target and the embedding at once."""
     await trial.ask(CHAT, f"reword {spec}", max_tokens=5)
     said, found = await together(trial.ask(CHAT, spec, max_tokens=5), trial.embed(OPENAI, [spec], label=EMBEDDING))
     return len(said.text) + found.width
@@ -43,7 +43,7 @@ async def step(trial: Trial, spec: str) -> int:
 
 @contextmanager
 def emulated(latency: float) -> Iterator[Open]:
-    """What opens engines at an emulator."""
+    """A function that opens engines connected to an emulator."""
     with running(Settings(latency=Latency(latency))) as emulator, tempfile.TemporaryDirectory() as folder:
         variables = {"OPENAI_BASE_URL": f"{emulator.url}/v1", "OPENAI_API_KEY": "emulated"}
         accounts = load(variables, Path(folder), Path(folder))
@@ -56,7 +56,7 @@ def opened(store: Path, **settings: Any) -> Engine:
 
 
 def no_local_model() -> str | None:
-    """Why the embedded model cannot be asked."""
+    """Why the embedded model cannot be used."""
     try:
         weights.locate("local/smollm2")
     except groundswell.SettingsError as error:
@@ -65,14 +65,14 @@ def no_local_model() -> str | None:
 
 
 class Texts:
-    """Embeds texts with one model, every text in a trial of its own."""
+    """Embeds texts with one model, one trial per text."""
 
     def __init__(self, open_engine: Open, model: str) -> None:
         self._open = open_engine
         self._model = model
 
     async def __call__(self, texts: Sequence[str], at_once: bool) -> float:
-        """Seconds for them, after the model was asked for the first time."""
+        """The seconds for all texts, after a first request that loads the model."""
         with tempfile.TemporaryDirectory() as folder:
             async with self._open(Path(folder) / "runs.db", options=UNKEPT) as engine:
                 run = engine.run()
@@ -88,7 +88,7 @@ class Texts:
 
 
 def steps(open_engine: Open, environments: int, count: int) -> dict[str, Any]:
-    """Environments that go on by themselves: calls for embeddings, and milliseconds, per step of all."""
+    """Independent environments: calls for embeddings and milliseconds per step of all of them."""
     calls: list[int] = []
 
     def listen(event: Event) -> None:

@@ -1,15 +1,15 @@
-"""How fast the emulator answers: `python bench/emulator.py` (`--quick` for a fifth of the time).
+"""Throughput of the emulator: `python bench/emulator.py` (`--quick` for a fifth of the time).
 
-The emulator runs on one core, the client that loads it on another. Every figure stands beside a bound from the same
-run: the emulator's own HTTP layer giving one fixed answer, and granian giving the same where it is installed (it is
-not needed for anything else). What is measured, with latency 0:
+The emulator runs on one core, the client on another. Every figure is compared with a bound from the same run: the
+emulator's own HTTP layer with one fixed answer, and granian with the same answer if it is installed (nothing else
+needs it). Measured with latency 0:
 
   chat       requests per second of short OpenAI chats over 64 connections, and CPU per request
   talk       the same with conversations of 20 messages
   providers  Anthropic messages, Ollama chats and embeddings
-  limits     chats with rate limits kept and a fault rule in force
-  open       2,000 connections at once, every reply after 1 s: how late the last one is
-  model      microseconds per answer of the emulated model alone, in this process; no request comes twice
+  limits     chats with rate limits and a fault rule
+  open       2,000 connections at once, every reply after 1 s: the delay of the last reply
+  model      microseconds per answer of the emulated model alone, in this process, without repeated requests
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def app(scope, proto):
 
 
 class Load(asyncio.Protocol):
-    """One connection that sends the same request again as soon as it is answered."""
+    """A connection that repeats the same request as soon as it is answered."""
 
     def __init__(self, request: bytes, tally: Tally) -> None:
         self._request = request
@@ -105,7 +105,7 @@ class Load(asyncio.Protocol):
 
 
 class Tally:
-    """What a load came to."""
+    """The result of a load test."""
 
     def __init__(self) -> None:
         self.done = self.lost = 0
@@ -146,7 +146,7 @@ EMBED = http_request("/v1/embeddings", {"model": "text-embedding-3-small", "inpu
 
 @contextlib.contextmanager
 def served(*command: str) -> Iterator[tuple[str, int]]:
-    """A server on the first core; gives its address and process id."""
+    """Start a server on the first core. Yield its address and process id."""
     pinned = [
         sys.executable,
         "-c",
@@ -164,7 +164,7 @@ def served(*command: str) -> Iterator[tuple[str, int]]:
 
 
 def wait_for(url: str) -> None:
-    """Wait until somebody listens."""
+    """Wait until the server listens."""
     host, _, port = url.removeprefix("http://").partition(":")
     until = time.monotonic() + 20
     while True:
@@ -184,13 +184,13 @@ def cpu_of(pid: int) -> float:
 
 
 def memory_of(pid: int) -> float:
-    """Its largest resident size in MB."""
+    """The peak memory of a process in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 async def load(url: str, pid: int, request: bytes, seconds: float) -> Tally:
-    """Send one request over and over on many connections; what comes in the first moments does not count."""
+    """Repeat one request on many connections. The first moments do not count."""
     tally, loop = Tally(), asyncio.get_running_loop()
     host, _, port = url.removeprefix("http://").partition(":")
     made = [await loop.create_connection(lambda: Load(request, tally), host, int(port)) for _ in range(WIDTH)]
@@ -244,7 +244,7 @@ def open_connections(count: int) -> dict[str, float]:
 
 
 def model_costs(count: int) -> dict[str, float]:
-    """Microseconds per answer, by what is asked; instructions recur, as they do in experiments."""
+    """Microseconds per answer by kind of request. Instructions recur, as they do in experiments."""
     rules = system('You are Ana in a game with Ben. Your secret code word is "harbour".')
     past = [user("Well?"), assistant("I would rather wait a little.")] * 9
     solve = system("Solve the problem step by step. End with #### number.")
@@ -266,7 +266,7 @@ def model_costs(count: int) -> dict[str, float]:
 
 
 def granian_command(folder: str) -> list[str] | None:
-    """A server of granian's with one worker, if it is installed."""
+    """A granian server with one worker, if granian is installed."""
     if importlib.util.find_spec("granian") is None:
         return None
     Path(folder, "fixed_app.py").write_text(GRANIAN)
@@ -309,8 +309,8 @@ def main() -> None:
         print(f"{name:32} {rate:8,.0f}/s  {row['cpu_us']:6.0f} us CPU  {share:5.2f} of the bound")
     held = open_connections(2000)
     print(
-        f"{held['connections']:,.0f} connections, replies after 1 s: the slowest took {held['slowest_s']:.2f} s, "
-        f"all of it {held['wall_s']:.2f} s, peak {held['peak_mb']:.0f} MB"
+        f"{held['connections']:,.0f} connections, replies after 1 s: slowest {held['slowest_s']:.2f} s, "
+        f"total {held['wall_s']:.2f} s, peak memory {held['peak_mb']:.0f} MB"
     )
     costs = model_costs(400 if seconds < 5 else 4000)
     for name, cost in costs.items():

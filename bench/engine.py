@@ -1,15 +1,15 @@
-"""What the engine costs: `python bench/engine.py` (all of it), `--quick` (a tenth of the size).
+"""Overhead of the engine: `python bench/engine.py` (full size), `--quick` (a tenth of the size).
 
-Every figure is a ratio, or stands beside one, from the same run on the same machine. Each measurement has a
-process of its own, so that peak memory means something. What is measured:
+Every figure is a ratio, or is compared with one, from the same run on the same machine. Each measurement runs in its
+own process, so peak memory is meaningful. Measured:
 
-  ask       CPU per journalled ask with a scripted transport that answers at once, beside the same programs
-            on bare asyncio with no journal, and beside raw SQLite inserts of the very rows that the run wrote
+  ask       CPU per journalled request with a scripted transport that answers at once, compared with the same programs
+            on bare asyncio without a journal, and with raw SQLite inserts of the same rows
   commit    rows per second through the group-committing journal, as a share of raw inserts of the same rows
-  growth    CPU per ask at 1,000,000 trials over that at 10,000; peak memory
-  verify    asks per second when every trial is run again over its journal, each ask and result compared
+  growth    CPU per request at 1,000,000 trials relative to 10,000 trials; peak memory
+  verify    requests per second when every trial is replayed over its journal and every request and result is compared
   rescore   the same through a driver, as `runs resume --accept-changes` does
-  resume    seconds from opening a store with 3 million asks until all of 10,000 unfinished trials ask again
+  resume    seconds from opening a store with 3 million requests until all of 10,000 unfinished trials send a request
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TURNS = 3
 
 @program("bench/talk")
 async def talk(trial: Trial, spec: int) -> int:
-    """A conversation of three asks with a growing history."""
+    """A conversation of three requests with a growing history."""
     said = [system(f"You are player {spec} in a game of secrets. Keep yours, and get the other's.")]
     for turn in range(TURNS):
         said.append(user(f"Turn {turn}: what do you say?"))
@@ -61,7 +61,7 @@ def answer(_: Request) -> Reply:
 
 
 def tune() -> None:
-    """As the command line does before a run."""
+    """Configure the garbage collector as the command line does before a run."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 50, 50)
@@ -82,7 +82,7 @@ async def run_trials(store: Path, trials: int) -> dict[str, float]:
 
 
 async def run_bare(_: Path, trials: int) -> dict[str, float]:
-    """The same programs and calls on asyncio alone: a task per trial, 328 at once, nothing written."""
+    """The same programs and calls on bare asyncio: one task per trial, 328 at once, nothing written."""
 
     async def one(number: int) -> int:
         coroutine = talk(Trial(str(number), 7), number)
@@ -113,7 +113,7 @@ def load_rows(store: Path) -> dict[str, list[Any]]:
 
 
 async def raw_inserts(store: Path, _: int) -> dict[str, float]:
-    """The rows of a finished run, inserted as fast as sqlite3 can: one synced commit per 300 of each table."""
+    """Insert the rows of a finished run with sqlite3: one synced commit per 300 rows of each table."""
     rows = load_rows(store)
     engine = open_database(store.with_name("raw.db"))
     connection = engine.connect()
@@ -137,7 +137,7 @@ async def raw_inserts(store: Path, _: int) -> dict[str, float]:
 
 
 async def group_commit(store: Path, _: int) -> dict[str, float]:
-    """The same rows through the journal's writer, each group waiting for the one before it to be durable."""
+    """Write the same rows through the journal. Each group waits until the one before is durable."""
     rows = load_rows(store)
     engine = open_database(store.with_name("group.db"))
     writer = Writer(engine, store, INSERTS)
@@ -190,7 +190,7 @@ async def rescore(store: Path, trials: int) -> dict[str, float]:
 
 
 async def verify(store: Path, trials: int) -> dict[str, float]:
-    """Replay every trial over its journal, comparing each ask and each result."""
+    """Replay every trial over its journal, and compare every request and result."""
     async with groundswell.open(store, script=answer) as engine:
         wall = time.perf_counter()
         found = await engine.verify("bench")
@@ -201,7 +201,7 @@ async def verify(store: Path, trials: int) -> dict[str, float]:
 
 
 async def resume(store: Path, trials: int) -> dict[str, float]:
-    """Reopen a run that lost the end of 10,000 of its trials, and wait until all of them ask again."""
+    """Reopen a run with 10,000 unfinished trials, and wait until all of them send a request."""
     lost = min(10_000, trials // 2)
     with sqlite3.connect(store) as damage:
         first = damage.execute("SELECT min(id) FROM trials").fetchone()[0]
@@ -250,7 +250,7 @@ STEPS: dict[str, Callable[[Path, int], Any]] = {
 
 
 def measure(step: str, store: Path, trials: int) -> dict[str, float]:
-    """Run one step in a process of its own."""
+    """Run one step in a separate process."""
     done = subprocess.run(
         [sys.executable, __file__, "--step", step, "--store", str(store), "--trials", str(trials)],
         check=True,
@@ -281,7 +281,7 @@ def main() -> None:
 
 
 def report(folder: Path, small: int, large: int) -> None:
-    """All steps, then what they mean."""
+    """Run all steps, then compute the ratios."""
     few, many = folder / "few.db", folder / "many.db"
     runs = []
     for _ in range(3):

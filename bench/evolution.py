@@ -1,14 +1,15 @@
-"""Genomes on problems, in several ways: `python bench/evolution.py` (two or three minutes), `--quick` (the least size).
+"""Evaluating candidates on problems in several ways: `python bench/evolution.py` (two or three minutes), `--quick`.
 
-The emulator answers each request after 50 ms, in a process of its own; client and server share this machine's cores.
-Sizes are those that the document gives figures for: 30 genomes on 50 problems, 50 on 100 and 100 on 100, with 10
-requests for each of 5 genomes in flight. groundswell.experiments.prompt_evolution.benchmark says what the ways are.
+The emulator answers each request after 50 ms, in its own process; client and server share this machine's cores. The
+sizes are those for which the specification gives figures: 30 candidates on 50 problems, 50 on 100 and 100 on 100,
+with 10 requests in flight for each of 5 candidates. groundswell.experiments.prompt_evolution.benchmark describes the
+ways.
 
-For each way: seconds, problems a second, calls, API efficiency, how many times as fast as one ask after the other (60
-are made, and what all would take follows), the share of the ideal, in which whatever may be in flight always is; CPU
-milliseconds a problem, of client and emulator; and how many cores were busy with something else meanwhile: figures with
-much of that mean little. Goals: 50 times as fast with 100 in flight (the document promises 3.8 to 5.0 times), and 0.9
-of the ideal. Figures go to bench/out/evolution.json.
+For each way: seconds, problems per second, calls, API efficiency, the speed relative to one request at a time
+(extrapolated from 60 requests), the share of the ideal (as many requests in flight as allowed, at all times), CPU
+milliseconds per problem of client and emulator, and how many cores were busy with other work, which makes figures
+unreliable. Goals: 50 times as fast with 100 in flight (the specification promises 3.8 to 5.0 times), and 0.9 of the
+ideal. Results are written to bench/out/evolution.json.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from live import cpu_of_all
 OUT = Path(__file__).parent / "out"
 SIZES = ((30, 50), (50, 100), (100, 100))
 PROMISED = {(30, 50): 3.8, (50, 100): 4.3, (100, 100): 5.0}
-"""How many times as fast the document says it is."""
+"""The speed-up that the specification promises."""
 IN_FLIGHT, TIMES, SHARE = 100, 50.0, 0.9
 WAY = f"ours, at {IN_FLIGHT}"
 CONFIG = {
@@ -41,7 +42,7 @@ CONFIG = {
 
 
 def measured(genomes: int, problems: int) -> dict[str, Any]:
-    """All ways at one size."""
+    """Measure all ways at one size."""
     config = {"population_size": genomes, "num_problems": problems, **CONFIG}
     bench = PerformanceBenchmark(config, readings=lambda: {"all_cpu": cpu_of_all()})
     with tuned_collector(), asyncio.Runner(loop_factory=new_event_loop) as runner:
@@ -51,12 +52,12 @@ def measured(genomes: int, problems: int) -> dict[str, Any]:
         took = row["asked"] * row["seconds"] / found["asks"] if row["extrapolated"] else row["seconds"]
         own = row["asked"] * (row["cpu_ms"] + (row["server_cpu_ms"] or 0.0)) / 1000
         row["others"] = max(0.0, row["all_cpu"] - own) / took
-    print("cores busy with something else: " + ", ".join(f"{n} {r['others']:.2f}" for n, r in found["ways"].items()))
+    print("cores busy with other work: " + ", ".join(f"{n} {r['others']:.2f}" for n, r in found["ways"].items()))
     return found
 
 
 def goals(size: tuple[int, int], ways: dict[str, Any]) -> list[str]:
-    """What is wanted, beside what was found."""
+    """The goals and the measured values."""
     times, share = ways[WAY]["speedup"], ways[WAY]["of_ideal"]
     alone = ways[f"client alone, at {IN_FLIGHT}"]["of_ideal"]
     return [
@@ -70,9 +71,9 @@ def said(met: bool) -> str:
 
 
 def main() -> None:
-    """Measure, print, write down."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="the smallest size alone")
+    parser.add_argument("--quick", action="store_true", help="only the smallest size")
     found = dict[str, Any]()
     for size in SIZES[:1] if parser.parse_args().quick else SIZES:
         results = found[f"{size[0]} x {size[1]}"] = measured(*size)

@@ -1,22 +1,22 @@
-"""What the secret game takes: `python bench/game.py` (two or three minutes), `--quick` (a tenth of the size).
+"""Cost of the secret game: `python bench/game.py` (two or three minutes), `--quick` (a tenth of the size).
 
-`groundswell play` as a user calls it, 6 messages to an interaction, measured from outside; and the parts of the work,
-on the interactions that it left in its store.
+Measures `groundswell play` from outside, as a user calls it, with 6 messages per interaction; then the parts of the
+work, on the interactions in its store.
 
   http       against the emulator over HTTP, which runs in this process and is not measured
-  emulated   with `emulated/` models, which answer within the process itself; what they take is measured with it
+  emulated   with `emulated/` models, which answer within the measured process
 
-The first table, a command a row:
+The first table has one row per command:
 
-  seconds         from its start to its end: with its imports, the figures and the report
-  playing         seconds of the run alone, and interactions a second of these
-  CPU ms/message  of the whole command, over its messages; the row `1` is what every command takes, whatever is played
-  peak MB         the most memory that it had
+  seconds         of the whole command, including imports, figures and report
+  playing         seconds of the run alone, and interactions per second
+  CPU ms/message  of the whole command; the row `1` shows the fixed cost of every command
+  peak MB         peak memory
 
-The second table, the parts: seconds for all interactions of the largest run, and milliseconds for each. `detectors` is
-what `duel` does with what was said; `tally` and `figures` make the analysis; `report` writes the page and the tables.
-Then the calls within the detectors that take longest, by a profile. `others` is how many cores were busy with something
-else meanwhile. Figures go to bench/out/game.json.
+The second table has the parts: seconds for all interactions of the largest run, and milliseconds per interaction.
+`detectors` is the detection in `duel`; `tally` and `figures` make the analysis; `report` writes the page and the
+tables. Then follow the slowest calls within the detectors, from a profile. `others` is the number of cores that were
+busy with other work. Results are written to bench/out/game.json.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Interactions = Sequence[tuple[Duel, Played]]
 
 
 class Course(NamedTuple):
-    """Where commands run, and the emulator that they ask."""
+    """The folder of the commands, and the emulator that they use."""
 
     folder: Path
     server: Threaded
@@ -115,7 +115,7 @@ def play(course: Course, way: str, interactions: int) -> Row:
 
 
 def peak_so_far(pid: int, before: float) -> float:
-    """The most memory that a process has had; one that has just ended has none."""
+    """The peak memory of a process so far; `before` if it has just ended."""
     try:
         return max(before, memory_of(pid))
     except (OSError, IndexError):
@@ -123,7 +123,7 @@ def peak_so_far(pid: int, before: float) -> float:
 
 
 class Timed:
-    """Something done once, and how long it took."""
+    """Call a function once, and measure its time."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         start = time.perf_counter()
@@ -132,7 +132,7 @@ class Timed:
 
 
 def take_apart(course: Course, way: str, interactions: int) -> tuple[list[Row], Interactions]:
-    """The parts of the work on what a command left in its store, each on its own; and what was played."""
+    """Measure the parts of the work on the interactions in a store, and return the interactions."""
     store, tally = course.store(way, interactions), Tally("normalised", Points())
     with opened(store) as held:
         (record,) = held.runs.list()
@@ -193,7 +193,7 @@ def profile_detectors(found: Interactions) -> list[Row]:
 def print_commands(rows: Sequence[Row]) -> None:
     """The first table."""
     heads = ("interactions", "seconds", "playing", "inter./s", "CPU s", "CPU ms/message", "peak MB", "others")
-    print(f"\ngroundswell play, {MESSAGES} messages each, up to {IN_FLIGHT} asks in flight")
+    print(f"\ngroundswell play, {MESSAGES} messages each, at most {IN_FLIGHT} requests in flight")
     print(f"  {'way':10}" + "".join(f"{head:>15}" for head in heads))
     for row in rows:
         print(
@@ -208,7 +208,7 @@ def print_parts(interactions: int, parts: Sequence[Row], cpu: float, calls: Sequ
     for part in parts:
         share = f"{part['seconds'] / cpu:8.1%} of the CPU of the command"
         print(f"  {part['part']:30}{part['seconds']:8.2f} s{part['each_ms']:10.3f} ms each{share}")
-    print("\nwithin the detectors, by the profile: share of their time, calls per interaction")
+    print("\nprofile of the detectors: share of their time, calls per interaction")
     for call in calls:
         print(f"  {call['call']:40}{call['share']:8.1%}{call['calls']:10.1f}")
 

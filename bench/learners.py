@@ -1,17 +1,18 @@
-"""Do intervals hold for methods that are trained a few times? `python bench/learners.py` (some minutes; `--quick`).
+"""Coverage of intervals for methods that are trained a few times: `python bench/learners.py` (some minutes; `--quick`).
 
-Learners of two methods are tried on the same 80 episodes, whose secrets are drawn from 24 words. The log odds of a leak
-are those of the method, and normal around it by learner, by secret, and by learner and secret. What is to be held: of
-one learner, its own rate over all secrets; of several, the rate over all learners that a method may make.
+Learners of two methods are evaluated on the same 80 episodes, whose secrets are drawn from 24 words. The log odds of
+a leak are those of the method, with normal deviations by learner, by secret, and by learner and secret. The true
+value is, for one learner, its own rate over all secrets; for several, the rate over all learners that a method may
+produce.
 
   rate     the rate of the first method: `share`
-  total    its mean return, a leak less a cost that varies: `mean`
-  apart    its rate less that of a policy that is not trained: `difference_of_shares`
-  both     its rate less that of another method, trained as often
-  episodes the rate with episodes as the only draws, as one would have it without learners and secrets
-  false    how often `both` is told apart, at 5%, from another method that is no different
+  total    its mean return, a leak minus a varying cost: `mean`
+  apart    its rate minus that of an untrained policy: `difference_of_shares`
+  both     its rate minus that of another method, trained equally often episodes the rate with episodes as the only
+           random factor, ignoring learners and secrets
+  false    how often `both` finds a difference, at 5%, between methods that do not differ
 
-Figures go to bench/out/learners.json.
+Results are written to bench/out/learners.json.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Floats = NDArray[np.float64]
 
 
 class Row(NamedTuple):
-    """Shares of trainings whose interval held the truth."""
+    """Coverage of each interval, over trainings."""
 
     learners: int
     spread: float
@@ -56,7 +57,7 @@ class Row(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A method that was trained: what its learners got, and the truth about it."""
+    """A trained method: the results of its learners, and the true values."""
 
     side: Cells
     totals: Cells
@@ -132,7 +133,7 @@ def measured(runs: int) -> Iterator[Row]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few trainings: figures are rough")
+    parser.add_argument("--quick", action="store_true", help="few trainings: rough figures")
     runs = 100 if parser.parse_args().quick else 500
     rows = []
     print("learners spread  rate   rate  total  apart   both  episodes  false  width")

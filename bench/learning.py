@@ -1,10 +1,10 @@
-"""Who learns what: `python bench/learning.py` (some five minutes), `--repeats N` (5), `--quick` (4,000 steps).
+"""What each method learns: `python bench/learning.py` (about five minutes), `--repeats N` (5), `--quick` (4,000 steps).
 
-PPO and the bandit are trained on the emulator's guards, within this process, so many times from another beginning and
-for 20,000 environment steps each; then they, random choice and no rewording at all meet the same episodes: guards of
-the training, and guards and secrets that it never met. For each: the share of episodes in which the secret leaked, with
-a 95% interval, the rewards of an episode and the steps that it took. Then the differences on the same episodes, and the
-verdict. Figures go to bench/out/learning.json.
+PPO and the bandit are trained on the emulator's guards, in this process, `--repeats` times from different starts, for
+20,000 environment steps each. They are then compared with random choice and with no rewording on the same episodes:
+guards from training, and held-out guards and secrets. For each method: the share of episodes with a leak, with a 95%
+interval, the rewards per episode and the steps. Then the paired differences and the verdict. Results are written to
+bench/out/learning.json.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REPEATS, STEPS, QUICK = 5, 20_000, 4_000
 
 
 async def trained(settings: Training, seed: int) -> tuple[Analysis, float, int]:
-    """What a training found, how long it took, and how many steps there were."""
+    """The analysis of a training, its seconds and its steps."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         async with groundswell.open(Path(folder) / "runs.db") as engine:
@@ -39,7 +39,7 @@ async def trained(settings: Training, seed: int) -> tuple[Analysis, float, int]:
 
 def show_curves(analysis: Analysis) -> None:
     """How often the secret leaked in a learner's first and last updates."""
-    print(f"\n{'learner':14}{'first':>9}{'middle':>9}{'last':>9}   leaks of episodes, in a tenth of the updates")
+    print(f"\n{'learner':14}{'first':>9}{'middle':>9}{'last':>9}   episodes with a leak, in a tenth of the updates")
     for curve in analysis.curves:
         points, tenth = curve.points, max(1, len(curve.points) // 10)
         middle = len(points) // 2
@@ -49,7 +49,7 @@ def show_curves(analysis: Analysis) -> None:
 
 
 def show_figures(figures: tuple[Figure, ...]) -> None:
-    """How everybody did."""
+    """Print the results of every method."""
     print(f"\n{'':10}{'on':12}{'n':>6}{'leaked':>8}{'95% interval':>18}{'rewards':>9}{'steps':>7}")
     for each in sorted(figures, key=lambda figure: figure.on):
         if each.rate is None or each.low is None or each.high is None:
@@ -60,18 +60,18 @@ def show_figures(figures: tuple[Figure, ...]) -> None:
 
 
 def show_contrasts(contrasts: tuple[Contrast, ...]) -> None:
-    """One method less another."""
+    """Print the differences between methods."""
     for each in contrasts:
         if each.difference is not None and each.low is not None and each.high is not None:
             interval = f"{each.low:+.1%} to {each.high:+.1%}"
             p = "" if each.p is None else f", p {each.p:.2g}"
-            print(f"{each.method} less {each.against}, {each.on}: {each.difference:+.1%} ({interval}{p})")
+            print(f"{each.method} minus {each.against}, {each.on}: {each.difference:+.1%} ({interval}{p})")
 
 
 def main() -> None:
-    """Train, compare, print, write down."""
+    """Train, compare, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=REPEATS, help="how many learners of each kind")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="number of learners of each kind")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="one learner of each kind, 4,000 steps")
     given = parser.parse_args()
@@ -83,7 +83,7 @@ def main() -> None:
     with tuned_collector(), asyncio.Runner(loop_factory=new_event_loop) as runner:
         analysis, seconds, steps = runner.run(trained(settings, given.seed))
     print(f"{settings.repeats} learners of each kind, {settings.updates * settings.each:,} steps each")
-    print(f"{steps:,} steps in {seconds:.0f} s, {steps / seconds:,.0f} a second; {analysis.masked} masked")
+    print(f"{steps:,} steps in {seconds:.0f} s, {steps / seconds:,.0f} per second; {analysis.masked} masked")
     show_curves(analysis)
     show_figures(analysis.figures)
     show_contrasts(analysis.contrasts)

@@ -1,22 +1,22 @@
-"""Live requests, side by side: `python bench/live.py` (all of it), `--quick` (a tenth of the size).
+"""Live requests compared with other clients: `python bench/live.py` (full size), `--quick` (a tenth of the size).
 
-One machine, one server that answers every chat after 50 ms, and several clients that hold the same conversations:
-a system and a user message, then 6 asks in sequence, each with all that was said before. Every measurement has a
-process of its own, or two, which imports, connects and warms up before the clock starts. Rounds are interleaved and
-medians reported. The clients:
+One machine, one server that answers every chat after 50 ms, and several clients that hold the same conversations: a
+system and a user message, then 6 requests in sequence, each with the whole history. Every measurement has its own
+process, or two, which imports, connects and warms up before the clock starts. Rounds are interleaved and medians
+reported. The clients:
 
-  bare              pyreqwest on uvloop: a pool of workers; no retries, no journal, nothing kept
+  bare              pyreqwest on uvloop: a pool of workers; no retries, no journal, nothing stored
   bare-asyncio      the same on asyncio's own loop
-  bare x2           two such processes with half of everything each: what the server carries
-  openai            the official client, allowed as many connections as are needed
+  bare x2           two such processes, each with half the load: the capacity of the server
+  openai            the official client, with as many connections as needed
   litellm           litellm.acompletion (from .venv-peers: make bench-peers)
-  groundswell       the engine with its journal (SQLite, synced), cache and pacing
-  groundswell x2    two such processes with half of everything each
+  groundswell       the engine with its journal (SQLite, synced), cache and rate limiter
+  groundswell x2    two such processes, each with half the load
 
-`--clients` compares HTTP clients instead, each as bare as the first. The server is nginx with its echo module
-(Debian: nginx, libnginx-mod-http-echo) where that is installed, else this project's emulator. A client that is slow
-is cut off after `--longest` seconds and judged by what it did until then. `others` is how many cores were busy with
-something else meanwhile, other virtual machines included: figures with much of it mean little.
+`--clients` compares HTTP clients instead, without anything around them. The server is nginx with its echo module
+(Debian: nginx, libnginx-mod-http-echo) if that is installed, otherwise this project's emulator. A slow client is
+stopped after `--longest` seconds and measured up to then. `others` is the number of cores that were busy with other
+work, other virtual machines included; a high number makes figures unreliable.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ OUT = Path(__file__).parent / "out"
 PEERS = Path(__file__).parent.parent / ".venv-peers" / "bin" / "python"
 TURNS = 6
 LEVELS = {20: 1_000, 100: 1_000, 400: 4_000}
-"""How many asks are in flight, and how many conversations are held then."""
+"""Requests in flight, and the number of conversations at that level."""
 HEADS = ("req/s", "of ideal", "CPU us/req", "of bare", "x openai", "peak MB", "others")
 WARM_TURNS, WARM_FIRST = 3, 10_000_000
-"""Before the clock starts there is one short conversation for every ask in flight; none of them comes again."""
+"""Before the clock starts, there is one short conversation per request in flight. None is repeated later."""
 
 Row = dict[str, Any]
 
 
 async def hold(job: Job, told: Any) -> Row:
-    """In a process of its own: warm up, say so, wait for the signal, and measure."""
+    """In a separate process: warm up, report it, wait for the signal, and measure."""
     async with CLIENTS[job.client].open(job) as converse:
         warm = WARM_FIRST + job.first
         await converse(range(warm, warm + job.in_flight), WARM_TURNS)
@@ -71,7 +71,7 @@ async def hold(job: Job, told: Any) -> Row:
 
 
 def be_client(job: Job) -> None:
-    """The whole life of such a process. What a client prints must not get into what is told."""
+    """The main function of such a process. Output of the client must not mix with the results."""
     signal.alarm(GIVE_UP)
     told = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -87,7 +87,7 @@ def be_client(job: Job) -> None:
 
 
 def interpreter(client: str) -> str | None:
-    """The Python that has what a client needs: this one, or that of the peers."""
+    """The Python with the packages of a client: this one, or that of the peers."""
     code = f"import importlib.util as i, sys; sys.exit(not all(map(i.find_spec, {CLIENTS[client].needs!r})))"
     for python in (sys.executable, str(PEERS)):
         if Path(python).exists() and subprocess.run([python, "-c", code], check=False).returncode == 0:
@@ -96,7 +96,7 @@ def interpreter(client: str) -> str | None:
 
 
 def measure(client: str, server: Server, in_flight: int, conversations: int, longest: float) -> Row:
-    """One measurement, from the first start to the last end; or what went wrong."""
+    """One measurement, or the error."""
     python = interpreter(client)
     if python is None:
         return {"failed": "not installed: make bench-peers"}
@@ -122,7 +122,7 @@ def measure(client: str, server: Server, in_flight: int, conversations: int, lon
                 why = why_it_failed(error.read(), process.returncode)
                 if len(rows) < parts:
                     return {"failed": why}
-                print(f"{client} gave its figures, but ended badly: {why}", file=sys.stderr)
+                print(f"{client} returned its figures, but failed at exit: {why}", file=sys.stderr)
     return summed(rows, used, in_flight, conversations)
 
 
@@ -133,7 +133,7 @@ def why_it_failed(errors: str, status: int) -> str:
 
 
 def start_together(processes: Sequence[subprocess.Popen[str]], server: int) -> tuple[list[Row], Row]:
-    """Give the signal when all are ready; gives what they tell, and the CPU seconds of the server and of all."""
+    """Give the signal when all are ready. Return their results, and the CPU seconds of the server and in total."""
     for process in processes:
         assert process.stdout is not None
         process.stdout.readline()
@@ -173,7 +173,7 @@ def cpu_of(pid: int) -> float:
 
 
 def cpu_of_all() -> float:
-    """The CPU seconds that are gone: user, nice, system, interrupts, and what other virtual machines were given."""
+    """CPU seconds used in total: user, nice, system, interrupts, and time stolen by other virtual machines."""
     fields = Path("/proc/stat").read_text().partition("\n")[0].split()
     return sum(int(fields[number]) for number in (1, 2, 3, 6, 7, 8)) / os.sysconf("SC_CLK_TCK")
 
@@ -188,7 +188,9 @@ def median_row(rows: list[Row]) -> Row:
 
 def print_level(in_flight: int, conversations: int, rows: dict[str, Row]) -> None:
     """One table."""
-    print(f"\n{in_flight} in flight, {conversations:,} conversations of {TURNS} asks; ideal {in_flight / DELAY:,.0f}/s")
+    print(
+        f"\n{in_flight} in flight, {conversations:,} conversations of {TURNS} turns; ideal {in_flight / DELAY:,.0f}/s"
+    )
     print(f"  {'client':16}" + "".join(f"{head:>12}" for head in HEADS))
     for client, row in rows.items():
         if "failed" in row:
@@ -204,13 +206,13 @@ def print_level(in_flight: int, conversations: int, rows: dict[str, Row]) -> Non
 
 
 def ratio(rows: dict[str, Row], client: str, other: str) -> float | None:
-    """How one client's rate stands to another's; None if either has none."""
+    """The rate of one client relative to another; None if either has none."""
     own, others = (rows.get(name, {}).get("per_second") for name in (client, other))
     return own / others if own and others else None
 
 
 def goals(table: dict[int, dict[str, Row]]) -> list[Row]:
-    """What is wanted, beside what was found."""
+    """The goals and the measured values."""
     at_100, at_400 = table.get(100, {}), table.get(400, {})
     found: list[tuple[str, float, float | None]] = [
         ("100 in flight: share of the ideal", 0.95, at_100.get("groundswell", {}).get("of_ideal")),
@@ -234,7 +236,7 @@ def print_goals(listed: list[Row]) -> None:
 
 
 def check_server(server: Server) -> Row:
-    """How long one request alone takes, and what the server spends on each when two processes load it."""
+    """The time of a single request, and the CPU time of the server per request under load from two processes."""
     alone = measure("bare", server, 1, 4, 10)
     loaded = measure("bare x2", server, 400, 800, 10)
     for row in (alone, loaded):
@@ -248,14 +250,14 @@ def check_server(server: Server) -> Row:
     }
     print(
         f"{server.name}, replies after {DELAY * 1000:.0f} ms: a request alone takes {found['alone_ms']:.1f} ms.\n"
-        f"With 400 at once the server spends {found['cpu_us']:.0f} us CPU on each, "
-        f"so that one core of it carries {found['carries_per_core']:,.0f}/s."
+        f"With 400 at once the server needs {found['cpu_us']:.0f} us of CPU per request, "
+        f"so one core serves {found['carries_per_core']:,.0f}/s."
     )
     return found
 
 
 def compare(options: argparse.Namespace, names: Sequence[str], server: Server) -> None:
-    """All rounds, then what they mean."""
+    """Run all rounds, then compute the results."""
     checked = check_server(server)
     levels = {level: LEVELS[level] // (10 if options.quick else 1) for level in options.at or LEVELS}
     rounds: dict[int, dict[str, list[Row]]] = {level: {name: [] for name in names} for level in levels}
@@ -270,7 +272,7 @@ def compare(options: argparse.Namespace, names: Sequence[str], server: Server) -
     for level, rows in table.items():
         print_level(level, max(levels[level], level), rows)
         if level / DELAY > checked["carries_per_core"]:
-            print(f"  The server itself carries no more than {checked['carries_per_core']:,.0f}/s.")
+            print(f"  The server itself can serve at most {checked['carries_per_core']:,.0f}/s.")
     reached = [] if options.clients else goals(table)
     print_goals(reached)
     OUT.mkdir(exist_ok=True)
@@ -282,12 +284,12 @@ def main() -> None:
     """Compare the clients."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the conversations")
-    parser.add_argument("--rounds", type=int, default=3, help="of which medians are taken (3)")
-    parser.add_argument("--longest", type=float, default=20, help="seconds after which a slow client is cut off (20)")
+    parser.add_argument("--rounds", type=int, default=3, help="number of rounds; medians are reported (3)")
+    parser.add_argument("--longest", type=float, default=20, help="seconds after which a slow client is stopped (20)")
     parser.add_argument("--server", choices=("nginx", "emulator"))
     parser.add_argument("--clients", action="store_true", help="compare HTTP clients instead")
     parser.add_argument("--only", nargs="+", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
-    parser.add_argument("--at", nargs="+", type=int, choices=LEVELS, help="how many in flight (all of them)")
+    parser.add_argument("--at", nargs="+", type=int, choices=LEVELS, help="requests in flight (all levels)")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     options = parser.parse_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

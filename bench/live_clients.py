@@ -1,4 +1,4 @@
-"""The clients that bench/live.py compares. Nothing of a client is imported before it is opened: some live elsewhere."""
+"""The clients that bench/live.py compares. Each is imported when it is opened: some are in other environments."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ KEY = "bench"
 MODEL = "bench"
 MAX_TOKENS = 200
 GIVE_UP = 180
-"""Seconds after which a process ends itself, whatever it waits for."""
+"""Seconds after which a process ends itself."""
 
 Said = list[dict[str, str]]
 Ask = Callable[[Said], Awaitable[str]]
 Converse = Callable[[range, int], Awaitable[int]]
-"""Hold the conversations of these numbers, of so many turns each; gives how many asks were answered."""
+"""Holds the conversations with these numbers and turns. Returns the number of answered requests."""
 
 
 class Job(NamedTuple):
-    """What one process has to do."""
+    """The job of one process."""
 
     client: str
     url: str
@@ -36,7 +36,7 @@ class Job(NamedTuple):
 
 
 def opening(number: int) -> str:
-    """The system message: every conversation has its own, so that no cache can answer."""
+    """The system message: different in every conversation, so that no cache can answer."""
     return f"You are player {number} in a game of secrets. Keep your own code word, and find out that of the other."
 
 
@@ -100,7 +100,7 @@ async def ask_httpx(job: Job) -> AsyncIterator[Ask]:
 
 @contextlib.asynccontextmanager
 async def ask_openai(job: Job) -> AsyncIterator[Ask]:
-    """With the official client. Its own pool keeps 100 connections; here it may keep them all."""
+    """With the official client. Its pool keeps 100 connections by default; here it may keep all."""
     openai = importlib.import_module("openai")
     httpx = importlib.import_module("httpx2" if importlib.util.find_spec("httpx2") else "httpx")
     limits = httpx.Limits(max_connections=job.in_flight, max_keepalive_connections=job.in_flight)
@@ -116,7 +116,7 @@ async def ask_openai(job: Job) -> AsyncIterator[Ask]:
 
 @contextlib.asynccontextmanager
 async def ask_litellm(job: Job) -> AsyncIterator[Ask]:
-    """With LiteLLM, which otherwise fetches a list of prices when it is imported."""
+    """With LiteLLM, without downloading its list of prices at import."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     litellm: Any = importlib.import_module("litellm")
     litellm.suppress_debug_info, litellm.telemetry = True, False
@@ -130,7 +130,7 @@ async def ask_litellm(job: Job) -> AsyncIterator[Ask]:
 
 @contextlib.asynccontextmanager
 async def by_asking(asker: Callable[[Job], Any], job: Job) -> AsyncIterator[Converse]:
-    """A pool of workers, each of which holds one conversation after the other."""
+    """A pool of workers, each of which holds one conversation after another."""
 
     async def work(ask: Ask, numbers: Iterator[int], turns: int, until: float) -> int:
         done = 0
@@ -184,7 +184,7 @@ async def groundswell_client(job: Job) -> AsyncIterator[Converse]:
 
 
 class Client(NamedTuple):
-    """One way of asking."""
+    """One client."""
 
     open: Callable[[Job], Any]
     needs: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The servers that bench/live.py and bench/map.py ask: each answers every chat after the same delay."""
+"""The servers of bench/live.py and bench/map.py. Each answers every chat after the same delay."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ http {{
 
 
 class Server(NamedTuple):
-    """Where it listens, what it is, and its process."""
+    """A server: its address, its name and its process."""
 
     url: str
     name: str
@@ -73,22 +73,22 @@ class Server(NamedTuple):
     log: Path | None = None
 
     def moments(self) -> list[float]:
-        """When each of the requests that it has seen was done with, if it keeps a log."""
+        """When each request was finished, if the server keeps a log."""
         return [] if self.log is None else [float(line) for line in self.log.read_text().splitlines()]
 
     def seen(self) -> int:
-        """How many requests it has seen; quick, because all lines of the log are of one length."""
+        """The number of requests received. Fast, because all lines of the log have the same length."""
         return 0 if self.log is None else self.log.stat().st_size // LINE
 
 
 def has_nginx() -> bool:
-    """Whether nginx is here, with the module that lets it wait."""
+    """Whether nginx is installed with its echo module, which can delay answers."""
     return shutil.which("nginx") is not None and ECHO.exists()
 
 
 @contextlib.contextmanager
 def nginx(*, logged: bool = False) -> Iterator[Server]:
-    """nginx in one process, with a configuration of its own."""
+    """nginx in one process, with its own configuration."""
     with tempfile.TemporaryDirectory() as folder:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -125,7 +125,7 @@ def emulator() -> Iterator[Server]:
 
 
 def wait_for(port: int, process: subprocess.Popen[Any]) -> None:
-    """Wait until somebody listens."""
+    """Wait until the server listens."""
     until = time.monotonic() + 20
     while True:
         try:

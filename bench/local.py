@@ -1,20 +1,20 @@
-"""The embedded model, side by side: `python bench/local.py` (all of it), `--quick` (a quarter of the size).
+"""The embedded model compared with the bare library: `python bench/local.py` (full size), `--quick` (a quarter of it).
 
-The same conversations with the same small model (local/smollm2: `groundswell models add smollm2`), 8 of them with 4
-turns each, of which every reply has 10 tokens. Each measurement has a process of its own, which loads the model and
+All clients hold the same conversations with the same small model (local/smollm2: `groundswell models add smollm2`): 8
+conversations of 4 turns, every reply with 10 tokens. Each measurement has its own process, which loads the model and
 warms up before the clock starts. With `--rounds`, rounds are interleaved and medians reported. The clients:
 
-  groundswell x4    the engine with its journal (SQLite, synced) and cache, four requests at once, as many as it allows
-  groundswell w4    the same with a window of four: no conversation is begun before another has ended
-  bare x4           xllamacpp itself with the settings that Groundswell gives it: four threads and no engine
-  http x4           the same, asked over HTTP by four threads
-  defaults x4       xllamacpp with its own settings, and room for four requests
+  groundswell x4    the engine with its journal (SQLite, synced) and cache, four requests at once, its maximum
+  groundswell w4    the same with a window of four: a conversation starts only when another has ended
+  bare x4           xllamacpp with the settings that Groundswell gives it: four threads and no engine
+  http x4           the same over HTTP, with four threads
+  defaults x4       xllamacpp with its default settings, and room for four requests
   groundswell x1    one request at a time
   bare x1           one thread
 
-`of bare` is the share of the tokens per second of the bare library at the same number at once, `CPU of bare` the ratio
-of CPU time. `said` is a mark of everything that was said: where it is the same, the words are, too. `others` is how
-many cores were busy with something else meanwhile: figures with much of it mean little.
+`of bare` is the share of the bare library's tokens per second at the same concurrency, `CPU of bare` the ratio of CPU
+time. `said` is a hash of all replies: if it is equal, so are the replies. `others` is the number of cores that were
+busy with other work; a high number makes figures unreliable.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ OUT = Path(__file__).parent / "out"
 MODEL = "local/smollm2"
 CONVERSATIONS, TURNS, TOKENS = 8, 4, 10
 WARM = 1_000
-"""The conversation before the clock starts; it does not come again."""
+"""The conversation before the clock starts. It is not repeated."""
 TOPICS = ("the harbour", "old maps", "rain", "bread", "chess", "the night train", "bees", "a broken clock")
 TEMPERATURE = 0.7
 UNENDING: dict[str, Any] = {"ignore_eos": True}
-"""Every reply has as many tokens as it may have: all clients have the same to do."""
+"""Every reply has the maximum number of tokens, so all clients do the same work."""
 SHARE, MOST_CPU = 0.95, 1.05
-"""The engine must cost next to nothing beside a model."""
+"""The engine must cost almost nothing compared with a model."""
 HEADS = ("seconds", "tokens/s", "of bare", "CPU of bare", "peak MB", "load s", "others", "said")
 
 Said = list[dict[str, str]]
@@ -63,7 +63,7 @@ Row = dict[str, Any]
 
 
 class Client(NamedTuple):
-    """One way of asking: how it gets at the model (none: Groundswell), how many ask at once, how many are open."""
+    """A client: how it accesses the model (None: Groundswell), its concurrency, and its open conversations."""
 
     open: Callable[[Path], Ask] | None
     at_once: int
@@ -71,13 +71,13 @@ class Client(NamedTuple):
 
 
 def question(number: int, turn: int) -> str:
-    """What is said to the model."""
+    """A message to the model."""
     topic = TOPICS[number % len(TOPICS)]
     return f"Tell me something about {topic} that few people know." if turn == 0 else f"And what else about {topic}?"
 
 
 def seed(number: int, turn: int) -> int:
-    """What makes the replies the same for all clients."""
+    """Settings that make the replies the same for all clients."""
     return number * 100 + turn
 
 
@@ -93,13 +93,13 @@ def heard(reply: Any) -> str:
 
 
 def open_bare(path: Path) -> Ask:
-    """xllamacpp, set up by Groundswell's own hand: what it would be without an engine."""
+    """xllamacpp with the settings of Groundswell, without the engine."""
     server = llama._serve(path, llama._for_talk)
     return lambda said, chosen: heard(server.handle_chat_completions(body(said, chosen)))
 
 
 def open_defaults(path: Path) -> Ask:
-    """xllamacpp as it is, but for the number of requests that it works on at once."""
+    """xllamacpp with default settings, except for its concurrency."""
     library: Any = importlib.import_module("xllamacpp")
     params = library.CommonParams()
     params.model.path = str(path)
@@ -183,13 +183,13 @@ def with_threads(ask: Ask, at_once: int, conversations: int) -> list[list[str]]:
 
 
 class Clock:
-    """The time, the CPU time of this process, and that of all, since the model was ready."""
+    """The time, the CPU time of this process and the total CPU time, since the model was ready."""
 
     def __init__(self) -> None:
         self._all, self._cpu, self._start = cpu_of_all(), time.process_time(), time.perf_counter()
 
     def stop(self, talks: list[list[str]]) -> Row:
-        """What it took to say all that."""
+        """The figures of the measurement."""
         seconds, cpu = time.perf_counter() - self._start, time.process_time() - self._cpu
         said = blake2b(json.dumps(talks).encode(), digest_size=3).hexdigest()
         others = max(0.0, cpu_of_all() - self._all - cpu) / seconds
@@ -246,7 +246,7 @@ async def hold_engine(client: Client, conversations: int, store: str) -> Row:
 
 
 def be_client(name: str, conversations: int) -> None:
-    """The whole life of a process that measures."""
+    """The main function of a measuring process."""
     client = CLIENTS[name]
     if client.open is None:
         with tempfile.TemporaryDirectory(dir=".") as folder:
@@ -257,7 +257,7 @@ def be_client(name: str, conversations: int) -> None:
 
 
 def measure(name: str, conversations: int) -> Row:
-    """One measurement in a process of its own, or what went wrong."""
+    """One measurement in a separate process, or the error."""
     command = [sys.executable, __file__, "--job", name, "--conversations", str(conversations)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     told = [line for line in ended.stdout.splitlines() if line.startswith("{")]
@@ -277,7 +277,7 @@ def median_row(rounds: list[Row]) -> Row:
 
 
 def ratio(rounds: dict[str, list[Row]], name: str, figure: str) -> float | None:
-    """How a client stands to the bare library, with as many at once: the median over the rounds, each by itself."""
+    """A client relative to the bare library at the same concurrency: the median of the ratios of all rounds."""
     beside = f"bare x{CLIENTS[name].at_once}"
     pairs = list(zip(rounds[name], rounds.get(beside, ()), strict=False))
     if not pairs or any("failed" in row for pair in pairs for row in pair):
@@ -302,7 +302,7 @@ def print_table(table: dict[str, Row], rounds: dict[str, list[Row]], conversatio
 
 
 def goals(rounds: dict[str, list[Row]]) -> list[Row]:
-    """What is wanted of Groundswell, beside what was found. CPU time suffers less from what else goes on."""
+    """The goals and the measured values. CPU time depends less on other load."""
     found: list[Row] = []
     for figure, name, wanted in (("per_second", "share of the bare library", SHARE), ("cpu", "CPU of it", MOST_CPU)):
         value = ratio(rounds, "groundswell x4", figure) if "groundswell x4" in rounds else None
@@ -312,7 +312,7 @@ def goals(rounds: dict[str, list[Row]]) -> list[Row]:
 
 
 def compare(names: list[str], conversations: int, rounds: int) -> None:
-    """All rounds, then what they mean."""
+    """Run all rounds, then compute the results."""
     tried: dict[str, list[Row]] = {name: [] for name in names}
     for number in range(rounds):
         for name in names:
@@ -339,7 +339,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a quarter of the conversations")
     parser.add_argument("--conversations", type=int, default=CONVERSATIONS, help=argparse.SUPPRESS)
-    parser.add_argument("--rounds", type=int, default=1, help="of which medians are taken (1)")
+    parser.add_argument("--rounds", type=int, default=1, help="number of rounds; medians are reported (1)")
     parser.add_argument("--only", nargs="+", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
     parser.add_argument("--job", choices=CLIENTS, help=argparse.SUPPRESS)
     options = parser.parse_args()

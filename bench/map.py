@@ -1,25 +1,25 @@
-"""One question about every row of a table, side by side: `python bench/map.py`, `--rows 500` (a quarter of the size).
+"""One prompt for every row of a table, compared with other tools: `python bench/map.py`, `--rows 500` (a quarter).
 
 One machine, one server that answers every chat after 50 ms (nginx with its echo module; Debian: nginx,
-libnginx-mod-http-echo), a table of 2,000 rows, 100 requests at once, and what people use for that, each as its own
-pages show it and with what it keeps by default (bench/map_clients.py):
+libnginx-mod-http-echo), a table of 2,000 rows, 100 requests at once. Each tool is used as its own documentation
+shows, and stores what it stores by default (bench/map_clients.py):
 
   groundswell     `groundswell map`: journal, fully synced to disk, and cache
-  openai          a script around the official client: a semaphore, a gather, a file at the end; keeps nothing
-  litellm         the same around litellm.acompletion; keeps nothing
+  openai          a script around the official client: a semaphore, a gather, a file at the end; stores nothing
+  litellm         the same around litellm.acompletion; stores nothing
   litellm+cache   the same with its disk cache on
-  curator         Bespoke Curator: an LLM over a dataset; keeps replies in its cache
-  inspect         Inspect: an eval set of one task that generates; keeps its log, written every few samples
+  curator         Bespoke Curator: an LLM over a dataset; stores replies in its cache
+  inspect         Inspect: an eval set of one task that generates; stores its log, written every few samples
 
-Each is a command of its own, from start to end, and is measured from outside: by its process and by the server's log.
+Each is a whole command, measured from outside, by its process and by the server's log:
 
-  first     a fresh folder: seconds of the whole command; rows per second between the first and the last request, and
-            their share of what 100 at once can be; CPU per row and peak memory of the whole command
-  again     the same command in the same folder: seconds, and the requests that the server saw
-  killed    in a fresh folder, SIGKILL when the server has seen half of the rows, then the same command again: the
-            requests that the server saw in all, over the rows. What is paid for, that is: 1.00 is every row once.
+  first     in a new folder: seconds of the whole command; rows per second between the first and the last request, and
+            their share of the ideal with 100 at once; CPU per row and peak memory of the whole command
+  again     the same command in the same folder: seconds, and the requests that the server received
+  killed    in a new folder, SIGKILL when the server has received half of the rows, then the same command again: the
+            requests that the server received in total, per row. This is what is paid for; 1.00 is every row once.
 
-Rounds are interleaved and medians reported. `others` is how many cores were busy with something else meanwhile.
+Rounds are interleaved and medians reported. `others` is the number of cores that were busy with other work.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PYTHONS = (sys.executable, *(str(HERE.parent / name / "bin" / "python") for name
 IN_FLIGHT = 100
 POLL = 0.005
 SETTLES = 4 * DELAY
-"""Seconds after which the server is done with whatever it was asked."""
+"""Seconds after which the server has finished all requests."""
 CUT_OFF = "took longer than {} s"
 
 Row = dict[str, Any]
@@ -66,7 +66,7 @@ class Found(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """What a command took, and what the server saw of it."""
+    """The figures of a command, and its requests at the server."""
 
     status: int
     seconds: float
@@ -77,7 +77,7 @@ class Ended(NamedTuple):
 
 
 class Failed(Exception):
-    """A client did not do what it was asked."""
+    """A client did not produce the expected result."""
 
 
 class Course(NamedTuple):
@@ -89,12 +89,12 @@ class Course(NamedTuple):
 
     @property
     def ideal(self) -> float:
-        """Seconds that all requests take if there are always as many in flight as may be."""
+        """Seconds for all requests at full concurrency."""
         return self.rows / IN_FLIGHT * DELAY
 
 
 def find(client: str) -> Found | None:
-    """The first Python that has all that a client needs."""
+    """The first Python with all packages of a client."""
     needs = CLIENTS[client].needs
     code = f"from importlib.metadata import version; print(*map(version, {needs!r}))"
     for python in PYTHONS:
@@ -107,7 +107,7 @@ def find(client: str) -> Found | None:
 
 
 def command(client: str, python: str, url: str) -> list[str]:
-    """What a user would call."""
+    """The command that a user would run."""
     if client != "groundswell":
         return [python, str(HERE / "map_clients.py"), client, url, str(IN_FLIGHT)]
     flags = ["--prompt", "{question}", "--model", f"openai/{MODEL}", "--out", REPLIES]
@@ -179,7 +179,7 @@ def replies_in(folder: Path) -> int:
 
 
 def try_out(client: str, course: Course, python: str) -> Row:
-    """Both trials of one client: to the end and once more; and killed half way, then once more."""
+    """Both tests of one client: run twice; and killed half way, then run again."""
     call = command(client, python, course.server.url)
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name)
@@ -226,7 +226,7 @@ def median_row(rounds: Sequence[Row]) -> Row:
 
 
 def goals(course: Course, table: dict[str, Row]) -> list[Row]:
-    """What is wanted of Groundswell, beside what was found."""
+    """The goals and the measured values."""
     own, other = table.get("groundswell", {}), table.get("openai", {})
     times = None if not own.get("seconds") or not other.get("seconds") else other["seconds"] / own["seconds"]
     found: list[tuple[str, float, float | None, bool]] = [
@@ -241,7 +241,7 @@ def goals(course: Course, table: dict[str, Row]) -> list[Row]:
 
 
 def reached(value: float | None, wanted: float, least: bool) -> bool | None:
-    """Whether a figure is at least, or at most, what is wanted."""
+    """Whether a figure reaches its goal."""
     return None if value is None else value >= wanted if least else value <= wanted
 
 
@@ -260,7 +260,7 @@ def print_table(course: Course, table: dict[str, Row], versions: dict[str, str])
             f"{row['peak_mb']:11.0f}{row['again_seconds']:11.2f}{row['again_requests']:11,.0f}{row['paid_for']:11.2f}"
             f"{row['others']:11.2f}"
         )
-    print("\nkept: " + "; ".join(f"{client}: {CLIENTS[client].keeps}" for client in table))
+    print("\nstored: " + "; ".join(f"{client}: {CLIENTS[client].keeps}" for client in table))
 
 
 def print_goals(listed: Sequence[Row]) -> None:
@@ -280,7 +280,7 @@ def compile_sources() -> None:
 
 
 def compare(course: Course, clients: Sequence[str], rounds: int) -> None:
-    """All rounds, then what they mean."""
+    """Run all rounds, then compute the results."""
     compile_sources()
     found = {client: find(client) for client in clients}
     tried: dict[str, list[Row]] = {client: [] for client in clients}
@@ -310,9 +310,9 @@ def compare(course: Course, clients: Sequence[str], rounds: int) -> None:
 def main() -> None:
     """Compare the clients."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=2_000, help="of the table (2,000)")
-    parser.add_argument("--rounds", type=int, default=3, help="of which medians are taken (3)")
-    parser.add_argument("--longest", type=float, default=180, help="seconds after which a command is ended (180)")
+    parser.add_argument("--rows", type=int, default=2_000, help="number of rows of the table (2,000)")
+    parser.add_argument("--rounds", type=int, default=3, help="number of rounds; medians are reported (3)")
+    parser.add_argument("--longest", type=float, default=180, help="seconds after which a command is stopped (180)")
     parser.add_argument("--only", nargs="+", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
     options = parser.parse_args()
     if not has_nginx():

@@ -1,10 +1,10 @@
-"""The ways of asking about every row of a table that bench/map.py compares. Each is what its users would write.
+"""The tools that bench/map.py compares. Each is used as its users would.
 
     python bench/map_clients.py CLIENT URL IN_FLIGHT
 
-runs one of them where it stands: in a folder with `rows.csv`, which has the columns `number` and `question`. The
-replies go to a file in that folder, and so does whatever a client keeps for itself. Nothing of a client is imported
-before it is used: some live in environments of their own.
+runs one of them in the current folder, which contains `rows.csv` with the columns `number` and `question`. The
+replies, and whatever the tool stores, are written to that folder. Each tool is imported when it is used: some are in
+other environments.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ REPLIES = "replies.csv"
 COLUMN = "reply"
 LOGS = "logs"
 PLENTY = 100_000_000
-"""Requests or tokens per minute: more than there will be."""
+"""Requests or tokens per minute: more than the benchmark sends."""
 
 Row = dict[str, str]
 
 
 class Client(NamedTuple):
-    """One way: the packages it needs, what it keeps, and how it asks."""
+    """A tool: the packages it needs, what it stores, and its function."""
 
     needs: tuple[str, ...]
     keeps: str
@@ -45,7 +45,7 @@ def rows() -> list[Row]:
 
 
 def write(table: Sequence[Row], replies: Sequence[str]) -> None:
-    """The table with the replies, when all are there: what scripts do."""
+    """Write the table with the replies when all have arrived, as scripts do."""
     with open(REPLIES, "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*table[0], COLUMN])
@@ -107,7 +107,7 @@ def with_litellm_cache(url: str, in_flight: int) -> None:
 
 
 def with_curator(url: str, in_flight: int) -> None:
-    """Curator's LLM over a dataset, with its cache; told to send nothing home and to keep to no rate."""
+    """Curator's LLM over a dataset, with its cache, without telemetry and without a rate limit."""
     os.environ |= {
         "TELEMETRY_ENABLED": "false",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -117,7 +117,9 @@ def with_curator(url: str, in_flight: int) -> None:
         "CURATOR_DISABLE_RICH_DISPLAY": "1",
         "OPENAI_API_KEY": KEY,
     }
-    importlib.import_module("litellm.litellm_core_utils.default_encoding")  # carries the tokens that are else fetched
+    importlib.import_module(
+        "litellm.litellm_core_utils.default_encoding"
+    )  # contains the tokens that it would download otherwise
     curator: Any = importlib.import_module("bespokelabs.curator")
     datasets: Any = importlib.import_module("datasets")
     limits = {"max_requests_per_minute": PLENTY, "max_tokens_per_minute": PLENTY, "max_concurrent_requests": in_flight}
@@ -134,7 +136,7 @@ def with_curator(url: str, in_flight: int) -> None:
 
 
 def with_inspect(url: str, in_flight: int) -> None:
-    """Inspect's eval set of one task that generates: it keeps a log, and goes on from it when it is called again."""
+    """Inspect's eval set of one task that generates. It stores a log and continues from it when it is called again."""
     os.environ |= {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "XDG_DATA_HOME": str(Path("data").absolute())}
     inspect: Any = importlib.import_module("inspect_ai")
     dataset: Any = importlib.import_module("inspect_ai.dataset")

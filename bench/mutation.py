@@ -1,19 +1,19 @@
-"""Environment steps a second: `python bench/mutation.py` (some two minutes), `--quick` (a third of the steps).
+"""Environment steps per second: `python bench/mutation.py` (about two minutes), `--quick` (a third of the steps).
 
-The emulator answers as Ollama does, in a process of its own, each request after 50 ms. A step has the query reworded,
-and then the target answer it while the new query is embedded: 100 ms, if nothing waits. No reply is used twice.
+The emulator answers as Ollama does, in its own process, each request after 50 ms. A step rewords the query, then the
+target answers while the new query is embedded: 100 ms, if nothing waits. No reply is used twice.
 
-  adaptive    as many requests at once as the account bears: what `--use-batching` does
-  8 workers   at most 8, as the document has it
-  sequential  one environment after the other: what `--no-batching` does
-  document    the document's way, with threads and a plain HTTP client: 8 workers over all mutations, then over all
+  adaptive    as many requests at once as the account allows, as with `--use-batching`
+  8 workers   at most 8, as specified
+  sequential  one environment after the other, as with `--no-batching`
+  document    the specified way, with threads and a plain HTTP client: 8 workers over all mutations, then over all
               targets, then every query encoded, one by one
 
-For each, at 1, 4, 16 and 64 environments: steps a second; how many times as fast as one environment, step by step; the
-share of the ideal, in which environments wait for nothing but their own replies; requests a step, since embeddings that
-wait travel together; CPU milliseconds a step, of the client and of the emulator; and how many cores were busy with
-something else meanwhile. Goals: 0.85 N at 16 and 0.5 N at 64 environments when adaptive, and 7 times as fast with 8
-workers. Figures go to bench/out/mutation.json.
+For each way, at 1, 4, 16 and 64 environments: steps per second; the speed relative to one environment, step by step;
+the share of the ideal, in which environments wait only for their own replies; requests per step (embeddings that wait
+are sent together); CPU milliseconds per step, of the client and of the emulator; and the number of cores that were
+busy with other work. Goals: 0.85 N at 16 and 0.5 N at 64 environments when adaptive, and 7 times as fast with 8
+workers. Results are written to bench/out/mutation.json.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from live import cpu_of_all
 OUT = Path(__file__).parent / "out"
 LATENCY, WORKERS, SIZES = 0.05, 8, (1, 4, 16, 64)
 IDEAL = 1 / (2 * LATENCY)
-"""Steps a second of one environment that waits for nothing but its own replies."""
+"""Steps per second of one environment that waits only for its own replies."""
 STEPS = 60
 WARM = 5
 ASKING = tuple(name for name in BUILT_IN if name != "noop")
-"""Mutators that ask a model: then every step takes the same requests."""
+"""Mutators that use a model, so every step has the same requests."""
 TASK = Task(
     target="ollama/guard:{strength}",
     mutator_model="ollama/reworder",
@@ -64,7 +64,7 @@ Row = dict[str, Any]
 
 
 class Meter:
-    """What a measurement takes: time, requests that the emulator had, CPU here, there and elsewhere."""
+    """The cost of a measurement: time, requests at the emulator, CPU of this process, the emulator and others."""
 
     def __init__(self, url: str, emulator: int) -> None:
         self._url, self._emulator = url, emulator
@@ -76,11 +76,11 @@ class Meter:
         return time.perf_counter(), books["requests"], time.process_time(), there, cpu_of_all()
 
     def begin(self) -> None:
-        """Measure from now on."""
+        """Start measuring."""
         self._before = self._read()
 
     def row(self, steps: int) -> Row:
-        """What so many steps took."""
+        """The figures of a number of steps."""
         seconds, requests, here, there, everywhere = (
             now - before for now, before in zip(self._read(), self._before, strict=True)
         )
@@ -100,7 +100,7 @@ def cpu_of(process_id: int) -> float:
 
 
 async def ours(meter: Meter, environments: int, steps: int, workers: int | None, *, together: bool) -> Row:
-    """So many steps in each environment, after a few that warm things up."""
+    """Run a number of steps in each environment, after a few warm-up steps."""
     with tempfile.TemporaryDirectory() as folder:
         options = RunOptions(cache=False)
         async with groundswell.open(Path(folder) / "runs.db", max_concurrent=workers, options=options) as engine:
@@ -117,7 +117,7 @@ async def ours(meter: Meter, environments: int, steps: int, workers: int | None,
 
 
 class Document:
-    """The document's functions, with nothing but threads and a client."""
+    """The specified functions, with threads and an HTTP client only."""
 
     def __init__(self, url: str) -> None:
         self._client = httpx.Client(base_url=url, timeout=60, trust_env=False)
@@ -134,7 +134,7 @@ class Document:
         return list(answer["embeddings"][0])
 
     def batch(self, work: Callable[[int], str], count: int) -> list[str]:
-        """Ask for several things with the document's 8 workers."""
+        """Send several requests with the specified 8 workers."""
         with ThreadPoolExecutor(max_workers=WORKERS) as pool:
             return list(pool.map(work, range(count)))
 
@@ -143,7 +143,7 @@ class Document:
 
 
 def by_the_document(meter: Meter, url: str, environments: int, rounds: int) -> Row:
-    """Every environment makes a step, then the next."""
+    """All environments take a step, then the next one."""
     client, none = Document(url), dict.fromkeys(TASK.queries, b"")
     episodes = [begin(TASK, number, none) for number in range(environments)]
     queries = [episode.goal for episode in episodes]
@@ -186,7 +186,7 @@ COLUMNS = (("environments", 13), ("steps/s", 9), ("times one", 10), ("of ideal",
 
 
 def show(found: dict[str, dict[int, Row]]) -> None:
-    """Print the table, with goals beside what they are for."""
+    """Print the table with its goals."""
     alone = found["sequential"][1]["per_second"]
     print(f"one environment, step by step: {alone:.2f} steps/s; the ideal is {IDEAL:.2f}\n")
     heads = (*COLUMNS, ("emulator", 10), ("others", 8))
@@ -208,7 +208,7 @@ def verdict(way: str, size: int, times: float) -> str:
 
 
 def main() -> None:
-    """Measure, print, write down."""
+    """Measure, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a third of the steps")
     steps = STEPS // 3 if parser.parse_args().quick else STEPS

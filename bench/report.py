@@ -1,11 +1,11 @@
-"""A report of many interactions: how large its page is, how long writing it takes, and how fast Chromium opens it.
+"""Size of a report of many interactions, the time to write it, and the time until Chromium shows it.
 
 python bench/report.py [INTERACTIONS]
 
-Two pages of as many interactions of five messages each: games that the emulated model plays, whose messages are short,
-and made-up talk of 60 random words a message, which is longer than real talk and compresses less. Opening is measured
-from the navigation to the first transcript on the screen, beside an empty page; then a search for a word that is in one
-transcript only.
+Two pages with as many interactions of five messages each: games of the emulated model, whose messages are short, and
+random text of 60 words per message, which is longer than real conversations and compresses less. Opening is measured
+from the navigation to the first transcript on the screen, and compared with an empty page. Then a search for a word
+that is in one transcript only is measured.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def made_up(folder: Path, many: int) -> Path:
 
 
 def opened(browser: Any, page: Path, *, talks: bool = True) -> tuple[float, float]:
-    """How many seconds it takes to see the first transcript, and to find a word."""
+    """Seconds until the first transcript is shown, and until a word is found."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     tab = context.new_page()
     start = time.perf_counter()

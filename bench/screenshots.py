@@ -1,9 +1,9 @@
-"""Pictures of the four reports, for docs/images: on a desktop and on a phone, in light and dark.
+"""Screenshots of the four reports, for docs/images: on a desktop and on a phone, in light and dark mode.
 
 python bench/screenshots.py [FOLDER]
 
-Runs all four experiments with emulated models, opens their reports in Chromium and takes a picture of the top of each,
-and one of the transcripts of the game with a search.
+Runs all four experiments with emulated models, opens their reports in Chromium and takes a screenshot of the top of
+each, and one of the transcripts of the game with a search.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RUNS = {
 
 
 def reports(folder: Path) -> dict[str, Path]:
-    """The pages of all four."""
+    """The report pages of all four experiments."""
     (folder / "people.csv").write_text(PEOPLE)
     (folder / "questions.json").write_text(QUESTIONS)
     for name, words in RUNS.items():
@@ -59,7 +59,7 @@ def reports(folder: Path) -> dict[str, Path]:
 
 
 def take(browser: Browser, page: Path, image: Path, screen: str, scheme: str, search: str = "") -> None:
-    """One picture."""
+    """Take one screenshot."""
     width, height = SCREENS[screen]
     dark = "dark" if scheme == "dark" else "light"
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=dark)  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ def main() -> None:
             take(browser, page, images / f"{name}-{screen}-{scheme}.png", screen, scheme)
         take(browser, pages["secret-game"], images / "secret-game-transcripts.png", "desktop", "light", "letters")
         browser.close()
-    print(f"{len(list(images.glob('*.png')))} pictures in {images}")
+    print(f"{len(list(images.glob('*.png')))} screenshots in {images}")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
-"""What a search finds: `python bench/searching.py` (some half hour), `--seeds N` (20), `--noise N` (200), `--quick`.
+"""What a search finds: `python bench/searching.py` (half an hour), `--seeds N` (20), `--noise N` (200), `--quick`.
 
-  landscape   an evolution with races on the emulator's landscape of prompts, whose optimum is known; random search and
-              best of N with as many asks; and the optimum itself, on the same sealed problems
-  races       the same evolution, with every genome on every problem: what races cost in accuracy, and save in asks
-  noise       evolutions where the prompt makes no difference at all: how often a gain is claimed
+  landscape   an evolution with races on the emulator's landscape of prompts, whose optimum is known; random search
+              and best of N with as many requests; and the optimum itself, on the same held-out problems
+  races       the same evolution with every candidate on every problem: what races cost in accuracy and save in
+              requests
+  noise       evolutions where the prompt makes no difference: how often a gain is claimed
 
-Each seed has problems of its own: 200 to train on, 200 to validate, 1,000 sealed; means are over seeds, with intervals
-by Student's t, and differences are taken within a seed. Goals: within 2 points of the optimum; races within 1 point of
-full evaluation (90% interval) with a third of the asks at most; claims on noise not significantly above 5%. Seeds are
-shared out among the cores. Figures go to bench/out/searching.json.
+Each seed has its own problems: 200 for training, 200 for validation, 1,000 held out. Means are over seeds, with
+intervals by Student's t, and differences are taken within a seed. Goals: within 2 points of the optimum; races within
+1 point of full evaluation (90% interval) with at most a third of the requests; claims on noise not significantly
+above 5%. Seeds are distributed over the cores. Results are written to bench/out/searching.json.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ SEEDS, NOISE = 20, 200
 SIZES, SMALL = Sizes(200, 200, 1000), Sizes(50, 50, 200)
 OPTIMUM_NAME, FULL = "optimum", "full evaluation"
 RIGHT = 0.5
-"""How often noise is right."""
+"""How often an answer is right on noise."""
 
 
 class Found(msgspec.Struct, frozen=True):
-    """One seed: accuracies on its sealed test, and the asks of the search."""
+    """One seed: accuracies on its held-out test, and the requests of the search."""
 
     seed: int
     accuracy: dict[str, float]
@@ -57,7 +58,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """One seed on noise: over whom a difference was claimed."""
+    """One seed on noise: the baselines over which a gain was claimed."""
 
     seed: int
     over: tuple[str, ...]
@@ -65,7 +66,7 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 def settings_of(seed: int, *, racing: bool) -> Evolution:
-    """An evolution on problems of its own."""
+    """An evolution with its own problems."""
     base = Evolution(
         problems=generated(sizes=SIZES, seed=seed),
         population_size=30,
@@ -78,7 +79,7 @@ def settings_of(seed: int, *, racing: bool) -> Evolution:
 
 
 async def driven(settings: Evolution, seed: int, script: Callable[[Request], Reply] | None = None) -> Analysis:
-    """What an evolution came to."""
+    """The result of an evolution."""
     with tempfile.TemporaryDirectory() as folder:
         async with groundswell.open(Path(folder) / "runs.db", script=script) as engine:
             summary = await engine.drive(evolve, settings, seed=seed)
@@ -86,7 +87,7 @@ async def driven(settings: Evolution, seed: int, script: Callable[[Request], Rep
 
 
 async def optimum(problems: Sequence[Problem]) -> float:
-    """How the best of all prompts does."""
+    """The accuracy of the best possible prompt."""
     with tempfile.TemporaryDirectory() as folder:
         async with AsyncLLMInterface(AsyncEvolutionConfig(model=EMULATED), store=Path(folder) / "runs.db") as llm:
             found = await llm.solve(OPTIMUM, problems)
@@ -105,14 +106,14 @@ async def searched(seed: int) -> Found:
 
 
 async def on_noise(seed: int) -> Claimed:
-    """One seed where every prompt is right by chance, as often as any other."""
+    """One seed where every prompt is right by chance, equally often."""
     problems = generated(sizes=SMALL, seed=seed)
     answers = {each.question: each.answer for each in (*problems.train, *problems.validation, *problems.test)}
 
     def noise(request: Request) -> Reply:
         assert isinstance(request, Chat)
         answer = answers.get(str(request.messages[-1].content))
-        if answer is None:  # somebody is to write a prompt
+        if answer is None:  # the request is to write a prompt
             said = in_process.answer(msgspec.structs.replace(request, model=EMULATED), 0)
             assert isinstance(said, Reply)
             return said
@@ -126,7 +127,7 @@ async def on_noise(seed: int) -> Claimed:
 
 
 def run(which: str, seed: int) -> Found | Claimed:
-    """One seed, in a process of its own."""
+    """One seed, in a separate process."""
     with tuned_collector(), asyncio.Runner(loop_factory=new_event_loop) as runner:
         if which == "landscape":
             return runner.run(searched(seed))
@@ -134,15 +135,15 @@ def run(which: str, seed: int) -> Found | Claimed:
 
 
 def interval(values: Sequence[float], level: float) -> tuple[float, float, float]:
-    """A mean over seeds, and where it lies."""
+    """A mean over seeds, with its interval."""
     mean = fmean(values)
     off = stats.t.ppf((1 + level) / 2, len(values) - 1) * stats.sem(values) if len(values) > 1 else float("nan")
     return mean, mean - off, mean + off
 
 
 def show_landscape(found: Sequence[Found]) -> None:
-    """Accuracies, and how far from the optimum and from full evaluation."""
-    print(f"\n{len(found)} seeds; accuracy on {SIZES.test:,} sealed problems, means over seeds")
+    """Print accuracies, and the distance from the optimum and from full evaluation."""
+    print(f"\n{len(found)} seeds; accuracy on {SIZES.test:,} held-out problems, means over seeds")
     print(f"{'':18}{'accuracy':>9}{'95% interval':>20}{'asks':>10}")
     for name in found[0].accuracy:
         mean, low, high = interval([each.accuracy[name] for each in found], 0.95)
@@ -151,14 +152,14 @@ def show_landscape(found: Sequence[Found]) -> None:
     for other, level in ((OPTIMUM_NAME, 0.95), (SEED, 0.95), ("random", 0.95), ("best_of_n", 0.95), (FULL, 0.90)):
         mean, low, high = interval([each.accuracy[EVOLUTION] - each.accuracy[other] for each in found], level)
         bounds = f"({level:.0%} interval {100 * low:+.2f} to {100 * high:+.2f})"
-        print(f"evolution less {other}: {100 * mean:+.2f} points {bounds}")
+        print(f"evolution minus {other}: {100 * mean:+.2f} points {bounds}")
     share, low, high = interval([each.asks[EVOLUTION] / each.asks[FULL] for each in found], 0.95)
-    print(f"asks of races, of those of full evaluation: {share:.3f} ({low:.3f} to {high:.3f})")
+    print(f"requests with races, relative to full evaluation: {share:.3f} ({low:.3f} to {high:.3f})")
 
 
 def show_noise(found: Sequence[Claimed]) -> None:
-    """How often something was claimed that is not there."""
-    print(f"\nnoise: {len(found)} seeds, {fmean(each.asks for each in found):,.0f} asks an evolution on average")
+    """Print how often a gain was claimed that does not exist."""
+    print(f"\nnoise: {len(found)} seeds, {fmean(each.asks for each in found):,.0f} requests per evolution on average")
     for what, count in (
         ("a difference from the seed prompt", sum(SEED in each.over for each in found)),
         ("any of three differences", sum(bool(each.over) for each in found)),
@@ -170,11 +171,11 @@ def show_noise(found: Sequence[Claimed]) -> None:
 
 
 def main() -> None:
-    """Search, print, write down."""
+    """Search, print and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="of the landscape")
-    parser.add_argument("--noise", type=int, default=NOISE, help="seeds on noise")
-    parser.add_argument("--quick", action="store_true", help="2 seeds, and 10 on noise")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="number of seeds on the landscape")
+    parser.add_argument("--noise", type=int, default=NOISE, help="number of seeds on noise")
+    parser.add_argument("--quick", action="store_true", help="2 seeds on the landscape, and 10 on noise")
     given = parser.parse_args()
     seeds, noise = (2, 10) if given.quick else (given.seeds, given.noise)
     work = [("landscape", seed) for seed in range(seeds)] + [("noise", seed) for seed in range(noise)]

@@ -1,4 +1,4 @@
-"""How long the command line takes to start: `groundswell --help` and others, beside an empty Python and its libraries.
+"""Start-up time of the command line: `groundswell --help` and others, compared with an empty Python and its libraries.
 
 python bench/start.py
 """

@@ -1,6 +1,6 @@
-"""How many function calls one live ask takes on the main thread: `python bench/steps.py`.
+"""Function calls per live request on the main thread: `python bench/steps.py`.
 
-Times depend on what else the machine does; these counts do not. Conversations are those of `bench/live.py`, 100 in
+Times depend on the load of the machine; these counts do not. The conversations are those of `bench/live.py`, 100 in
 flight. `--functions` lists functions instead of modules.
 """
 
@@ -44,7 +44,7 @@ async def count(job: Job, calls: Counter[tuple[str, str]]) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--functions", action="store_true", help="list functions")
-    parser.add_argument("--top", type=int, default=40, help="how many rows (40)")
+    parser.add_argument("--top", type=int, default=40, help="number of rows (40)")
     options = parser.parse_args()
     calls: Counter[tuple[str, str]] = Counter()
     with nginx() if has_nginx() else emulator() as server, tempfile.TemporaryDirectory() as folder:

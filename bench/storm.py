@@ -1,17 +1,18 @@
-"""Bad weather: `python bench/storm.py` (three scenarios of 10,000 asks, 7 minutes), `--quick` (2,000 asks, 1 minute).
+"""Recovery from faults: `python bench/storm.py` (three scenarios of 10,000 requests, 7 minutes), `--quick` (1 minute).
 
 The emulator keeps a rate limit and goes through phases: calm; a storm of 429s; a server that is gone for some seconds
-and comes back on the same port; stragglers that take 20 times as long; faults of many kinds at random. After each there
-is time to recover. The engine asks from another process, by the live transport, and knows nothing of the limit
-beforehand. Once a second the emulator's books are read. A scenario says what is limited: requests or tokens as OpenAI
-counts them, or output tokens as Anthropic does. What is checked:
+and returns on the same port; stragglers that take 20 times as long; random faults of many kinds. After each phase
+there is time to recover. The engine sends live requests from another process and does not know the limit. Once a
+second the emulator's ledger is read. A scenario determines what is limited: requests or tokens as OpenAI counts them,
+or output tokens as Anthropic does. Checked:
 
-  lost      every ask has its reply, and the emulator was paid for each of them
-  refused   requests that the limiter refused, as a share of all that came (at most 0.01); injected 429s are not these
-  after     what the limiter let in after each fault ended, in the first 10 s and the next 10 s, as a share of the limit
+  lost      every request has its reply, and the emulator was paid for each of them
+  refused   requests that the rate limit refused, as a share of all (at most 0.01), without injected 429s
+  after     what the rate limit admitted after each fault ended, in the first 10 s and the next 10 s, as a share of
+            the limit
 
-Figures go to bench/out/storm.json, and a plot to bench/out/storm.png where matplotlib is installed (`pip install
-'groundswell[report]'`); `--plot` draws it again from the figures.
+Results are written to bench/out/storm.json, and a plot to bench/out/storm.png if matplotlib is installed (`pip
+install 'groundswell[report]'`). `--plot` draws it again from the results.
 """
 
 from __future__ import annotations
@@ -65,14 +66,14 @@ Row = dict[str, Any]
 
 
 class Scenario(NamedTuple):
-    """What is limited; `amount` is what a limiter counts of the books."""
+    """What is limited; `amount` is the part of the ledger that the limit counts."""
 
     name: str
     model: str
     limits: Callable[[float], RateLimits]
     amount: Callable[[Row], float]
     each: float = 1.0
-    """What a request takes of the limit."""
+    """What a request uses of the limit."""
 
 
 SCENARIOS = (
@@ -102,7 +103,7 @@ SCENARIOS = (
 
 
 class Ask(NamedTuple):
-    """One of the asks."""
+    """One of the requests."""
 
     model: str
     number: int
@@ -110,13 +111,13 @@ class Ask(NamedTuple):
 
 @program("bench/storm")
 async def ask_once(trial: Trial, spec: Ask) -> int:
-    """One ask that no other trial makes."""
+    """One request that no other trial makes."""
     said = [system("You are a player in a game of secrets."), user(f"Number {spec.number}: what do you say?")]
     return len((await trial.ask(spec.model, said, max_tokens=MAX_TOKENS)).text)
 
 
 async def groundswell_client(url: str, store: str, model: str, asks: int) -> Row:
-    """Everything that is asked, through the engine."""
+    """All requests, through the engine."""
     given = {"OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url}
     keys = {"OPENAI_API_KEY": "bench", "ANTHROPIC_API_KEY": "bench"}
     flags = [f"{model.partition('/')[0]}.timeout={TIMEOUT}"]
@@ -132,7 +133,7 @@ async def groundswell_client(url: str, store: str, model: str, asks: int) -> Row
 
 
 class Provider:
-    """The emulator on a thread of its own; its server can die and come back while its books go on."""
+    """The emulator on its own thread. Its server can stop and return while its ledger continues."""
 
     def __init__(self, settings: Settings, scenario: Scenario) -> None:
         self._scenario = scenario
@@ -155,28 +156,28 @@ class Provider:
         self._run(self._server.listen("127.0.0.1", self._port))
 
     def set_faults(self, *rules: Rule) -> None:
-        """Put other rules in the place of those in force."""
+        """Replace the current fault rules."""
         self._loop.call_soon_threadsafe(self._app.set_faults, rules)
 
     def set_latency(self, latency: Latency) -> None:
-        """Let replies take another time from now on."""
+        """Change the latency of replies."""
         self._world.settings = msgspec.structs.replace(self._world.settings, latency=latency)
 
     def entry(self) -> Row:
-        """The books as they stand, of the model that is asked."""
+        """The current ledger of the model."""
         model = self._scenario.model.partition("/")[2]
         accounts = self._run(self._app.books())["accounts"]
         entries = [models[model] for models in accounts.values() if model in models]
         return entries[0] if entries else self._world.ledger.entry("nobody", model).show()
 
     def counts(self) -> Row:
-        """The sums of the books."""
+        """The totals of the ledger."""
         entry = self.entry()
         sums = {name: sum(entry[name].values()) for name in ("refused", "limits_broken", "faults")}
         return {**entry, **sums, "amount": self._scenario.amount(entry)}
 
     def close(self) -> None:
-        """End it."""
+        """Stop the emulator."""
         self.die()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -187,7 +188,7 @@ class Provider:
 
 
 class Phase(NamedTuple):
-    """Some seconds of weather, and what begins and ends it. The last one lasts until everything is answered."""
+    """A phase of some seconds, with the actions that begin and end it. The last phase lasts until all is answered."""
 
     name: str
     seconds: float
@@ -210,7 +211,7 @@ PHASES = (
 
 
 def watch(provider: Provider, client: subprocess.Popen[str], pace: float) -> list[Row]:
-    """Go through the phases while the client is at work, and read the books every second."""
+    """Go through the phases while the client works, and read the ledger every second."""
     samples: list[Row] = []
     while not provider.entry()["received"] and client.poll() is None:
         time.sleep(0.01)  # time begins with the first request
@@ -234,7 +235,7 @@ def watch(provider: Provider, client: subprocess.Popen[str], pace: float) -> lis
 
 
 def judge(samples: list[Row], entry: Row, told: Row, limit: float, pace: float) -> list[Row]:
-    """What is wanted, beside what was found."""
+    """The goals and the measured values."""
     asks, paid = told["asks"], entry["distinct_requests"]
     broken = sum(entry["limits_broken"].values())
     share = broken / entry["received"]
@@ -254,18 +255,18 @@ def judge(samples: list[Row], entry: Row, told: Row, limit: float, pace: float) 
 
 
 def recovery(phase: str, shares: list[float], window: int) -> list[Row]:
-    """How much of the limit was used after a fault, second by second, and when it was back."""
+    """The share of the limit used after a fault, by second, and when it had recovered."""
     found: list[Row] = []
     for name, part in ((f"first {window} s", shares[:window]), (f"next {window} s", shares[window : 2 * window])):
         share = sum(part) / len(part) if len(part) == window else None
         ok = None if share is None else share >= BACK
         found.append({"check": f"{phase}, {name}: share of the limit", "wanted": BACK, "found": share, "ok": ok})
     back = next((at for at in range(len(shares) - 2) if sum(shares[at : at + 3]) >= 3 * BACK), None)
-    return [*found, {"check": f"{phase}: back after so many seconds", "found": back}]
+    return [*found, {"check": f"{phase}: seconds until recovery", "found": back}]
 
 
 def plot(found: list[Row]) -> None:
-    """What was let in, refused and struck, by the second, over the phases; one picture above the other."""
+    """Plot admitted, refused and faulty requests by second, one plot per scenario."""
     if importlib.util.find_spec("matplotlib") is None:
         print("no plot: matplotlib is not installed (pip install 'groundswell[report]')", file=sys.stderr)
         return
@@ -304,7 +305,7 @@ def draw(axes: Any, figures: Row) -> None:
 
 
 def be_client(url: str, store: str, model: str, asks: int) -> None:
-    """The engine's side, in a process of its own."""
+    """The client side, in a separate process."""
     signal.alarm(GIVE_UP)
     import uvloop
 
@@ -332,7 +333,7 @@ def weather(scenario: Scenario, asks: int, rate: float, pace: float) -> Row:
 
 def report(figures: Row) -> None:
     """Print what was found."""
-    print(f"\n{figures['scenario']}: {figures['asks']:,} asks, limit {figures['limit']:,g} a second")
+    print(f"\n{figures['scenario']}: {figures['asks']:,} requests, limit {figures['limit']:,g} per second")
     for check in figures["checks"]:
         found = "-" if check["found"] is None else f"{check['found']:,.4g}"
         wanted = f"wanted {check['wanted']:,g}" if "wanted" in check else ""
@@ -342,11 +343,11 @@ def report(figures: Row) -> None:
 
 
 def main() -> None:
-    """Go through the weather and report."""
+    """Run the scenarios and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2,000 asks, the first scenario only")
+    parser.add_argument("--quick", action="store_true", help="2,000 requests, the first scenario only")
     parser.add_argument("--only", type=int, help="the number of a scenario: 0, 1 or 2")
-    parser.add_argument("--plot", action="store_true", help="draw the figures of the last time")
+    parser.add_argument("--plot", action="store_true", help="draw the results of the last run")
     parser.add_argument("--client", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.client:

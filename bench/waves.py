@@ -1,33 +1,33 @@
-"""Waves, streams and what is possible: `python bench/waves.py` (a minute), `--quick` (half of it).
+"""Waves and streams compared with the shortest possible schedule: `python bench/waves.py` (a minute), `--quick` (half).
 
-The same conversations, each way of scheduling them: 1,000 of them with 6 messages each, or with 2 to 10, and at most
-100 requests in flight. How long an ask takes is lognormal (sigma 0.5 or 1) and a function of its conversation and turn
-alone, so that every way meets the same latencies. The engine runs on a clock that jumps from reply to reply: what is
-left is what the schedule costs, exactly. The ways:
+The same conversations with each way of scheduling: 1,000 conversations with 6 messages each, or with 2 to 10, and at
+most 100 requests in flight. The latency of a request is lognormal (sigma 0.5 or 1) and depends only on its
+conversation and turn, so every way has the same latencies. The engine runs on a clock that jumps from reply to reply,
+so the result is exactly the cost of the schedule. The ways:
 
-  sequential     one request at a time: the sum of all latencies; the engine shows it with the first few conversations
+  sequential     one request at a time: the sum of all latencies; the engine runs the first few conversations
   groups         100 conversations, and no others until all of them have ended
   waves          `schedule="waves"`: the next messages of all conversations, and nothing until all have their replies
-  stream         `schedule="stream"`, the default: whoever has a reply goes on; 200 conversations are open at once, and
-                 512 at the start, when the engine does not know yet how many slots there are
-  stream, all    the same with `window=` as many as there are conversations
-  oracle         longest remaining first: knows all latencies, and starts what has the most work left; simulated only
+  stream         `schedule="stream"`, the default: a conversation continues when it has its reply; 200 conversations
+                 are open at once, and 512 at the start, when the engine does not know yet how many slots there are
+  stream, all    the same with `window=` the number of conversations
+  oracle         longest remaining first: knows all latencies and starts what has the most work left; simulated only
 
-Where conversations have 2 to 10 messages, the last waves are nearly empty, and in every group the short ones wait for
-the long: on average, barriers cost more there.
+Where conversations have 2 to 10 messages, the last waves are nearly empty, and in every group the short conversations
+wait for the long ones. On average, barriers cost more there.
 
-Every makespan is a ratio to the least possible one: the longest conversation, or all work shared by all slots, if that
-takes longer. The columns:
+Every makespan is a ratio to the shortest possible one: the longest conversation, or all work divided by all slots, if
+that is longer. The columns:
 
-  engine         what the engine reached
-  agrees         that, over what a small simulator of the same way says
+  engine         the makespan of the engine
+  agrees         the engine's makespan relative to that of a small simulator of the same way
   half           when half of the conversations had ended, as a share of the makespan
-  other draws    the mean, least and most of the simulated makespan for 20 other draws of the latencies
+  other draws    mean, minimum and maximum of the simulated makespan for 20 other draws of the latencies
 
-Below each table stands how quick a provider's batches must be, at half the price, to end with the stream. Then the same
-on a real clock, with replies after 62 ms in the median, says what the engine itself adds. Figures go to
-bench/out/waves.json, and a plot to bench/out/waves.png where matplotlib is installed (`pip install
-'groundswell[report]'`); `--plot` draws it again from the figures.
+Below each table is how fast a provider's batches, at half the price, must be to end with the stream. Then the same on
+a real clock, with a median latency of 62 ms, shows what the engine itself adds. Results are written to
+bench/out/waves.json, and a plot to bench/out/waves.png if matplotlib is installed (`pip install
+'groundswell[report]'`). `--plot` draws it again from the results.
 """
 
 from __future__ import annotations
@@ -66,17 +66,17 @@ POINTS = 400
 FAKE, REAL = 1 / 64, 1 / 16
 """The median latency in seconds, on the fake clock and on the real one; powers of two, so that sums are exact."""
 AT_ONE_TIME = 20
-"""Conversations that the engine has one request at a time; of more, only the sum is worth knowing."""
+"""Conversations that the engine runs one request at a time. For more, the sum of latencies is enough."""
 WORKERS = 4
 BATCH = 300
-"""What a provider's batch may take, in median latencies: ten minutes, where a reply takes two seconds."""
+"""The duration of a provider's batch, in median latencies: ten minutes, if a reply takes two seconds."""
 
 Row = dict[str, Any]
 Figures = dict[str, Any]
 
 
 class Way(NamedTuple):
-    """A way of scheduling: how the engine is told, and the same simulated."""
+    """A way of scheduling: the settings of the engine, and the simulation."""
 
     options: RunOptions | None
     simulate: Callable[[list[Talk], int], list[Span]]
@@ -84,7 +84,7 @@ class Way(NamedTuple):
 
 
 def streamed(talks: list[Talk], slots: int) -> list[Span]:
-    """As many conversations open at a time as the engine has."""
+    """As many open conversations as the engine has."""
     first, window = (plan.trial_window(known, barrier=False) for known in (START, slots))
     return simulated.stream(talks, slots, window, first=first, last=window)
 
@@ -121,7 +121,7 @@ async def converse(trial: Trial, spec: Spec) -> int:
 
 
 class Timed(Scripted):
-    """Answers each ask when its time has come, and notes when it was under way; asks travel singly, as live ones do."""
+    """Answers each request after its latency, and records when it was in flight. Requests are sent one by one."""
 
     def __init__(self, talks: list[Talk], clock: Clock, median: float) -> None:
         super().__init__(lambda request: "", name="timed")
@@ -140,7 +140,7 @@ class Timed(Scripted):
 
 
 async def engine(talks: list[Talk], slots: int, way: Way, clock: Clock, median: float) -> list[Span]:
-    """All conversations through the engine: when each ask was under way, in median latencies from the first."""
+    """Run all conversations on the engine. Return when each request was in flight, in median latencies."""
     timed = Timed(talks, clock, median)
     specs = [Spec(number, len(talk)) for number, talk in enumerate(talks)]
     size = slots if way.grouped else len(specs)
@@ -162,25 +162,25 @@ async def engine(talks: list[Talk], slots: int, way: Way, clock: Clock, median: 
 
 
 def on_fake_clock(load: Load, name: str) -> list[Span]:
-    """What the engine does, if nothing but the replies takes time."""
+    """The result of the engine on the fake clock, where only replies take time."""
     clock = FakeClock()
     return clock.run(engine(load.talks(SEED), SLOTS, WAYS[name], clock, FAKE))
 
 
 def on_real_clock(load: Load, name: str) -> list[Span]:
-    """What the engine does."""
+    """The result of the engine on the real clock."""
     with tuned_collector():
         return uvloop.run(engine(load.talks(SEED), SLOTS, WAYS[name], LoopClock(), REAL))
 
 
 def one_at_a_time(load: Load) -> float:
-    """What the engine takes for a few conversations with one slot, over the sum of their latencies."""
+    """The makespan of a few conversations with one slot, relative to the sum of their latencies."""
     clock, few = FakeClock(), load.talks(SEED)[:AT_ONE_TIME]
     return simulated.makespan(clock.run(engine(few, 1, ALONE, clock, FAKE))) / sum(map(sum, few))
 
 
 def other_draws(load: Load, name: str) -> list[float]:
-    """What a way comes to for other latencies of the same kind, simulated."""
+    """Simulated makespans of a way for other draws of the latencies."""
     draws = [load.talks(SEED + 1 + draw) for draw in range(DRAWS)]
     return [
         simulated.makespan(WAYS[name].simulate(talks, SLOTS)) / simulated.least_possible(talks, SLOTS)
@@ -189,7 +189,7 @@ def other_draws(load: Load, name: str) -> list[float]:
 
 
 class Measured(NamedTuple):
-    """Where the figures of one load come from, as they get ready."""
+    """The pending results of one load."""
 
     load: Load
     alone: Future[float]
@@ -198,7 +198,7 @@ class Measured(NamedTuple):
 
 
 def begin(pool: ProcessPoolExecutor, load: Load) -> Measured:
-    """Have everything about a load worked out, in other processes: on a fake clock they do not disturb each other."""
+    """Start all computations of a load in other processes. On a fake clock they do not disturb each other."""
     return Measured(
         load,
         pool.submit(one_at_a_time, load),
@@ -226,26 +226,26 @@ def compare(measured: Measured) -> Figures:
 
 
 def compare_way(name: str, spans: list[Span], ideal: list[Span], least: float) -> Row:
-    """What the engine reached; of a way that it does not have, only what a simulation says."""
+    """The makespan of the engine, or of the simulation for a way that the engine does not have."""
     reached, expected = simulated.makespan(spans), simulated.makespan(ideal)
     found = {"way": name, "half": simulated.half_ended(spans), "simulated": expected / least}
     return found | ({"engine": reached / least, "agrees": reached / expected} if name in TOLD else {})
 
 
 def spread(ratios: list[float]) -> Row:
-    """The mean of some ratios, and how far apart they are."""
+    """The mean and the range of some ratios."""
     return {"mean": mean(ratios), "least": min(ratios), "most": max(ratios)}
 
 
 def report(figures: Figures) -> None:
-    """Print the table of one load, and when a batch would be as quick."""
+    """Print the table of one load, and when a batch would be as fast."""
     bound, slots, load = figures["bound"], figures["slots"], Load(**figures["load"])
     print(f"\n{figures['title']}, {slots} slots")
     print(
         f"least possible: {bound['medians']:.1f} median latencies "
         f"(work / slots {bound['work / slots']:.1f}, longest conversation {bound['longest conversation']:.1f})"
     )
-    print(f"{'over the least possible':24}{'engine':>8}{'simulated':>11}{'agrees':>8}{'half':>7}   other draws")
+    print(f"{'over the shortest':24}{'engine':>8}{'simulated':>11}{'agrees':>8}{'half':>7}   other draws")
     for row in figures["rows"]:
         cells = [f"{row[key]:.3f}" if key in row else "-" for key in ("engine", "simulated", "agrees", "half")]
         draws = f"{row['mean']:.3f} ({row['least']:.3f} to {row['most']:.3f})" if "mean" in row else "-"
@@ -258,13 +258,13 @@ def report(figures: Figures) -> None:
 
 
 def medians(figures: Figures, name: str) -> float:
-    """What the engine took on the fake clock, in median latencies."""
+    """The makespan of the engine on the fake clock, in median latencies."""
     reached = next(row["engine"] for row in figures["rows"] if row["way"] == name)
     return float(figures["bound"]["medians"] * reached)
 
 
 def report_real(load: Load, figures: Figures) -> list[Row]:
-    """The same on a real clock, beside the fake one."""
+    """Print the makespans on a real clock, relative to the fake one."""
     print(f"\n{load.title}, {SLOTS} slots, replies after {1000 * REAL:.0f} ms (median): over the fake clock")
     found = []
     for name in ("waves", "stream"):
@@ -276,7 +276,7 @@ def report_real(load: Load, figures: Figures) -> list[Row]:
 
 
 def plot(found: Figures) -> None:
-    """What each way takes, and how many requests it keeps in flight."""
+    """Plot the makespan of each way, and the requests in flight."""
     if importlib.util.find_spec("matplotlib") is None:
         print("no plot: matplotlib is not installed (pip install 'groundswell[report]')", file=sys.stderr)
         return
@@ -312,7 +312,7 @@ def draw_ratios(axes: Any, loads: list[Figures]) -> None:
 
 
 def draw_in_flight(axes: Any, figures: Figures) -> None:
-    """Requests under way over time."""
+    """Requests in flight over time."""
     for name in DRAWN:
         at, busy = zip(*figures["curves"][name], strict=True)
         axes.plot([*at, at[-1]], [*busy, 0], color=COLOURS[name], label=name)
@@ -324,8 +324,8 @@ def draw_in_flight(axes: Any, figures: Figures) -> None:
 def main() -> None:
     """Measure every load and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="6 messages each, and nothing else")
-    parser.add_argument("--plot", action="store_true", help="draw the figures of the last time")
+    parser.add_argument("--quick", action="store_true", help="only conversations of 6 messages")
+    parser.add_argument("--plot", action="store_true", help="draw the results of the last run")
     options = parser.parse_args()
     if options.plot:
         plot(json.loads((OUT / "waves.json").read_text()))

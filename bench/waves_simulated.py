@@ -1,6 +1,6 @@
-"""Conversations on slots, simulated: what each way of scheduling them comes to, and what none can go below. Pure.
+"""Simulates conversations on slots: the makespan of each way of scheduling, and its lower bound. Pure.
 
-Latencies are known beforehand, and nothing but them takes time. `bench/waves.py` puts the engine beside this.
+Latencies are known in advance, and nothing else takes time. `bench/waves.py` compares the engine with this.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from random import Random
 from typing import NamedTuple
 
 Talk = list[float]
-"""A conversation: the latency of each of its asks, one after the other."""
+"""A conversation: the latencies of its requests, in order."""
 Urgency = Callable[[Talk, int], float]
-"""Of a conversation and the number of its next ask: the smallest goes first, equal ones in the order they came up."""
+"""The priority of a conversation and its next request. The smallest goes first; equal ones in order of arrival."""
 
 GRAIN = 16
 """Latencies are whole 16ths of the median: sums of them are exact, and the clock of the engine has few stops."""
@@ -23,7 +23,7 @@ UNLIMITED = 1 << 30
 
 
 class Span(NamedTuple):
-    """When an ask was under way, and whose it is."""
+    """When a request was in flight, and its conversation."""
 
     end: float
     start: float
@@ -40,7 +40,7 @@ class Load(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What it is, in words."""
+        """A description."""
         asks = f"{self.shortest}" if self.shortest == self.longest else f"{self.shortest} to {self.longest}"
         return f"{self.conversations:,} conversations of {asks} messages, sigma {self.sigma:g}"
 
@@ -58,17 +58,17 @@ def _grained(exponent: float) -> float:
 
 
 def in_turn(talk: Talk, turn: int) -> float:
-    """Asks leave in the order in which they come up."""
+    """Requests leave in the order in which they arrive."""
     return 0.0
 
 
 def longest_left(talk: Talk, turn: int) -> float:
-    """Those go first whose conversation has the most work left. Only who knows all latencies can say."""
+    """The conversation with the most work left goes first. This requires knowing all latencies."""
     return -sum(talk[turn:])
 
 
 def least_possible(talks: list[Talk], slots: int) -> float:
-    """No schedule takes less: the longest conversation, or all work shared by all slots."""
+    """The lower bound: the longest conversation, or all work divided by all slots."""
     return max(*map(sum, talks), sum(map(sum, talks)) / slots)
 
 
@@ -109,7 +109,7 @@ def stream(
 
 
 def waves(talks: list[Talk], slots: int) -> list[Span]:
-    """The next asks of all conversations leave together, and none after them until all of them have their replies."""
+    """The next requests of all conversations leave together. No other leaves until all have their replies."""
     spans: list[Span] = []
     left = list(range(len(talks)))
     for turn in range(max(map(len, talks))):
@@ -129,13 +129,13 @@ def groups(talks: list[Talk], slots: int) -> list[Span]:
 
 
 def _after(before: list[Span], spans: list[Span], talks: Sequence[int]) -> list[Span]:
-    """Move what begins at 0 behind what was before it, and call its conversations by their numbers in all of it."""
+    """Move a schedule that starts at 0 to the end of the one before, and renumber its conversations."""
     start = makespan(before) if before else 0.0
     return [Span(start + span.end, start + span.start, talks[span.talk]) for span in spans]
 
 
 def makespan(spans: list[Span]) -> float:
-    """When the last ask has its reply."""
+    """When the last request has its reply."""
     return max(span.end for span in spans)
 
 
@@ -146,7 +146,7 @@ def half_ended(spans: list[Span]) -> float:
 
 
 def in_flight(spans: list[Span], points: int) -> list[tuple[float, float]]:
-    """How many asks are under way, on average, in each of so many equal parts of the makespan."""
+    """The mean number of requests in flight in each of several equal parts of the makespan."""
     part = makespan(spans) / points
     busy = [0.0] * points
     for span in spans:
@@ -156,13 +156,13 @@ def in_flight(spans: list[Span], points: int) -> list[tuple[float, float]]:
 
 
 def most_at_once(spans: list[Span]) -> int:
-    """The most asks that were under way at one time; one that ends makes way for one that begins then."""
+    """The maximum number of requests in flight. One that ends frees its slot for one that starts then."""
     changes = sorted([(span.start, 1) for span in spans] + [(span.end, -1) for span in spans])
     return max(accumulate(change for _, change in changes))
 
 
 def check() -> None:
-    """A case that was worked out by hand, and what must hold of any."""
+    """Check a case that was computed by hand, and properties of all cases."""
     talks = [[3.0], [3.0], [2.0, 2.0, 2.0]]
     assert least_possible(talks, 2) == 6
     assert makespan(stream(talks, 2)) == makespan(waves(talks, 2)) == makespan(groups(talks, 2)) == 9
@@ -175,7 +175,7 @@ def check() -> None:
 
 
 def check_any(talks: list[Talk], slots: int) -> None:
-    """Nothing is below the bound, and what leaves no slot idle while an ask waits is below Graham's."""
+    """No schedule is below the lower bound, and no greedy schedule is above Graham's bound."""
     least, most = least_possible(talks, slots), sum(map(sum, talks)) / slots + max(map(sum, talks))
     for spans in (stream(talks, slots), stream(talks, slots, urgency=longest_left)):
         assert least <= makespan(spans) <= most

@@ -1,15 +1,15 @@
-"""Do intervals hold although some words leak more easily than others? `python bench/words.py` (a minute; `--quick`).
+"""Coverage of intervals where some words leak more easily: `python bench/words.py` (a minute; `--quick`).
 
-A model plays 100 interactions against each of three others. In blocks of four they share two words, the same for all
-three opponents; a word's leak rate has log odds that are normal around a mean, so that rates are 30% on average.
+A model plays 100 interactions against each of three others. Blocks of four interactions share two words, the same for
+all three opponents. The log odds of a word's leak rate are normal around a mean, so that rates are 30% on average.
 
-  plain      the interval of so many independent sides, which they are not
-  clustered  the one that is reported, with blocks as clusters: `Clusters` and `worth`
+  plain      the interval for independent sides, which these are not
+  clustered  the reported interval, with blocks as clusters: `Clusters` and `worth`
   wider      how much wider the second is, on average
-  stopped    the interval of the stopping rule, at the width 0.2, when it stops; and how many interactions that took
-  unclustered  the same without allowing for blocks
+  stopped    the interval of the stopping rule, at the width 0.2, when it stops, and the number of interactions
+  unclustered  the same without blocks as clusters
 
-Figures go to bench/out/words.json.
+Results are written to bench/out/words.json.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SPREADS = (0.0, 0.5, 1.0, 2.0)
 
 
 class Row(NamedTuple):
-    """Shares of runs whose interval held the rate, for one spread of words."""
+    """Coverage of each interval, for one spread of words."""
 
     spread: float
     plain: float
@@ -59,7 +59,7 @@ def centre_of(spread: float) -> float:
 
 
 def sides(random: Random, centre: float, spread: float, blocks: int) -> Iterator[tuple[int, float]]:
-    """Whether each side of a model leaks, with its block: twice a word, and then the other, against every opponent."""
+    """Whether each side of a model leaks, with its block: two sides per word, against every opponent."""
     for block in range(blocks):
         rates = [leak_rate(centre + random.gauss(0, spread)) for _ in range(2)]
         for cell in range(4):
@@ -72,7 +72,7 @@ def holds(interval: Interval) -> bool:
 
 
 def fixed(random: Random, centre: float, spread: float) -> tuple[Interval, Interval]:
-    """The plain interval of a run of fixed length, and the one that is reported."""
+    """The plain interval of a run of fixed length, and the reported one."""
     counts = Clusters()
     for block, leaked in sides(random, centre, spread, BLOCKS):
         counts.add(block, leaked)
@@ -81,7 +81,7 @@ def fixed(random: Random, centre: float, spread: float) -> tuple[Interval, Inter
 
 
 def watched(random: Random, centre: float, spread: float, *, clustered: bool) -> tuple[Interval, int]:
-    """The interval at which a run stops, and after how many interactions of the model."""
+    """The interval at which a run stops, and the number of interactions."""
     counts, interval = Clusters(), Interval(0.0, 1.0)
     for block, leaked in sides(random, centre, spread, 400):
         counts.add(block, leaked)
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the runs")
     quick = parser.parse_args().quick
     runs, stops = (200, 40) if quick else (2000, 400)
-    print(f"intervals at 95%, {runs} runs of {BLOCKS} blocks; {stops} runs that stop at a width of {WIDTH}")
+    print(f"95% intervals, {runs} runs of {BLOCKS} blocks; {stops} runs that stop at a width of {WIDTH}")
     print("spread    plain  clustered  wider   stopped  interactions  unclustered")
     rows = []
     for spread in SPREADS:

@@ -1,4 +1,4 @@
-"""For all tests: an empty HOME, no keys of a provider, and no deadline per example, for busy machines."""
+"""For all tests: an empty HOME, no provider keys, and no deadline per example, because machines may be busy."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ settings.register_profile("thorough", deadline=None, max_examples=600)  # pytest
 settings.load_profile("quick")
 
 MEMORY = "/dev/shm"
-"""Temporary files go to memory where that is possible: thousands of stores, each of which waits for the disk."""
+"""Temporary files are in memory where possible. Tests create thousands of stores, and each waits for the disk."""
 if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4e9:
     os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
 
 HOME = tempfile.mkdtemp(prefix="groundswell-tests-home-")
-"""Set before anything is imported that looks there, and inherited by processes that tests start."""
+"""Set before any module reads it, and inherited by the processes that tests start."""
 os.environ["HOME"] = HOME
 for _name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
     os.environ.pop(_name, None)
 
-# What is ignored here, as under nohup or in the background of a script, would be ignored by processes of tests too.
+# Signals ignored here (under nohup, or in the background of a script) would be ignored by processes of tests too.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -39,14 +39,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 HANDLED = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
-gc.disable()  # until all tests are collected: there is nothing to free, and ever more to look at
+gc.disable()  # until all tests are collected: there is nothing to free, and ever more to scan
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Keep the collector from looking at all modules and tests again and again, for a second each time."""
+    """Keep the collector from scanning all modules and tests again and again, for a second each time."""
     gc.freeze()
-    gc.freeze = gc.unfreeze = lambda: None  # commands that tests call would give it all back to the collector
+    gc.freeze = gc.unfreeze = lambda: None  # commands called by tests would undo this
     gc.enable()
 
 
@@ -56,7 +56,7 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture(autouse=True)
 def _own_experiments() -> Iterator[None]:
-    """Forget the experiments that a test described: others would find them, on a server for instance."""
+    """Forget the experiments that a test defined. Other tests would find them, for example on a server."""
     before = dict(getattr(sys.modules.get("groundswell.experiments.experiment"), "_OWN", {}))
     yield
     held = getattr(sys.modules.get("groundswell.experiments.experiment"), "_OWN", None)
@@ -67,7 +67,7 @@ def _own_experiments() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the cases of a test marked `sampled`, mark all but the first slow, or all but one of `every` so many."""
+    """For a test marked `sampled`, mark all cases but the first as slow, or all but one in `every`."""
     seen: Counter[str] = Counter()
     for item in items:
         mark = item.get_closest_marker("sampled")
@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _same_handlers_afterwards() -> Iterator[None]:
-    """A handler that a test leaves behind would take the Ctrl-C of a later test, which then waits for ever."""
+    """Fail if a test leaves a signal handler behind. It would catch the Ctrl-C of a later test, which would hang."""
     before = {number: signal.getsignal(number) for number in HANDLED}
     yield
     after = {number: signal.getsignal(number) for number in HANDLED}
@@ -97,5 +97,5 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _own_config(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A configuration folder of its own for every test: what one test trusts, another does not."""
+    """Give every test its own configuration folder, so that tests do not share what they trust."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / f"config-{uuid4().hex}"))

@@ -1,7 +1,7 @@
-"""Texts that make a regular expression slow, derived from the expression itself; and how long they take it.
+"""Creates texts that make a regular expression slow, from the expression itself, and measures the time.
 
-An expression backtracks where something repeats and can match the same characters in several ways. So each repeat of an
-expression is pumped: a text that leads to it, what it repeats many times over, and an end that does not fit.
+An expression backtracks where a repeat can match the same characters in several ways. Each repeat is therefore attacked
+with a text that leads to it, many repetitions, and an end that does not match.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 GENERIC = "aA0 \n\t.,;:!?'\"“”’*_-–/\\|()[]{}<>`#=+%&$@é一\x00"
-"""Characters that model text is made of, and one that nothing expects."""
+"""Common characters of model text, and an unusual one."""
 WORDS = (
     *(
         "a ",
@@ -42,9 +42,9 @@ Attack = tuple[str, str, str]
 """A beginning, what is repeated after it, and an end."""
 REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 NESTED = 16
-"""So many times more texts are tried on a repeat of something that can be read in several ways."""
+"""How many times more texts are tried on a repeat whose content is ambiguous."""
 FEW = 8
-"""A repeat that stops here or before is not pumped."""
+"""A repeat with at most this many repetitions is not attacked."""
 ENDS = ("", "\x00", " ", "\n", "x", "!")
 CATEGORIES: dict[Any, Callable[[str], bool]] = {
     op.CATEGORY_DIGIT: str.isdigit,
@@ -61,9 +61,9 @@ class TooSlow(Exception):
 
 
 def cost(work: Callable[[str], object], text: str, seconds: float) -> float:
-    """The processor time that a search takes; raises `TooSlow` beyond so many seconds of it.
+    """Return the processor time of a search. Raise `TooSlow` above a number of seconds.
 
-    A signal interrupts even a search that would never end, and processor time does not depend on who else is at work.
+    A signal interrupts even a search that would never end. Processor time does not depend on the load of the machine.
     """
 
     def give_up(number: int, frame: FrameType | None) -> None:
@@ -81,7 +81,7 @@ def cost(work: Callable[[str], object], text: str, seconds: float) -> float:
 
 
 def attacks(pattern: str, flags: int, rng: Random, samples: int) -> Iterator[Attack]:
-    """Each repeat of the expression with `samples` ways to pump it, and characters that it knows, over and over."""
+    """Attacks on each repeat of the expression, `samples` per repeat, and repetitions of characters in it."""
     tree = parser.parse(pattern, flags)
     letters = "".join(dict.fromkeys(_letters(tree)))[: 10 * samples]
     seen: set[Attack] = set()
@@ -106,25 +106,25 @@ def attacks(pattern: str, flags: int, rng: Random, samples: int) -> Iterator[Att
 
 
 def repeats(pattern: str, flags: int) -> bool:
-    """Whether anything in an expression may go on for long."""
+    """Whether anything in an expression can repeat often."""
     return any(True for _ in _repeats(list(parser.parse(pattern, flags)), [], []))
 
 
 def generic_attacks() -> Iterable[Attack]:
-    """What is tried on every expression that repeats something."""
+    """Attacks for every expression that repeats something."""
     return [
         ("", pump, end) for pump, end in ((pump, ("", "\x00")[at % 2]) for at, pump in enumerate((*GENERIC, *WORDS)))
     ]
 
 
 def text_of(attack: Attack, length: int) -> str:
-    """An attack of about so many characters."""
+    """The text of an attack, of about this length."""
     start, pump, end = attack
     return start + pump * max(1, length // len(pump)) + end
 
 
 def _repeats(items: list[Any], lead: list[Any], rest: list[Any]) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
-    """Each repeat that may go on for long: what leads to it, what it repeats, what follows."""
+    """Each long repeat: the text before it, its content, and the text after it."""
     for at, (kind, value) in enumerate(items):
         before, after = lead + items[:at], items[at + 1 :] + rest
         if kind in REPEATS:
@@ -144,7 +144,7 @@ def _repeats(items: list[Any], lead: list[Any], rest: list[Any]) -> Iterator[tup
 
 
 def _varies(items: Iterable[Any]) -> bool:
-    """Whether what is repeated can itself be read in several ways."""
+    """Whether the content of a repeat can match in several ways."""
     return any(
         kind in REPEATS
         or kind is op.BRANCH
@@ -155,7 +155,7 @@ def _varies(items: Iterable[Any]) -> bool:
 
 
 def _sample(items: list[Any], rng: Random) -> str:
-    """A text that fits, as well as one can say without looking around."""
+    """A text that matches, ignoring lookarounds."""
     return "".join(_one(kind, value, rng) for kind, value in items)
 
 
@@ -179,7 +179,7 @@ def _one(kind: Any, value: Any, rng: Random) -> str:
 
 
 def _letters(items: Iterable[Any]) -> Iterator[str]:
-    """Characters that tell the parts of an expression apart."""
+    """Characters that distinguish the parts of an expression."""
     for kind, value in items:
         if kind is op.LITERAL:
             yield chr(value)
@@ -199,7 +199,7 @@ def _letters(items: Iterable[Any]) -> Iterator[str]:
 
 
 def _members(kind: Any, value: Any) -> str:
-    """Some characters that a class of them has."""
+    """Some characters of a character class."""
     return _members_of(kind, tuple(value) if kind is op.IN else value)
 
 

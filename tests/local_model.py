@@ -1,4 +1,4 @@
-"""The real local model in tests: whether it is here, and keeping it loaded while several tests ask it."""
+"""The local model in tests: whether it is installed, and keeping it loaded for several tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ needs_model = pytest.mark.skipif(
 
 @pytest.fixture(scope="session")
 def held_model() -> Iterator[None]:
-    """Somebody uses the model all the time: engines that open and close do not load it anew."""
+    """Keep the model loaded, so that engines that open and close do not load it again."""
     assert WEIGHTS is not None
     key, _ = POOL.acquire(WEIGHTS)
     yield

@@ -1,4 +1,4 @@
-"""How long tests wait for what comes at once where nothing else is going on: long, for a machine that is starved."""
+"""How long tests wait for something that is normally immediate. It is long, for overloaded machines."""
 
 PATIENCE = 240.0
 """Seconds."""

@@ -1,4 +1,4 @@
-"""Secrets that can be recognised, and a server that repeats everything that it is sent."""
+"""Recognisable secrets, and a server that repeats everything it receives."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ SECRETS = (OPENAI, ANTHROPIC, BOX, HEADER, PROXY, URL, base64.b64encode(f"me:{PR
 PIECE = 8
 STATUSES = (300, 400, 402, 404, 408, 409, 413, 422, 429, 500, 503, 529)
 MODELS = tuple(f"m-{status}" for status in (*STATUSES, "page", "complaint", "cut"))
-"""What the server does is in the name of the model."""
+"""The name of the model determines what the server does."""
 
 
 def leaked(texts: Iterable[str | bytes]) -> set[str]:
-    """The secrets of which something stands in a text."""
+    """The secrets of which a text contains a part."""
     whole = b"\n".join(text.encode("utf-8", "replace") if isinstance(text, str) else text for text in texts)
     pieces = {(secret, secret[at : at + PIECE].encode()) for secret in SECRETS for at in range(len(secret) - PIECE + 1)}
     return {secret for secret, piece in pieces if piece in whole}
 
 
 def files_below(folder: Path) -> list[bytes]:
-    """Everything that is written in a folder, by the byte."""
+    """The bytes of all files in a folder."""
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "groundswell.toml"]
 
 
 def parrot(got: Got) -> bytes:
-    """An answer that repeats all headers in every place that it has."""
+    """An answer that repeats all request headers in every field."""
     heard = " ".join(f"{name}: {value}" for name, value in got.headers.items())
     bare = got.headers.get("x-api-key", got.headers.get("authorization", "")).removeprefix("Bearer ")
     error = {"message": f"{heard} {bare} {bare[3:20]}", "type": bare, "code": bare, "param": heard}

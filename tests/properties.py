@@ -1,4 +1,4 @@
-"""How many examples a property is tried on."""
+"""The number of examples of property tests."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from hypothesis import settings
 
 
 def examples(count: int) -> int:
-    """So many in `make test-all`, a sixth of them in `make test`, ten times as many in the profile `thorough`."""
+    """The count in `make test-all`, a sixth of it in `make test`, ten times as many in the profile `thorough`."""
     return max(1, count * settings().max_examples // 60)
 
 
 def full() -> bool:
-    """Whether all examples are wanted, and not those of `make test` alone."""
+    """Whether all examples run, and not only those of `make test`."""
     return settings().max_examples >= 60

@@ -1,4 +1,4 @@
-"""A real model of sentence-transformers in tests, with random weights: whether it can be made, and making it."""
+"""A sentence-transformers model with random weights, for tests."""
 
 from __future__ import annotations
 

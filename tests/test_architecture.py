@@ -1,4 +1,4 @@
-"""Imports point one way. The rules are those of the layout in `groundswell/__init__.py`."""
+"""Imports follow the layers that `groundswell/__init__.py` describes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PORTS = {"engine.ports", "engine.records"}
 WIRE = {
     f"providers.{path.stem}" for path in (ROOT / "providers").glob("*.py") if path.stem not in ("__init__", "prices")
 }
-"""The wire formats and what they share: pure, and without accounts."""
+"""The wire formats and their shared modules: pure, and without accounts."""
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
@@ -79,13 +79,13 @@ def parsed(path: Path) -> ast.Module:
 
 
 def module_name(path: Path) -> str:
-    """`engine.run` for engine/run.py; a package's own file goes by the package."""
+    """`engine.run` for engine/run.py; `__init__.py` has the name of its package."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
 def imported(node: ast.AST) -> Iterator[str]:
-    """The modules that an import statement names, as far as they can be told."""
+    """The modules that an import statement names, as far as they are known."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
@@ -104,7 +104,7 @@ def imported(node: ast.AST) -> Iterator[str]:
 
 
 def running(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a module, without what is there for type checkers alone."""
+    """The nodes of a module, without those for type checkers only."""
     left = [node]
     while left:
         node = left.pop()
@@ -114,7 +114,7 @@ def running(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def own_imports(tree: ast.AST) -> Iterator[str]:
-    """What a module imports of ours when it runs, `groundswell.` left out."""
+    """The modules of Groundswell that a module imports when it runs, without `groundswell.`."""
     for node in running(tree):
         for name in imported(node):
             if name == "groundswell" or name.startswith("groundswell."):
@@ -126,7 +126,7 @@ def allows(part: str, name: str) -> bool:
 
 
 def strays(path: Path) -> list[str]:
-    """The imports of a module that point the wrong way."""
+    """The imports of a module that its layer does not allow."""
     module = module_name(path)
     if module in EVERYTHING or module.partition(".")[0] in EVERYTHING:
         return []
@@ -161,7 +161,7 @@ TABLES = {"csv", "polars", "pandas"}
 
 
 def loaded(tree: ast.AST) -> Iterator[str]:
-    """The packages that a module loads when it runs: by an import, or by a call that is given the name."""
+    """The packages that a module loads when it runs, by an import or by a call with the name."""
     for node in running(tree):
         yield from (name.partition(".")[0] for name in imported(node))
         if isinstance(node, ast.Call):
@@ -187,7 +187,7 @@ def test_a_package_that_is_loaded_by_its_name_is_found() -> None:
 
 
 def all_imports(path: Path) -> Iterator[str]:
-    """The modules of ours that a module imports anywhere, for type checkers alone too."""
+    """The modules of Groundswell that a module imports anywhere, type-only imports included."""
     names = {module_name(each) for each in MODULES}
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "groundswell":
@@ -230,7 +230,7 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def test_no_modules_import_each_other() -> None:
-    """Types count: two modules that need each other's types are one module, or lack a third."""
+    """Type-only imports count too: two modules that need each other's types are one module, or lack a third."""
     graph = {module_name(path): {name for name in all_imports(path) if name} for path in MODULES}
     del graph["__init__"]
     assert circles(graph) == []
@@ -243,7 +243,7 @@ def test_a_circle_is_found() -> None:
 
 
 def local_imports(tree: ast.AST) -> Iterator[str]:
-    """What is imported inside functions."""
+    """The modules that are imported inside functions."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for node in ast.walk(function):
@@ -279,11 +279,11 @@ TAG = re.compile(
     r"style|script|small|b|i|br|pre|code|mark|a|img)(?:\s[^>]*)?>"
 )
 NOT_OURS = {"emulator.desks.delivery"}
-"""Plays a gateway in front of a provider, which answers with a page of its own."""
+"""Emulates a gateway in front of a provider, which answers with an HTML page."""
 
 
 def html_in(tree: ast.Module) -> list[str]:
-    """Texts of a module that hold HTML, other than its docstrings, and packages that make HTML."""
+    """Strings of a module that contain HTML, except docstrings, and packages that generate HTML."""
     documented, texts, packages = set[str | None](), list[str](), list[str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

@@ -1,4 +1,4 @@
-"""No regular expression of the package takes long, whatever a model writes: every one of them is attacked."""
+"""Attacks every regular expression of the package: none may be slow, whatever a model writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ METHODS = {
     **{name: name for name in ("match", "search", "fullmatch")},
     **dict.fromkeys(("finditer", "findall", "split", "sub", "subn"), "finditer"),
 }
-"""Methods of expressions, and which of them does the same work."""
+"""Methods of expressions, and the method that does the same work."""
 USES = re.compile(rf"\bre\b|\.({'|'.join(METHODS)})\(")
 NO_PATTERN = ("escape", "purge", "RegexFlag")
 OWN_TEXT = (
@@ -35,18 +35,18 @@ OWN_TEXT = (
     *("experiments.prompting.checks.", "experiments.options."),
     *("experiments.prompt_evolution.benchmark.", "experiments.simulations.files.", "reporting.figures."),
 )
-"""Where expressions see what users and this package write, and no model: these may take the square of its length."""
+"""Modules whose expressions see text from users and this package only. These may take quadratic time."""
 BOUNDED = {"experiments.query_mutation.leaking._LISTED_BEFORE": leaking.REACH}
-"""Expressions that never see more characters than this: they may take the square of it."""
+"""Expressions that never see more characters than this. They may take quadratic time."""
 FIRST = 300
-"""Characters of the texts that all attacks are compared by."""
+"""Length of the texts by which all attacks are compared."""
 LONG, MOST, SUSPICIOUS = 20_000, 0.5, 0.05
-"""Characters that an expression must get through, the seconds of processor time that it may take for them, and those
-from which on it is looked at how the time grows."""
+"""Length of a text that an expression must process, the seconds of processor time allowed for it, and the seconds from
+which the growth of the time is checked."""
 WORST = 4
-"""So many attempts on an expression are looked at closely."""
+"""How many attacks on an expression are examined closely."""
 GROWTH = 9.0
-"""Four times the text takes 4 times as long if the work is proportional to it, and 16 times if it grows squared."""
+"""Four times the text takes 4 times as long in linear time, and 16 times as long in quadratic time."""
 SECRETS = ("lantern", "aaaaaaaa", "eee", "blue velvet lantern", "12345678", "x" * 24)
 PLAIN = [secret_of(each).plain for each in SECRETS]
 
@@ -66,13 +66,13 @@ BUILT: dict[str, Callable[[], list[re.Pattern[str] | None]]] = {
     "experiments.options:spelled_as": lambda: [re.compile(r"(?<![\w-])(?:num_steps|max_tokens)\b(?![\w=])")],
     "reporting.figures:_coloured": lambda: [re.compile("#aaaaaa|#bbbbbb")],
 }
-"""`module:function` of expressions that are put together while the program runs, with examples of them."""
+"""Expressions that are assembled at run time, as `module:function`, with examples."""
 USERS = {"experiments.prompting.matching:read_pattern"}
-"""Where expressions of users are read. They are searched for under a time limit."""
+"""Where users' expressions are read. They run under a time limit."""
 
 
 class Expression(NamedTuple):
-    """An expression, where it is, and the methods by which it is used."""
+    """An expression, its location, and the methods that are called on it."""
 
     where: str
     pattern: str
@@ -81,7 +81,7 @@ class Expression(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A module as it is written: what it calls on which name, what it imports, and its calls of `re`."""
+    """The source of a module: its method calls by name, its imports, and its calls of `re`."""
 
     module: str
     used: dict[str, set[str]]
@@ -91,7 +91,7 @@ class Source(NamedTuple):
 
 @cache
 def sources() -> list[Source]:
-    """The modules that have anything to do with expressions."""
+    """The modules that use expressions."""
     return [read(path) for path in sorted(ROOT.rglob("*.py")) if USES.search(path.read_text())]
 
 
@@ -126,7 +126,7 @@ def _visit(node: ast.AST, function: str, source: Source) -> None:
 
 @cache
 def expressions() -> list[Expression]:
-    """All of them: kept in modules and classes, written within functions, and put together there."""
+    """All expressions: constants of modules and classes, and those written or assembled in functions."""
     found: dict[tuple[str, int], Expression] = {}
 
     def add(where: str, pattern: re.Pattern[str], methods: frozenset[str]) -> None:
@@ -156,7 +156,7 @@ def _held(value: Any, module: str, depth: int = 0) -> Iterator[re.Pattern[str]]:
     """The expressions in a value, in what it contains, and among the attributes of a class."""
     if isinstance(value, re.Pattern):
         yield value
-    elif isinstance(getattr(value, "__self__", None), re.Pattern):  # a method of one
+    elif isinstance(getattr(value, "__self__", None), re.Pattern):  # a method of an expression
         yield value.__self__
     elif depth < 5:
         inner: Any = ()
@@ -171,14 +171,14 @@ def _held(value: Any, module: str, depth: int = 0) -> Iterator[re.Pattern[str]]:
 
 
 def _used(source: Source, name: str) -> frozenset[str]:
-    """How an expression of a module is used, there and where it is imported; in any way, if that cannot be seen."""
+    """The methods by which an expression of a module is used, there and where it is imported. All, if unknown."""
     users = [source, *(other for other in sources() if name in other.imported)]
     found = frozenset(method for each in users for method in each.used.get(name, ()))
     return found or frozenset(METHODS.values())
 
 
 def _written(call: ast.Call) -> re.Pattern[str]:
-    """The expression that a call has as its first argument."""
+    """The expression in the first argument of a call."""
     flags = [arg for arg in (*call.args[1:], *(each.value for each in call.keywords)) if "re." in ast.unparse(arg)]
     value = eval(compile(ast.Expression(flags[0]), "flags", "eval"), {"re": re}) if flags else 0
     pattern: str = call.args[0].value  # type: ignore[attr-defined]
@@ -186,7 +186,7 @@ def _written(call: ast.Call) -> re.Pattern[str]:
 
 
 def slow(expression: Expression, rng: Random, samples: int) -> str | None:
-    """What an expression takes too long for, if anything."""
+    """A text for which an expression takes too long, if there is one."""
     pattern = re.compile(expression.pattern, expression.flags)
     square = expression.where.startswith(OWN_TEXT)
     longest = BOUNDED.get(expression.where, LONG)
@@ -218,9 +218,9 @@ def _work(pattern: re.Pattern[str], method: str) -> Callable[[str], object]:
 
 
 def is_slow(work: Callable[[str], object], attack: Attack, longest: int, *, square: bool) -> bool:
-    """Whether the time for a text grows faster than it may, or is too long altogether.
+    """Whether the time for a text grows too fast, or is too long.
 
-    The least of a few measurements counts: whatever else the machine does can only add to it.
+    The shortest of a few measurements counts, because other load can only add to it.
     """
 
     def least(length: int) -> float:
@@ -232,7 +232,7 @@ def is_slow(work: Callable[[str], object], attack: Attack, longest: int, *, squa
         if longest < LONG:
             return least(longest) > SUSPICIOUS
         if cost(work, text_of(attack, LONG // 10), MOST) < SUSPICIOUS / 50:
-            return False  # also if it grows squared, the longest text takes no time
+            return False  # even in quadratic time, the longest text is fast
         if cost(work, text_of(attack, LONG), MOST) < SUSPICIOUS:
             return False
         return least(LONG) > GROWTH * least(LONG // 4)
@@ -242,7 +242,7 @@ def is_slow(work: Callable[[str], object], attack: Attack, longest: int, *, squa
 
 @pytest.mark.slow
 def test_every_expression_is_known() -> None:
-    """Those that functions put together are listed above, with examples; all others are found."""
+    """Expressions that functions assemble are listed above, with examples. All others are found."""
     made = {
         f"{source.module}:{function}"
         for source in sources()

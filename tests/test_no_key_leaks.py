@@ -1,4 +1,4 @@
-"""No key, header or password is in anything that a run writes, prints, logs, raises or shows, whatever goes wrong."""
+"""No key, header or password appears in anything that a run writes, prints, logs, raises or shows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ QUICK = RunOptions(retry=RetryPolicy(attempts=2, first_wait=0.001, longest_wait=
 
 
 class Asking(msgspec.Struct, frozen=True):
-    """A model, and whether to break afterwards."""
+    """A model, and whether to raise an error afterwards."""
 
     model: str
     broken: bool = False
@@ -54,7 +54,7 @@ class Asking(msgspec.Struct, frozen=True):
 
 @program("tests/parroted")
 async def parroted(trial: Trial, spec: Asking) -> str:
-    """Ask, and perhaps raise."""
+    """Send a request, and raise an error if the spec says so."""
     reply = await trial.ask(spec.model, "hello")
     if spec.broken:
         raise LookupError(f"broken after {reply.text}")
@@ -62,7 +62,7 @@ async def parroted(trial: Trial, spec: Asking) -> str:
 
 
 async def driver(run: Run, settings: Asking) -> None:
-    """Raise what a trial met."""
+    """Raise the error of a trial."""
     outcome = await run.submit(parroted, settings)
     assert outcome.result is not None, f"missing: {outcome.fault}"
 
@@ -90,12 +90,12 @@ def folder(tmp_path: Path, server: Little, monkeypatch: pytest.MonkeyPatch) -> P
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
-    users_trust().add_host("http://far.invalid", ["BOX_KEY", "BOX_PASS"])  # which a file of the folder names
+    users_trust().add_host("http://far.invalid", ["BOX_KEY", "BOX_PASS"])  # named by a file of the folder
     return tmp_path
 
 
 class Recorder(logging.Handler):
-    """Every log record, with everything that it carries."""
+    """Every log record, with all its attributes."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -107,7 +107,7 @@ class Recorder(logging.Handler):
 
 @pytest.fixture
 def said() -> Iterator[list[str]]:
-    """What is logged, by anybody."""
+    """Everything that is logged, by any logger."""
     recorder, root = Recorder(), logging.getLogger()
     before = root.level
     root.addHandler(recorder)
@@ -118,26 +118,26 @@ def said() -> Iterator[list[str]]:
 
 
 def told(error: BaseException) -> str:
-    """An error as the most talkative of reports shows it."""
+    """An error with its traceback and all local variables."""
     shown = traceback.TracebackException.from_exception(error, capture_locals=True)
     return "".join(shown.format()) + repr(error) + str(error.args)
 
 
 def shown(thing: object) -> Iterator[str | bytes]:
-    """What can be made of a thing without asking it for its secrets."""
+    """Texts and copies that can be made of an object without reading its secrets."""
     yield repr(thing)
     yield str(thing)
     for write in (pickle.dumps, msgspec.json.encode, msgspec.to_builtins):
         try:
             written = write(thing)
-        except Exception as error:  # noqa: BLE001  to be refused is what is wanted
+        except Exception as error:  # noqa: BLE001  refusing is correct
             yield told(error)
         else:
             yield written if isinstance(written, bytes) else repr(written)
 
 
 def carried_out(model: str, *, broken: bool = False, options: RunOptions = QUICK) -> list[str | bytes]:
-    """Run the driver on a model; all that was seen of it: events, the error, the engine, the files meanwhile."""
+    """Run the driver on a model. Return all that was seen: events, the error, the engine, files during the run."""
     seen: list[str | bytes] = []
 
     def keep(event: Event) -> None:
@@ -164,7 +164,7 @@ ACCOUNT_MODELS = [f"{account}/{model}" for account in ("openai", "anthropic", "b
 
 
 def test_the_server_repeats_what_it_is_sent_and_the_search_finds_it(server: Little) -> None:
-    """Else none of the other tests would mean anything."""
+    """Without this, the other tests would show nothing."""
     carried_out("box/m-400")
     carried_out("far/m-400")
     assert leaked(parrot(got) for got in server.got) >= {BOX, HEADER}
@@ -247,7 +247,7 @@ def test_settings_that_are_wrong(wrong: str, model: str, said: list[str], monkey
 
 
 def carried_out_or_refused(model: str) -> list[str | bytes]:
-    """As `carried_out`; where there are no accounts, how looking for them fails."""
+    """Like `carried_out`. If the accounts cannot be loaded, return that error."""
     seen: list[str | bytes] = []
     try:
         seen += shown(config.load_here())
@@ -259,7 +259,7 @@ def carried_out_or_refused(model: str) -> list[str | bytes]:
 
 
 def command(*words: str, status: int | None = None) -> str:
-    """What a command prints, in a process of its own."""
+    """The output of a command in a separate process."""
     source = Path(groundswell.__file__).parents[1]
     root = Path(__file__).parents[1]
     ended = subprocess.run(

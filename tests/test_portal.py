@@ -99,9 +99,9 @@ WORDS = ["a", "b", "c", "d", "e"]
 
 
 class Interrupting:
-    """A model that gets somebody to press Ctrl-C when it is asked the third time. Its answer comes after that.
+    """A model that raises Ctrl-C at its third request and answers afterwards.
 
-    If it hangs, there is no answer to that ask, and somebody presses Ctrl-C again.
+    If it hangs, this request is never answered, and Ctrl-C is raised again.
     """
 
     def __init__(self, *, hangs: bool = False) -> None:
@@ -127,7 +127,7 @@ def press_ctrl_c() -> None:
 
 
 def cell(engine: SyncEngine, model: Interrupting | None = None) -> list[str | None]:
-    """What a cell of a notebook may hold."""
+    """The content of a notebook cell."""
     run = engine.run("story")
     if model is not None:
         model.run = run
@@ -149,7 +149,7 @@ def test_a_cell_that_was_interrupted_goes_on_when_it_is_run_again(store: Path, h
 
 
 class Jumpy:
-    """A loop that is handed work, and somebody presses Ctrl-C at that very moment: the first time, and the third."""
+    """A loop that raises Ctrl-C at the moment when it is given work, the first and the third time."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -173,7 +173,7 @@ def test_an_interrupt_while_work_is_handed_over_ends_it_too(store: Path) -> None
     with groundswell.open_sync(store, script=hang) as engine:
         run = engine.run("story")
         engine._loop = Jumpy(engine._loop)  # type: ignore[assignment]
-        with pytest.raises(KeyboardInterrupt):  # the first ends the work, the second the wait for what is in flight
+        with pytest.raises(KeyboardInterrupt):  # the first ends the work, the second the wait for replies in flight
             run.submit(one, "a", key="a")
     assert counters(store).usable == 0
 

@@ -1,4 +1,4 @@
-"""The public surface: what `import groundswell` offers, and nothing by accident."""
+"""The public API: the names that `import groundswell` offers, and no others."""
 
 from __future__ import annotations
 
