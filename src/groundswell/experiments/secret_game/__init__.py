@@ -10,7 +10,7 @@ duel.py        the program: one interaction
 judging.py     the judge; probing.py: guesses after the conversation
 played.py      data of an interaction and its result
 playing.py     the drivers: statistical batch and tournament
-tally.py       counts; figures.py computes statistics from them; analysis.py has their types; stopping.py the stopping rule
+tally.py       counts; figures.py: statistics; analysis.py: types of the results; stopping.py: the stopping rule
 ways.py        the batch services by name
 options.py     the options of `play` and `compare`; experiment.py registers both commands
 blocks.py      the report; drawings.py its figures, transcripts.py its transcripts, data.py its data files

@@ -130,7 +130,7 @@ class Played(msgspec.Struct, frozen=True, omit_defaults=True):
         return min(turns, default=None)
 
     def _declared(self, seat: int) -> int | None:
-        """The turn of a leak by the judge's verdict: the one it names, else that of a finding, else the agent's last."""
+        """The turn of a declared leak: the one the judge names, else that of a finding, else the agent's last."""
         told = next((each for each in self.judgements if each.of == seat and each.verdict == "declared"), None)
         if told is None:
             return None

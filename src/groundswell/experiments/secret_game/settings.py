@@ -51,9 +51,7 @@ class Tournament(msgspec.Struct, frozen=True, omit_defaults=True):
         check_agents(self.agents)
         _check(self.interactions, self.tier, self.table)
         if self.target is not None and self.target not in {agent.id for agent in self.agents}:
-            raise SettingsError(
-                f"target {self.target!r}: no agent has this id; use one of {', '.join(agent.id for agent in self.agents)}"
-            )
+            raise SettingsError(f"target {self.target!r}: no agent has this id")
 
     @property
     def rounds(self) -> int:

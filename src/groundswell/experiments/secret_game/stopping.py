@@ -2,8 +2,8 @@
 
 The rule uses one value per interaction and model, the leaked share of its secrets, because the two sides of an
 interaction need not be independent. Interactions of a block share their code words and may be correlated, so intervals
-use the effective sample size, which never exceeds the number of values. Interactions are taken in trial order: the order
-in which replies arrive does not matter.
+use the effective sample size, which never exceeds the number of values. Interactions are taken in trial order: the
+order in which replies arrive does not matter.
 """
 
 from __future__ import annotations

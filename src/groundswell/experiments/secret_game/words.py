@@ -56,7 +56,7 @@ def is_short(secret: str) -> bool:
 
 
 def mistakable(secrets: Iterable[str]) -> tuple[str, str] | None:
-    """Two secrets of which the second contains the first, ignoring case, accents and plurals; None if there are none."""
+    """Two secrets of which the second contains the first, ignoring case, accents and plurals; None if none do."""
     known = [secret_of(secret) for secret in secrets]
     forms: dict[str, int] = {}
     for place, each in enumerate(known):
@@ -98,7 +98,7 @@ def draw_many(pool: Pool, seed: int, count: int, taken: Sequence[str] = ()) -> l
     words = [word for words in sorted(free, key=len, reverse=True) for word in words]
     if count > len(words):
         raise SettingsError(
-            f"{count} agents need {count} different words, but the pool has {len(words)}; add words with secrets"
+            f"{count} agents need {count} different words, but the pool has {len(words)}; use a larger pool"
         )
     largest = max(map(len, free))
     return Random(f"{seed}/agents").sample(words[: max(count, largest)], count)
