@@ -2,8 +2,8 @@
 
 A job is a run whose name is the id of the job. Its folder has `job.json`, which is written once and holds the settings
 and the path of the store. Progress is recorded only in the store. `results.json` (all conversations) and
-`analysis.json` (the figures) are written at the end. Progress is logged to the logger `groundswell.secret_game`; show it
-with `logging.basicConfig(level=logging.INFO)`.
+`analysis.json` (the figures) are written at the end. Progress is logged to the logger `groundswell.secret_game`; show
+it with `logging.basicConfig(level=logging.INFO)`.
 """
 
 from __future__ import annotations
@@ -384,7 +384,7 @@ class BatchService:
     seed                  seed for secrets and seats of jobs that are created without a seed
     account               account settings, such as "openai.rate_limit_per_minute=3500"
     accounts              all accounts, instead of those from the settings file and the environment
-    options               budget, retries and cache of runs; the service itself sets schedule, window, via and batch_size
+    options               budget, retries and cache of runs; the service sets schedule, window, via and batch_size
     listeners             functions that are called with every event
     """
 
@@ -683,7 +683,7 @@ class Progress:
         tenths = self._ended * TENTHS // planned
         self._ended += 1
         if self._ended * TENTHS // planned > tenths:
-            log.info("job %s: %d of %d tasks ended", self.job.id, self._ended, planned)
+            log.info("job %s: %d of %d tasks have ended", self.job.id, self._ended, planned)
 
     def _name(self, trial: str) -> str:
         number = self._numbers.get(trial)
