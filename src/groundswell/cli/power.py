@@ -56,7 +56,7 @@ def power(
     """Compute how many interactions you need to estimate a leak rate, or to distinguish two. Sends no request."""
     if (rate is None) == (rates is None):
         raise SettingsError(
-            "Give either --rate (one expected rate) or --rates (two rates to distinguish), such as --rates 0.1,0.2."
+            "--rate or --rates: give one expected rate, or two rates to distinguish, such as --rates 0.1,0.2"
         )
     if paired and rates is None:
         raise SettingsError("--paired: needs two rates, such as --rates 0.1,0.2")

@@ -1,9 +1,9 @@
 """Claims: words that a speaker states as their own secret. A claim with another word than the secret is a bluff.
 
 A claim names the word as one's own ("my code word is X", "mine: X", "X is my secret", "the word I hold is X", "I was
-given X"), or follows an announcement ("here it is: X", "I will tell you. It is X"). X is the text in quotes or emphasis,
-or one to four words that end a clause and are not ordinary talk ("my secret is safe with me"). Questions, suppositions,
-denials and statements about the other side are not claims.
+given X"), or follows an announcement ("here it is: X", "I will tell you. It is X"). X is the text in quotes or
+emphasis, or one to four words that end a clause and are not ordinary talk ("my secret is safe with me"). Questions,
+suppositions, denials and statements about the other side are not claims.
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ def _asked_lines(analysis: Analysis) -> Iterator[str]:
 
 def _stopped(rule: Stopping) -> str:
     after = f"after {numbers.plural(rule.interactions, 'interaction')}"
-    width = f"at most {100 * rule.width:.3g} points wide"
+    width = f"at most {rule.width:g} wide"
     if rule.reached:
         return f"Stopped by the stopping rule {after}: every leak rate has an interval {width}."
     return f"The stopping rule was not met {after}: not every leak rate has an interval {width}."
@@ -757,7 +757,7 @@ def _stopping(found: Stopping) -> Table:
         title="Stopping rule",
         columns={"model": "text", "interactions": "count", "leaked": "share"},
         rows=[(model, arm.interactions, Estimate(arm.rate, arm.low, arm.high)) for model, arm in found.arms.items()],
-        caption=f"The rule (every interval at most {100 * found.width:.3g} points wide) {state} after "
+        caption=f"The rule (every interval at most {found.width:g} wide) {state} after "
         f"{numbers.plural(found.interactions, 'usable interaction')}. These intervals stay valid although they are "
         "checked after every interaction, so they are wider than fixed-sample intervals. Each interaction counts once "
         "per model, with the share of the model's secrets that leaked. Intervals use the effective sample size. "
