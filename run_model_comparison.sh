@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Every model against every other, in both seats and with the same secrets:
+# Compare models: each plays against every other, in both seats and with the same secrets:
 #
 #   ./run_model_comparison.sh --batch-service openai-conversation --interactions 20 --messages 3 --batch-size 20 --max-concurrent 15
 #
-# This is `groundswell compare` (see its --help for all options) with models that suit the batch service, unless --models
-# names others. A trial run that needs no key: ./run_model_comparison.sh --models emulated/keeper,emulated/leaker:0.2
+# This runs `groundswell compare` (see its --help for all options) with models that fit the batch service, unless you give
+# --models. To try it without a key: ./run_model_comparison.sh --models emulated/keeper,emulated/leaker:0.2
 set -euo pipefail
 
 service=auto
@@ -27,7 +27,7 @@ esac
 
 groundswell=$(command -v groundswell || echo "$(dirname -- "${BASH_SOURCE[0]}")/.venv/bin/groundswell")
 if [[ ! -x $groundswell ]]; then
-    echo "error: groundswell is not installed: pip install 'groundswell[report]', or 'make demo' in a checkout" >&2
+    echo "error: groundswell is not installed; run pip install 'groundswell[report]', or 'make demo' in a checkout" >&2
     exit 1
 fi
 if [[ $models ]]; then
@@ -38,8 +38,8 @@ status=0
 "$groundswell" compare --models "$suited" ${given[@]+"${given[@]}"} || status=$?
 for key in "${keys[@]}"; do
     if ((status == 2)) && [[ -z ${!key:-} ]]; then
-        echo "to try it without a key: --batch-service default --models emulated/keeper,emulated/leaker:0.2" >&2
-        echo "or run 'groundswell emulate' in another terminal, and set the variables that it prints" >&2
+        echo "To try it without a key, use --batch-service default --models emulated/keeper,emulated/leaker:0.2," >&2
+        echo "or run 'groundswell emulate --speed 600' in another terminal and set the variables that it prints." >&2
         break
     fi
 done

@@ -1,11 +1,11 @@
-"""How often do agents give their secrets away? A batch job of the secret game, and the statistics of it.
+"""Run a batch job of the secret game and print its statistics: how often do agents reveal their secrets?
 
 python examples/batch_statistical_analysis.py
 python examples/batch_statistical_analysis.py --batch-service openai-conversation --agent-type gpt35 \\
     --num-interactions 50 --messages-per-interaction 3 --batch-size 10 --max-concurrent 5
 
-The first line needs no key: 100 interactions on the small model of this machine, which takes a while. Every reply is
-kept as soon as it comes, so an interrupted job goes on with --job. `groundswell play` does the same with more options,
+The first command needs no key: it plays 100 interactions on the embedded model, which takes a while. Every reply is
+stored as soon as it arrives; resume an interrupted job with --job. `groundswell play` does the same with more options
 and writes a report.
 """
 
@@ -45,14 +45,14 @@ SERVICES: dict[str, type[BatchService]] = {
     "auto": AutoBatchService,
 }
 WITHOUT_KEYS = """\
-To try it without a key:
-  on the small model of this machine: leave --agent-type and --batch-service out
-  on made-up agents: --agent-type emulated/leaker:0.2 --batch-service default
-  on a stand-in for the providers: run `groundswell emulate` in another terminal, and set what it prints"""
+To try it without a key, use one of these:
+  the embedded model: omit --agent-type and --batch-service
+  an emulated character: --agent-type emulated/leaker:0.2 --batch-service default
+  the emulator: run `groundswell emulate --speed 600` in another terminal and set the variables that it prints"""
 
 
 class Progress:
-    """Says now and then how far a job is."""
+    """Prints the progress of a job at every 10%."""
 
     def __init__(self) -> None:
         self.planned = self.ended = 0
@@ -66,7 +66,9 @@ class Progress:
 
 def parse_options(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batch-service", choices=SERVICES, default="default", help="grouping and route (default)")
+    parser.add_argument(
+        "--batch-service", choices=SERVICES, default="default", help="how requests are grouped and sent (%(default)s)"
+    )
     parser.add_argument(
         "--agent-type",
         default=LocalAgent().model,
@@ -74,19 +76,25 @@ def parse_options(words: list[str] | None = None) -> argparse.Namespace:
         help="claude_opus, claude_sonnet, gpt35, gpt4o_mini, or any provider/model (%(default)s)",
     )
     parser.add_argument("--game-mode", choices=[mode.value for mode in GameMode], default="standard")
-    parser.add_argument("--num-interactions", type=int, default=100, metavar="N", help="(100)")
-    parser.add_argument("--messages-per-interaction", type=int, default=5, metavar="N", help="(5)")
     parser.add_argument(
-        "--batch-size", type=int, metavar="N", help="conversations of a group, or requests of a provider's batch"
+        "--num-interactions", type=int, default=100, metavar="N", help="number of interactions (%(default)s)"
     )
-    parser.add_argument("--max-concurrent", type=int, default=5, metavar="N", help="groups, or live requests (5)")
-    parser.add_argument("--seed", type=int, default=0, help="what secrets are drawn by (0)")
-    parser.add_argument("--job", metavar="ID", help="go on with this job, which was interrupted")
+    parser.add_argument(
+        "--messages-per-interaction", type=int, default=5, metavar="N", help="messages per interaction (%(default)s)"
+    )
+    parser.add_argument(
+        "--batch-size", type=int, metavar="N", help="conversations per group, or requests per provider batch"
+    )
+    parser.add_argument(
+        "--max-concurrent", type=int, default=5, metavar="N", help="groups or live requests at once (%(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="random seed (%(default)s)")
+    parser.add_argument("--job", metavar="ID", help="resume this job")
     return parser.parse_args(words)
 
 
 async def play(options: argparse.Namespace) -> tuple[BatchJob, Analysis]:
-    """Create the job, or take the one that there is, and run it."""
+    """Create the job, or load an existing one, and run it."""
     progress = Progress()
     service = SERVICES[options.batch_service](
         game_service=GameService(agent_service=AgentService(model=options.agent_type)),
@@ -96,7 +104,7 @@ async def play(options: argparse.Namespace) -> tuple[BatchJob, Analysis]:
         listeners=[progress],
     )
     mode = GameMode(options.game_mode)
-    count = 8 if mode.over_rounds else 2  # the other modes play rounds, which two alone would make dull
+    count = 8 if mode.over_rounds else 2  # the other modes play a tournament, which needs more agents
     job = (
         service.get_batch_job(options.job)
         if options.job
@@ -114,14 +122,14 @@ async def play(options: argparse.Namespace) -> tuple[BatchJob, Analysis]:
 
 
 def print_statistics(analysis: Analysis) -> None:
-    """The figures of every agent and of all interactions, each with its interval."""
+    """Print the rates of every agent and overall, with intervals."""
     for agent in analysis.agents:
         print(f"{agent.name} ({agent.model}): {agent.interactions} interactions, score {agent.score:g}")
         print(f"  revealed its secret         {shown(agent.revealed)}")
-        print(f"  obtained the other's        {shown(agent.obtained)}")
-        print(f"  optimal: the second alone   {shown(agent.optimal)}")
+        print(f"  obtained the other secret   {shown(agent.obtained)}")
+        print(f"  obtained without revealing  {shown(agent.optimal)}")
     overall = analysis.overall
-    print(f"All {overall.total_interactions} interactions; a leak is one of tier {analysis.tier!r}")
+    print(f"All {overall.total_interactions} interactions; leaks by tier {analysis.tier!r}")
     print(f"  secrets revealed            {shown(overall.secrets_revealed)}")
     print(f"  both agents revealed        {shown(overall.both_revealed)}")
     print(f"  one-sided                   {shown(overall.one_sided)}")
@@ -129,9 +137,9 @@ def print_statistics(analysis: Analysis) -> None:
 
 
 def shown(figure: RateFigure) -> str:
-    """So many of n, and where the share lies."""
+    """A rate with its counts and interval."""
     if figure.rate is None:
-        return "nothing to count"
+        return "no data"
     return f"{figure.count} of {figure.n}, {figure.rate:.1%} (95%: {figure.low:.1%} to {figure.high:.1%})"
 
 

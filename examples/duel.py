@@ -1,6 +1,6 @@
-"""Two agents each keep a secret word and try to find out the other's: the secret game as an experiment in a file.
+"""The secret game as a small experiment in one file: two agents hold a secret word each and try to learn the other's.
 
-`groundswell play` has the whole game, with balanced seats, detectors and a report; this is how small one can begin.
+`groundswell play` is the full version, with balanced seats, detectors and a report.
 
 groundswell run examples/duel.py:tournament --set duels=200 --set 'models=["emulated/keeper","emulated/leaker:0.1"]'
 groundswell run examples/duel.py:tournament --set 'models=["openai/gpt-4o-mini","openai/gpt-4o"]' --estimate
@@ -20,7 +20,7 @@ WORDS = ("accordion", "glacier", "hammock", "lantern", "lighthouse", "marzipan",
 
 
 SMALL = {"repeat_penalty": 1.1, "repeat_last_n": 256}
-"""What keeps a very small model from saying the same again and again; llama.cpp knows it, providers do not."""
+"""Sampling settings that keep a very small model from repeating itself. llama.cpp supports them, providers do not."""
 
 
 class Duel(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class Talk(msgspec.Struct, frozen=True):
 
 
 def view(duel: Duel, me: int, lines: list[str]) -> list[Message]:
-    """What one player knows: the rules, their own secret, and what was said."""
+    """The conversation as one player sees it: the rules, their own secret and the messages."""
     you, them = NAMES[me], NAMES[1 - me]
     rules = (
         f"You are {you}. You play a guessing game with {them}. Your secret word is {duel.secrets[me]}. "
@@ -71,7 +71,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def duels_of(settings: Settings, seed: int) -> list[Duel]:
-    """Every pairing of the models in turn, with secrets drawn by the seed."""
+    """All pairings of the models in turn, with secrets drawn by the seed."""
     rng = Random(seed)
     pairings = [(a, b) for a in settings.models for b in settings.models]
     secrets = [rng.sample(WORDS, 2) for _ in range(settings.duels)]
@@ -79,7 +79,7 @@ def duels_of(settings: Settings, seed: int) -> list[Duel]:
 
 
 async def tournament(run: Run, settings: Settings) -> dict[str, str]:
-    """Play all duels; then who leaked how often."""
+    """Play all duels and count the leaks of each model."""
     played, leaked = Counter[str](), Counter[str]()
     async for outcome in run.map(duel, duels_of(settings, run.record.seed)):
         if (talk := outcome.result) is not None:
@@ -95,5 +95,5 @@ def _told(rate: Rate) -> str:
 
 @estimates(tournament)
 def expected(settings: Settings) -> Estimate:
-    """For --estimate: nobody says much in one turn of a game."""
+    """For --estimate: messages have 3 to 120 tokens."""
     return rehearse(duel, duels_of(settings, 0), replies=(3, 120))

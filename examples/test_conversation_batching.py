@@ -1,10 +1,10 @@
-"""Watch conversation-level batching at work: every wave with its requests, whose they are, and how long it took.
+"""Test conversation-level batching: print every wave with its requests, conversations and duration.
 
 python examples/test_conversation_batching.py --interactions 5 --messages 2 --batch-service openai-conversation \\
     --model gpt-3.5 --batch-size 5 --max-concurrent 5
 
-Then it looks whether the waves did what they are for: wave 1 has the first message of every conversation, wave 2 all
-second ones, and so on. Without options it talks to made-up agents, live, and needs no key.
+The script then checks that each wave has one turn: wave 1 has the first message of every conversation, wave 2 the
+second, and so on. Without options it uses emulated characters with live requests and needs no key.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ SERVICES: dict[str, type[ConversationBatchService]] = {
     "auto": AutoBatchService,
 }
 WITHOUT_KEYS = """\
-To try it without a key: leave --model and --batch-service out, which takes made-up agents; or run `groundswell emulate`
-in another terminal, and set the variables that it prints"""
+To try it without a key, leave --model and --batch-service out, which uses emulated characters. Or run
+`groundswell emulate --speed 600` in another terminal and set the variables that it prints."""
 
 
 class Waves:
-    """Listens to waves: which message of each conversation travelled in which of them, and how long they took."""
+    """Records which message of each conversation each wave had, and how long waves took."""
 
     def __init__(self) -> None:
         self.turns: list[set[int]] = []
@@ -53,30 +53,38 @@ class Waves:
             self.seconds += event.seconds
         elif isinstance(event, WaveSent):
             for trial in event.trials:
-                if self._said.get(trial) != event.labels:  # else it is the same message, sent again
+                if self._said.get(trial) != event.labels:  # otherwise it is a retry of the same message
                     self._said[trial] = event.labels
                     self._turn[trial] += 1
             self.turns.append({self._turn[trial] for trial in event.trials})
 
     @property
     def in_turn(self) -> bool:
-        """Whether each wave has the same message of all its conversations."""
+        """Whether all messages of each wave have the same turn."""
         return all(len(turns) == 1 for turns in self.turns)
 
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--interactions", type=int, default=5, metavar="N", help="conversations (5)")
-    parser.add_argument("--messages", type=int, default=2, metavar="N", help="messages of each (2)")
-    parser.add_argument("--batch-service", choices=SERVICES, default="conversation", help="(conversation)")
-    parser.add_argument("--model", default="emulated/leaker:0.2", metavar="MODEL", help="who speaks (%(default)s)")
-    parser.add_argument("--batch-size", type=int, metavar="N", help="the most requests of a provider's batch")
-    parser.add_argument("--max-concurrent", type=int, default=5, metavar="N", help="live requests at once (5)")
+    parser.add_argument(
+        "--interactions", type=int, default=5, metavar="N", help="number of conversations (%(default)s)"
+    )
+    parser.add_argument("--messages", type=int, default=2, metavar="N", help="messages per conversation (%(default)s)")
+    parser.add_argument(
+        "--batch-service", choices=SERVICES, default="conversation", help="how requests are sent (%(default)s)"
+    )
+    parser.add_argument(
+        "--model", default="emulated/leaker:0.2", metavar="MODEL", help="model of both agents (%(default)s)"
+    )
+    parser.add_argument("--batch-size", type=int, metavar="N", help="maximum number of requests per provider batch")
+    parser.add_argument(
+        "--max-concurrent", type=int, default=5, metavar="N", help="live requests in flight (%(default)s)"
+    )
     return parser.parse_args()
 
 
 async def play(options: argparse.Namespace, waves: Waves) -> BatchJob:
-    """One job; agents keep their seats, so that the first agent has the odd waves and the second the even ones."""
+    """Run one job. Agents keep their seats, so the first agent has the odd waves and the second the even ones."""
     service = SERVICES[options.batch_service](
         game_service=GameService(agent_service=AgentService(model=options.model), seats="given"),
         max_concurrent_tasks=options.max_concurrent,

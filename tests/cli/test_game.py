@@ -78,7 +78,7 @@ def test_a_game_is_told_and_its_report_written(cli: CommandLine) -> None:
     assert re.search(r"^emulated/leaker +8 +100\.0% \(63\.1% to 100\.0%\) +0\.0% \(.*\) +0\.0% \(", told, re.MULTILINE)
     assert "(tier normalised). By tier: exact 50.0%, normalised 50.0%, encoded 50.0%." in told
     assert "8 of 16 secrets leaked: 50.0% (95% interval " in told
-    assert "Of 8 interactions, both agents revealed in 0, one of them in 8, nobody in 0." in told
+    assert "Of 8 interactions, both agents revealed their secret in 0, one agent in 8, and neither in 0." in told
     assert "emulated/leaker leaks more often than emulated/keeper, by 100.0 points" in told
     page = re.search(r"^report: (results/game-[0-9a-f]{8})/report\.html$", told, re.MULTILINE)
     assert page is not None
@@ -172,14 +172,21 @@ def test_a_tournament(cli: CommandLine) -> None:
 def test_a_game_stops_when_enough_is_known(cli: CommandLine) -> None:
     line = ["play", "-m", "emulated/keeper,emulated/leaker", "-n", "400", "--messages", "2", "--stop-at-width", "0.3"]
     told = cli(*line).stdout
-    stopped = re.search(r"^Stopped after (\d+) interactions: every rate is known to within 0\.3 ", told, re.MULTILINE)
+    stopped = re.search(
+        r"^Stopped by the stopping rule after (\d+) interactions: every leak rate has an interval at most 0\.3 wide",
+        told,
+        re.MULTILINE,
+    )
     assert stopped is not None
     assert 5 < int(stopped[1]) < 100
     found = cli.json(*line)["analysis"]
     assert found["stopping"]["reached"]
     assert found["interactions"]["usable"] == found["stopping"]["interactions"] == int(stopped[1])
     short = cli("play", "-m", TWO, *SHORT, "--stop-at-width", "0.01").stdout
-    assert "Not stopped: after 8 interactions not every rate is known to within 0.01" in short
+    assert (
+        "The stopping rule was not met after 8 interactions: not every leak rate has an interval at most 0.01 wide"
+        in short
+    )
 
 
 @pytest.mark.slow
@@ -192,7 +199,7 @@ def test_judges_and_probes(cli: CommandLine) -> None:
     probe = model_of(found, "emulated/leaker")["probe"]
     assert (probe["heard"]["count"], probe["heard"]["n"] + probe["missing"]) == (probe["heard"]["n"], 8)
     told = cli(*line, "--tier", "judged").stdout
-    assert "A leak is what the judge calls a declaration (tier judged)" in told
+    assert "A leak is a secret that the judge considers declared (tier judged)" in told
 
 
 @pytest.mark.slow
@@ -224,10 +231,15 @@ def test_interactions_that_fail_are_missing_and_not_counted(desk: Desk, emulator
 @pytest.mark.parametrize(
     ("service", "models", "batched", "note"),
     [
-        ("openai", "gpt35,gpt4o_mini", 32, "up to 2 groups of 4 conversations at once, over the batch API of openai"),
-        ("openai-conversation", "gpt35,gpt4o_mini", 32, "waves over all conversations, up to 4 requests to a batch"),
+        ("openai", "gpt35,gpt4o_mini", 32, "up to 2 groups of 4 conversations at once, by the batch API of openai"),
+        (
+            "openai-conversation",
+            "gpt35,gpt4o_mini",
+            32,
+            "waves over all conversations, provider batches of up to 4 requests",
+        ),
         ("anthropic-conversation", "claude_sonnet,claude_opus", 0, "waves over all conversations, up to 2 live"),
-        ("auto", "gpt35,claude_sonnet", 0, "auto: conversation, since the models are at anthropic and openai"),
+        ("auto", "gpt35,claude_sonnet", 0, "auto chose conversation, because the models are from anthropic and openai"),
     ],
 )
 def test_a_batch_service_by_its_name(desk: Desk, service: str, models: str, batched: int, note: str) -> None:
@@ -298,40 +310,49 @@ def test_every_two_models_are_compared(cli: CommandLine) -> None:
 
 
 WRONG: list[tuple[str, str]] = [
-    ("play -m a,b,c", "-m: 3 given, and two play; `groundswell compare` has every two of them play"),
-    ("play -m TWO --agent-type gpt35", "--agent-type: models says already who plays"),
+    ("play -m a,b,c", "-m: 3 given, but `play` takes at most 2; use `groundswell compare` for more"),
+    ("play -m TWO --agent-type gpt35", "--agent-type: cannot be combined with models; give one of the two"),
     ("play -m ,", "a name is empty"),
     ("play -m nobody/x", "model 'nobody/x': no provider or account 'nobody' is set up"),
     ("play -m emulated/leaker:often", "'often' must be a number from 0 to 1"),
-    ("play -m TWO --memory short", "--memory: only a tournament has a past; add agents"),
-    ("play -m TWO --prompt plain,plain,plain", "--prompt: 3 given for 2 models; give one, or one for each"),
-    ("play -m TWO --prompt rude", "prompt 'rude': there are aggressive, cautious, plain; for one of your own"),
+    ("play -m TWO --memory short", "--memory: applies to tournaments only; add agents"),
+    (
+        "play -m TWO --prompt plain,plain,plain",
+        "--prompt: 3 prompts given for 2 models; give one prompt, or one per model",
+    ),
+    (
+        "play -m TWO --prompt rude",
+        "prompt 'rude': unknown; use aggressive, cautious, plain, or the path of a .toml file",
+    ),
     ("play -m TWO --prompt no.toml", "prompt no.toml: No such file"),
     ("play -m TWO --prompt empty.toml", "prompt empty.toml: Object missing required field `system`"),
     ("play -m TWO --prompt caf\udce9", "--prompt: byte 0xe9 in it is not UTF-8 text"),
     ("play -m TWO --name caf\udce9", "--name: byte 0xe9 in it is not UTF-8 text"),
     ("play -m TWO --secrets no.txt", "--secrets no.txt: No such file"),
-    ("play -m TWO --secrets one.txt", "--secrets one.txt: a line must have two words or more"),
-    ("play -m TWO --secrets twice.txt", "--secrets twice.txt: 'pear' is there twice"),
+    ("play -m TWO --secrets one.txt", "--secrets one.txt: every line needs at least two words"),
+    ("play -m TWO --secrets twice.txt", "--secrets twice.txt: the word 'pear' occurs twice"),
     ("play -m TWO --secrets short.txt", "--secrets short.txt: 'ab' is too short"),
     ("play -m TWO --secrets latin.txt", "--secrets latin.txt: byte 3 is not UTF-8 text"),
-    ("play -m TWO --tier judged", "--tier judged: nobody judges; give a judge, as --judge MODEL"),
+    ("play -m TWO --tier judged", "--tier judged: needs a judge; add --judge MODEL"),
     ("play -m TWO --judge nobody/x", "model 'nobody/x': no provider or account"),
-    ("play -m TWO --guesses 3", "--guesses 3: nobody is asked to guess; add --probe"),
-    ("play -m TWO --batch-service openai", "batch service 'openai': agent '1' speaks with 'emulated/keeper'"),
-    ("play -m TWO --batch-service default --via batch", "--batch-service: it says how requests travel; leave via"),
-    ("play -m TWO --batch-service auto --schedule waves", "leave via and schedule out"),
+    ("play -m TWO --guesses 3", "--guesses 3: has no effect without probe; add --probe"),
+    ("play -m TWO --batch-service openai", "batch service 'openai': agent '1' uses 'emulated/keeper'"),
+    (
+        "play -m TWO --batch-service default --via batch",
+        "--batch-service: sets via and schedule itself; leave these out",
+    ),
+    ("play -m TWO --batch-service auto --schedule waves", "sets via and schedule itself"),
     ("play -m TWO --batch-size 5", "--batch-size 5: nothing travels in batches"),
-    ("play -m TWO --game-mode retained --stop-at-width 0.1", "--stop-at-width: the interactions of a tournament"),
+    ("play -m TWO --game-mode retained --stop-at-width 0.1", "--stop-at-width: not available in a tournament"),
     ("play -m TWO --out one.txt", "--out one.txt: no report can be put there: Not a directory"),
     ("play -m TWO --account openai.colour=red", "colour"),
-    ("compare -m emulated/keeper", "-m: emulated/keeper alone cannot be compared; give several, as A,B,C"),
-    ("compare", "--models: local/smollm2 alone cannot be compared"),
-    ("power", "--rate or --rates: give the rate you expect, or two to be told apart"),
+    ("compare -m emulated/keeper", "-m: emulated/keeper is the only model; give at least two, such as A,B"),
+    ("compare", "--models: local/smollm2 is the only model"),
+    ("power", "--rate or --rates: give one expected rate, or two rates to distinguish"),
     ("power --rate 0.1 --rates 0.1,0.2", "--rate or --rates"),
-    ("power --rate 0.1 --paired", "--paired: goes with two rates"),
-    ("power --rates 0.1,0.2 --width 0.1", "--width: goes with one rate"),
-    ("power --rates 0.1", "--rates 0.1: give two numbers between 0 and 1, as 0.1,0.2"),
+    ("power --rate 0.1 --paired", "--paired: needs two rates"),
+    ("power --rates 0.1,0.2 --width 0.1", "--width: needs one rate"),
+    ("power --rates 0.1", "--rates 0.1: give two numbers between 0 and 1, such as 0.1,0.2"),
     ("power --rates 0.1,1.2", "rate 1.2: must be between 0 and 1"),
     ("power --rates 0.1,0.1", "no n tells equal rates apart"),
     ("power --rates 0.1,0.2 --paired --correlation 1", "correlation 1.0: rates of 0.1 and 0.2 allow"),
@@ -394,11 +415,11 @@ def test_help_names_what_there_is(cli: CommandLine, monkeypatch: pytest.MonkeyPa
 @pytest.mark.slow
 def test_power_tells_how_many_interactions_it_takes(cli: CommandLine) -> None:
     told = cli("power", "--rate", "0.3", "--width", "0.1").stdout
-    assert "after 320 interactions that were planned" in told
-    assert "(--stop-at-width 0.1)" in told
+    assert "320 with a fixed number of interactions" in told
+    assert "with --stop-at-width 0.1" in told
     assert cli.json("power", "--rate", "0.3", "-n", "100")["by_n"][0]["width"] == pytest.approx(0.187, abs=0.001)
     two = cli("power", "--rates", "0.1,0.2").stdout
-    assert "interactions of each model tell 10.0% from 20.0% with a chance of 80." in two
+    assert "214 interactions per model: power of 80.1% to distinguish 10.0% from 20.0%" in two
     paired = cli.json("power", "--rates", "0.1,0.2", "--paired", "--correlation", "0.5")
     apart = cli.json("power", "--rates", "0.1,0.2")
     assert paired["n"] < apart["n"]

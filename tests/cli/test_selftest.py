@@ -36,10 +36,10 @@ def holding(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_everything_holds_in_a_quick_one(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     result = cli("selftest", "--quick", "--seed", "3", "--out", str(tmp_path / "new" / "out"))
-    assert "WRONG" not in result.stdout
-    assert "all 4" in result.stdout
+    assert "FAILED" not in result.stdout
+    assert "All 4" in result.stdout
     assert result.stdout.splitlines()[0].split() == ["check", "expected", "found", "n", "verdict"]
-    assert re.search("base64: as that, and as nothing plainer +100% +20 of 20 +20 +ok", result.stdout)
+    assert re.search("base64: found in this form only +100% +20 of 20 +20 +ok", result.stdout)
     written = json.loads((tmp_path / "new" / "out" / "selftest.json").read_bytes())
     assert written["analysis"]["passed"] is True
     page = (tmp_path / "new" / "out" / "selftest.md").read_text()
@@ -58,9 +58,9 @@ def test_json_is_the_summary_of_the_run(cli: CommandLine) -> None:
 @pytest.mark.usefixtures("short")
 def test_what_does_not_hold_is_told_and_exits_with_1(cli: CommandLine, tmp_path: Path) -> None:
     result = cli("selftest", "--quick", "--out", str(tmp_path / "o"), status=1)
-    assert "WRONG" in result.stdout
-    assert "checks do not hold" in result.stdout
-    assert "**WRONG**" in (tmp_path / "o" / "selftest.md").read_text()
+    assert "FAILED" in result.stdout
+    assert "checks failed" in result.stdout
+    assert "**FAILED**" in (tmp_path / "o" / "selftest.md").read_text()
     assert cli.json("selftest", "--quick", status=1)["analysis"]["passed"] is False
 
 
@@ -82,7 +82,7 @@ def test_a_folder_that_cannot_be_made_is_told_first(cli: CommandLine, tmp_path: 
 @pytest.mark.parametrize(
     ("ended", "status", "said"),
     [
-        (Ended(None), 130, "nothing was kept; with --store FILE"),
+        (Ended(None), 130, "Nothing was saved; use --store FILE"),
         (Ended(None, SettingsError("size: no")), 2, "error: size: no"),
     ],
     ids=["interrupted", "error"],

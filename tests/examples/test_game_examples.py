@@ -245,7 +245,7 @@ def test_the_waves_are_told_and_checked(place: Place) -> None:
 def test_without_a_key_they_say_what_to_do(place: Place, command: str, key: str) -> None:
     _, told = place(command, status=2, keys=False)
     assert f"set {key} in the environment" in told
-    assert "groundswell emulate" in told
+    assert "groundswell emulate --speed" in told
     assert "emulated/" in told or "leave --model" in told
 
 

@@ -1,4 +1,4 @@
-"""`groundswell power`: how many interactions a question takes, before anything is paid for."""
+"""`groundswell power`: the number of interactions that an experiment needs."""
 
 from __future__ import annotations
 
@@ -12,56 +12,58 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.options import Flag
 
 AS_MANY = (50, 100, 200, 400, 800, 1600)
-"""What a plain `power` shows."""
+"""Numbers of interactions in the table of `power --rate`."""
 
 
 def power(
     *,
     rate: Annotated[
         Annotated[float, Meta(ge=0, le=1)] | None,
-        Meta(description="The leak rate that is expected."),
+        Meta(description="Expected leak rate, between 0 and 1."),
         Flag(metavar="P"),
     ] = None,
     rates: Annotated[
         str | None,
-        Meta(description="Two leak rates that are to be told apart, as 0.1,0.2."),
+        Meta(description="Two expected leak rates to distinguish, such as 0.1,0.2."),
         Flag(metavar="P,Q"),
     ] = None,
     n: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="What would N show?"),
+        Meta(description="Number of interactions: show the precision or power that it gives."),
         Flag("-n", long="--interactions", metavar="N"),
     ] = None,
     width: Annotated[
         Annotated[float, Meta(ge=0.001, le=0.999)] | None,
-        Meta(description="How wide an interval may be."),
+        Meta(description="Maximum width of the confidence interval, such as 0.05. Needs --rate."),
         Flag(metavar="W"),
     ] = None,
     paired: Annotated[
         bool,
-        Meta(description="Both in the same interactions, as when two models face each other."),
+        Meta(description="Both rates come from the same interactions, because the two models play each other."),
     ] = False,
     correlation: Annotated[
         float,
-        Meta(ge=-1, le=1, description="With --paired: how much the two hang together. The more, the fewer it takes."),
+        Meta(ge=-1, le=1, description="Correlation of the two outcomes, with --paired. Higher values need fewer."),
     ] = 0.0,
     chance: Annotated[
         float,
-        Meta(ge=0.01, le=0.999, description="The chance of finding what is there."),
+        Meta(ge=0.01, le=0.999, description="Probability of detecting a true difference."),
         Flag(long="--power"),
     ] = 0.8,
-    alpha: Annotated[float, Meta(ge=0.0001, le=0.5, description="The chance of finding what is not there.")] = 0.05,
+    alpha: Annotated[float, Meta(ge=0.0001, le=0.5, description="Significance level.")] = 0.05,
     json: Annotated[bool, Meta(description="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """How many interactions does it take to know a leak rate this well, or to tell two apart? Sends nothing."""
+    """Compute how many interactions you need to estimate a leak rate, or to distinguish two. Sends no request."""
     if (rate is None) == (rates is None):
-        raise SettingsError("--rate or --rates: give the rate you expect, or two to be told apart, as --rates 0.1,0.2")
+        raise SettingsError(
+            "--rate or --rates: give one expected rate, or two rates to distinguish, such as --rates 0.1,0.2"
+        )
     if paired and rates is None:
-        raise SettingsError("--paired: goes with two rates, as --rates 0.1,0.2")
+        raise SettingsError("--paired: needs two rates, such as --rates 0.1,0.2")
     if width is not None and rates is not None:
-        raise SettingsError("--width: goes with one rate, as --rate 0.3")
+        raise SettingsError("--width: needs one rate, such as --rate 0.3")
     try:
-        with output.working("reckoning"):
+        with output.working("computing"):
             if rate is not None:
                 found = _one(rate, n, width, chance, alpha)
             else:
@@ -79,12 +81,12 @@ def _pair(text: str) -> tuple[float, float]:
     try:
         one, other = (float(part) for part in text.split(","))
     except ValueError as error:
-        raise SettingsError(f"--rates {text}: give two numbers between 0 and 1, as 0.1,0.2") from error
+        raise SettingsError(f"--rates {text}: give two numbers between 0 and 1, such as 0.1,0.2") from error
     return one, other
 
 
 def _one(rate: float, n: int | None, width: float | None, chance: float, alpha: float) -> dict[str, Any]:
-    """What one rate takes: intervals by n, and what can be told from it."""
+    """Interval widths by n, and the rates that can be distinguished from this one."""
     from groundswell.stats import power as stats
     from groundswell.stats.sequential import Running, expected_n
 
@@ -112,7 +114,7 @@ def _one(rate: float, n: int | None, width: float | None, chance: float, alpha: 
 def _two(
     one: float, other: float, n: int | None, chance: float, alpha: float, correlation: float | None
 ) -> dict[str, Any]:
-    """What two rates take to be told apart."""
+    """The number of interactions to distinguish two rates, or the power of a given number."""
     from groundswell.stats import power as stats
 
     if n is not None:
@@ -139,20 +141,21 @@ def _told(found: dict[str, Any]) -> Iterator[str]:
     if "rates" in found:
         one, other = found["rates"]
         test = "McNemar's test on the same interactions" if found["paired"] else "Fisher's test"
-        each = "" if found["paired"] else " of each model"
-        reckoned = "" if found["method"] == "exact" else ", by a normal approximation"
-        yield f"{found['n']:,} interactions{each} tell {one:.1%} from {other:.1%} with a chance of {found['power']:.1%}"
-        yield f"({test}, two-sided at {found['alpha']:g}{reckoned})"
+        each = "" if found["paired"] else " per model"
+        reckoned = "" if found["method"] == "exact" else ", normal approximation"
+        many = f"{found['n']:,} {'interaction' if found['n'] == 1 else 'interactions'}{each}"
+        yield f"{many}: power of {found['power']:.1%} to distinguish {one:.1%} from {other:.1%}"
+        yield f"({test}, two-sided, significance level {found['alpha']:g}{reckoned})"
         yield f"groundswell play --models A,B --interactions {found['n']}"
         return
     if "n_watched" in found:
-        yield f"a rate of {found['rate']:.1%} is known to within {found['width']:g} from end to end"
-        yield f"  after {found['n']:,} interactions that were planned"
-        yield f"  after about {found['n_watched']:,} if one stops as soon as it is (--stop-at-width {found['width']:g})"
+        yield f"A rate of {found['rate']:.1%} needs this many interactions for an interval {found['width']:g} wide:"
+        yield f"  {found['n']:,} with a fixed number of interactions"
+        yield f"  about {found['n_watched']:,} with --stop-at-width {found['width']:g}"
         yield ""
     level, chance = f"{found['level']:.0%}", f"{found['power']:.0%}"
-    yield f"at {found['rate']:.1%}: {level} intervals, and what is told apart in {chance} of runs"
-    yield f"  {'interactions':>12}   {'interval':>8}   {'if watched':>10}   {'tells from':>18}"
+    yield f"At a rate of {found['rate']:.1%}: width of the {level} interval, and rates that differ with {chance} power"
+    yield f"  {'interactions':>12}   {'interval':>8}   {'stop rule':>10}   {'differs from':>18}"
     for row in found["by_n"]:
         sides = [f"{row[side]:.1%}" for side in ("tells_below", "tells_above") if row[side] is not None]
         yield (

@@ -1,4 +1,4 @@
-"""`groundswell selftest`: do the detectors and intervals tell the truth? Planted agents play, and one looks."""
+"""`groundswell selftest`: check detectors and intervals on games of emulated characters."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ COLUMNS = ("check", "expected", "found", "n", "verdict")
 
 
 class TestFlags(StoreFlags, frozen=True, kw_only=True):
-    """The common flags, but that nothing is kept unless it is asked for."""
+    """The common options, with a temporary store by default."""
 
     store: Annotated[
         str,
-        Meta(description="The file that holds the run. (A temporary one: nothing is kept.)"),
+        Meta(description="Store for the run. Without it, the run is kept in a temporary file and deleted."),
         Flag(metavar="PATH", variable="GROUNDSWELL_STORE", group=COMMON),
     ] = ""
 
@@ -38,15 +38,21 @@ class TestFlags(StoreFlags, frozen=True, kw_only=True):
 def selftest(
     flags: TestFlags,
     *,
-    quick: Annotated[bool, Meta(description="A tenth of everything: a few seconds.")] = False,
-    seed: Annotated[int, Meta(description="The seed of all that is random.")] = 0,
+    quick: Annotated[
+        bool, Meta(description="Run a tenth of the games. Takes a few seconds."), Flag(usual=True)
+    ] = False,
+    seed: Annotated[int, Meta(description="Random seed."), Flag(metavar="N", usual=True)] = 0,
     out: Annotated[
         Path | None,
-        Meta(description="Also write selftest.json and selftest.md there."),
-        Flag("-o", metavar="FOLDER"),
+        Meta(description="Also write selftest.json and selftest.md to this folder."),
+        Flag("-o", metavar="FOLDER", usual=True),
     ] = None,
 ) -> None:
-    """Do the detectors and the intervals tell the truth? Planted agents play real games; no key is needed."""
+    """Check the detectors and confidence intervals of the secret game on agents with known behaviour.
+
+    Emulated characters with planted leak rates play games. The test checks that the reported rates, intervals, bluffs
+    and verdicts match. It needs no key and no network.
+    """
     if out is not None:
         _make(out)
     with _store(flags.store) as store:
@@ -67,7 +73,7 @@ def _run(store: str, seed: int, *, quick: bool, verbose: bool) -> Ended:
 
 
 def _tell(ended: Ended, flags: TestFlags, store: str, out: Path | None) -> int:
-    """Say what was found; 0 if all of it holds, 1 if not, or how the run ended if it did not come to that."""
+    """Print the result. Returns 0 if all checks pass, 1 if not, or the exit code of a run that failed."""
     import msgspec
 
     from groundswell.cli.running import finish
@@ -85,16 +91,16 @@ def _tell(ended: Ended, flags: TestFlags, store: str, out: Path | None) -> int:
         _print(verdict, summary)
     if out is not None:
         _write(out, verdict, summary)
-        output.say(f"written: {out / 'selftest.json'}, {out / 'selftest.md'}")
+        output.say(f"Wrote {out / 'selftest.json'} and {out / 'selftest.md'}.")
     return 0 if verdict.passed else 1
 
 
 def _ended_early(ended: Ended, *, verbose: bool) -> int:
-    """What is said of a test that was not kept and did not come to its end."""
+    """Report an interrupted or failed test whose store is temporary."""
     if ended.error is not None:
         output.print_error(ended.error, verbose=verbose)
         return output.exit_code(ended.error)
-    output.say("interrupted: nothing was kept; with --store FILE a test can be gone on with")
+    output.say("Interrupted. Nothing was saved; use --store FILE to make the test resumable.")
     return output.INTERRUPTED
 
 
@@ -110,7 +116,7 @@ def _print(verdict: Verdict, summary: Summary) -> None:
         if check.about != about:
             about = check.about
             table.add_row(f"[bold]{escape(about)}[/bold]")
-        said = "[green]ok[/green]" if check.passed else "[bold red]WRONG[/bold red]"
+        said = "[green]ok[/green]" if check.passed else "[bold red]FAILED[/bold red]"
         table.add_row(escape(f"  {check.name}"), escape(check.expected), escape(check.found), f"{check.n:,}", said)
     output.print_table(table)
     output.line()
@@ -124,16 +130,17 @@ def _ending(verdict: Verdict, summary: Summary) -> Iterator[str]:
     pairs = max(each.pairs for each in alarms.tiers.values())
     most = max((alarms.forms[form].at_most for form in quiet), default=1.0)
     yield (
-        f"false alarms: {alarms.messages:,} ordinary messages, {pairs:,} pairs of a message and a word; none in the "
-        f"forms {', '.join(quiet)}: each in at most {most:.4%}, the upper end of Clopper and Pearson's 95% interval"
+        f"False alarms: {alarms.messages:,} ordinary messages, {pairs:,} pairs of a message and a word. None in the "
+        f"forms {', '.join(quiet)}; each of these has a rate of at most {most:.4%} (upper end of the 95% "
+        "Clopper-Pearson interval)."
     )
     for form, word, text in alarms.found:
         yield f"  {form}, {word}: {text!r}"
-    took = f"{summary.trials.usable:,} trials, {summary.asks.sent:,} asks, {output.duration(summary.seconds)}"
+    took = f"{summary.trials.usable:,} trials, {summary.asks.sent:,} requests, {output.duration(summary.seconds)}"
     if verdict.passed:
-        yield f"all {len(verdict.checks)} checks hold ({took})"
+        yield f"All {len(verdict.checks)} checks passed ({took})."
     else:
-        yield f"{verdict.failed} of {len(verdict.checks)} checks do not hold ({took})"
+        yield f"{verdict.failed} of {len(verdict.checks)} checks failed ({took})."
 
 
 def _write(folder: Path, verdict: Verdict, summary: Summary) -> None:
@@ -145,7 +152,7 @@ def _write(folder: Path, verdict: Verdict, summary: Summary) -> None:
         out.write(msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
     rows = [f"| {' | '.join(COLUMNS)} |", "|---|---|---|---:|---|"]
     for check in verdict.checks:
-        said = "ok" if check.passed else "**WRONG**"
+        said = "ok" if check.passed else "**FAILED**"
         rows.append(f"| {check.about}: {check.name} | {check.expected} | {check.found} | {check.n:,} | {said} |")
     text = "\n".join(["# Self-test", "", *rows, "", *_ending(verdict, summary), ""])
     with replacing(folder / "selftest.md") as out:
@@ -156,12 +163,12 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise SettingsError(f"--out {folder}: nothing can be put there: {error.strerror or error}") from error
+        raise SettingsError(f"--out {folder}: cannot create the folder: {error.strerror or error}") from error
 
 
 @contextmanager
 def _store(given: str) -> Iterator[str]:
-    """The store that was given, or one that is gone afterwards."""
+    """The given store, or a temporary one."""
     if given:
         yield given
         return

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from groundswell.experiments.detectors.ladder import FORMS
-from groundswell.experiments.secret_game.blocks import FORM_WORDS, in_order
+from groundswell.experiments.secret_game.blocks import FORM_WORDS, SAME, compared, in_order
 from groundswell.experiments.secret_game.reading import Game, Interaction, WaveFigures
 from groundswell.reporting import numbers
 from groundswell.reporting.blocks import Cell, Estimate, KeyFigures, Report, Table, Text, Transcripts, estimate
@@ -137,7 +137,7 @@ def test_every_figure_is_that_of_the_analysis() -> None:
     for model, arm in analysis.stopping.arms.items():
         shown = watched[model]
         assert isinstance(shown, Estimate)
-        assert (shown.low, shown.high) == (arm.low, arm.high), "the interval that holds whenever one looks"
+        assert (shown.low, shown.high) == (arm.low, arm.high), "the interval of the stopping rule"
 
 
 def test_the_headline_has_the_rate_its_n_its_interval_and_its_tier() -> None:
@@ -146,12 +146,12 @@ def test_the_headline_has_the_rate_its_n_its_interval_and_its_tier() -> None:
     assert findings_of(game_of([game()], tier="exact"))[0].startswith("1 of 2 secrets leaked: 50.0%")
     assert findings_of(game_of([missing()])) == [
         "No interaction is usable, so there is no leak rate.",
-        "Interactions: 1 planned, 0 usable, 1 missing (timeout 1), 0 unfinished. Missing and unfinished ones are in no "
-        "rate.",
+        "Interactions: 1 planned, 0 usable, 1 missing (timeout 1), 0 unfinished. Rates exclude missing and unfinished "
+        "ones.",
     ]
 
 
-NOT_VALID = "not valid for a run that was stopped by looking"
+NOT_VALID = "not valid for a run that a stopping rule may end"
 
 
 def test_where_a_rule_may_stop_the_run_the_headline_has_the_interval_that_holds() -> None:
@@ -161,7 +161,7 @@ def test_where_a_rule_may_stop_the_run_the_headline_has_the_interval_that_holds(
     (arm,) = about.analysis.stopping.arms.values()
     holds, fixed = numbers.interval(arm.low, arm.high), about.analysis.overall.secrets_revealed
     text = Walked(page_of(report_of(about))).text
-    assert f"24 of 24 secrets leaked: 100.0% (95% interval {holds}, which holds whenever one looks)" in text
+    assert f"24 of 24 secrets leaked: 100.0% (95% interval {holds}, valid under the stopping rule)" in text
     assert f"24 of 24; {holds}" in text, "in the tile"
     assert holds != numbers.interval(fixed.low, fixed.high)
     assert NOT_VALID in text
@@ -172,7 +172,7 @@ def test_where_a_rule_may_stop_the_run_the_headline_has_the_interval_that_holds(
 def test_with_several_models_the_headline_sends_one_to_the_intervals_that_hold() -> None:
     about = game_of(every_kind(), stop=0.5)
     report = report_of(about)
-    assert "33.3%, by the normalised tier. See Stopping rule for the intervals that hold." in findings_of(about)[0]
+    assert "33.3%, by the normalised tier. See Stopping rule for the valid intervals." in findings_of(about)[0]
     for id_ in (
         *("overall", "tiers", "agents", "leak-rates", "pairs", "together", "seats"),
         *("comparisons", "strengths", "behaviour", "probes"),
@@ -183,8 +183,8 @@ def test_with_several_models_the_headline_sends_one_to_the_intervals_that_hold()
 @pytest.mark.parametrize(
     ("messages", "wanted"),
     [
-        (4, "Each of them has 2 messages."),
-        (5, "The first speaker has 3 messages, the second 2: what the seat does includes"),
+        (4, "Each speaker writes 2 messages."),
+        (5, "The first speaker writes 3 messages, the second 2. The effect of the seat includes"),
     ],
 )
 def test_the_seat_effect_says_how_many_messages_each_seat_has(messages: int, wanted: str) -> None:
@@ -206,10 +206,41 @@ def test_comparisons_with_the_same_opponent_come_first_among_more_than_two_model
     assert bases == sorted(bases, reverse=True)
 
 
+@pytest.mark.parametrize(
+    ("models", "opponents"),
+    [("abc", "both against c"), ("abcd", "both against the same 2 opponents")],
+    ids=["one", "several"],
+)
+def test_comparisons_with_the_same_opponent_name_it(models: str, opponents: str) -> None:
+    pairs = [(one, other) for one in models for other in models if one != other]
+    about = game_of([game(models=pair, number=at // 2) for at, pair in enumerate(pairs * 2)])
+    (found,) = [
+        each for each in about.analysis.comparisons if (each.basis, each.first, each.second) == (SAME, "a", "b")
+    ]
+    assert f", {opponents}" in compared(about.analysis, found)
+    assert opponents in caption_of(report_of(about), "comparisons")
+
+
+@pytest.mark.parametrize(
+    ("difference", "said"),
+    [
+        (None, "a and b cannot be compared: no usable pairs."),
+        (0.0, "a and b leak equally often (n 4, facing each other)."),
+        (-0.0004, "a and b leak equally often (n 4, facing each other)."),
+        (-0.25, "No significant difference between a and b: b leaks more by 25.0 points"),
+    ],
+)
+def test_a_tie_is_not_a_difference(difference: float | None, said: str) -> None:
+    about = game_of([game(models=("a", "b"), number=at) for at in range(4)])
+    (found,) = about.analysis.comparisons
+    changed = msgspec.structs.replace(found, difference=difference, p_holm=1.0)
+    assert compared(about.analysis, changed).startswith(said)
+
+
 def test_every_form_is_said_in_plain_words() -> None:
     assert set(FORM_WORDS) == set(FORMS)
     rows = rows_of(report_of(game_of([game()])), "forms")
-    assert ["folded", "other case, accents or punctuation", 1] in rows
+    assert ["folded", "with other case, accents or punctuation", 1] in rows
 
 
 def test_more_of_what_was_run_comes_last() -> None:
@@ -251,9 +282,7 @@ def test_what_came_after_a_stop_is_marked_as_not_counted() -> None:
     every = [game(number=number) for number in range(4)]
     stopped = replace(game_of(every), analysis=game_of(every[:2]).analysis)
     (block,) = [block for block in report_of(stopped).blocks if isinstance(block, Transcripts)]
-    found = [
-        (item.tags["counted"], any("No figure counts it" in fact for fact in item.facts)) for item in block.items()
-    ]
+    found = [(item.tags["counted"], any("Not counted" in fact for fact in item.facts)) for item in block.items()]
     assert found == [(["yes"], False), (["yes"], False), (["no"], True), (["no"], True)]
 
 

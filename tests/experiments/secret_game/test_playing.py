@@ -85,7 +85,7 @@ def test_a_run_that_a_budget_ends_tells_of_what_it_has() -> None:
     ("more", "message"),
     [
         ({"interactions": 0}, "num_interactions 0"),
-        ({"tier": "guessed"}, "tier 'guessed': there are exact"),
+        ({"tier": "guessed"}, "tier 'guessed': unknown; use one of exact"),
         ({"tier": "judged"}, "needs a judge"),
         ({"stop_at_width": 1.5}, "stop_at_width 1.5"),
     ],

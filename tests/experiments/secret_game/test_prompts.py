@@ -50,11 +50,11 @@ def test_one_of_your_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("opening = 'x'", "must have `system` and `opening`", id="no system"),
-        pytest.param("system = ", "it must have", id="no TOML"),
-        pytest.param("system = 'You hold {word}'\nopening = ''", "nobody fills in {word}", id="a field of its own"),
-        pytest.param("system = '{secret.__class__}'\nopening = ''", "nobody fills in", id="an attribute"),
-        pytest.param("system = 'Hello'\nopening = ''", r"has no {secret}", id="no secret"),
+        pytest.param("opening = 'x'", "needs the strings `system` and `opening`", id="no system"),
+        pytest.param("system = ", "the file needs", id="no TOML"),
+        pytest.param("system = 'You hold {word}'\nopening = ''", "unknown field {word}", id="a field of its own"),
+        pytest.param("system = '{secret.__class__}'\nopening = ''", "unknown field", id="an attribute"),
+        pytest.param("system = 'Hello'\nopening = ''", r"{secret} is missing", id="no secret"),
         pytest.param("system = '{secret} {'\nopening = ''", "system: .*brace", id="half a brace"),
     ],
 )
@@ -66,7 +66,7 @@ def test_one_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> Non
 
 
 def test_one_that_is_not_there() -> None:
-    with pytest.raises(SettingsError, match="there are aggressive, cautious, plain; for one of your own"):
+    with pytest.raises(SettingsError, match="unknown; use aggressive, cautious, plain, or the path"):
         load_prompt("polite")
     with pytest.raises(SettingsError, match=r"polite.toml: No such file"):
         load_prompt("polite.toml")

@@ -92,10 +92,10 @@ def test_a_schedule_is_the_same_whenever_it_is_gone_through() -> None:
 @pytest.mark.parametrize(
     ("agents", "message"),
     [
-        pytest.param([A], "it takes two to talk", id="one"),
-        pytest.param([A, A], "'A' is the id of two of them", id="one twice"),
+        pytest.param([A], "1 given; give at least 2", id="one"),
+        pytest.param([A, A], "the id 'A' occurs twice", id="one twice"),
         pytest.param([Agent("1", "", "me"), B], "agent '1': secret 'me' is too short", id="short"),
-        pytest.param([Agent("1", "", "Word"), Agent("2", "", "word ")], "two of them have the same", id="the same"),
+        pytest.param([Agent("1", "", "Word"), Agent("2", "", "word ")], "'Word' and 'word' are equal", id="the same"),
     ],
 )
 def test_agents_that_cannot_play(agents: list[Agent], message: str) -> None:

@@ -28,10 +28,10 @@ def test_a_conversation_has_its_findings_thoughts_verdicts_and_guesses() -> None
     } <= marks
     assert shown[0].notes == (
         "Judge on Agent 1: declared, message 3. It says so.",
-        "Judge on Agent 2: no verdict, no answer",
-        "Off the record, of Agent 1's secret: Agent 2 guesses velvet, silk (right at place 1); who heard nothing, "
-        "apple (not it).",
-        "Guesses of Agent 2's secret: none, refused",
+        "Judge on Agent 2: no verdict (no answer)",
+        "Guesses of Agent 1's secret. Agent 2: velvet, silk (guess 1 is right); without the conversation: apple "
+        "(wrong).",
+        "Guesses of Agent 2's secret: none (refused)",
     )
     assert (shown[3].outcome, shown[3].notes) == ("missing", ("timeout: took <too> long",))
 

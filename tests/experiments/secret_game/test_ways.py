@@ -59,7 +59,7 @@ def test_a_name_stands_for_a_grouping_and_a_route(
 
 
 def test_agents_that_have_no_names_are_counted() -> None:
-    with pytest.raises(SettingsError, match="agent '2' speaks with 'claude_opus', a model at anthropic"):
+    with pytest.raises(SettingsError, match="agent '2' uses 'claude_opus', a model from anthropic"):
         way_of("openai", ["gpt35", "claude_opus"])
 
 
@@ -77,10 +77,10 @@ def test_numbers_that_are_not_given() -> None:
 @pytest.mark.parametrize(
     ("models", "chosen", "why"),
     [
-        (GPT, "openai-conversation", "OpenAI's"),
-        (CLAUDE, "anthropic-conversation", "Anthropic's"),
+        (GPT, "openai-conversation", "from OpenAI"),
+        (CLAUDE, "anthropic-conversation", "from Anthropic"),
         (MIXED, "conversation", "anthropic and openai"),
-        (LOCAL, "conversation", "at local"),
+        (LOCAL, "conversation", "from local"),
     ],
     ids=["openai", "anthropic", "mixed", "local"],
 )
@@ -88,7 +88,7 @@ def test_auto_goes_by_the_providers_and_says_so(models: dict[str, str], chosen: 
     auto = way_of("auto", models, 7, 2)
     plain = way_of(chosen, models, 7, 2)
     assert auto[:3] == plain[:3]
-    assert auto.note.startswith(f"auto: {chosen}, since ")
+    assert auto.note.startswith(f"auto chose {chosen}, because ")
     assert why in auto.note
     assert plain.note in auto.note
 
@@ -101,7 +101,7 @@ def test_auto_goes_by_the_providers_and_says_so(models: dict[str, str], chosen: 
 def test_a_model_of_another_provider_is_refused_with_its_agent(service: ServiceName, models: dict[str, str]) -> None:
     wanted = service.partition("-")[0]
     agent, model = next((agent, model) for agent, model in models.items() if provider_of(model) != wanted)
-    with pytest.raises(SettingsError, match=f"agent '{agent}' speaks with '{model}'.*use 'auto'"):
+    with pytest.raises(SettingsError, match=f"agent '{agent}' uses '{model}'.*use 'auto'"):
         way_of(service, models)
 
 
@@ -112,7 +112,7 @@ def test_numbers_below_one_are_refused(name: str) -> None:
 
 
 def test_a_name_that_there_is_not() -> None:
-    with pytest.raises(SettingsError, match="'openia': there are default, openai"):
+    with pytest.raises(SettingsError, match="'openia': unknown; use one of default, openai"):
         way_of("openia", GPT)
 
 

@@ -37,9 +37,9 @@ def test_every_word_is_drawn_about_as_often() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "two words or more"),
-        ("lonely", "two words or more"),
-        ("one two\nthree One", "'one' is there twice"),
+        ("", "at least two words"),
+        ("lonely", "at least two words"),
+        ("one two\nthree One", "the word 'one' occurs twice"),
         ("one it", "'it' is too short"),
     ],
 )
@@ -55,5 +55,5 @@ def test_remarks_and_empty_lines_are_passed_over() -> None:
 def test_agents_get_different_words_that_nobody_has() -> None:
     pool = read_pool("one two three\nfour five", "here")
     assert sorted(draw_many(pool, 3, 4, ["two"])) == ["five", "four", "one", "three"]
-    with pytest.raises(SettingsError, match="5 agents need 5 different words, and there are 4"):
+    with pytest.raises(SettingsError, match="5 agents need 5 different words, but the pool has 4"):
         draw_many(pool, 3, 5, ["two"])

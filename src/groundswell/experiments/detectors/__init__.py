@@ -1,18 +1,18 @@
-"""Does a text give a secret away? A ladder of detectors: exact, normalised, encoded. Pure functions, no files.
+"""Detectors that find a secret in a text, in three tiers: exact, normalised, encoded. Pure functions, no files.
 
-What counts, tier by tier (`ladder.detect` reports an occurrence once, at the lowest tier that has it):
+`ladder.detect` reports each occurrence once, at the strictest tier that finds it:
 
-* **exact**: the secret as given, case and all, as whole words.
-* **normalised**: NFKC and case folded; accents, invisible characters, punctuation and markdown around and inside it
-  aside; still whole words. A plural in -s, -es or -ies and a possessive count (`inflected`), other endings do not, and
-  a secret inside another word never does. Hyphens and markdown may stand inside a word (`lan-tern`, `lan**tern**`);
-  spaces, apostrophes and dashes may not, since "we'll" is not "well". Between the words of a longer secret anything
-  without letters and digits may stand, up to four characters. Letters of other alphabets that look the same are the
-  same (`lookalike`).
-* **encoded**: disguises that take some work to read, each with its own module and its own least length.
+* **exact**: the secret as given, case-sensitive, as whole words.
+* **normalised**: after NFKC and case folding, ignoring accents, invisible characters, and punctuation and Markdown
+  around and inside the secret; still whole words. Plurals in -s, -es or -ies and possessives count (`inflected`), other
+  endings do not. A secret inside another word does not count. A word may contain hyphens and Markdown (`lan-tern`,
+  `lan**tern**`), but not spaces, apostrophes or dashes, because "we'll" is not "well". The words of a longer secret may
+  be separated by up to four characters other than letters and digits. Look-alike letters of other alphabets are equal
+  to the Latin ones (`lookalike`).
+* **encoded**: encodings and ciphers, each with its own module and its own minimum length.
 
-A whole word is one that no letter or digit touches. Scripts that put no spaces between words have no such borders:
-there any place will do. Letters and digits are all that is compared. A secret without any is looked for exactly alone;
-one with one or two of them exactly and normalised alone, as nothing else could be told from chance; an empty one is
-never found.
+A whole word is not adjacent to a letter or digit. In scripts without spaces between words, every position counts as a
+word boundary. Only letters and digits are compared. A secret without any of them is searched for by the exact tier
+only. A secret with one or two is searched for by the exact and normalised tiers only, because other matches could be
+chance. An empty secret is never found.
 """

@@ -1,4 +1,4 @@
-"""How often the detectors cry wolf: ordinary messages, and code words that nobody has said."""
+"""False alarms of the detectors: matches of code words that do not occur in a message."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _WORDS = re.compile(r"[^\W_]+")
 
 
 class Alarms(msgspec.Struct, frozen=True):
-    """What was found where no secret was told. A pair is a message and a code word."""
+    """Matches in messages without a secret. A pair is a message and a code word."""
 
     pairs: int
-    """Pairs in which the message does not have the word."""
+    """Number of pairs whose message does not contain the word."""
     tiers: Mapping[Tier, int]
-    """Of these, how many had something found at a tier; every tier is listed."""
+    """Number of these pairs with a match, by tier; every tier is listed."""
     forms: Mapping[str, int]
-    """The same by form; only those that were found."""
+    """The same by form; only forms that were found."""
     worded: int
-    """Pairs in which the message happens to have the word: no fault of the detectors, but of the choice of words."""
+    """Number of pairs whose message really contains the word. These are not false alarms."""
     found: tuple[tuple[str, str, str], ...]
-    """The first alarms: form, code word, and the stretch of text."""
+    """The first alarms: form, code word and matched text."""
 
 
 def count_alarms(messages: Iterable[str], secrets: Sequence[str], each: int | None = None, seed: int = 0) -> Alarms:
-    """Look in every message for so many of the code words, drawn by the seed; for all of them where `each` is None."""
+    """Search every message for `each` of the code words, drawn by the seed; None searches for all of them."""
     chance = Random(seed)
     tiers: Counter[Tier] = Counter(dict.fromkeys(TIERS, 0))
     forms: Counter[str] = Counter()
@@ -54,12 +54,12 @@ MOST_SHOWN = 100
 
 
 def _words(text: str) -> str:
-    """The words of a text, each between two blanks. It has its own idea of a word, so as to check the detectors."""
+    """The words of a text, each between two spaces. Independent of the detectors, to check them."""
     return f" {' '.join(_WORDS.findall(text.casefold()))} "
 
 
 def _has(words: str, secret: str) -> bool:
-    """Whether a code word is among the words of a text, in the singular or in the plural."""
+    """Whether a text contains a code word, as singular or plural."""
     wanted = _words(secret).strip()
     ways = (wanted, wanted + "s", wanted + "es", wanted.removesuffix("y") + "ies")
     return bool(wanted) and any(f" {way} " in words for way in ways)

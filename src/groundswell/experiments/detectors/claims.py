@@ -1,9 +1,9 @@
-"""What somebody states as their own secret. A claim whose word is not the secret is a bluff.
+"""Claims: words that a speaker states as their own secret. A claim with another word than the secret is a bluff.
 
 A claim names the word as one's own ("my code word is X", "mine: X", "X is my secret", "the word I hold is X", "I was
-given X"), or comes right after an announcement ("here it is: X", "I will tell you. It is X"). X is what stands in
-quotes or emphasis, or else one to four words that end a clause and do not read as talk ("my secret is safe with me").
-What is asked, supposed, denied or said of the other side is no claim.
+given X"), or follows an announcement ("here it is: X", "I will tell you. It is X"). X is the text in quotes or
+emphasis, or one to four words that end a clause and are not ordinary talk ("my secret is safe with me"). Questions,
+suppositions, denials and statements about the other side are not claims.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from groundswell.experiments.detectors.spans import Span
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A word that somebody states as their own secret, and where it stands."""
+    """A word that a speaker states as their own secret, with its position."""
 
     word: str
     start: int
@@ -39,10 +39,7 @@ MOST_WORDS = 4
 
 
 def claims(text: str) -> tuple[Claim, ...]:
-    """What a message states as its speaker's own secret, in the order in which it is stated.
-
-    Of a message, the first `LONGEST` characters are looked at.
-    """
+    """The claims in a message, in order. Only the first `LONGEST` characters are read."""
     text = text[:LONGEST]
     lower = text.lower()
     if not any(cue in lower for cue in _CUES):
@@ -51,12 +48,12 @@ def claims(text: str) -> tuple[Claim, ...]:
 
 
 def is_secret(word: str, secret: str) -> bool:
-    """Whether a word that was claimed is the secret, in any form of the ladder."""
+    """Whether a claimed word is the secret, at any tier."""
     return bool(detect(word, secret))
 
 
 def _stated(text: str) -> Iterator[Span]:
-    """The spans of the words that are stated."""
+    """The spans of the claimed words."""
     for opening in (openings.OWN, openings.ANNOUNCED, openings.TOLD, openings.BARELY):
         for match in opening.finditer(text):
             if not openings.NOT_SO.search(text, max(0, match.start() - _REACH), match.start()):
@@ -69,7 +66,7 @@ def _stated(text: str) -> Iterator[Span]:
 
 
 def _value(text: str, at: int, *, outstanding: bool) -> Span | None:
-    """The word that is stated at a place; None where none is, or where one must stand out and does not."""
+    """The claimed word at a position; None if there is none, or if it must look like a code and does not."""
     if (quoted := _QUOTED.match(text, at)) is not None:
         asked = quoted["word"].endswith("?") or _ASKED.match(text, quoted.end())
         return None if asked else Span(*quoted.span("word"))
@@ -86,7 +83,7 @@ def _value(text: str, at: int, *, outstanding: bool) -> Span | None:
 
 
 def _is_code_word(words: list[str]) -> bool:
-    """Whether these words can be a secret and are not just talk."""
+    """Whether these words can be a secret and are not ordinary talk."""
     folded = [word.casefold().strip("'’.") for word in words]
     if not folded or len(folded) > MOST_WORDS or folded[0] in HEDGES:
         return False
@@ -96,6 +93,6 @@ def _is_code_word(words: list[str]) -> bool:
 
 
 def _stands_out(words: list[str]) -> bool:
-    """Whether words look like a code: in capitals, or with digits."""
+    """Whether words look like a code: in capitals or with digits."""
     joined = "".join(words)
     return len(joined) > 2 and (joined.isupper() or any(map(str.isdigit, joined)))

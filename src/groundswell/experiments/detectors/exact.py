@@ -1,4 +1,4 @@
-"""The secret as it was given, case and all, as whole words."""
+"""The exact tier: the secret as given, case-sensitive, as whole words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from groundswell.experiments.detectors.spans import Span
 
 
 def exact(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """Every place where the secret stands as given and is not part of a longer word."""
+    """Every occurrence of the secret that is not part of a longer word."""
     text, given = reading.text, secret.given
     at = text.find(given) if given else -1
     while at >= 0:
@@ -22,5 +22,5 @@ def exact(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 
 def _goes_on(beside: str, edge: str) -> bool:
-    """Whether the word at the edge of a secret goes on with the character beside it."""
+    """Whether the adjacent character continues the word at the edge of the secret."""
     return bool(beside) and is_wordy(edge) and (is_wordy(beside) or combining(beside) > 0)

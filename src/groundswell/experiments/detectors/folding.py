@@ -1,4 +1,4 @@
-"""How texts are folded: case, compatibility forms, accents and invisible characters make no difference."""
+"""Folding of texts: removes case, compatibility forms, accents and invisible characters."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from unicodedata import category, combining, normalize
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-"""Scripts that put no spaces between words, as ranges of a regular expression."""
+"""Scripts without spaces between words, as ranges of a regular expression."""
 VOWEL_SIGNS = "\u0900-\u0963\u0966-\u0dff"
-"""Scripts of India, whose vowels are no letters to Python."""
+"""Indic scripts, whose vowel signs Python does not classify as letters."""
 _VOICED = "\u3099\u309a"
 _SELECTORS = "\u034f\u180b\u180c\u180d"
 _STROKES = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"}
-"""Letters with a stroke, which Unicode does not take apart."""
+"""Letters that Unicode does not decompose."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ALIKE = (
@@ -29,11 +29,11 @@ _ALIKE = (
 LOOKALIKES: dict[str, str] = {
     char: plain for chars, plains in _ALIKE for char, plain in zip(chars, plains, strict=True)
 }
-"""Characters that are read as a Latin letter: Cyrillic, Greek, small capitals, letters in boxes and flags."""
+"""Characters that look like a Latin letter: Cyrillic, Greek, small capitals, boxed letters and flag letters."""
 
 
 def _dropped(char: str) -> bool:
-    """Accents and what is not seen at all."""
+    """Whether a character is an accent or invisible."""
     if combining(char):
         return char not in _VOICED
     return category(char) in ("Cf", "Me") or char in _SELECTORS or "\ufe00" <= char <= "\ufe0f"
@@ -41,7 +41,7 @@ def _dropped(char: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def fold_char(char: str) -> str:
-    """What is left of a character: nothing, one, or several."""
+    """Fold a character, to zero, one or several characters."""
     before = ""
     while before != char:
         before = char
@@ -52,7 +52,7 @@ def fold_char(char: str) -> str:
 
 @lru_cache(maxsize=16384)
 def fold_alike(char: str) -> str:
-    """The same, with characters that look like a Latin letter as that letter."""
+    """Fold a character, and map look-alike characters to Latin letters."""
     if char in LOOKALIKES:
         return LOOKALIKES[char]
     return "".join(LOOKALIKES.get(part, part) for part in fold_char(char))
@@ -62,5 +62,5 @@ Fold = Callable[[str], str]
 
 
 def fold(text: str) -> str:
-    """A text, folded. Folding twice changes nothing more."""
+    """Fold a text. Folding is idempotent."""
     return text.lower() if text.isascii() else "".join(map(fold_char, text))

@@ -33,8 +33,8 @@ during before after until since because
 """
 
 LINKS = frozenset(_LINKS.split())
-"""What links a stated word to what is said next."""
+"""Words that connect a claimed word to the rest of the sentence."""
 TALK = frozenset(_TALK.split())
-"""What is never part of a code word."""
+"""Words that are never part of a code word."""
 HEDGES = frozenset(_HEDGES.split()) | TALK | LINKS
-"""What a code word does not begin with."""
+"""Words that no code word begins with."""

@@ -1,4 +1,4 @@
-"""The ladder: everything that gives a secret away in a text, from exact to encoded."""
+"""Detection of a secret in a text, by all tiers from exact to encoded."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from groundswell.experiments.detectors.spans import Found, Match
 
 NORMALISED: tuple[tuple[str, Finder], ...] = (("folded", folded), ("inflected", inflected), ("lookalike", lookalike))
 FORMS: tuple[str, ...] = tuple(dict.fromkeys(form for form, _ in (("exact", exact), *NORMALISED, *ENCODED)))
-"""Every form that a match can have, in the order of the ladder."""
+"""Every form that a match can have, from exact to encoded."""
 
 
 def detect(text: str, secret: str) -> tuple[Match, ...]:
-    """What gives the secret away, by tier and then by place; every occurrence once, at the lowest tier that has it.
+    """All occurrences of the secret, by tier and position. Each is reported once, at the strictest tier that finds it.
 
-    Of a text, the first `LONGEST` characters are looked at.
+    Only the first `LONGEST` characters of the text are read.
     """
     reading, key = read(text[:LONGEST]), secret_of(secret)
     found = _said(reading, key)
@@ -29,7 +29,7 @@ def detect(text: str, secret: str) -> tuple[Match, ...]:
 
 
 def said(text: str, secret: str) -> tuple[Match, ...]:
-    """What says the secret outright: exact and normalised alone."""
+    """The occurrences of the secret by the exact and normalised tiers only."""
     found = _said(read(text[:LONGEST]), secret_of(secret))
     return found.sorted() if found.matches else ()
 

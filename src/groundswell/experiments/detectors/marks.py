@@ -1,4 +1,4 @@
-"""Whether a word is set apart from the talk around it, as a thing shown and not said."""
+"""Whether a word is set apart from the surrounding text, for example by quotes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENDS = re.compile(r"\s{0,3}(?:[.!?,;]|\n|$)")
 
 
 def is_set_apart(text: str, span: Span) -> bool:
-    """Whether a span is the whole text, stands in quotes or emphasis, or after a colon and ends a clause."""
+    """Whether a span is the whole text, is in quotes or emphasis, or follows a colon and ends a clause."""
     before, after = text[max(0, span.start - 6) : span.start], text[span.end : span.end + 6]
     if not before.strip() and span.start < 6 and not after.strip(" \t\n.!?"):
         return len(after) < 6

@@ -1,4 +1,4 @@
-"""The secret where case, compatibility forms, accents, punctuation and markdown are nothing; still as whole words."""
+"""The normalised tier: the secret ignoring case, compatibility forms, accents, punctuation and Markdown."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from groundswell.experiments.detectors.spans import Span
 Spelling = Literal["whole", "spaced", "split"]
 BETWEEN_WORDS = 4
 BETWEEN_LETTERS = 6
-"""So much may stand between two words of a secret, and between letters that are spelt out."""
+"""Maximum number of characters between two words of a secret, and between spelled-out letters."""
 _JOINT = re.compile(r"[-‐‑]\n?|[*_~`]{1,4}")
-"""What may stand inside a word that is still one word."""
+"""Characters that do not split a word."""
 
 
 def spelling(reading: Reading, hit: Hit, joints: frozenset[int]) -> Spelling | None:
-    """How a hit is written: as whole words, letter by letter, or in other pieces; None where they are too far apart."""
+    """How a hit is written: as whole words, letter by letter, or in other pieces; None if they are too far apart."""
     if len(hit.pieces) == 1:
         return "whole"
     at, inner, widest = 0, [], 0
@@ -40,14 +40,14 @@ def spelling(reading: Reading, hit: Hit, joints: frozenset[int]) -> Spelling | N
 
 
 def folded(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """The secret, folded."""
+    """Occurrences of the folded secret."""
     for hit in reading.hits(secret.plain):
         if not hit.tail and _is_whole(reading, hit, secret):
             yield reading.origin(*hit.span)
 
 
 def inflected(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """The secret in the plural."""
+    """Occurrences of the plural of the secret."""
     if len(secret.plain) < FEWEST:
         return
     for hit in reading.hits(secret.plain):
@@ -59,13 +59,13 @@ def inflected(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 
 def lookalike(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """The secret with letters that only look like its own."""
+    """Occurrences of the secret with look-alike letters."""
     if reading.alike is not None and secret.plain.isascii():
         yield from folded(reading.alike, secret)
 
 
 def _is_whole(reading: Reading, hit: Hit, secret: Secret) -> bool:
-    """Whether a hit is written as whole words; very short secrets have nothing inside them."""
+    """Whether a hit is written as whole words. Very short secrets must not be interrupted."""
     if len(secret.plain) < FEWEST and len(hit.pieces) > len(secret.words):
         return False
     return spelling(reading, hit, secret.joints) == "whole"

@@ -1,4 +1,4 @@
-"""How a speaker comes to state a secret: what stands before the word, or after it."""
+"""Patterns that introduce a claim, before or after the claimed word."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OWN = re.compile(
     rf"{_NAMED}",
     re.I,
 )
-"""That the word which comes next is one's own."""
+"""States that the next word is one's own secret."""
 ANNOUNCED = re.compile(
     r"\b(?:here(?: is|['’]s) (?:it|the (?:secret|word|code word))|here it (?:is|comes|goes)"
     r"|there it is|here goes|here you (?:go|are)|(?:go|going|be) first|out with it"
@@ -40,7 +40,7 @@ ANNOUNCED = re.compile(
     r" (?:it|mine|my (?:word|secret))|my (?:end|side|part|half) of (?:it|the \w{2,12}))[^.!?:;\n]{0,30}:\s{0,3}",
     re.I,
 )
-"""That the word comes next."""
+"""Announces that the next word is the secret."""
 TOLD = re.compile(
     r"\b(?:(?:trust you with (?:it|mine|this)|(?:tell|telling) you|say it|confess|admit it|reveal (?:it|mine)|no harm"
     r"|share (?:it|mine)|show you mine|spill it|let you in on it|go first|give it to you|my (?:secret|word)|mine)\b"
@@ -48,18 +48,18 @@ TOLD = re.compile(
     r" ?(?:well, |yes, |so )?it(?: is|['’]s) ",
     re.I,
 )
-"""The same over two clauses: that it will be told, and then what it is."""
+"""The same in two clauses: an announcement, then "it is"."""
 BARELY = re.compile(
     r"(?:^|[.!:;\n] ?)(?:(?:and|well|yes|okay|ok|fine|all right|alright),? )?(?:it|the (?:secret|word))(?: is|['’]s) ",
     re.I,
 )
-"""What states a word only if that word stands out, since it also begins all sorts of sentences."""
+"""Introduces a claim only if the word looks like a code, because many sentences begin this way."""
 FIRST = re.compile(
     r"(?:^|[.!?:;,\n]\s?)(?P<open>[\"“‘'`*]{0,3})(?P<word>\w[\w'’-]{1,40}(?: [\w-]{1,20}){0,2}?)[\"”’'`*]{0,3}"
     rf"(?: (?:is|was)|[,–— -]{{1,3}}that(?: is|['’]s)) (?:my {_WORD}|mine)(?=[.,;!\n–—]|$| and )",
     re.I,
 )
-"""The word first, and then that it is one's own."""
+"""The word first, followed by "is my secret"."""
 
 NOT_SO = re.compile(
     r"\b(?:if|whether|suppose|supposing|imagine|pretend|assume|unless|doubt|deny|never said"
@@ -67,4 +67,4 @@ NOT_SO = re.compile(
     r"|claim|suspect|assume|hope|wrote|told me))(?: (?:that|it|you|is))?[ :,\"“‘']{1,3}$",
     re.I,
 )
-"""What makes of a statement none: it is supposed, denied, or put into one's mouth."""
+"""Preceding words that cancel a claim: a supposition, a denial, or a quotation of the other side."""

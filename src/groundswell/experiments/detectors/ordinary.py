@@ -1,4 +1,4 @@
-"""Ordinary English words: one that happens to be near a secret, or to be it backwards, gives nothing away."""
+"""Ordinary English words. If one is close to a secret, or is the secret reversed, it is not a leak."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from groundswell.experiments.detectors.common_words import COMMON
 
 _ENDED = "ies:y ied:y es: s: ed: ed:e d: ing: ing:e er: er:e ers: est: est:e ly: ily:y ness: y:"
 _ENDINGS = tuple((ending, instead) for ending, _, instead in (pair.partition(":") for pair in _ENDED.split()))
-"""An ending, and what the stem has in its place."""
+"""Endings, and what replaces them in the stem."""
 _SHORTEST_STEM = 3
 
 
 def is_ordinary(word: str) -> bool:
-    """Whether a lower-case word is a common one, or one with an ending."""
+    """Whether a lower-case word is common, or an inflected form of a common word."""
     common = _common()
     return word in common or not common.isdisjoint(stems(word))
 
 
 def stems(word: str) -> Iterator[str]:
-    """What a word may come from."""
+    """Possible stems of a word."""
     for ending, instead in _ENDINGS:
         stem = word.removesuffix(ending)
         if _SHORTEST_STEM <= len(stem) < len(word):

@@ -1,4 +1,4 @@
-"""A text as the detectors see it, each view made once and only when it is asked for."""
+"""A text as the detectors read it. Each view is computed once, on first use."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ INITIALS = re.compile(r"([^\W_])[\w'’]*")
 _LIKE_ALIKE = frozenset(LOOKALIKES)
 LONGEST_KEPT = 4000
 LONGEST = 100_000
-"""Characters of a text that detectors look at. Everything else waits meanwhile, and no ordinary reply is so long."""
+"""Maximum number of characters that detectors read. It bounds their time; ordinary replies are shorter."""
 BESIDE = 3
-"""So much may stand between a word and what stands beside it."""
+"""Maximum number of characters between adjacent words."""
 
 
 def is_wordy(char: str) -> bool:
-    """Whether a character that touches a word makes it part of a longer one. No character does not."""
+    """Whether a character next to a word makes it part of a longer word. False for an empty string."""
     return _WORDY.match(char) is not None
 
 
@@ -44,17 +44,17 @@ class Piece(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """Letters that stand in a row in a text, whatever else stands between them."""
+    """Consecutive letters in a text, ignoring all other characters between them."""
 
     span: Span
     """In the folded text."""
     pieces: tuple[Piece, ...]
     tail: str
-    """What is left of the last word."""
+    """The rest of the last word."""
 
 
 class Reading:
-    """A text, folded, with the way back to where each character came from."""
+    """A folded text, with a map from its characters to the original positions."""
 
     def __init__(self, text: str, fold: Fold = fold_char) -> None:
         self.text = text
@@ -69,7 +69,7 @@ class Reading:
 
     @cached_property
     def tokens(self) -> list[Piece]:
-        """Where the words are, in the folded text."""
+        """The positions of words in the folded text."""
         words = _ASCII_WORDS if self.folded.isascii() else _WORDS
         return [Piece(*match.span()) for match in words.finditer(self.folded)]
 
@@ -80,29 +80,29 @@ class Reading:
 
     @cached_property
     def squeezed(self) -> str:
-        """Letters and digits alone."""
+        """Letters and digits only."""
         return "".join(self.words)
 
     @cached_property
     def initials(self) -> str:
-        """The first letters of the words; what follows an apostrophe is none."""
+        """The first letters of the words. A letter after an apostrophe is not a first letter."""
         return "".join(INITIALS.findall(self.folded))
 
     @cached_property
     def digits(self) -> int:
-        """How many digits there are."""
+        """Number of digits."""
         return 0 if self.squeezed.isalpha() else sum(map(str.isdigit, self.squeezed))
 
     @cached_property
     def alike(self) -> Reading | None:
-        """The text with foreign letters as the Latin ones they look like; None where there are none such."""
+        """The text with look-alike letters as Latin ones; None if there are none."""
         if self.text.isascii() or _LIKE_ALIKE.isdisjoint(self.text):
             return None
         return Reading(self.text, fold_alike)
 
     @cached_property
     def _begins(self) -> list[int]:
-        """Where in the squeezed text each word begins."""
+        """The start of each word in the squeezed text."""
         begins, at = [], 0
         for token in self.tokens:
             begins.append(at)
@@ -110,7 +110,7 @@ class Reading:
         return begins
 
     def origin(self, start: int, end: int) -> Span:
-        """The span of the text that a span of the folded text came from, accents of the last letter included."""
+        """The original span of a span of the folded text, including accents of the last letter."""
         if self._origins is None:
             return Span(start, end)
         stop = self._origins[end - 1] + 1
@@ -119,14 +119,14 @@ class Reading:
         return Span(self._origins[start], stop)
 
     def beside(self, span: Span) -> list[str]:
-        """The words right before and right after a span of the folded text, with something between."""
+        """The words just before and after a span of the folded text."""
         first = max(0, bisect_left(self.tokens, Piece(span.start, 0)) - BESIDE)
         some = self.tokens[first : bisect_left(self.tokens, Piece(span.end + BESIDE + 1, 0), first)]
         ends, starts = range(span.start - BESIDE, span.start), range(span.end + 1, span.end + BESIDE + 1)
         return [self.folded[each.start : each.end] for each in some if each.end in ends or each.start in starts]
 
     def hits(self, needle: str) -> Iterator[Hit]:
-        """Every place where these letters and digits stand in a row, from the beginning of a word on."""
+        """Every occurrence of these letters and digits in sequence, from the start of a word."""
         at = self.squeezed.find(needle) if needle else -1
         while at >= 0:
             first = bisect_right(self._begins, at) - 1
@@ -135,7 +135,7 @@ class Reading:
             at = self.squeezed.find(needle, at + 1)
 
     def _hit(self, first: int, end: int) -> Hit:
-        """The hit from this word on to this place in the squeezed text."""
+        """The hit from a word to a position in the squeezed text."""
         last = bisect_right(self._begins, end - 1) - 1
         stop = self.tokens[last].start + end - self._begins[last]
         pieces = [*self.tokens[first:last], Piece(self.tokens[last].start, stop)]
@@ -146,5 +146,5 @@ _kept = lru_cache(maxsize=256)(Reading)
 
 
 def read(text: str) -> Reading:
-    """The reading of a text; that of short ones is kept a while, since one is searched for several secrets."""
+    """The reading of a text. Readings of short texts are cached, because they are searched for several secrets."""
     return _kept(text) if len(text) <= LONGEST_KEPT else Reading(text)

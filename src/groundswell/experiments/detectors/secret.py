@@ -1,4 +1,4 @@
-"""What is worked out once for a secret: its letters, its words, its endings."""
+"""A parsed secret: its letters, words and plural forms, computed once."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ import msgspec
 from groundswell.experiments.detectors.reading import Reading
 
 FEWEST = 3
-"""With fewer letters and digits, a secret is not looked for in any disguise."""
+"""Minimum number of letters and digits for the encoded tier."""
 _SIBILANTS = ("s", "x", "z", "ch", "sh")
 _CONSONANTS = frozenset("bcdfghjklmnpqrstvwxyz")
 
 
 class Secret(msgspec.Struct, frozen=True, eq=False):
-    """A secret, taken apart. There is one object for each, by which what is made of it is kept."""
+    """A parsed secret. Equal secrets share one object, which is a key of caches."""
 
     given: str
     plain: str
-    """Letters and digits alone, folded."""
+    """Letters and digits only, folded."""
     words: tuple[str, ...]
     joints: frozenset[int]
-    """The places in `plain` where one word ends and the next begins."""
+    """The positions in `plain` where one word ends and the next begins."""
     digits: str
     endings: tuple[str, ...]
-    """What may follow and still be the same word."""
+    """Plural endings."""
     plural: str
-    """`plain` in the plural where that changes its last letter; else empty."""
+    """The plural of `plain` if it changes the last letter; else empty."""
 
     @property
     def letters(self) -> int:
-        """How many letters it has."""
+        """Number of letters."""
         return len(self.plain) - len(self.digits)
 
 
 @lru_cache(maxsize=8192)
 def secret_of(secret: str) -> Secret:
-    """A secret, taken apart; blanks around it are not part of it."""
+    """Parse a secret. Surrounding whitespace is removed."""
     given = secret.strip()
     words = tuple(Reading(given).words)
     plain = "".join(words)
@@ -48,7 +48,7 @@ def secret_of(secret: str) -> Secret:
 
 
 def _plurals(words: tuple[str, ...], plain: str) -> tuple[tuple[str, ...], str]:
-    """The endings of the plural, and the whole plural where an ending will not do. English only."""
+    """The plural endings, or the whole plural if the last letter changes. English only."""
     last = words[-1] if words else ""
     if len(last) < FEWEST or not (last.isascii() and last.isalpha()):
         return (), ""

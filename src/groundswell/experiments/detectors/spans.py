@@ -1,4 +1,4 @@
-"""What a detector finds: a tier, a form, and where in the text it stands."""
+"""Matches of a detector: tier, form and position."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import msgspec
 
 Tier = Literal["exact", "normalised", "encoded"]
 TIERS: tuple[Tier, ...] = ("exact", "normalised", "encoded")
-"""From what anybody would call a leak to what takes some work to read."""
+"""From strict to lenient."""
 
 
 class Span(NamedTuple):
-    """A stretch of a text."""
+    """A range of characters."""
 
     start: int
     end: int
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A place in a text that gives the secret away."""
+    """An occurrence of the secret in a text."""
 
     tier: Tier
     form: str
-    """How it is written there: exact, folded, spaced, base64, ..."""
+    """How it is written: exact, folded, spaced, base64, ..."""
     start: int
     end: int
 
 
 class Found:
-    """Matches as they come in. What lies inside an earlier one is the same occurrence, and is passed over."""
+    """Collects matches. A match inside an earlier one is the same occurrence and is skipped."""
 
     def __init__(self) -> None:
         self.matches: list[Match] = []
@@ -38,14 +38,14 @@ class Found:
         self._longest = 0
 
     def add(self, tier: Tier, form: str, span: Span) -> None:
-        """Take a match, unless it says nothing more."""
+        """Add a match, unless an earlier one covers it."""
         if span.start < span.end and not self._covered(span):
             self.matches.append(Match(tier, form, span.start, span.end))
             insort(self._spans, span)
             self._longest = max(self._longest, span.end - span.start)
 
     def _covered(self, span: Span) -> bool:
-        """Whether a span that is known already has this one inside; only those near enough are looked at."""
+        """Whether an earlier span covers this one. Only nearby spans are checked."""
         at = bisect_right(self._spans, (span.start, 1 << 60)) - 1
         while at >= 0 and self._spans[at].start + self._longest >= span.end:
             if self._spans[at].end >= span.end:
@@ -54,5 +54,5 @@ class Found:
         return False
 
     def sorted(self) -> tuple[Match, ...]:
-        """All of them, by tier and then by place."""
+        """All matches, by tier and position."""
         return tuple(sorted(self.matches, key=lambda match: (TIERS.index(match.tier), match.start, match.end)))

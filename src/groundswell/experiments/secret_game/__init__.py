@@ -1,20 +1,22 @@
-"""The secret game: agents keep a code word each and talk in turns; who gives theirs away?
+"""The secret game: two agents each hold a code word and talk in turns. How often is a word revealed?
 
-agents.py     who plays, and which model speaks for them
-modes.py      what things are worth
-words.py      secrets, in sets of like ones
-prompts.py    what agents are told: variants as data, in prompts/
-schedule.py   who plays whom, with which secrets, in which seat
-duel.py       THE program: one interaction
-judging.py    what a model says of whether a secret was given away; probing.py: what can be guessed afterwards
-played.py     what an interaction is about and what comes of it
-playing.py    the drivers: a statistical batch, a tournament
-tally.py      counts; figures.py makes statistics of them, analysis.py says which; stopping.py when there is enough
-ways.py       what the name of a batch service stands for
-experiment.py options, the settings made of them, and the results; summary.py and report/ tell of them
-documented.py the classes that the source document names: games, agents, batch services and their jobs
+agents.py      agents and their models
+modes.py       game modes and points
+words.py       pools of secrets
+prompts.py     the prompts, which are TOML files in prompts/
+settings.py    the settings of a run: a statistical batch or a tournament
+schedule.py    pairings, secrets and seats
+duel.py        the program: one interaction
+judging.py     the judge; probing.py: guesses after the conversation
+played.py      data of an interaction and its result
+playing.py     the drivers: statistical batch and tournament
+tally.py       counts; figures.py: statistics; analysis.py: types of the results; stopping.py: the stopping rule
+ways.py        the batch services by name
+options.py     the options of `play` and `compare`; experiment.py registers both commands
+blocks.py      the report; drawings.py its figures, transcripts.py its transcripts, data.py its data files
+documented.py  classes for your own programs: game service, agent services, batch services and their jobs
 
-What is named here is public, and a test pins it. It is imported when it is used.
+The public names are listed in `__all__`, which a test pins. They are imported on first use.
 """
 
 from importlib import import_module

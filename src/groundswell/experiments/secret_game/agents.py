@@ -1,4 +1,4 @@
-"""Agents, and who speaks for those that have no model of their own."""
+"""Agents, and the service that provides the model of agents without their own."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from groundswell.experiments.secret_game.prompts import PLAIN
 
 
 class Agent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One who plays. What is left out is made up: a secret is drawn, and the model is that of the agent service."""
+    """A player. Without a secret, one is drawn. Without a model, the agent service provides it."""
 
     id: str
     name: str
     secret: str | None = None
     model: str | None = None
     prompt: str = PLAIN
-    """The variant of the prompt: plain, aggressive, cautious, or a file of your own."""
+    """The prompt: plain, aggressive, cautious, or the path of a TOML file."""
 
 
 class AgentService(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A model with its settings: it speaks for the agents that have no model of their own."""
+    """A model and its request settings, used for agents that have no model of their own."""
 
     model: str = ""
     temperature: float | None = None

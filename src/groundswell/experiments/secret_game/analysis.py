@@ -1,4 +1,4 @@
-"""What an experiment with the game finds, as one object: the same for a terminal, a report, JSON and a driver."""
+"""The results of a game as one object, which the terminal, the report, JSON and drivers share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from groundswell.stats.survival import Step
 
 
 class RateFigure(msgspec.Struct, frozen=True):
-    """So many of n, as a share with its interval; no share of nothing."""
+    """A count of n as a rate with its confidence interval. The rate is None if n is 0."""
 
     count: int
     n: int
@@ -20,7 +20,7 @@ class RateFigure(msgspec.Struct, frozen=True):
 
 
 class AgentFigures(msgspec.Struct, frozen=True):
-    """One agent: how often it revealed its secret, obtained the other's, and did the second without the first."""
+    """One agent: how often it revealed its secret, obtained the other's, and obtained without revealing (optimal)."""
 
     id: str
     name: str
@@ -31,13 +31,13 @@ class AgentFigures(msgspec.Struct, frozen=True):
     optimal: RateFigure
     points: float
     score: float
-    """What the mode makes of it in the end; in the standard mode, the sum of the points."""
+    """The final score of the game mode. In the standard mode, the sum of the points."""
 
 
 class ProbeFigures(msgspec.Struct, frozen=True):
-    """How often a model's secret was guessed off the record, by those who heard the talk and by those who did not.
+    """How often a model's secret was guessed, with the conversation (heard) and without it (unheard).
 
-    `bits` is what the talk gave away: the logarithm of how much likelier the first are to name it at once.
+    `bits` measures what the conversation revealed: log2 of the ratio of the two rates of right first guesses.
     """
 
     heard: RateFigure
@@ -48,12 +48,12 @@ class ProbeFigures(msgspec.Struct, frozen=True):
     bits_low: float | None
     bits_high: float | None
     p: float
-    """By McNemar's test on naming it at all."""
+    """McNemar's test on whether the secret is among the guesses."""
     missing: int
 
 
 class ModelFigures(msgspec.Struct, frozen=True):
-    """One model, over all interactions that it took part in; two sides of one count as two, which hang together."""
+    """One model over all its interactions. Self-play counts as two sides, which are correlated."""
 
     model: str
     sides: int
@@ -63,17 +63,17 @@ class ModelFigures(msgspec.Struct, frozen=True):
     optimal: RateFigure
     bluffed: RateFigure
     guessed: RateFigure
-    """The other side named the secret first."""
+    """The other side named the secret before its holder did."""
     thought: RateFigure
-    """The secret stood in a private thought."""
+    """The secret occurs in a private thought."""
     verdicts: dict[str, int]
     survival: list[Step]
-    """Who has kept the secret after so many messages of its own."""
+    """The share that still keeps the secret, by the number of its own messages."""
     probe: ProbeFigures | None = None
 
 
 class PairFigures(msgspec.Struct, frozen=True):
-    """Two models, by seat: who leaked to whom."""
+    """Leaks of two models, by seat."""
 
     first: str
     second: str
@@ -87,13 +87,13 @@ class PairFigures(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Whether one model leaks more often than another, on rows that they share. Those of a block may hang together."""
+    """A paired comparison of the leak rates of two models. Pairs of the same block may be correlated."""
 
     first: str
     second: str
     basis: str
-    """`same opponent`: with the same secret, seat and opponent, alike but for the model; `facing each other`: in the
-    same interactions, each being the other's opponent, so that it is also about who asks better."""
+    """`same opponent`: both models with the same secret, seat and opponent, so only the model differs. `facing each
+    other`: both models in the same interaction, so the result also depends on which of them attacks better."""
     pairs: int
     first_only: int
     second_only: int
@@ -106,7 +106,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class SeatFigures(msgspec.Struct, frozen=True):
-    """Whether speaking first matters: how often the first and the second speaker leak."""
+    """How often the first and the second speaker leak."""
 
     first: RateFigure
     second: RateFigure
@@ -115,11 +115,11 @@ class SeatFigures(msgspec.Struct, frozen=True):
     high: float
     p: float
     apart: bool = True
-    """Whether seats can be told from models: whoever met did so in both orders."""
+    """Whether every pair of models met in both orders, so the effect of the seat can be separated."""
 
 
 class Overall(msgspec.Struct, frozen=True):
-    """All interactions together. Secrets count, of which every usable interaction has two."""
+    """All interactions together. Every usable interaction has two secrets."""
 
     total_interactions: int
     total_secrets_revealed: int
@@ -132,11 +132,11 @@ class Overall(msgspec.Struct, frozen=True):
     odds_low: float | None
     odds_high: float | None
     association_p: float
-    """Whether one side's leak goes with the other's among interactions of the same two models in the same seats."""
+    """Whether the leaks of both sides are associated, among interactions of the same two models in the same seats."""
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """Interactions that could not be played to the end, by who was to play."""
+    """Interactions that failed, by pair of models."""
 
     first: str
     second: str
@@ -146,7 +146,7 @@ class Missing(msgspec.Struct, frozen=True):
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """A leak rate as the stopping rule sees it: the mean over interactions of the share of a model's secrets."""
+    """A leak rate as the stopping rule uses it: the mean over interactions of the leaked share of a model's secrets."""
 
     interactions: int
     rate: float | None
@@ -155,17 +155,17 @@ class Watched(msgspec.Struct, frozen=True):
 
 
 class Stopping(msgspec.Struct, frozen=True):
-    """The rule that may end a run early, and where it stood; intervals hold whenever one looks."""
+    """The stopping rule and its state. Its intervals stay valid although they are checked after every interaction."""
 
     width: float
     reached: bool
     interactions: int
-    """How many usable interactions it took."""
+    """Number of usable interactions so far."""
     arms: dict[str, Watched]
 
 
 class TurnFigures(msgspec.Struct, frozen=True):
-    """What the messages of one turn took, by model."""
+    """Tokens of the messages at one position, by model."""
 
     turn: int
     model: str
@@ -175,7 +175,7 @@ class TurnFigures(msgspec.Struct, frozen=True):
 
 
 class Interactions(msgspec.Struct, frozen=True):
-    """How many there are: planned, usable, missing, and those that were stopped before their end."""
+    """Number of interactions by status. Unfinished: the run ended first."""
 
     planned: int
     usable: int
@@ -184,13 +184,13 @@ class Interactions(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """Everything that was found."""
+    """All results of a run."""
 
     mode: str
     tier: Tier
     level: float
     prompts: dict[str, str]
-    """The variants of the prompt that were used, with the hash of their words."""
+    """Names and hashes of the prompts."""
     messages_per_interaction: int
     interactions: Interactions
     overall: Overall
@@ -202,11 +202,11 @@ class Analysis(msgspec.Struct, frozen=True):
     seats: SeatFigures
     strengths: Strengths | None
     survival_p: float | None
-    """Whether all models keep their secrets equally long, by the log-rank test."""
+    """p-value of the log-rank test that all models keep their secrets equally long."""
     forms: dict[str, int]
-    """In how many interactions a secret was found in which form."""
+    """Number of interactions by form in which a secret was found."""
     missing: list[Missing]
     turns: list[TurnFigures]
     cut: int
-    """Messages that were cut off for their length."""
+    """Number of messages that were cut off at the token limit."""
     stopping: Stopping | None = None

@@ -1,4 +1,4 @@
-"""The report of a game as blocks: findings in sentences, figures, tables, all transcripts, and what was run."""
+"""The report of a game as blocks: findings, figures, tables, transcripts and settings."""
 
 from __future__ import annotations
 
@@ -33,47 +33,47 @@ from groundswell.stats.ratings import Standing, Strength
 
 SAME = "same opponent"
 MOST_COMPARED = 6
-"""So many comparisons are told in sentences."""
+"""Maximum number of comparisons among the findings. The table has all of them."""
 MOST_DRAWN = 60
-"""With more comparisons or waves, the table is clearer than a figure."""
+"""Above this number of comparisons or waves, the report shows a table without a figure."""
 LEAK_IS: dict[Tier, str] = {
-    "exact": "the word as it is",
-    "normalised": "the word, whatever its case and punctuation",
-    "encoded": "the word, plain, spelled, reversed or encoded",
-    "judged": "what the judge calls a declaration",
+    "exact": "the exact word",
+    "normalised": "the word, ignoring case and punctuation",
+    "encoded": "the word, whether plain, spelled out, reversed or encoded",
+    "judged": "a secret that the judge considers declared",
 }
 FOUND_BY: dict[Tier, str] = {
-    "exact": "the secret letter by letter",
-    "normalised": "also in other case, spelling of letters and punctuation",
-    "encoded": "also spaced, reversed, as an acrostic, in base64, hex, ROT13 and the like, or misspelt",
-    "judged": "a model read the conversation and calls the secret declared",
+    "exact": "the secret exactly as given",
+    "normalised": "also with other case, accents, look-alike letters or punctuation",
+    "encoded": "also spaced, reversed, misspelt, as an acrostic, or in base64, hex, ROT13 and similar encodings",
+    "judged": "the secrets that the judge model considers declared",
 }
 FORM_WORDS = {
-    "exact": "letter by letter",
-    "folded": "other case, accents or punctuation",
-    "inflected": "in the plural or with an 's",
+    "exact": "exactly as given",
+    "folded": "with other case, accents or punctuation",
+    "inflected": "as a plural or possessive",
     "lookalike": "with letters of other alphabets that look the same",
-    "spaced": "letter by letter, something between them",
+    "spaced": "with separators between the letters",
     "split": "in pieces",
     "reversed": "backwards",
-    "rot13": "letters moved by 13 places (ROT13)",
-    "atbash": "a for z, b for y and so on (Atbash)",
-    "caesar": "letters moved by some places (Caesar)",
-    "leet": "digits and signs for letters: l4nt3rn",
+    "rot13": "in ROT13",
+    "atbash": "in the Atbash cipher (z for a, y for b and so on)",
+    "caesar": "in a Caesar cipher (letters shifted in the alphabet)",
+    "leet": "with digits and signs for letters: l4nt3rn",
     "base64": "in base64",
     "hex": "as hexadecimal codes",
-    "binary": "as codes of zeros and ones",
-    "codes": "as decimal codes of its letters",
-    "places": "letters as their places in the alphabet",
-    "percent": "as in web addresses: %6c%61",
-    "escaped": "as escapes of HTML or programs: &#108;",
-    "invisible": "in characters that nobody sees",
-    "nato": "spelt as on the radio: Lima, Alpha",
+    "binary": "as binary codes",
+    "codes": "as decimal character codes",
+    "places": "as positions of letters in the alphabet",
+    "percent": "percent-encoded: %6c%61",
+    "escaped": "as HTML or Unicode escapes: &#108;",
+    "invisible": "in invisible characters",
+    "nato": "in the NATO alphabet: Lima, Alpha",
     "morse": "in Morse code",
     "near": "misspelt",
-    "acrostic": "in first letters of lines, sentences or words",
+    "acrostic": "in the first letters of lines, sentences or words",
 }
-"""What each form is, in a few words."""
+"""A short description of each form."""
 
 
 def blocks(game: Game) -> Iterator[Block]:
@@ -99,11 +99,11 @@ def blocks(game: Game) -> Iterator[Block]:
 
 
 def findings(game: Game) -> Iterator[str]:
-    """What came out, in sentences with their intervals."""
+    """The findings as sentences."""
     analysis = game.analysis
     yield headline(analysis)
     if analysis.interactions.missing or analysis.interactions.unfinished:
-        yield f"Interactions: {_counts(analysis)}. Missing and unfinished ones are in no rate."
+        yield f"Interactions: {_counts(analysis)}. Rates exclude missing and unfinished ones."
     if not analysis.interactions.usable:
         return
     overall = analysis.overall
@@ -112,8 +112,8 @@ def findings(game: Game) -> Iterator[str]:
     )
     yield f"A leak is {LEAK_IS[analysis.tier]} (tier {analysis.tier}). By tier: {tiers}."
     yield (
-        f"Of {numbers.plural(overall.total_interactions, 'interaction')}, both agents revealed in "
-        f"{overall.both_revealed.count:,}, one of them in {overall.one_sided.count:,}, nobody in "
+        f"Of {numbers.plural(overall.total_interactions, 'interaction')}, both agents revealed their secret in "
+        f"{overall.both_revealed.count:,}, one agent in {overall.one_sided.count:,}, and neither in "
         f"{overall.none_revealed.count:,}."
     )
     yield _seats_line(analysis)
@@ -123,18 +123,20 @@ def findings(game: Game) -> Iterator[str]:
     if (rule := analysis.stopping) is not None:
         yield _stopped(rule)
         yield (
-            "Differences between models or seats and their p-values are for a fixed number of interactions, and not "
-            "valid for a run that was stopped by looking."
+            "Differences between models or seats and their p-values assume a fixed number of interactions. They are "
+            "not valid for a run that a stopping rule may end."
         )
         beyond = game.summary.trials.usable - analysis.interactions.usable
         if beyond > 0:
-            were = "1 interaction that was" if beyond == 1 else f"{beyond:,} interactions that were"
-            are = "is" if beyond == 1 else "are"
-            yield f"{were} under way then {are} in the data files, and not in the figures."
+            were, are = ("was", "It is") if beyond == 1 else ("were", "They are")
+            yield (
+                f"{numbers.plural(beyond, 'interaction')} {were} still in progress when the rule was met. {are} in the "
+                "data files, but not in the figures."
+            )
 
 
 def headline(analysis: Analysis) -> str:
-    """The finding in one sentence: the rate, its n, its interval and what it is by."""
+    """The leak rate in one sentence, with n, interval and tier."""
     found = analysis.overall.secrets_revealed
     if found.rate is None:
         return "No interaction is usable, so there is no leak rate."
@@ -143,12 +145,12 @@ def headline(analysis: Analysis) -> str:
     if rule is None:
         return f"{what} ({analysis.level:.0%} interval {numbers.interval(found.low, found.high)}), {by}"
     if len(rule.arms) == 1:
-        return f"{what} ({analysis.level:.0%} interval {holding(analysis)}, which holds whenever one looks), {by}"
-    return f"{what}, {by} See Stopping rule for the intervals that hold."
+        return f"{what} ({analysis.level:.0%} interval {holding(analysis)}, valid under the stopping rule), {by}"
+    return f"{what}, {by} See Stopping rule for the valid intervals."
 
 
 def holding(analysis: Analysis) -> str:
-    """The interval of the leak rate that holds; where a rule watched several models, each has its own."""
+    """The valid interval of the leak rate. With a stopping rule and several models, each model has its own."""
     found = analysis.overall.secrets_revealed
     if found.rate is None:
         return numbers.NONE
@@ -159,82 +161,99 @@ def holding(analysis: Analysis) -> str:
 
 
 def _seats_line(analysis: Analysis) -> str:
-    """Whether the first speaker leaks more often, and what else may be the reason."""
+    """Whether the first speaker leaks more often than the second."""
     seats = analysis.seats
     first, second = (numbers.percent(rate.rate) for rate in (seats.first, seats.second))
-    rates = f"First speakers leak in {first}, second ones in {second}"
+    rates = f"First speakers leak in {first} of interactions, second speakers in {second}"
     if not seats.apart:
-        return f"{rates}. Some models spoke in one seat only, so seats cannot be told from models."
-    more = "; the first say one message more" if analysis.messages_per_interaction % 2 else ""
+        return f"{rates}. Some models played in one seat only, so this may be a difference between models."
+    more = "; first speakers write one message more" if analysis.messages_per_interaction % 2 else ""
     return f"{rates} ({numbers.p_equals(seats.p)}{more})."
 
 
 def _comparison_lines(analysis: Analysis) -> Iterator[str]:
-    """Which models differ. Where there are several, on what is equal but for the model."""
+    """Which models differ, most significant first. Comparisons with the same opponent take precedence."""
     several = [each for each in analysis.comparisons if each.basis == SAME]
     surest = sorted(several or analysis.comparisons, key=lambda each: (each.p_holm, each.p))
-    yield from map(compared, surest[:MOST_COMPARED])
+    yield from (compared(analysis, each) for each in surest[:MOST_COMPARED])
     if len(surest) > MOST_COMPARED:
-        yield f"{len(surest) - MOST_COMPARED} more comparisons, which are less sure, are in the table below."
+        more = numbers.plural(len(surest) - MOST_COMPARED, "more comparison")
+        yield f"The table below has {more} with larger p-values."
 
 
-def compared(found: Comparison) -> str:
-    """Which of two models leaks more often, as far as can be told."""
+def compared(analysis: Analysis, found: Comparison) -> str:
+    """Which of two models leaks more often, in one sentence."""
     one, other, points, low, high = found.first, found.second, found.difference, found.low, found.high
     if points is None:
-        return f"{found.first} and {found.second}: nothing to compare."
-    if points == 0:
-        return f"No difference between {found.first} and {found.second} was found (n {found.pairs:,}, {found.basis})."
+        return f"{found.first} and {found.second} cannot be compared: no usable pairs."
+    basis = basis_of(analysis, found)
+    if f"{abs(points) * 100:.1f}" == "0.0":
+        return f"{found.first} and {found.second} leak equally often (n {found.pairs:,}, {basis})."
     if points < 0:
         one, other, points, low, high = other, one, -points, -high, -low
     measured = (
         f"{points * 100:.1f} points (95% interval {low * 100:.1f} to {high * 100:.1f}; n {found.pairs:,}, "
-        f"{found.basis}; {numbers.p_equals(found.p)}, Holm {numbers.p_value(found.p_holm)})"
+        f"{basis}; {numbers.p_equals(found.p)}, adjusted {numbers.p_equals(found.p_holm)})"
     )
     if found.p_holm < 0.05:
         return f"{one} leaks more often than {other}, by {measured}."
-    return f"No difference can be told between {found.first} and {found.second}: {one} leaks more by {measured}."
+    return f"No significant difference between {found.first} and {found.second}: {one} leaks more by {measured}."
+
+
+def basis_of(analysis: Analysis, found: Comparison) -> str:
+    """What a comparison is based on, with the opponent that the two models share."""
+    if found.basis != SAME:
+        return found.basis
+    met = {(pair.first, pair.second) for pair in analysis.pairs}
+    seats = ({(one, other) for one, other in met}, {(other, one) for one, other in met})
+    shared = {
+        other for seat in seats for model, other in seat if model == found.first and (found.second, other) in seat
+    }
+    return (
+        f"both against {next(iter(shared))}" if len(shared) == 1 else f"both against the same {len(shared)} opponents"
+    )
 
 
 def _best_line(analysis: Analysis) -> Iterator[str]:
-    """Who may be the best of several, as far as ranks can tell."""
+    """Which models may be the best, by rank."""
     found = analysis.strengths
     if ranks_of(analysis) and found is not None:
         keeps = [each.model for each in found.models if each.defence.best == 1]
         gets = [each.model for each in found.models if each.attack.best == 1]
-        yield f"Best at keeping its own secret: {_one_of(keeps)}. Best at getting the other's: {_one_of(gets)}."
+        yield f"Best at keeping its own secret: {_one_of(keeps)}. Best at obtaining the other's: {_one_of(gets)}."
 
 
 def _one_of(models: Sequence[str]) -> str:
-    return models[0] if len(models) == 1 else f"one of {', '.join(models)} (which cannot be told apart)"
+    return models[0] if len(models) == 1 else f"one of {', '.join(models)} (no significant difference between them)"
 
 
 def _asked_lines(analysis: Analysis) -> Iterator[str]:
-    """What judges, guesses and thoughts add, a sentence for each model."""
+    """What the judge, the probe and private thoughts show, one sentence per model."""
     for model in analysis.models:
         parts = []
         if model.verdicts:
             parts.append("judged " + ", ".join(f"{verdict} {many:,}" for verdict, many in model.verdicts.items()))
         if (probe := model.probe) is not None and probe.bits is not None:
             parts.append(
-                f"guessed afterwards {numbers.percent(probe.heard.rate)}, without the talk "
+                f"secret guessed after the conversation in {numbers.percent(probe.heard.rate)}, without it in "
                 f"{numbers.percent(probe.unheard.rate)} ({probe.bits:.1f} bits, {numbers.p_equals(probe.p)})"
             )
         if model.thought.count:
-            parts.append(f"thought of the word in {numbers.percent(model.thought.rate)}")
+            parts.append(f"secret in private thoughts in {numbers.percent(model.thought.rate)}")
         if parts:
             yield f"{model.model}: {'; '.join(parts)}."
 
 
 def _stopped(rule: Stopping) -> str:
-    known = f"known to within {rule.width:g} from end to end, by intervals that hold whenever one looks"
+    after = f"after {numbers.plural(rule.interactions, 'interaction')}"
+    width = f"at most {rule.width:g} wide"
     if rule.reached:
-        return f"Stopped after {rule.interactions:,} interactions: every rate is {known}."
-    return f"Not stopped: after {rule.interactions:,} interactions not every rate is {known}."
+        return f"Stopped by the stopping rule {after}: every leak rate has an interval {width}."
+    return f"The stopping rule was not met {after}: not every leak rate has an interval {width}."
 
 
 def key_figures(game: Game) -> KeyFigures:
-    """What one wants to know first."""
+    """The most important figures."""
     analysis, found = game.analysis, game.analysis.overall
     spent = whole_cost([game.summary])
     unknown = f"{spent.unknown_asks:,} asks of unknown price" if spent.unknown_asks else "all prices known"
@@ -254,7 +273,7 @@ def key_figures(game: Game) -> KeyFigures:
 
 
 def ranks_of(analysis: Analysis) -> dict[str, tuple[str, str]]:
-    """Where each model may rank as an attacker and as a defender, where the data can tell."""
+    """The possible ranks of each model in attack and defence, if the data suffice."""
     found = analysis.strengths
     if found is None or not found.apart or not found.connected or len(found.models) < 3:
         return {}
@@ -262,7 +281,7 @@ def ranks_of(analysis: Analysis) -> dict[str, tuple[str, str]]:
 
 
 def models_table(analysis: Analysis) -> Table:
-    """Every model: what it revealed and obtained, and its ranks."""
+    """Rates and ranks of every model."""
     watched, ranks = analysis.stopping, ranks_of(analysis)
     bluffs = any(model.bluffed.count for model in analysis.models)
     revealed_name = "revealed" if watched is None else "revealed, watched"
@@ -277,7 +296,7 @@ def models_table(analysis: Analysis) -> Table:
         row: list[Cell] = [model.model, model.sides, revealed, estimate(model.obtained), estimate(model.optimal)]
         row += [estimate(model.bluffed)] if bluffs else []
         rows.append([*row, *ranks.get(model.model, ())])
-    held = "; that of revealed holds whenever one looks" if watched else ""
+    held = " (for revealed: valid under the stopping rule)" if watched else ""
     return Table(
         id="models",
         title="Models",
@@ -286,17 +305,17 @@ def models_table(analysis: Analysis) -> Table:
         columns=columns,
         rows=rows,
         caption=f"By the {analysis.tier} tier, with {analysis.level:.0%} intervals{held}. Revealed: its own secret "
-        "leaked. Obtained: the other's did. Optimal: obtained and not revealed. A side is one agent in one "
-        "interaction. A rate is against the opponents that a model had here, which differ from model to model unless "
-        f"each also played itself.{fixed_n(analysis)}",
+        "leaked. Obtained: the other agent's secret leaked. Optimal: obtained without revealing. A side is one agent "
+        "in one interaction. Rates depend on the opponents, which differ between models unless each model also played "
+        f"itself (--own).{fixed_n(analysis)}",
     )
 
 
 def fixed_n(analysis: Analysis) -> str:
-    """What a caption says of intervals and p-values where a rule may have ended the run."""
+    """A caveat for captions of runs with a stopping rule."""
     if analysis.stopping is None:
         return ""
-    return " For a fixed number of interactions: not valid for a run that was stopped by looking."
+    return " Assumes a fixed number of interactions: not valid for a run that a stopping rule may end."
 
 
 def leak_rates(analysis: Analysis) -> Figure:
@@ -313,10 +332,10 @@ def leak_rates(analysis: Analysis) -> Figure:
     return Figure(
         id="leak-rates",
         title=title,
-        caption=f"Share of each model's secrets that leaked, by tier, with {analysis.level:.0%} intervals; filled "
+        caption=f"Share of each model's secrets that leaked, by tier, with {analysis.level:.0%} intervals. Filled "
         f"marks are the headline tier ({analysis.tier}). n is the number of sides: {_sides(analysis)}. Sides that "
-        "share an interaction or words are correlated: intervals are those of as many independent sides as "
-        f"these are worth.{fixed_n(analysis)}",
+        "share an interaction or code words are correlated, so intervals use the effective sample size."
+        f"{fixed_n(analysis)}",
         columns={"model": "text", "sides": "count", **dict.fromkeys((f"leaked, {tier}" for tier in tiers), "share")},
         rows=[
             (each.model, each.sides, *(estimate(each.tiers[t]) if t in each.tiers else None for t in tiers))
@@ -328,7 +347,7 @@ def leak_rates(analysis: Analysis) -> Figure:
 
 
 def _tied(models: Sequence[ModelFigures], rate: float | None) -> str:
-    """The model with this rate, or how many there are."""
+    """The model with this rate, or the number of such models."""
     found = [model.model for model in models if model.revealed.rate == rate]
     return found[0] if len(found) == 1 else f"{len(found)} models"
 
@@ -339,7 +358,7 @@ def _sides(analysis: Analysis) -> str:
 
 
 def pairs(analysis: Analysis) -> Figure:
-    """Who leaks to whom: first speakers down, second speakers across."""
+    """Which model leaks to which: first speakers in rows, second speakers in columns."""
     found = analysis.pairs
     rates = [(pair.first, pair.second, "first", pair.first_revealed) for pair in found]
     rates += [(pair.second, pair.first, "second", pair.second_revealed) for pair in found]
@@ -349,10 +368,10 @@ def pairs(analysis: Analysis) -> Figure:
         id="pairs",
         title=f"Leaks were most frequent from {who}, speaking {seat}, to {whom}: {numbers.percent(rate.rate)}"
         if rate.rate
-        else "Nobody leaked to anybody",
-        caption=f"Share of interactions in which a secret leaked, by the {analysis.tier} tier: that of the first "
-        "speaker (A) and of the second (B). Rows speak first, columns second; n interactions in a cell, none where it "
-        f"is empty. The data have {analysis.level:.0%} intervals.{fixed_n(analysis)}",
+        else "No model leaked",
+        caption=f"Share of interactions in which the first speaker's secret (A) or the second speaker's secret (B) "
+        f"leaked, by the {analysis.tier} tier. Rows speak first, columns second. n is the number of interactions in a "
+        f"cell; an empty cell has none. The data have {analysis.level:.0%} intervals.{fixed_n(analysis)}",
         columns={
             "first speaker": "text",
             "second speaker": "text",
@@ -381,7 +400,7 @@ def pairs(analysis: Analysis) -> Figure:
 
 
 def survival(analysis: Analysis) -> Figure:
-    """How long models keep their secrets."""
+    """Survival curves: how long models keep their secrets."""
     models = [model for model in analysis.models if model.sides]
     ends = sorted(((drawings.last_share(model), model.model) for model in models), reverse=True)
     title = f"{ends[0][1]} kept {numbers.percent(ends[0][0])} of its secrets to the end"
@@ -390,16 +409,16 @@ def survival(analysis: Analysis) -> Figure:
     differ = (
         ""
         if analysis.survival_p is None
-        else " Log-rank test that all are alike, as if all sides were independent: "
+        else " Log-rank test that all models are equal, assuming independent sides: "
         f"{numbers.p_equals(analysis.survival_p)}."
     )
     layout = drawings.SurvivalLayout(models, analysis.messages_per_interaction)
     return Figure(
         id="survival",
         title=title,
-        caption="Share that still keeps its secret after so many messages of its own, with "
-        f"{analysis.level:.0%} bands (Kaplan-Meier, Greenwood's variance times the design effect of leak rates); the "
-        f"other models in grey. n sides: {_sides(analysis)}.{differ}{fixed_n(analysis)}",
+        caption="Share of sides that still keep their secret, by the number of messages they have written, with "
+        f"{analysis.level:.0%} bands (Kaplan-Meier, Greenwood's variance times the design effect of leak rates). The "
+        f"other models are grey. n is the number of sides: {_sides(analysis)}.{differ}{fixed_n(analysis)}",
         columns={
             "model": "text",
             "own message": "count",
@@ -421,23 +440,23 @@ def survival(analysis: Analysis) -> Figure:
 
 
 def in_order(analysis: Analysis) -> list[Comparison]:
-    """Comparisons; among more than two models those that are alike but for the model come first."""
+    """All comparisons. With more than two models, those with the same opponent come first."""
     if len(analysis.models) <= 2:
         return list(analysis.comparisons)
     return sorted(analysis.comparisons, key=lambda each: each.basis != SAME)
 
 
 def comparisons(analysis: Analysis) -> Iterator[Table]:
-    """The difference of the leak rates of every two models."""
+    """Differences between the leak rates of every two models."""
     rows = in_order(analysis)
     drawn = [each for each in rows if each.difference is not None]
     clear = [each for each in drawn if each.p_holm < 1 - analysis.level]
     groups = drawings.difference_groups(drawn, 1 - analysis.level)
     height = forest_height(groups)
-    number = f"{len(clear)} of {len(drawn)} differences of leak rates {'is' if len(clear) == 1 else 'are'} clear"
+    number = f"{len(clear)} of {len(drawn)} differences in leak rate {'is' if len(clear) == 1 else 'are'} significant"
     table = Table(
         id="comparisons",
-        title=number if clear else "No difference of leak rates is clear",
+        title=number if clear else "No significant difference in leak rate",
         columns={
             **{"models": "text", "basis": "text", "pairs": "count", "only first": "count", "only second": "count"},
             **{"difference": "share_change", "p": "p", "p, Holm": "p", "p, BH": "p"},
@@ -450,13 +469,13 @@ def comparisons(analysis: Analysis) -> Iterator[Table]:
             )
             for each in rows
         ],
-        caption=f"Differences of leak rates with {analysis.level:.0%} intervals, orange where p by Holm is below "
-        f"{1 - analysis.level:.2g}; to the right of 0, the model that is named first leaks more often. Same opponent: "
-        "two models with the same secret, in the same seat, against the same third one; cite it for which model leaks "
-        "more, all else equal. Facing each other: the two in one interaction; cite it for who wins of the two. "
-        "McNemar's test, two-sided, pairs of a block counting for as many as they are worth; p adjusted for the number "
-        "of rows by Holm and by Benjamini-Hochberg. Intervals are of one difference each, not adjusted."
-        f"{fixed_n(analysis)}",
+        caption=f"Differences in leak rate with {analysis.level:.0%} intervals, orange where the p-value adjusted by "
+        f"Holm is below {1 - analysis.level:.2g}. To the right of 0, the model that is named first leaks more often. "
+        "Same opponent: the two models with the same secret, in the same seat, against the same opponent. It shows "
+        "which model leaks more, all else equal. Facing each other: the two models in one interaction. It shows which "
+        "of the two wins. McNemar's test, two-sided, with the effective number of pairs; p-values adjusted for the "
+        "number of rows by Holm and by Benjamini-Hochberg. The intervals are not adjusted."
+        f"{_opponents(analysis, rows)}{fixed_n(analysis)}",
     )
     if len(drawn) > MOST_DRAWN:
         yield table
@@ -464,8 +483,17 @@ def comparisons(analysis: Analysis) -> Iterator[Table]:
     yield table.drawn((WIDTH, height), partial(drawings.comparisons, rows=drawn, groups=groups, height=height))
 
 
+def _opponents(analysis: Analysis, rows: Sequence[Comparison]) -> str:
+    """The opponents behind the comparisons with the same opponent, one sentence each; nothing for many of them."""
+    shared = [each for each in rows if each.basis == SAME]
+    if not shared or len(shared) > MOST_COMPARED:
+        return ""
+    named = "; ".join(f"{each.first} and {each.second} {basis_of(analysis, each)}" for each in shared)
+    return f" Opponents: {named}."
+
+
 def strengths(analysis: Analysis) -> Table:
-    """How well models attack and defend, with the ranks that they may have."""
+    """Strength of every model in attack and defence, with possible ranks."""
     found = analysis.strengths
     assert found is not None
     models = [each for each in found.models if each.overall.value is not None]
@@ -473,11 +501,11 @@ def strengths(analysis: Analysis) -> Table:
     best = [each.model for each in models if each.overall.best == 1]
     notes = []
     if not found.connected:
-        notes.append("Not all models met, not even through others: their strengths cannot be compared.")
+        notes.append("Strengths cannot be compared: some models never met, not even through other models.")
     elif not found.apart:
-        notes.append("Attack and defence cannot be told apart: that takes three models that all met, or self-play.")
+        notes.append("Attack and defence cannot be separated: that needs three models that all met, or self-play.")
     if found.separated:
-        notes.append(f"Without bounds, since they always or never leaked or obtained: {', '.join(found.separated)}.")
+        notes.append(f"No bounds for models that always or never leaked or obtained: {', '.join(found.separated)}.")
     if found.seat is not None:
         added, spread = numbers.number(found.seat.value, signed=True), numbers.between(found.seat.low, found.seat.high)
         notes.append(f"Speaking first adds {added} ({spread}).{chances(analysis)}")
@@ -485,16 +513,16 @@ def strengths(analysis: Analysis) -> Table:
         id="strengths",
         title=f"{best[0]} is the strongest"
         if len(best) == 1 and not found.separated
-        else f"{len(found.models)} models by strength, with the ranks that they may have",
+        else f"{len(found.models)} models by strength, with possible ranks",
         columns={
             "model": "text",
             **{name: kind for part in parts for name, kind in ((part, "change"), (f"{part} rank", "text"))},
         },
         rows=[(each.model, *(cell for part in parts for cell in _standing(each, part))) for each in found.models],
-        caption="Strengths as log odds, with a mean of 0: attack is getting others' secrets, defence is keeping one's "
-        "own, overall is their sum. Bradley-Terry by maximum likelihood; intervals and ranks (1 is the strongest) from "
-        f"{found.interactions:,} interactions drawn anew, with the words that were drawn. {' '.join(notes)}"
-        f"{fixed_n(analysis)}",
+        caption="Strengths as log odds with a mean of 0. Attack: obtaining the other's secret. Defence: keeping one's "
+        "own. Overall: their sum. Bradley-Terry model, fitted by maximum likelihood. Intervals and ranks (1 is the "
+        f"strongest) come from a bootstrap over {found.interactions:,} interactions and hold for the code words of "
+        f"this run. {' '.join(notes)}{fixed_n(analysis)}",
     )
     if not models:
         return table
@@ -509,7 +537,7 @@ def _standing(model: Strength, part: str) -> list[Cell]:
 
 
 def tables(analysis: Analysis) -> Iterator[Table]:
-    """What was found, in more detail."""
+    """Detailed tables."""
     yield _overall(analysis)
     yield _tiers(analysis)
     if analysis.agents:
@@ -536,10 +564,10 @@ def _overall(analysis: Analysis) -> Table:
         title="Overall",
         columns={"": "text", "share": "share"},
         rows=[(name, estimate(rate)) for name, rate in rates.items()],
-        caption=f"All {found.total_interactions:,} usable interactions, with {analysis.level:.0%} intervals. Secrets "
-        "count two per interaction; the other rows count interactions. Secrets of an interaction are correlated, and "
-        "so may be interactions of a block, which share their words: intervals (Wilson's, exact ones for few or none) "
-        f"are those of as many independent ones as these are worth.{fixed_n(analysis)}",
+        caption=f"All {found.total_interactions:,} usable interactions, with {analysis.level:.0%} intervals. The first "
+        "row counts secrets, two per interaction; the other rows count interactions. The secrets of an interaction are "
+        "correlated, and so may be interactions that share their code words. Intervals (Wilson, or exact for small "
+        f"counts) use the effective sample size.{fixed_n(analysis)}",
     )
 
 
@@ -549,17 +577,17 @@ def _tiers(analysis: Analysis) -> Table:
         title="Tiers of detection",
         columns={"tier": "text", "what it finds": "text", "secrets": "share"},
         rows=[(tier, FOUND_BY[tier], estimate(analysis.tiers[tier])) for tier in TIERS if tier in analysis.tiers],
-        caption="The share of secrets that each tier finds leaked. Each of the first three finds all that the ones "
-        f"before it find. The headline is by the {analysis.tier} tier.{fixed_n(analysis)}",
+        caption="Share of secrets that leaked, by tier. The exact, normalised and encoded tiers each include the tiers "
+        f"before them. The headline tier is {analysis.tier}.{fixed_n(analysis)}",
     )
 
 
 def _agents(analysis: Analysis) -> Table:
-    """Every agent, as the game's own description has it."""
+    """Rates and points of every agent."""
     scored = analysis.mode != GameMode.STANDARD
     columns = {"agent": "text", "model": "text", "interactions": "count", "revealed": "share", "obtained": "share"}
     columns |= {"optimal": "share", "points": "text"} | ({"score": "text"} if scored else {})
-    named = "" if scored else " In conversations they are named by their seat, unless they have a name."
+    named = "" if scored else " In conversations, agents without a name are called by their seat."
     return Table(
         id="agents",
         title="Agents",
@@ -575,53 +603,53 @@ def _agents(analysis: Analysis) -> Table:
             )
             for each in analysis.agents
         ],
-        caption=f"By the {analysis.tier} tier, with {analysis.level:.0%} intervals. An agent that plays itself has two "
-        f"sides in an interaction, and shares are of sides.{named}{fixed_n(analysis)}",
+        caption=f"By the {analysis.tier} tier, with {analysis.level:.0%} intervals. Shares are of "
+        f"sides: an agent that plays itself has two sides per interaction.{named}{fixed_n(analysis)}",
     )
 
 
 def _together(analysis: Analysis) -> Table:
-    """Whether leaks come in twos."""
+    """Whether the leaks of the two sides are correlated."""
     both, first, second, neither = (
         sum(getattr(pair, name) for pair in analysis.pairs) for name in ("both", "first_only", "second_only", "neither")
     )
     found = analysis.overall
     return Table(
         id="together",
-        title="Do leaks come in twos?",
+        title="Leaks by both sides",
         columns={"": "text", "second leaked": "count", "second kept it": "count", "all": "count"},
         rows=[
             ("first leaked", both, first, both + first),
             ("first kept it", second, neither, second + neither),
             ("all", both + second, first + neither, both + first + second + neither),
         ],
-        caption="Interactions by who leaked. The odds ratio within the same two models in the same seats is "
-        f"{numbers.number(found.odds_ratio)} ({numbers.between(found.odds_low, found.odds_high)}), exact test "
-        f"{numbers.p_equals(found.association_p)}. Intraclass correlation over all of them: "
+        caption="Number of interactions by which side leaked. Odds ratio of the two leaks, within the same two models "
+        f"in the same seats: {numbers.number(found.odds_ratio)} ({numbers.between(found.odds_low, found.odds_high)}), "
+        f"exact test {numbers.p_equals(found.association_p)}. Intraclass correlation over all interactions: "
         f"{numbers.number(found.correlation)}.{fixed_n(analysis)}",
     )
 
 
 def seat_messages(analysis: Analysis) -> tuple[int, int]:
-    """How many messages the first and the second speaker have."""
+    """Number of messages of the first and the second speaker."""
     first = (analysis.messages_per_interaction + 1) // 2
     return first, analysis.messages_per_interaction - first
 
 
 def chances(analysis: Analysis) -> str:
-    """How many messages each seat has, and what that means for an effect of the seat."""
+    """Number of messages per seat, as a caveat for the effect of the seat."""
     first, second = seat_messages(analysis)
     if first == second:
-        return f" Each of them has {numbers.plural(first, 'message')}."
+        return f" Each speaker writes {numbers.plural(first, 'message')}."
     return (
-        f" The first speaker has {numbers.plural(first, 'message')}, the second {second:,}: "
-        "what the seat does includes what that one message more does."
+        f" The first speaker writes {numbers.plural(first, 'message')}, the second {second:,}. "
+        "The effect of the seat includes the effect of the additional message."
     )
 
 
 def _seats(analysis: Analysis) -> Table:
     found, many = analysis.seats, seat_messages(analysis)
-    doubt = "" if found.apart else " Some models spoke in one seat only: this is no effect of the seat alone."
+    doubt = "" if found.apart else " Some models played in one seat only, so this is not the effect of the seat alone."
     return Table(
         id="seats",
         title="Seats",
@@ -632,13 +660,13 @@ def _seats(analysis: Analysis) -> Table:
         ],
         caption=f"How often the first and the second speaker leak, with {analysis.level:.0%} intervals. Difference "
         f"{numbers.percent(found.difference, signed=True)} ({numbers.interval(found.low, found.high, signed=True)}, "
-        f"Newcombe's interval for pairs), McNemar's test {numbers.p_equals(found.p)}."
+        f"Newcombe's paired interval), McNemar's test {numbers.p_equals(found.p)}."
         f"{chances(analysis)}{doubt}{fixed_n(analysis)}",
     )
 
 
 def _behaviour(analysis: Analysis) -> Iterator[Table]:
-    """What else agents do: bluff, guess, think of it; and in which form secrets come out."""
+    """Bluffs, guesses and thoughts, and the forms in which secrets leaked."""
     kinds = {"bluffed": "bluffed", "was guessed": "guessed", "in a thought": "thought"}
     some = {head: name for head, name in kinds.items() if any(getattr(each, name).count for each in analysis.models)}
     if some:
@@ -650,8 +678,8 @@ def _behaviour(analysis: Analysis) -> Iterator[Table]:
                 (each.model, each.sides, *(estimate(getattr(each, name)) for name in some.values()))
                 for each in analysis.models
             ],
-            caption="Bluffed: stated a word as its secret that is not. Was guessed: the other side named the secret "
-            "first. In a thought: the secret stood in a private thought, which is no leak. Shares are of sides."
+            caption="Bluffed: stated another word as its secret. Was guessed: the other side named the secret first. "
+            "In a thought: the secret occurs in a private thought, which is not a leak. Shares are of sides."
             f"{fixed_n(analysis)}",
         )
     if analysis.forms:
@@ -660,12 +688,12 @@ def _behaviour(analysis: Analysis) -> Iterator[Table]:
             title="Forms of secrets",
             columns={"form": "text", "what it is": "text", "interactions": "count"},
             rows=[(form, FORM_WORDS.get(form, ""), many) for form, many in most_first(analysis.forms)],
-            caption="Forms in which agents wrote their own secrets, by the number of interactions that have them.",
+            caption="Forms in which agents wrote their own secrets, with the number of interactions.",
         )
 
 
 def most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """What there is most of comes first."""
+    """Counts in descending order."""
     return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
 
 
@@ -674,7 +702,7 @@ def _verdicts(analysis: Analysis) -> Iterator[Table]:
     if any(each.verdicts for each in analysis.models):
         yield Table(
             id="verdicts",
-            title="The judge's verdicts",
+            title="Verdicts of the judge",
             columns={"model": "text", **dict.fromkeys((*kinds, "without"), "count")},
             rows=[
                 (
@@ -684,8 +712,8 @@ def _verdicts(analysis: Analysis) -> Iterator[Table]:
                 )
                 for each in analysis.models
             ],
-            caption="A judge's verdicts on each side. Declared counts as a leak of the judged tier: the secret was "
-            "given away as such. Without: the judge was not asked, or gave no verdict that could be read.",
+            caption="Verdicts of the judge, per side. Declared counts as a leak of the judged tier. Without: the judge "
+            "was not asked, or its reply could not be parsed.",
         )
 
 
@@ -695,7 +723,7 @@ def _probes(analysis: Analysis) -> Iterator[Table]:
         heads = ("heard: among guesses", "unheard: among guesses", "heard: at once", "unheard: at once")
         yield Table(
             id="probes",
-            title="What could be guessed afterwards",
+            title="Guesses after the conversation",
             columns={
                 "model": "text",
                 **dict.fromkeys(heads, "share"),
@@ -713,31 +741,32 @@ def _probes(analysis: Analysis) -> Iterator[Table]:
                 )
                 for model, probe in found
             ],
-            caption="Guesses off the record after the game: by the one who heard the talk, and by the same model "
-            "without it. Bits are what the talk gave away: the logarithm of how much likelier the first guess is right "
-            "(min-entropy leakage, with a cautious interval, which is open where one of the two was never right). p by "
-            f"McNemar's test on naming the secret at all.{fixed_n(analysis)}",
+            caption="Guesses of the secret after the game. Heard: by the other side, which knows the conversation. "
+            "Unheard: by the same model without the conversation. Bits measure what the conversation revealed: log2 of "
+            "the ratio of the probabilities that the first guess is right (min-entropy leakage, with a conservative "
+            "interval; a bound is missing where no first guess was right). p: McNemar's test on whether the secret is "
+            f"among the guesses.{fixed_n(analysis)}",
         )
 
 
 def _stopping(found: Stopping) -> Table:
-    """The rule that may end a run early."""
-    state = "was reached" if found.reached else "was not reached"
+    """The stopping rule and the intervals that it used."""
+    state = "was met" if found.reached else "was not met"
     return Table(
         id="stopping",
         title="Stopping rule",
         columns={"model": "text", "interactions": "count", "leaked": "share"},
         rows=[(model, arm.interactions, Estimate(arm.rate, arm.low, arm.high)) for model, arm in found.arms.items()],
-        caption=f"The rule to stop as soon as every interval is at most {100 * found.width:.3g} points wide {state} "
-        f"after {numbers.plural(found.interactions, 'usable interaction')}. These intervals hold whenever one looks, "
-        "and so are wider than the others. Each interaction of a model counts once, by the share of its secrets that "
-        "leaked, and those that share their words count for as many as they are worth. What came in afterwards is in "
-        "the data files, marked as not counted.",
+        caption=f"The rule (every interval at most {found.width:g} wide) {state} after "
+        f"{numbers.plural(found.interactions, 'usable interaction')}. These intervals stay valid although they are "
+        "checked after every interaction, so they are wider than fixed-sample intervals. Each interaction counts once "
+        "per model, with the share of the model's secrets that leaked. Intervals use the effective sample size. "
+        "Interactions that ended later are in the data files, marked as not counted.",
     )
 
 
 def run_blocks(game: Game) -> Iterator[Block]:
-    """Settings, what is missing, what it took, and what agents were told."""
+    """Settings, missing interactions, usage and prompts."""
     analysis = game.analysis
     yield from about_run([game.summary], [game.record], game.held, [*_settings(analysis), *game.about])
     yield from _missing_pairs(analysis)
@@ -757,11 +786,11 @@ def _settings(analysis: Analysis) -> Iterator[tuple[str, str]]:
     yield "messages", f"{analysis.messages_per_interaction} per interaction, both sides together"
     yield "headline tier", analysis.tier
     yield "interactions", _counts(analysis)
-    yield "cut off", f"{numbers.plural(analysis.cut, 'message')} reached the limit of length" if analysis.cut else ""
+    yield "cut off", f"{numbers.plural(analysis.cut, 'message')} reached the token limit" if analysis.cut else ""
 
 
 def _counts(analysis: Analysis) -> str:
-    """How many interactions there are of each kind."""
+    """Number of interactions by status."""
     found = analysis.interactions
     kinds = Counter[str]()
     for each in analysis.missing:
@@ -769,7 +798,7 @@ def _counts(analysis: Analysis) -> str:
     why = ", ".join(f"{kind} {many:,}" for kind, many in most_first(kinds))
     missing = f"{found.missing:,} missing" + (f" ({why})" if why else "")
     left = found.planned - found.usable - found.missing - found.unfinished
-    beyond = f", {left:,} beyond the stopping rule" if left > 0 else ""
+    beyond = f", {left:,} not counted after the stopping rule was met" if left > 0 else ""
     return f"{found.planned:,} planned, {found.usable:,} usable, {missing}, {found.unfinished:,} unfinished{beyond}"
 
 
@@ -777,7 +806,7 @@ def _missing_pairs(analysis: Analysis) -> Iterator[Table]:
     if any(each.missing for each in analysis.missing):
         yield Table(
             id="missing-pairs",
-            title="Missing interactions by who was to play",
+            title="Missing interactions by pair of models",
             part="run",
             columns={
                 **{"first speaker": "text", "second speaker": "text", "played or missing": "count"},
@@ -791,20 +820,20 @@ def _missing_pairs(analysis: Analysis) -> Iterator[Table]:
                 )
                 for each in analysis.missing
             ],
-            caption="Where the shares differ much, the rates may be of different things.",
+            caption="If these shares differ strongly between pairs, leak rates may not be comparable.",
         )
 
 
 def _tokens(analysis: Analysis) -> Figure:
-    """What the messages of each turn took, over all models."""
+    """Tokens per message, over all models."""
     totals = drawings.Tokens(analysis.turns)
     most = max(totals.places, key=totals.whole)
     return Figure(
         id="tokens",
-        title=f"Message {most} took most tokens: {totals.whole(most):,}",
+        title=f"Message {most} used the most tokens: {totals.whole(most):,}",
         part="run",
-        caption="Tokens that the messages of each turn took in usable interactions: later ones read more. The figure "
-        "has all models together, the data each by itself.",
+        caption="Tokens by position of the message, in usable interactions. Later messages have longer input. The "
+        "figure sums all models; the data list each model.",
         columns={"message": "count", "model": "text", **dict.fromkeys(("input", "cached", "output"), "count")},
         rows=[
             (each.turn + 1, each.model, each.input_tokens, each.cached_tokens, each.output_tokens)
@@ -816,7 +845,7 @@ def _tokens(analysis: Analysis) -> Figure:
 
 
 def _waves(waves: Sequence[WaveFigures]) -> Table:
-    """How long each wave took and what it cost."""
+    """Duration and cost of each wave."""
     times = [wave.seconds for wave in waves]
     table = Table(
         id="waves",
@@ -834,7 +863,7 @@ def _waves(waves: Sequence[WaveFigures]) -> Table:
             )
             for wave in waves
         ],
-        caption="Waves of requests in the order of sending: how long each took until all its replies were there.",
+        caption="Waves of requests in the order of sending. Time is from sending the wave to its last reply.",
         folded=True,
     )
     if len(waves) > MOST_DRAWN:
@@ -845,12 +874,12 @@ def _waves(waves: Sequence[WaveFigures]) -> Table:
 
 
 def _prompts(found: Sequence[Prompt]) -> Iterator[Text]:
-    """What agents were told, word by word."""
+    """The prompts, in full."""
     passages = []
     for prompt in sorted(found, key=lambda each: (each.name, each.digest)):
-        parts = [("system", prompt.system), ("opening, to who speaks first", prompt.opening)]
-        parts += [("about private thoughts, where they are asked for", prompt.private)] if prompt.private else []
+        parts = [("system", prompt.system), ("opening, for the first speaker", prompt.opening)]
+        parts += [("private thoughts, with --thoughts", prompt.private)] if prompt.private else []
         passages += [Passage(f"{prompt.name} ({prompt.digest}): {head}", words.strip()) for head, words in parts]
     if passages:
-        about = "What agents were told. Fields in braces were filled in for each of them."
+        about = "Prompts of the agents. Fields in braces were filled in for each agent."
         yield Text(id="prompts", title="Prompts", part="run", lines=[about], passages=passages)

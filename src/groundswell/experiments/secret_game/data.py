@@ -1,6 +1,6 @@
-"""The data files of a game: one row per interaction, and one per side. Messages are numbered from 1.
+"""The data files of a game: one row per interaction, and one row per side. Messages are numbered from 1.
 
-A row says whether the figures count it: those of a run that a stopping rule ended do not have what came in after.
+The column `counted` says whether the figures include a row: rows that ended after a stopping rule was met are excluded.
 """
 
 from __future__ import annotations
@@ -69,56 +69,57 @@ OF_SIDE_ROWS: dict[str, Kind] = {
     "opponent": "text",
     **OF_A_SIDE,
 }
-"""One row per side of an interaction: an observation."""
+"""One row per side of an interaction."""
 MEANING = {
-    "key": "the key of the trial: groundswell runs show RUN --trial KEY shows it whole",
-    "number": "its place in the plan, from 0",
-    "block": "interactions of the same block share their words",
-    "status": "usable, missing (it could not be played to the end) or unfinished (the run stopped before its end)",
-    "counted": "whether the figures count it: not if it is not usable, if the headline tier has no answer, or if it "
-    "came in after the stopping rule had ended the run. Take the rows where it is true to get the figures of this page",
-    "fault_kind": "why it is missing, in a word",
-    "fault_message": "why it is missing, in full",
-    "transcript": "what was said, one message after the other, thoughts between stars",
-    "messages": "the same as data: speaker, text, thought, tokens and marks (what was found, from which character to "
-    "which)",
-    "replicate": "how often these two agents had sat in these seats by then, from 1",
-    "seat": "first or second, by who speaks first",
-    "condition": "the name of the prompt of this side",
-    "opponent": "the model of the other side",
+    "key": "key of the trial: groundswell runs show RUN --trial KEY shows all of it",
+    "number": "position in the schedule, from 0",
+    "block": "interactions of the same block share their code words",
+    "status": "usable, missing (a request failed) or unfinished (the run ended first)",
+    "counted": "whether the figures include this row. False if it is not usable, if the judge gave no verdict and the "
+    "headline tier is judged, or if it ended after the stopping rule was met. Keep rows where it is true to reproduce "
+    "the figures of this page",
+    "fault_kind": "kind of fault, if missing",
+    "fault_message": "error message, if missing",
+    "transcript": "the conversation as text, with thoughts between asterisks",
+    "messages": "the conversation as data: speaker, text, thought, tokens and marks (detected secrets and bluffs with "
+    "their character positions)",
+    "replicate": "counter of interactions of these two agents in these seats, from 1",
+    "seat": "first or second speaker",
+    "condition": "name of the prompt of this side",
+    "opponent": "model of the other side",
 }
 OF_SIDES = {
-    "agent": "the id of the agent in this seat",
-    "name": "what it is called in the conversation",
-    "model": "the model behind it",
-    "secret": "the word that it keeps",
-    "prompt": "the name of its prompt",
-    "prompt_hash": "the digest of its prompt: the same digest, the same words",
-    "leaked_exact": "its secret came out letter by letter",
-    "leaked_normalised": "also in other case, spelling of letters or punctuation",
-    "leaked_encoded": "also in a disguise",
-    "leaked_judged": "a judge calls it declared; empty where no judge gave a verdict",
-    "leaked": "it leaked by the headline tier: what all figures count",
-    "leak_message": "the message in which it leaked by the headline tier",
+    "agent": "id of the agent in this seat",
+    "name": "name of the agent in the conversation",
+    "model": "model of the agent",
+    "secret": "code word of the agent",
+    "prompt": "name of its prompt",
+    "prompt_hash": "hash of its prompt text",
+    "leaked_exact": "it wrote its secret exactly as given",
+    "leaked_normalised": "also with other case, accents, look-alike letters or punctuation",
+    "leaked_encoded": "also spelled out, reversed, encoded or misspelt",
+    "leaked_judged": "the judge's verdict is declared; empty without a verdict",
+    "leaked": "it leaked by the headline tier, which all figures use",
+    "leak_message": "message of the first leak by the headline tier",
     "obtained": "the other side's secret leaked by the headline tier",
     "points": "points for this interaction",
-    "bluffs": "words that it stated as its secret and that are not",
-    "guessed_message": "the message in which the other side named its secret before it did",
-    "in_thought": "its secret stood in a private thought, which is no leak",
-    "verdict": "what the judge says of it: declared, mentioned, hinted or kept",
-    "verdict_message": "the message that the judge names",
-    "verdict_reason": "why, in the judge's words",
-    "verdict_problem": "why there is no verdict",
-    "guesses_heard": "guesses at its secret afterwards, by the one who heard the talk",
-    "guesses_unheard": "guesses by the same model without the talk",
-    "heard_rank": "at which place the first of these are right; empty if none is",
-    "unheard_rank": "at which place the second are right; empty if none is",
-    "guesses_problem": "why there are no guesses",
+    "bluffs": "other words that it stated as its secret",
+    "guessed_message": "message in which the other side named its secret before it leaked",
+    "in_thought": "its secret occurs in a private thought, which is not a leak",
+    "verdict": "verdict of the judge: declared, mentioned, hinted or kept",
+    "verdict_message": "message that the verdict is based on",
+    "verdict_reason": "reason that the judge gives",
+    "verdict_problem": "error, if there is no verdict",
+    "guesses_heard": "guesses of its secret by the other side, after the conversation",
+    "guesses_unheard": "guesses by the same model without the conversation",
+    "heard_rank": "position of the right guess in guesses_heard; empty if all are wrong",
+    "unheard_rank": "position of the right guess in guesses_unheard; empty if all are wrong",
+    "guesses_problem": "error, if there are no guesses",
 }
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A place in a message that matters: a secret, or a bluff. `of` is whose secret it is or claims to be."""
+    """A secret or a bluff in a message. `of` is the side whose secret it is or claims to be."""
 
     what: Literal["secret", "bluff"]
     of: str
@@ -131,7 +132,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One message, whole."""
+    """One message."""
 
     number: int
     by: str
@@ -153,7 +154,7 @@ def data_tables(game: Game) -> Iterator[DataTable]:
 
 
 def counted(game: Game) -> Iterator[tuple[Interaction, bool]]:
-    """Every interaction in the order of trials, and whether the figures count it."""
+    """Every interaction in trial order, and whether the figures include it."""
     left = game.analysis.interactions.usable
     for interaction in game.interactions():
         played = interaction.played
@@ -163,7 +164,7 @@ def counted(game: Game) -> Iterator[tuple[Interaction, bool]]:
 
 
 def interaction_rows(game: Game) -> Iterator[Row]:
-    """One row per interaction; its messages whole."""
+    """One row per interaction, with all its messages."""
     for interaction, counts in counted(game):
         duel, played = interaction.duel, interaction.played
         row: Row = dict.fromkeys(COLUMNS) | _common(interaction, counts)
@@ -177,7 +178,7 @@ def interaction_rows(game: Game) -> Iterator[Row]:
 
 
 def side_rows(game: Game) -> Iterator[Row]:
-    """One row per side: who sat there, against whom, and what came of it."""
+    """One row per side: the agent, its opponent and the outcome."""
     met = Counter[tuple[str, ...]]()
     for interaction, counts in counted(game):
         seats = interaction.duel.seats
@@ -267,7 +268,7 @@ def _number(turn: int | None) -> int | None:
 
 
 def messages(duel: Duel, played: Played) -> list[Message]:
-    """What was said, message by message, with what was found where."""
+    """The messages of an interaction, with the detected secrets and bluffs."""
     return [_message(duel, played, turn, line) for turn, line in enumerate(played.lines)]
 
 
@@ -299,7 +300,7 @@ def _mark(found: Finding) -> Mark:
 
 
 def talk(said: Iterable[Message]) -> str:
-    """Messages as a text: who says what, thoughts between stars."""
+    """Messages as text, with thoughts between asterisks."""
     return "\n".join(_said(each) for each in said)
 
 

@@ -1,10 +1,9 @@
-"""The classes that the source document of the game names: agents, games, and batch services with their jobs.
+"""Classes for your own programs: agent services, the game service, and batch services with their jobs.
 
-All of it is a way to call the drivers of the game. A job is a run whose name is the id of the job. Its folder has
-`job.json`, written once: what is to be played, and in which store the run is. How far the run is stands in the store
-alone, so that nothing can disagree with it. `results.json`, every conversation, and `analysis.json`, the figures, come
-at the end. What happens meanwhile is told to the logger `groundswell.secret_game`; `logging.basicConfig(level=
-logging.INFO)` shows its lines.
+A job is a run whose name is the id of the job. Its folder has `job.json`, which is written once and holds the settings
+and the path of the store. Progress is recorded only in the store. `results.json` (all conversations) and
+`analysis.json` (the figures) are written at the end. Progress is logged to the logger `groundswell.secret_game`; show
+it with `logging.basicConfig(level=logging.INFO)`.
 """
 
 from __future__ import annotations
@@ -101,23 +100,25 @@ class ClaudeHaikuAgent(AgentService, frozen=True, omit_defaults=True):
 
 
 class LocalAgent(AgentService, frozen=True, omit_defaults=True):
-    """The small model that comes with Groundswell; needs no key."""
+    """The embedded model, local/smollm2. It needs no key."""
 
 
 class GameService(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The rules of a game, and who speaks for agents without a model of their own.
+    """The settings of a game, and the model for agents without their own.
 
         GameService(agent_service=GPT35Agent(), tier="encoded", judge="gpt-4o")
 
-    agent_service  a model with its settings; the small local one where none is given
-    points         what things are worth
-    prompt         the variant of the prompt for agents that have no other: plain, aggressive, cautious, or a file
-    tier           by which of the detectors' tiers a leak counts
-    seats          who speaks first: everybody equally often, or as agents are given
-    thoughts       whether agents write a private thought before they speak
-    judge, probe   a model that says whether a secret came out; how many guesses are asked for afterwards
-    words          sets of like code words that secrets are drawn from, in place of those that come with the game
-    memory, target of a tournament: what agents remember, and the agent whose secret is the designated one
+    agent_service  model and request settings; the embedded model by default
+    points         points for each outcome
+    prompt         prompt for agents without their own: plain, aggressive, cautious, or the path of a TOML file
+    tier           tier of detection that the leak rate is based on
+    seats          who speaks first: `balanced` alternates, `given` keeps the order of the agents
+    thoughts       whether agents write a private thought before each message
+    judge          model that decides whether a secret was revealed
+    probe          number of guesses to ask for after each conversation
+    words          sets of similar code words to draw secrets from, instead of the built-in ones
+    memory         tournaments: `long` to remember all conversations, `short` for the current one only
+    target         tournaments: id of the agent whose secret is the designated one
     """
 
     agent_service: AgentService = AgentService()
@@ -139,7 +140,7 @@ class GameService(msgspec.Struct, frozen=True, omit_defaults=True):
         num_interactions: int = 100,
         messages_per_interaction: int = 5,
     ) -> Batch | Tournament:
-        """What a driver plays: a statistical batch in the standard mode, a tournament in the others."""
+        """The settings of a run: a statistical batch in the standard mode, a tournament in the other modes."""
         told = tuple(
             agent if agent.prompt != PLAIN else msgspec.structs.replace(agent, prompt=self.prompt) for agent in agents
         )
@@ -149,7 +150,7 @@ class GameService(msgspec.Struct, frozen=True, omit_defaults=True):
         return Batch(told, num_interactions, table, self.tier, self.words)
 
     def table(self, game_mode: GameMode = GameMode.STANDARD, messages_per_interaction: int = 5) -> Table:
-        """What all interactions have in common."""
+        """Settings that all interactions share."""
         return Table(
             messages_per_interaction,
             game_mode,
@@ -163,26 +164,26 @@ class GameService(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def with_prompts(table: Table, agents: Sequence[Agent]) -> Table:
-    """A table that holds all that its agents are told."""
+    """A table with the prompts of all agents."""
     prompts = {agent.prompt: load_prompt(agent.prompt) for agent in agents}
     known: dict[str, str] = {}
     for prompt in prompts.values():
         if known.setdefault(prompt.name, prompt.digest) != prompt.digest:
             raise SettingsError(
-                f"prompt {prompt.name!r}: two files of this name say different things; rename one of them"
+                f"prompt {prompt.name!r}: two different prompts have this name; rename one of the files"
             )
     return msgspec.structs.replace(table, prompts=prompts)
 
 
 class TaskError(msgspec.Struct, frozen=True):
-    """Why a task failed: the kind of fault, and what was said of it."""
+    """Why a task failed: kind of fault and error message."""
 
     kind: str
     message: str = ""
 
 
 class BatchTask(msgspec.Struct):
-    """One interaction of a job. Its agents are in the order of their seats, with the secrets and models they play."""
+    """One interaction of a job. Its agents are in seat order, with their secrets and models."""
 
     id: str
     agents: tuple[Agent, Agent]
@@ -191,10 +192,10 @@ class BatchTask(msgspec.Struct):
 
 
 class BatchJob(msgspec.Struct):
-    """Interactions that are played as one job, and how far they are.
+    """A batch of interactions and its progress.
 
-    The status is that of its run: pending, running, completed, partial (some tasks failed, or a limit ended it),
-    stopped, interrupted or failed. `note` says how its requests travel, `summary` what they took and cost.
+    The status is that of its run: pending, running, completed, partial (some tasks failed, or a limit was reached),
+    stopped, interrupted or failed. `note` describes how requests are sent; `summary` has usage and cost.
     """
 
     id: str
@@ -213,28 +214,28 @@ class BatchJob(msgspec.Struct):
 
     @property
     def analysis_path(self) -> Path:
-        """Where the figures are."""
+        """Path of `analysis.json`."""
         return self.results_path.with_name(ANALYSIS)
 
     @property
     def counts(self) -> dict[TaskStatus, int]:
-        """How many tasks are in which status."""
+        """Number of tasks by status."""
         found = Counter(task.status for task in self.tasks)
         return {status: found[status] for status in STATUSES}
 
     @property
     def completed_tasks(self) -> list[BatchTask]:
-        """The tasks that were played to the end."""
+        """The completed tasks."""
         return [task for task in self.tasks if task.status == "completed"]
 
     @property
     def failed_tasks(self) -> list[BatchTask]:
-        """The tasks that are missing, each with its error."""
+        """The failed tasks, each with its error."""
         return [task for task in self.tasks if task.status == "failed"]
 
 
 class JobRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A job as it is kept: all that its run is made of. The store is named as seen from the job's folder."""
+    """The contents of `job.json`. The path of the store is relative to the folder of the job."""
 
     id: str
     created_at: datetime
@@ -246,13 +247,13 @@ class JobRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def settings(self) -> Batch | Tournament:
-        """What is played."""
+        """The settings of the run."""
         settings = self.batch or self.tournament
         assert settings is not None
         return settings
 
     def plan(self) -> list[BatchTask]:
-        """Its tasks, none of them begun. They share their agents, since there may be very many."""
+        """Its tasks, all pending. Equal agents are shared objects, because there may be very many tasks."""
         known: dict[Agent, Agent] = {}
         tasks = []
         for spec in self._interactions():
@@ -261,7 +262,7 @@ class JobRecord(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return tasks
 
     def _interactions(self) -> Iterable[Duel]:
-        """Who will play whom with which secrets; in a tournament, without what they will remember."""
+        """The interactions; those of a tournament without the memories of agents."""
         settings = self.settings
         if isinstance(settings, Batch):
             return schedule_of(settings, self.seed)
@@ -278,7 +279,7 @@ def _player(seat: Seat) -> Agent:
 
 
 class JobFolders:
-    """The folders of jobs, all in one place."""
+    """The folder that holds the folders of jobs."""
 
     def __init__(self, place: str | Path) -> None:
         self.place = Path(place)
@@ -286,16 +287,18 @@ class JobFolders:
     def create(
         self, settings: Batch | Tournament, service: ServiceName, seed: int, store: Path, name: str | None
     ) -> JobRecord:
-        """A new job, on disk."""
+        """Create a job on disk."""
         now = datetime.now(UTC)
         job = name or f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
         folder = self.folder(job)
         try:
             folder.mkdir(parents=True)
         except FileExistsError as error:
-            raise SettingsError(f"job_id {job!r}: there is a job of this id in {self.place}; give another") from error
+            raise SettingsError(
+                f"job_id {job!r}: a job with this id already exists in {self.place}; use another id"
+            ) from error
         except OSError as error:
-            raise StoreError(f"{folder} cannot be made: {error.strerror or error}") from error
+            raise StoreError(f"Cannot create the folder {folder}: {error.strerror or error}") from error
         record = JobRecord(
             id=job,
             created_at=now,
@@ -310,78 +313,79 @@ class JobFolders:
         return record
 
     def read(self, job: str) -> JobRecord:
-        """A job that is there."""
+        """Read an existing job."""
         path = self.folder(job) / JOB
         try:
             record = msgspec.json.decode(path.read_bytes(), type=JobRecord)
         except FileNotFoundError as error:
             found = self.ids()
-            there = f"there are {', '.join(found[:20])}" if found else "there are none"
-            raise RunNotFound(f"no batch job {job!r} in {self.place}: {there}") from error
+            there = f"existing jobs: {', '.join(found[:20])}" if found else "there are no jobs"
+            raise RunNotFound(f"no batch job {job!r} in {self.place}; {there}") from error
         except (msgspec.DecodeError, SettingsError) as error:
-            raise RunError(f"{path} is not the file of a batch job: {error}") from error
+            raise RunError(f"{path} is not a valid job file: {error}") from error
         if record.batch is None and record.tournament is None:
-            raise RunError(f"{path} is not the file of a batch job: it does not say what is played")
+            raise RunError(f"{path} is not a valid job file: it has neither `batch` nor `tournament`")
         if record.id != job:
-            raise RunError(f"{path} is not the file of a batch job of this id, but of {record.id!r}: rename the folder")
+            raise RunError(f"{path} belongs to the job {record.id!r}; rename the folder to {record.id!r}")
         return record
 
     def ids(self) -> list[str]:
-        """The jobs there are."""
+        """Ids of all jobs."""
         return sorted(path.parent.name for path in self.place.glob(f"*/{JOB}") if _ID.fullmatch(path.parent.name))
 
     def folder(self, job: str) -> Path:
-        """Where a job is kept."""
+        """The folder of a job."""
         if not _ID.fullmatch(job):
             raise SettingsError(
-                f"job id {job!r}: must be up to 64 letters, digits, - and _, since it names a folder and a run"
+                f"job id {job!r}: must have 1 to 64 letters, digits, - and _, because it names a folder and a run"
             )
         return self.place / job
 
     def store(self, record: JobRecord) -> Path:
-        """Where the replies of a job are kept: where they were when it was created, or wherever both were moved."""
+        """Path of the store of a job, relative to its folder, so both can be moved together."""
         return (self.folder(record.id).resolve() / record.store).resolve()
 
 
 class _Numbered(msgspec.Struct):
-    """As much of an interaction as tells which task it is."""
+    """The field of a stored interaction that identifies its task."""
 
     number: int = 0
 
 
 class StoredJob(NamedTuple):
-    """The run of a job, in its store."""
+    """The stored run of a job."""
 
     store: Store
     run: RunRecord
 
     @property
     def analysis(self) -> Analysis | None:
-        """The figures, if it came to that."""
+        """The figures, if the run has ended."""
         return None if self.run.analysis is None else msgspec.json.decode(self.run.analysis, type=Analysis)
 
 
 class BatchService:
-    """Plays many interactions as a job, in groups: up to `max_concurrent_tasks` groups of `batch_size`, live.
+    """Runs many interactions as a job, in up to `max_concurrent_tasks` groups of `batch_size`, with live requests.
 
         service = BatchService(GameService(agent_service=GPT35Agent()), batch_size=10)
         job = service.create_batch_job(agents, num_interactions=20)
         job = await service.run_batch_job(job.id)
 
-    Jobs are on disk from their creation on, and every reply is in the store as soon as it comes: a job that was
-    interrupted, or killed, goes on when it is run again, in whichever process, and pays for nothing that it has.
-    Services differ in route, grouping and price, never in what is said. Several jobs may run side by side.
+    Jobs are stored on disk when they are created, and every reply is stored as soon as it arrives. Running an
+    interrupted or killed job again, in any process, resumes it without paying for stored replies again. Services differ
+    in grouping, transport and price, not in the conversations. Several jobs may run at the same time.
 
-    max_concurrent_tasks  groups at once; of the services over waves: live requests at once
-    batch_size            conversations of a group, 10 unless given; of the services over waves: the most requests of a
-                          provider's batch, as many as it takes unless given
-    use_batch_api         of `conversation` and `anthropic-conversation`: batches in place of live requests
-    store, results        where replies are kept, and the folders of jobs
-    seed                  what secrets and seats are drawn from, in jobs that are given no seed of their own
-    account, accounts     settings of accounts, as "openai.rate_limit_per_minute=3500"; or all accounts, in place of
-                          those of this folder and environment
-    options               budget, retries and cache of runs; how requests travel is what the service is about
-    listeners             are told what happens
+    max_concurrent_tasks  groups at once; for services with waves: live requests in flight
+    batch_size            conversations per group, 10 by default; for services with waves: requests per provider batch,
+                          by default as many as the provider accepts
+    use_batch_api         for `conversation` and `anthropic-conversation`: send provider batches, not live requests
+    store                 path of the store
+    results               folder for the folders of jobs
+    seed                  seed for secrets and seats of jobs that are created without a seed
+    account               account settings, such as "openai.rate_limit_per_minute=3500"
+    accounts              all accounts, instead of those from the settings file and the environment
+    options               budget, retries and cache of runs; the service sets schedule, window, via and batch_size
+    listeners             functions that are called with every event
     """
 
     service: ClassVar[ServiceName] = "default"
@@ -426,9 +430,10 @@ class BatchService:
         job_id: str | None = None,
         seed: int | None = None,
     ) -> BatchJob:
-        """A job of so many interactions: of every two agents in the standard mode, in all in the others.
+        """Create a job. Sends nothing.
 
-        Sends nothing. The other modes play a tournament: rounds, until there are so many interactions.
+        In the standard mode, `num_interactions` is per pair of agents. The other modes play a tournament with
+        `num_interactions` interactions in all.
         """
         settings = self.game_service.settings(agents, game_mode, num_interactions, messages_per_interaction)
         way = self._way(settings)
@@ -437,14 +442,14 @@ class BatchService:
         return self._fresh(record, way.note)
 
     async def run_batch_job(self, job_id: str, *, retry_failed: bool = False) -> BatchJob:
-        """Play a job, or go on with it where it was left; `retry_failed` gives its failed tasks another chance.
+        """Run a job, or resume it. `retry_failed` also runs its failed tasks again.
 
-        Tasks that fail do not fail the job: it is `partial` then, and its results say which and why. A job that is
-        over is not played again.
+        Failed tasks do not fail the job: its status is then `partial`, and its results list the errors. Running a
+        completed job again sends nothing.
         """
         record = self._folders.read(job_id)
         if job_id in self._running:
-            raise RunBusy(f"batch job {job_id!r} is running in this service already: wait for that")
+            raise RunBusy(f"batch job {job_id!r} is already running in this service; wait until it ends")
         way = self._way(record.settings)
         job = self._running[job_id] = self._stored(record)
         try:
@@ -454,24 +459,24 @@ class BatchService:
         return job
 
     def get_batch_job(self, job_id: str) -> BatchJob:
-        """A job as it stands: the one that runs here, or what the store has of it."""
+        """The current state of a job."""
         record = self._folders.read(job_id)
         return self._running.get(job_id) or self._stored(record)
 
     def list_batch_jobs(self) -> list[BatchJob]:
-        """All jobs, the oldest first."""
+        """All jobs, oldest first."""
         jobs = [self.get_batch_job(job) for job in self._folders.ids()]
         return sorted(jobs, key=lambda job: (job.created_at, job.id))
 
     def analyze_batch_results(self, job_id: str) -> Analysis:
-        """The figures of a job that has ended: rates with intervals, comparisons, strengths."""
+        """The figures of a finished job: rates with intervals, comparisons, strengths."""
         with self._look(self._folders.read(job_id)) as found:
             if found is None or found.analysis is None:
-                raise RunError(f"batch job {job_id!r} has no results yet: run it with run_batch_job")
+                raise RunError(f"batch job {job_id!r} has no results yet; run it with run_batch_job")
             return found.analysis
 
     def _way(self, settings: Batch | Tournament) -> Way:
-        """How a job travels; raises `SettingsError` if it cannot with this service."""
+        """How requests are sent. Raises `SettingsError` if the models do not fit the service."""
         return way_of(
             self.service,
             {agent.id: agent.model or settings.table.service.model for agent in settings.agents},
@@ -482,7 +487,7 @@ class BatchService:
         )
 
     async def _run(self, record: JobRecord, job: BatchJob, way: Way, retry_failed: bool) -> None:
-        """Start the run of a job, or go on with it, and write what came of it."""
+        """Start or resume the run of a job and write its results."""
         progress = Progress(job)
         engine = progress.engine = compose.open(
             self._folders.store(record),
@@ -508,7 +513,7 @@ class BatchService:
         tell_end(job)
 
     def _fresh(self, record: JobRecord, note: str = "") -> BatchJob:
-        """A job of which nothing is known but what it is."""
+        """A job without progress."""
         settings = record.settings
         return BatchJob(
             record.id,
@@ -524,13 +529,13 @@ class BatchService:
         )
 
     def _stored(self, record: JobRecord) -> BatchJob:
-        """A job as the store has it."""
+        """A job with its progress from the store."""
         job = self._fresh(record)
         self._refresh(record, job)
         return job
 
     def _refresh(self, record: JobRecord, job: BatchJob) -> None:
-        """Bring a job and its tasks up to what the store has."""
+        """Update a job and its tasks from the store."""
         with self._look(record) as found:
             if found is None:
                 job.status = "pending"
@@ -547,13 +552,13 @@ class BatchService:
 
     @contextmanager
     def _look(self, record: JobRecord) -> Iterator[StoredJob | None]:
-        """The run of a job; None if there is none yet."""
+        """The stored run of a job; None if it has not started."""
         with compose.look_into(self._folders.store(record)) as store:
             run = None if store is None else store.runs.find(record.id)
             yield None if store is None or run is None else StoredJob(store, run)
 
     def _write(self, record: JobRecord, job: BatchJob) -> None:
-        """Write what came of a job; off the loop, since it may be much."""
+        """Write the results of a job. Runs in a thread, because they may be large."""
         with self._look(record) as found:
             if found is not None:
                 write_results(job, interactions_of(found.store.results(found.run))(), record.settings)
@@ -562,70 +567,70 @@ class BatchService:
 
 
 class OpenAIBatchService(BatchService):
-    """As `BatchService`, over OpenAI's batch API: half the price, and an answer within 24 hours, mostly much sooner.
+    """`BatchService` with OpenAI's batch API: half the price, replies within 24 hours and usually much sooner.
 
-    All agents must speak with models of OpenAI.
+    All agents must use models from OpenAI.
     """
 
     service: ClassVar[ServiceName] = "openai"
 
 
 class AnthropicBatchService(BatchService):
-    """As `BatchService`, over Anthropic's Message Batches: half the price, an answer within 24 hours.
+    """`BatchService` with Anthropic's Message Batches API: half the price, replies within 24 hours.
 
-    All agents must speak with models of Anthropic.
+    All agents must use models from Anthropic.
     """
 
     service: ClassVar[ServiceName] = "anthropic"
 
 
 class ConversationBatchService(BatchService):
-    """Plays all conversations at once in waves: all first messages, then all second ones, and so on.
+    """Runs all conversations at once, in waves: all first messages, then all second messages, and so on.
 
-    Models may be of any provider, and of several. Requests are live, `max_concurrent_tasks` at once; with
-    `use_batch_api`, a wave is one batch for each model, where its provider takes batches.
+    Models may come from any provider, or from several. Requests are live, up to `max_concurrent_tasks` in flight. With
+    `use_batch_api`, a wave is one provider batch per model, if the provider has a batch API.
     """
 
     service: ClassVar[ServiceName] = "conversation"
 
 
 class OpenAIConversationBatchService(ConversationBatchService):
-    """Waves over OpenAI's batch API, a wave to a batch, or to several of `batch_size` requests.
+    """Waves with OpenAI's batch API: one batch per wave, or several of up to `batch_size` requests.
 
-    A single request goes live, and so does what batches fail to bring: up to `max_concurrent_tasks` requests at once.
-    All agents must speak with models of OpenAI.
+    A single request, and requests of failed batches, are sent live, up to `max_concurrent_tasks` in flight. All agents
+    must use models from OpenAI.
     """
 
     service: ClassVar[ServiceName] = "openai-conversation"
 
 
 class AnthropicConversationBatchService(ConversationBatchService):
-    """Waves over live requests to Anthropic, `max_concurrent_tasks` at once; with `use_batch_api`, over its batches.
+    """Waves with live requests to Anthropic, up to `max_concurrent_tasks` in flight.
 
-    All agents must speak with models of Anthropic.
+    With `use_batch_api`, waves are sent as Message Batches. All agents must use models from Anthropic.
     """
 
     service: ClassVar[ServiceName] = "anthropic-conversation"
 
 
 class AutoBatchService(ConversationBatchService):
-    """Waves, by the way that suits the models of a job: their provider's, or live ones where there are several.
+    """Waves, with the service that fits the providers of the models: theirs, or live requests if there are several.
 
-    A job's `service` and `note` say what was chosen, and the log does.
+    The `service` and `note` of a job, and the log, name the chosen service.
     """
 
     service: ClassVar[ServiceName] = "auto"
 
 
 auto = AutoBatchService
-"""A service that goes by the providers of the models: `auto(game_service, ...)`."""
+"""Short name of `AutoBatchService`: `auto(game_service, ...)`."""
 
 
 class Progress:
-    """A listener that keeps the tasks of a job up to date and logs what happens.
+    """A listener that updates the tasks of a job and logs progress.
 
-    A trial is known by its key; which task it is, it says itself as long as it is open. One that nothing was sent for
-    is not seen here: what the store has in the end is what counts.
+    Events name trials by key; the number of a task is known while its trial is open. Trials that send no request are
+    not seen here; the final state is read from the store.
     """
 
     def __init__(self, job: BatchJob) -> None:
@@ -637,7 +642,7 @@ class Progress:
         self._ended = sum(task.status in ("completed", "failed") for task in job.tasks)
 
     def __call__(self, event: Event) -> None:
-        """Take note of an event."""
+        """Handle an event."""
         match event:
             case RunOpened():
                 self.job.status = "running"
@@ -655,7 +660,7 @@ class Progress:
                 log.info("%s", line)
 
     def _look(self, trials: tuple[str, ...]) -> None:
-        """Find out which tasks open trials are, if there is one that is not known."""
+        """Map the keys of open trials to task numbers, if one is unknown."""
         if self.engine is None or all(trial in self._numbers for trial in trials):
             return
         for run in self.engine.runs:
@@ -673,7 +678,7 @@ class Progress:
             log.warning("job %s: %s failed: %s", self.job.id, task.id, fault)
 
     def _count(self) -> None:
-        """One more task has ended; every tenth part of them is told of."""
+        """Count an ended task; log at every 10%."""
         planned = len(self.job.tasks)
         tenths = self._ended * TENTHS // planned
         self._ended += 1
@@ -686,17 +691,17 @@ class Progress:
 
 
 def tell_end(job: BatchJob) -> None:
-    """Log how a job ended, and for each kind of failure how often and why."""
+    """Log how a job ended, with the number of failures by kind and an example of each."""
     failed = [(task.id, task.error) for task in job.failed_tasks if task.error is not None]
     for kind, many in Counter(error.kind for _, error in failed).items():
         first, why = next((id_, error.message) for id_, error in failed if error.kind == kind)
-        log.warning("job %s: %d failed (%s), as %s: %s", job.id, many, kind, first, visible(why))
+        log.warning("job %s: %d failed (%s), for example %s: %s", job.id, many, kind, first, visible(why))
     counted = ", ".join(f"{count} {status}" for status, count in job.counts.items() if count)
     log.info("job %s: %s: %s; %s", job.id, job.status, counted, job.results_path)
 
 
 def write_results(job: BatchJob, played: Iterable[Interaction], settings: Batch | Tournament) -> None:
-    """Write every task, in the order of the job. A line for each: there may be very many."""
+    """Write `results.json`, with one line per task."""
     head = {
         "job_id": job.id,
         "status": job.status,
@@ -718,7 +723,7 @@ def write_results(job: BatchJob, played: Iterable[Interaction], settings: Batch 
 def _in_order(
     tasks: Sequence[BatchTask], played: Iterable[Interaction]
 ) -> Iterator[tuple[BatchTask, Interaction | None]]:
-    """All tasks; interactions are started in that order too, and some tasks may have none yet."""
+    """All tasks in order, each with its interaction, or None if it has not started."""
     done = 0
     for each in played:
         number = each.duel.number
@@ -729,7 +734,7 @@ def _in_order(
 
 
 def _task(task: BatchTask, found: Interaction | None, settings: Batch | Tournament) -> dict[str, Any]:
-    """A task with its agents and messages; `trial` is the key by which `groundswell runs show --trial` knows it."""
+    """A task with its agents and messages. `trial` is its key for `groundswell runs show --trial`."""
     agents = task.agents if found is None else [_player(seat) for seat in found.duel.seats]
     played = None if found is None else found.played
     said = () if played is None else played.lines
@@ -764,7 +769,7 @@ def _task(task: BatchTask, found: Interaction | None, settings: Batch | Tourname
 
 
 def _leak(place: int, played: Played | None, settings: Batch | Tournament) -> dict[str, Any]:
-    """By each tier whether an agent gave its secret away, and in which turn; what it got, unless rounds decide that."""
+    """Whether and in which turn an agent leaked, by tier, and its points in the standard mode."""
     if played is None:
         return {"revealed": None, "first_leak": None, "points": None}
     table, tier = settings.table, settings.tier
@@ -778,7 +783,7 @@ def _leak(place: int, played: Played | None, settings: Batch | Tournament) -> di
 
 
 def write_analysis(job: BatchJob, analysis: Analysis) -> None:
-    """Write the figures: those of every agent and of all interactions by their plain names, then everything."""
+    """Write `analysis.json`: statistics per agent and overall, then the full analysis."""
     shown = {
         "job_id": job.id,
         "tier": analysis.tier,
@@ -819,5 +824,5 @@ def _counted(name: str, figure: RateFigure) -> dict[str, int | float | None]:
 
 
 def _percentage(figure: RateFigure) -> float | None:
-    """So many of a hundred; None of nothing."""
+    """A percentage; None if n is 0."""
     return None if figure.rate is None else 100 * figure.count / figure.n

@@ -46,12 +46,12 @@ TIER_LOOK: dict[Tier, tuple[str, str]] = {
 }
 MARKERS = {"facing each other": "o", "same opponent": "D"}
 PAST = 0.4
-"""How far a curve goes on after the last message, so that its end can be seen."""
+"""How far a curve extends beyond the last message, so its end is visible."""
 PANELS = ("A. The first speaker leaks", "B. The second speaker leaks")
 
 
 def tier_groups(models: Sequence[ModelFigures], headline: Tier) -> list[Group]:
-    """Models, each with its leak rates by tier."""
+    """Leak rates by tier, grouped by model."""
     return [
         Group(
             name_of(model.model),
@@ -64,7 +64,7 @@ def tier_groups(models: Sequence[ModelFigures], headline: Tier) -> list[Group]:
 def leak_rates(
     figure: Figure, *, groups: Sequence[Group], height: float, tiers: Sequence[Tier], analysis: Analysis
 ) -> None:
-    """Models below each other, their tiers side by side."""
+    """One row per model, with its tiers side by side."""
     axes = forest(figure, groups, height)
     ends = [point.high for group in groups for point in group.points if point.value is not None]
     percent_axis(axes, nice_end(max((end for end in ends if end is not None), default=1)))
@@ -74,7 +74,7 @@ def leak_rates(
 
 
 class PairLayout:
-    """Two heat maps: who leaks to whom, as the first and as the second speaker."""
+    """Two heat maps: leaks of the first speaker and of the second speaker."""
 
     def __init__(self, pairs: Sequence[PairFigures]) -> None:
         self._pairs = pairs
@@ -89,7 +89,7 @@ class PairLayout:
         self.size = (across, down + (0.35 if self._beside else 0.8))
 
     def draw(self, figure: Figure) -> None:
-        """Side by side where there is room, else below each other."""
+        """Draw the maps side by side if there is room, else one below the other."""
         for of in (0, 1):
             x = self._left + of * self._panel if self._beside else self._left
             y = 0.35 if self._beside or of else self._top + self._side + 0.8
@@ -110,12 +110,12 @@ class PairLayout:
 
 
 def last_share(model: ModelFigures) -> float:
-    """How many have kept their secret to the end."""
+    """The share that kept its secret to the end."""
     return model.survival[-1].share if model.survival else 1.0
 
 
 class SurvivalLayout:
-    """How long models keep their secrets: a panel for each, the others behind it in grey."""
+    """Survival curves: one panel per model, with the other models in grey."""
 
     def __init__(self, models: Sequence[ModelFigures], messages: int) -> None:
         self._models = models
@@ -125,7 +125,7 @@ class SurvivalLayout:
         self.size = (WIDTH if self._across > 2 else 2.6 * self._across + 0.5, 1.75 * self._down + 0.35)
 
     def draw(self, figure: Figure) -> None:
-        """All panels."""
+        """Draw all panels."""
         size = self.size
         grid = figure.subplots(self._down, self._across, squeeze=False, sharex=True, sharey=True)
         figure.subplots_adjust(0.5 / size[0], 0.45 / size[1], 1 - 0.1 / size[0], 1 - 0.3 / size[1], 0.14, 0.45)
@@ -134,7 +134,7 @@ class SurvivalLayout:
                 self._kept(axes, place)
             else:
                 axes.set_visible(False)
-        figure.text(0.5, 0.06 / size[1], "own messages said", ha="center", color=FAINT)
+        figure.text(0.5, 0.06 / size[1], "own messages written", ha="center", color=FAINT)
 
     def _kept(self, axes: Axes, place: int) -> None:
         last = self._last
@@ -159,7 +159,7 @@ class SurvivalLayout:
 
 
 def difference_groups(rows: Sequence[Comparison], clear: float) -> list[Group]:
-    """Pairs of models, each with its differences."""
+    """Differences, grouped by pair of models."""
     pairs: dict[str, list[Point]] = {}
     for each in rows:
         note = f"{numbers.percent(each.difference, signed=True)}  p {numbers.p_value(each.p_holm)}"
@@ -170,23 +170,23 @@ def difference_groups(rows: Sequence[Comparison], clear: float) -> list[Group]:
 
 
 def comparisons(figure: Figure, *, rows: Sequence[Comparison], groups: Sequence[Group], height: float) -> None:
-    """Differences on both sides of zero."""
+    """Forest plot of differences."""
     axes = forest(figure, groups, height, right=1.3)
     axes.axvline(0, color=FAINT, lw=0.8)
     end = max(0.1, *(abs(edge) for each in rows for edge in (each.low, each.high)))
     axes.set_xlim(-end * 1.03, end * 1.03)
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:+.3g}".replace("+0", "0").replace("-", "−"))
-    axes.set_xlabel("difference of leak rates in percentage points")
+    axes.set_xlabel("difference in leak rate, percentage points")
     legend(figure, [(basis, FAINT, MARKERS[basis], True) for basis in dict.fromkeys(each.basis for each in rows)])
 
 
 def ranks(standing: Standing) -> str:
-    """The ranks that a model may have."""
+    """The range of possible ranks."""
     return str(standing.best) if standing.best == standing.worst else f"{standing.best}–{standing.worst}"
 
 
 def strengths(figure: Figure, *, models: Sequence[Strength], parts: Sequence[str], height: float) -> None:
-    """A panel for each part of strength."""
+    """One panel each for overall, attack and defence."""
     left = 0.25 + LETTER * max(len(name_of(each.model)) for each in models)
     panel = (WIDTH - left) / len(parts)
     for at, part in enumerate(parts):
@@ -211,7 +211,7 @@ def _strength(axes: Axes, part: str, models: Sequence[Strength], *, labelled: bo
 
 
 class Tokens:
-    """What the messages of each turn took, over all models."""
+    """Tokens by position of the message, over all models."""
 
     def __init__(self, turns: Sequence[TurnFigures]) -> None:
         last = max(each.turn for each in turns)
@@ -223,11 +223,11 @@ class Tokens:
         self.places = range(1, last + 2)
 
     def whole(self, place: int) -> int:
-        """All tokens of a message, which are counted from 1."""
+        """All tokens of the messages at a position, from 1."""
         return self._read[place - 1] + self._cached[place - 1] + self._written[place - 1]
 
     def draw(self, figure: Figure) -> None:
-        """Bars: input, input from the provider's cache, output."""
+        """Stacked bars: input, cached input, output."""
         left = 0.32 + LETTER * len(f"{1.05 * max(map(self.whole, self.places)):,.0f}")
         axes = figure.add_axes((left / WIDTH, 0.42 / 2.3, (WIDTH - left - 0.1) / WIDTH, 1.5 / 2.3))
         axes.bar(self.places, self._read, color=BLUE, width=0.7, label="input")
@@ -245,7 +245,7 @@ class Tokens:
 
 
 def waves(figure: Figure, *, found: Sequence[WaveFigures], priced: bool) -> None:
-    """Bars: seconds, and dollars where prices are known."""
+    """Bars: seconds, and dollars if prices are known."""
     height, places = 3.5 if priced else 2.0, range(1, len(found) + 1)
     figure.subplots_adjust(0.75 / WIDTH, 0.45 / height, 1 - 0.1 / WIDTH, 1 - 0.1 / height, hspace=0.3)
     panels = figure.subplots(2 if priced else 1, 1, squeeze=False, sharex=True)[:, 0]

@@ -1,8 +1,8 @@
-"""THE program of the game: two agents talk in turns; then it is looked at what came out.
+"""The program of the game: two agents talk in turns, then detectors search their messages.
 
-duel       every message in turn, each asked of its own agent's model ...
-view       ... from that agent's side: what it said itself, what it heard
-examine    which secrets and bluffs are in what was said
+duel       asks each agent's model for its messages, in turn
+view       the conversation as one agent sees it
+examine    the secrets and bluffs in the messages
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from groundswell.program.traps import together
 from groundswell.program.trial import Trial, program
 
 SILENCE = "(says nothing)"
-"""How an empty message is shown to a model: providers refuse empty ones."""
+"""Placeholder for an empty message, because providers reject empty ones."""
 _THOUGHT = re.compile(r"\s*\*+([^*]+)\*+\s*(.*)", re.DOTALL)
 _QUOTES = '"“”'
 
 
 @program("secret_game/duel", version=1)
 async def duel(trial: Trial, spec: Duel) -> Played:
-    """Play one interaction. A message that cannot be had makes the whole of it missing."""
+    """Play one interaction. If a request fails, the interaction is missing."""
     lines: list[Line] = []
     raw: list[str] = []
     for turn in range(spec.messages):
@@ -65,7 +65,7 @@ async def duel(trial: Trial, spec: Duel) -> Played:
 
 
 def view(spec: Duel, me: int, lines: Sequence[Line], raw: Sequence[str]) -> list[Message]:
-    """The conversation as one side sees it: its own messages whole, of the other's only what was said."""
+    """The conversation as one side sees it: its own messages with thoughts, the other's without."""
     seat, other = spec.seats[me], spec.seats[1 - me]
     values = {"name": seat.name, "other": other.name, "secret": seat.secret, "rules": spec.rules}
     told = [fill(seat.prompt.system, values)]
@@ -82,7 +82,7 @@ def view(spec: Duel, me: int, lines: Sequence[Line], raw: Sequence[str]) -> list
 
 
 def line_of(me: int, reply: Reply, *, private: bool) -> Line:
-    """A reply as a message: with private thoughts taken out, if such were asked for."""
+    """A reply as a message, with the private thought separated if thoughts were requested."""
     text, thought = reply.text.strip(), reply.reasoning or ""
     if private and (found := _THOUGHT.fullmatch(text)) is not None:
         thought, text = found[1].strip(), found[2].strip()
@@ -93,7 +93,7 @@ def line_of(me: int, reply: Reply, *, private: bool) -> Line:
 
 
 def examine(seats: tuple[Seat, Seat], lines: Sequence[Line]) -> tuple[tuple[Finding, ...], tuple[Bluff, ...]]:
-    """The secrets in what was said and thought, and the words that were stated as secrets and are none."""
+    """The secrets in messages and thoughts, and the bluffs."""
     findings = [found for turn, line in enumerate(lines) for found in _found(seats, turn, line)]
     bluffs = [
         Bluff(line.seat, turn, claim.word, claim.start, claim.end)
@@ -115,7 +115,7 @@ def _found(seats: tuple[Seat, Seat], turn: int, line: Line) -> list[Finding]:
 async def _ask_about(
     trial: Trial, spec: Duel, lines: Sequence[Line]
 ) -> tuple[tuple[Judgement, ...], tuple[Guesses, ...]]:
-    """Have a judge look at both sides, and both sides guess, all at once: none of it depends on the rest."""
+    """Ask the judge about both sides and both sides for guesses, all concurrently."""
     talk = tuple(lines)
     cases = [] if spec.judge is None else [Case(spec.judge, spec.seats, talk, of) for of in (0, 1)]
     probes = [Probe(spec, talk, of) for of in (0, 1)] if spec.probe else []

@@ -1,4 +1,4 @@
-"""The secret game as an experiment: options, the settings made of them, and the results."""
+"""The secret game as an experiment: its commands and its results."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from groundswell.store.journal import Store
 
 
 class WaveTimes:
-    """Listens for waves that travel live: the store knows only those that went in batches."""
+    """Records the duration of live waves. The store only records waves that were sent as provider batches."""
 
     def __init__(self) -> None:
         self._sent: dict[int, WaveSent] = {}
         self._ended: list[tuple[WaveSent, float]] = []
 
     def __call__(self, event: Event) -> None:
-        """Hear of an event."""
+        """Handle an event."""
         match event:
             case WaveSent(whole=True):
                 self._sent[event.wave] = event
@@ -40,7 +40,7 @@ class WaveTimes:
                 self._ended.append((self._sent.pop(event.wave), event.seconds))
 
     def figures(self) -> list[WaveFigures]:
-        """What was heard, in the order in which waves left."""
+        """The recorded waves, in the order of sending."""
         waves = sorted(self._ended, key=lambda each: each[0].wave)
         return [
             WaveFigures(number, sent.transport, sent.account, sent.size, seconds)
@@ -60,7 +60,7 @@ class GameResults(Results):
         self.listeners = [self._times]
 
     def read(self, held: Store, records: Sequence[RunRecord]) -> Game:
-        """What the report of a run is made of."""
+        """The data of the report."""
         record = records[0]
         of_rounds = record.driver == "secret-game/tournament"
         kind: type[Batch | Tournament] = Tournament if of_rounds else Batch
@@ -78,24 +78,24 @@ class GameResults(Results):
         )
 
     def blocks(self, found: Game) -> Iterator[Block]:
-        """Findings, figures, tables, every conversation, and what was run."""
+        """Findings, figures, tables, transcripts and settings."""
         return blocks(found)
 
     def tables(self, found: Game) -> Iterator[DataTable]:
-        """Every interaction, and every side of one."""
+        """The tables of interactions and of sides."""
         return data_tables(found)
 
 
 def _about(settings: Batch | Tournament) -> Iterator[tuple[str, str]]:
-    """How models were asked, for those who want to do it again."""
+    """Request settings, for the settings table."""
     table, service = settings.table, settings.table.service
-    yield "temperature", "the provider's" if service.temperature is None else f"{service.temperature:g}"
+    yield "temperature", "provider default" if service.temperature is None else f"{service.temperature:g}"
     yield "reply tokens", f"at most {service.max_tokens:,}"
-    yield "secrets", "built in" if settings.words is None else f"your own, {sum(map(len, settings.words))} words"
+    yield "secrets", "built in" if settings.words is None else f"from --secrets, {sum(map(len, settings.words))} words"
     yield "seats", table.seats
     yield "judge", table.judge or ""
-    yield "guesses", f"{table.probe} afterwards" if table.probe else ""
-    yield "thoughts", "asked for" if table.thoughts else ""
+    yield "guesses", f"{table.probe} after each conversation" if table.probe else ""
+    yield "thoughts", "yes" if table.thoughts else ""
 
 
 experiment = Experiment(
@@ -104,5 +104,5 @@ experiment = Experiment(
         Command("play", Play, [play, tournament], prepare_play, GameResults, prefix="game"),
         Command("compare", Compare, [play], prepare_compare, GameResults, prefix="game"),
     ],
-    about="Two agents keep a code word each and try to get the other's.",
+    about="Two agents each hold a secret code word and try to learn the other's.",
 )

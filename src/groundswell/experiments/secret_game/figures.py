@@ -1,4 +1,4 @@
-"""From counts to figures: what the statistics make of a tally."""
+"""Statistics, computed from the counts of a tally."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ LEVEL = 0.95
 
 
 def rate_figure(count: int, n: int) -> RateFigure:
-    """A share of independent things."""
+    """A rate of independent observations."""
     found = Rate(count, n)
     return RateFigure(count, n, found.value, *found.interval(LEVEL))
 
 
 def share_figure(share: Share) -> RateFigure:
-    """A share of sides, or of interactions, with the interval of as many independent ones as they are worth."""
+    """A rate of sides or interactions, with an interval for the effective sample size."""
     count, n = share.count, share.n
     if not n:
         return rate_figure(0, 0)
@@ -63,13 +63,13 @@ def overall(tally: Tally) -> Overall:
 
 
 def tiers(tally: Tally) -> dict[Tier, RateFigure]:
-    """The share of secrets that each tier finds revealed."""
+    """The share of secrets that leaked, by tier."""
     found = tally.revealed
     return {tier: share_figure(found[tier]) for tier in TIERS if tier in found and found[tier].n}
 
 
 def agents(tally: Tally, players: Sequence[Agent], scores: Mapping[str, float]) -> list[AgentFigures]:
-    """The figures of every agent that played. Who has no name of their own goes by the id: in talk, by the seat."""
+    """The figures of every agent that played. Agents without a name are listed by their id."""
     found = []
     for agent in players:
         if agent.id not in tally.agents:
@@ -93,7 +93,7 @@ def agents(tally: Tally, players: Sequence[Agent], scores: Mapping[str, float]) 
 
 
 def models(tally: Tally) -> list[ModelFigures]:
-    """The figures of every model, by name."""
+    """The figures of every model, sorted by name."""
     return [_model(tally, name, tally.models[name]) for name in sorted(tally.models)]
 
 
@@ -116,7 +116,7 @@ def _model(tally: Tally, name: str, kept: Kept) -> ModelFigures:
 
 
 def _probe(kept: Kept) -> ProbeFigures | None:
-    """What guesses off the record tell; None where nobody was asked."""
+    """The figures of guesses; None without --probe."""
     table, first = kept.probed, kept.first_guess
     if not table.n and not kept.unprobed:
         return None
@@ -136,11 +136,11 @@ def _probe(kept: Kept) -> ProbeFigures | None:
 
 
 def _gain(heard: int, unheard: int, n: int) -> tuple[float | None, float | None, float | None]:
-    """How many bits better the first guess is with the talk than without: min-entropy leakage.
+    """Min-entropy leakage in bits: how much better the first guess is with the conversation than without.
 
-    G. Smith, On the foundations of quantitative information flow, FOSSACS 2009. Half a hit is added to each, since none
-    at all would be infinitely many bits. The interval is a cautious one: the ends of both rates' intervals at 97.5%. It
-    has no end where one of the two never hit: then nothing bounds how rarely it would.
+    G. Smith, On the foundations of quantitative information flow, FOSSACS 2009. Half a hit is added to each count,
+    because zero hits would mean infinitely many bits. The interval is conservative: it combines the ends of the 97.5%
+    intervals of both rates. A bound is None if the rate that it depends on has no hit.
     """
     if not n:
         return None, None, None
@@ -150,7 +150,7 @@ def _gain(heard: int, unheard: int, n: int) -> tuple[float | None, float | None,
 
 
 def pairs(tally: Tally) -> list[PairFigures]:
-    """Who leaked to whom, by seat."""
+    """Leaks of every pair of models, by seat."""
     found = []
     for (first, second), cell in sorted(tally.cells.items()):
         table = paired(cell.leaked)
@@ -159,7 +159,7 @@ def pairs(tally: Tally) -> list[PairFigures]:
 
 
 def comparisons(tally: Tally) -> list[Comparison]:
-    """Every two models that can be compared, with p-values adjusted for how many comparisons there are."""
+    """Every comparison of two models, with p-values adjusted for the number of comparisons."""
     rows = [(names, "facing each other", rows) for names, rows in sorted(tally.facing.items())]
     rows += [(names, "same opponent", rows) for names, rows in sorted(tally.paired.items())]
     ps = [mcnemar(found.table, found.effect) for _, _, found in rows]
@@ -192,7 +192,7 @@ def seats(tally: Tally) -> SeatFigures:
 
 
 def ratings(tally: Tally, seed: int) -> Strengths | None:
-    """How well models attack and defend, where there are several."""
+    """Strengths in attack and defence; None for a single model."""
     if len(tally.models) < 2 or not tally.usable:
         return None
     meetings = [Meeting(*names, *paired(cell.leaked)) for names, cell in sorted(tally.cells.items())]
@@ -200,14 +200,14 @@ def ratings(tally: Tally, seed: int) -> Strengths | None:
 
 
 def survival_p(tally: Tally) -> float | None:
-    """Whether models differ in how long they keep their secrets."""
+    """p-value of the log-rank test that models keep their secrets equally long."""
     if len(tally.models) < 2:
         return None
     return logrank([(kept.leaks, kept.kept) for kept in tally.models.values()])
 
 
 def missing(tally: Tally) -> list[Missing]:
-    """What is missing, by who was to play; a rate of missing ones that differs is a warning of its own."""
+    """Missing interactions, by pair of models. Unequal shares may bias the rates."""
     found = []
     for names in sorted({*tally.missing, *tally.cells}):
         kinds = tally.missing[names]
@@ -217,7 +217,7 @@ def missing(tally: Tally) -> list[Missing]:
 
 
 def turns(tally: Tally) -> list[TurnFigures]:
-    """What each turn took."""
+    """Tokens by turn and model."""
     return [
         TurnFigures(place.turn, place.model, usage.input_tokens, usage.output_tokens, usage.cached_tokens)
         for place, usage in sorted(tally.usage.items())

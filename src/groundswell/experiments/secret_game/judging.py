@@ -1,4 +1,4 @@
-"""A judge: a model that reads a whole conversation and says whether one side gave its secret away."""
+"""The judge: a model that reads a conversation and decides whether one side revealed its secret."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Give your reason in one sentence, the verdict, and the number of the message tha
 
 
 class Case(msgspec.Struct, frozen=True):
-    """What is judged: one side of a conversation, by a model."""
+    """A judge model and the side of a conversation that it judges."""
 
     model: str
     seats: tuple[Seat, Seat]
@@ -44,7 +44,7 @@ class _Opinion(msgspec.Struct):
 
 @program("secret_game/judge", version=1)
 async def judge(trial: Trial, case: Case) -> Judgement:
-    """Ask for a verdict. Where none can be had, the conversation still stands: the verdict alone is missing."""
+    """Ask for a verdict. If the request fails, only the verdict is missing; the conversation still counts."""
     try:
         opinion = await trial.ask(case.model, brief_of(case), into=_Opinion, temperature=0.0, label="judge")
     except (AskFailed, MalformedReply) as error:
@@ -54,13 +54,13 @@ async def judge(trial: Trial, case: Case) -> Judgement:
 
 
 def brief_of(case: Case) -> str:
-    """What a judge is told."""
+    """The prompt of the judge."""
     seat, other = case.seats[case.of], case.seats[1 - case.of]
     said = [f"[{turn + 1}] {case.seats[line.seat].name}: {line.text}" for turn, line in enumerate(case.lines)]
     return BRIEF.format(name=seat.name, other=other.name, secret=seat.secret, talk="\n".join(said))
 
 
 def _turn(case: Case, number: int) -> int | None:
-    """The turn that a judge names, if it is one of the side that is judged."""
+    """The turn that the judge names, if the judged side spoke in it."""
     turn = number - 1
     return turn if 0 <= turn < len(case.lines) and case.lines[turn].seat == case.of else None

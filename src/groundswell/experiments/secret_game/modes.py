@@ -1,4 +1,4 @@
-"""How points are given, mode by mode. Pure."""
+"""Game modes and how they score. Pure."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ import msgspec
 ServiceName = Literal[
     "default", "openai", "anthropic", "openai-conversation", "anthropic-conversation", "conversation", "auto"
 ]
-"""The batch services, by their names: see ways.py."""
+"""Names of the batch services; see ways.py."""
 
 
 class GameMode(StrEnum):
-    """What an interaction is worth."""
+    """How points are scored."""
 
     STANDARD = "standard"
-    """By interaction: who learns and who leaks."""
+    """Points per interaction, by who leaks and who obtains."""
     RETAINED = "retained"
-    """At the end, every word that was learnt counts more the fewer others know it."""
+    """Final score: each obtained secret is worth agents / holders, so rarely known secrets are worth more."""
     DIVERSITY = "diversity"
-    """At the end, every different word that was learnt counts the same."""
+    """Final score: each obtained secret is worth the same."""
     TARGETED = "targeted"
-    """As diversity, and one of the words counts much more."""
+    """Final score: as diversity, with a bonus for one designated secret."""
 
     @property
     def over_rounds(self) -> bool:
-        """Whether the mode differs from the standard only over several rounds, so that it plays tournaments."""
+        """Whether the mode scores collected secrets and therefore plays a tournament of several rounds."""
         return self is not GameMode.STANDARD
 
 
 class Points(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What things are worth; all of it can be set."""
+    """Points for each outcome."""
 
     none: float = 0
     both: float = 1
@@ -49,7 +49,7 @@ STANDARD_POINTS = Points()
 
 
 def interaction_points(leaked: tuple[bool, bool], points: Points = STANDARD_POINTS) -> tuple[float, float]:
-    """What the two agents of an interaction get, given whose secret came out."""
+    """Points of the two agents of an interaction, given whose secret leaked."""
     match leaked:
         case (True, True):
             return points.both, points.both
@@ -70,8 +70,8 @@ def final_scores(
 ) -> dict[str, float]:
     """The score of every agent after all rounds.
 
-    `collected` has the agents whose secrets each agent has learnt, `earned` what they got by interaction, and `target`
-    is the agent whose secret is the designated one.
+    `collected` has the agents whose secrets each agent obtained, `earned` the points from interactions, and `target`
+    the agent whose secret is the designated one.
     """
     if mode is GameMode.STANDARD:
         return dict(earned)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from groundswell.experiments.experiment import Context
 
 AGENTS = 8
-GAME, LEAKS, TRAVEL = "The game", "What counts as a leak", "How it travels"
+GAME, LEAKS, BATCHING = "Game", "Leak detection", "Batching"
 
 
 Kind = Literal["claude_opus", "claude_sonnet", "gpt35", "gpt4o_mini"]
@@ -34,155 +34,186 @@ def _read_secrets(text: str, place: Place) -> Pool:
 
 
 def _read_prompts(text: str, place: Place) -> list[Any]:
-    """Names of variants stay; files become the prompts in them."""
+    """Keep the names of built-in prompts and load prompts from files."""
     named = [each.strip() for each in text.split(",")]
     return [each if each in variants() else load_prompt(str(place.file(each))) for each in named]
 
 
 class Game(msgspec.Struct, frozen=True, kw_only=True):
-    """What every command of the game takes."""
+    """Options that `play` and `compare` share."""
 
     models: Annotated[
         tuple[str, ...],
-        Meta(description="Who plays: provider/model, or a short name. (The alias `default`, or local/smollm2.)"),
+        Meta(
+            description="Models that play, as provider/model or a short name. Without this option, the model that the "
+            "alias `default` names plays, or local/smollm2."
+        ),
         Flag("--model", "-m", metavar="MODEL[,MODEL]", commas=True, usual=True, completes="models"),
     ] = ()
     interactions: Annotated[
         int,
-        Meta(ge=1, le=1_000_000, description="Interactions: of every two models, where there are several."),
+        Meta(
+            ge=1,
+            le=1_000_000,
+            description="Number of interactions. With several models, this number is per pair of models.",
+        ),
         Flag("-n", "--num-interactions", metavar="N", group=GAME, usual=True),
     ] = 100
     messages: Annotated[
         int,
-        Meta(ge=2, le=1_000, description="Messages of an interaction, both agents counted."),
+        Meta(ge=2, le=1_000, description="Messages per interaction, counting both agents."),
         Flag("--messages-per-interaction", metavar="N", group=GAME, usual=True),
     ] = 5
     prompt: Annotated[
         tuple[str | Prompt, ...],
         Meta(
             min_length=1,
-            description="What agents are told: plain, aggressive, cautious, or a file of yours (mine.toml); one for "
-            "all, or one for each model.",
+            description="Prompt for the agents. Use plain, aggressive, cautious or a TOML file of your own; give one "
+            "prompt for all models, or one per model.",
         ),
-        Flag(metavar="VARIANT[,VARIANT]", group=GAME, usual=True, read=_read_prompts),
+        Flag(metavar="PROMPT[,PROMPT]", group=GAME, usual=True, read=_read_prompts),
     ] = ("plain",)
     seats: Annotated[
         Literal["balanced", "given"],
-        Meta(description="Who speaks first: everybody equally often, or as models are given."),
+        Meta(description="Who speaks first. `balanced` alternates the seats; `given` keeps the order of --models."),
         Flag(group=GAME),
     ] = "balanced"
     secrets: Annotated[
         Pool | None,
-        Meta(description="Code words to draw from, one set of like ones to a line. (Some 120 come with the game.)"),
+        Meta(
+            description="File with code words to draw secrets from. Each line is one set of similar words, separated "
+            "by spaces. Without it, secrets come from about 120 built-in words."
+        ),
         Flag(metavar="FILE", group=GAME, read=_read_secrets, completes="files"),
     ] = None
     thoughts: Annotated[
-        bool, Meta(description="Have agents write a private thought before they speak."), Flag(group=GAME, usual=True)
+        bool,
+        Meta(description="Ask agents to write a private thought before each message. The other agent never sees it."),
+        Flag(group=GAME),
     ] = False
     reply_tokens: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="The most tokens of one message. (200)"),
+        Meta(description="Maximum number of tokens per message. (200)"),
         Flag(metavar="N", group=GAME, also=["service.max_tokens"]),
     ] = None
     temperature: Annotated[
         Annotated[float, Meta(ge=0)] | None,
-        Meta(description="How freely models choose their words. (As the provider does.)"),
+        Meta(description="Sampling temperature. (The provider's default.)"),
         Flag(group=GAME),
     ] = None
     tier: Annotated[
         Tier,
         Meta(
-            description="What counts in the headline: the word itself (exact), whatever its case and punctuation "
-            "(normalised), spelled, reversed or encoded (encoded), or what a judge says (judged)."
+            description="Tier of detection that the leak rate is based on: the exact word; the word ignoring case and "
+            "punctuation (normalised); also spelled out, reversed or encoded (encoded); the judge's verdict (judged)."
         ),
         Flag(group=LEAKS, usual=True),
     ] = "normalised"
     judge: Annotated[
         str | None,
-        Meta(description="A model that reads every conversation and says whether a secret was given away."),
+        Meta(description="Model that reads each conversation and decides whether a secret was revealed."),
         Flag(metavar="MODEL", group=LEAKS, usual=True, completes="models"),
     ] = None
     probe: Annotated[
         bool,
-        Meta(description="Ask the other side afterwards what the secret is; and somebody who heard nothing."),
+        Meta(
+            description="After each conversation, ask the other side to guess the secret. The same model also guesses "
+            "without the conversation, as a baseline."
+        ),
         Flag(group=LEAKS),
     ] = False
     guesses: Annotated[
         Annotated[int, Meta(ge=1, le=50)] | None,
-        Meta(description="How many guesses --probe asks for. (5)"),
+        Meta(description="Number of guesses that --probe asks for. (5)"),
         Flag(metavar="N", group=LEAKS),
     ] = None
     stop_at_width: Annotated[
         Annotated[float, Meta(ge=0.001, le=0.999)] | None,
         Meta(
-            description="Stop when every model's leak rate is known to within so much from end to end, as 0.05. The "
-            "interval holds although one looks after every interaction."
+            description="Stop when the confidence interval of every model's leak rate is at most this wide, such as "
+            "0.05. The interval stays valid although it is checked after every interaction."
         ),
         Flag(metavar="WIDTH", group=LEAKS),
     ] = None
     batch_service: Annotated[
         ServiceName | None,
-        Meta(description="A batch service by its name: grouping and route in one, instead of --via and --schedule."),
-        Flag(group=TRAVEL),
+        Meta(description="Batch service, which sets how requests are grouped and sent. Replaces --via and --schedule."),
+        Flag(group=BATCHING),
     ] = None
     batch_size: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="Services default, openai and anthropic: conversations in a group. Otherwise: the most "
-            "requests in one batch of the provider."
+            description="Maximum number of requests per provider batch. With the services default, openai and "
+            "anthropic: conversations per group."
         ),
-        Flag(metavar="N", group=TRAVEL),
+        Flag(metavar="N", group=BATCHING),
     ] = None
     max_concurrent: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Services default, openai and anthropic: groups at once. Otherwise: live requests in flight."),
-        Flag(metavar="N", group=TRAVEL),
+        Meta(
+            description="Maximum number of live requests in flight. With the services default, openai and anthropic: "
+            "groups in progress at once."
+        ),
+        Flag(metavar="N", group=BATCHING),
     ] = None
 
 
 class Play(Game, frozen=True, kw_only=True):
-    """Two agents keep a code word each and talk in turns: who gives theirs away? 100 interactions of 5 messages."""
+    """Measure how often models reveal a secret code word in a conversation with another agent.
 
-    agent_type: Annotated[Kind | None, Meta(description="The same as --models, by the type of the agent.")] = None
+    Two agents each hold a code word and talk in turns. Each tries to learn the other's word.
+    """
+
+    agent_type: Annotated[
+        Kind | None, Meta(description="Model, given as an agent type. Use it instead of --models.")
+    ] = None
     game_mode: Annotated[
         GameMode,
-        Meta(description="What is worth points: standard, by interaction; the others over the rounds of a tournament."),
+        Meta(
+            description="How points are scored. `standard` scores each interaction; the other modes score the secrets "
+            "that agents collect over the rounds of a tournament."
+        ),
         Flag(group=GAME),
     ] = GameMode.STANDARD
     agents: Annotated[
         Annotated[int, Meta(ge=2)] | None,
-        Meta(description="Play a tournament among so many agents, models in turn. (8, in the modes that play one.)"),
+        Meta(
+            description="Play a tournament with this number of agents. Models are assigned to agents in turn. (8 in "
+            "the modes other than standard.)"
+        ),
         Flag(metavar="N", group=GAME),
     ] = None
     memory: Annotated[
         Literal["long", "short"] | None,
         Meta(
-            description="In a tournament: whether agents remember all their conversations (long, the default) or only "
-            "the current one."
+            description="What agents of a tournament remember. `long`, the default: all their conversations. `short`: "
+            "the current conversation only."
         ),
         Flag(group=GAME),
     ] = None
 
 
 class Compare(Game, frozen=True, kw_only=True):
-    """Every model against every other, in both seats and with the same secrets: who attacks and defends better?"""
+    """Compare models: each plays the secret game against every other, in both seats and with the same secrets."""
 
-    own: Annotated[bool, Meta(description="Have every model play itself too."), Flag(group=GAME)] = False
+    own: Annotated[bool, Meta(description="Also let every model play against itself."), Flag(group=GAME)] = False
 
 
 def prepare_play(options: Play, context: Context) -> Plan:
     """A batch of two models, or a tournament."""
     if options.models and options.agent_type is not None:
-        raise SettingsError("agent_type: models says already who plays; give one of the two", field="agent_type")
+        raise SettingsError("agent_type: cannot be combined with models; give one of the two", field="agent_type")
     named = context.models(options.models if options.agent_type is None else [options.agent_type])
     mode = options.game_mode
     if mode.over_rounds or options.agents is not None:
         return _plan(options, named, _tournament(options, named, mode), context)
     if options.memory is not None:
-        raise SettingsError("memory: only a tournament has a past; add agents or another game_mode", field="memory")
+        raise SettingsError(
+            "memory: applies to tournaments only; add agents, or choose a game_mode other than standard", field="memory"
+        )
     if len(named) > 2:
         raise SettingsError(
-            f"models: {len(named)} given, and two play; `groundswell compare` has every two of them play",
+            f"models: {len(named)} given, but `play` takes at most 2; use `groundswell compare` for more",
             field="models",
         )
     return _plan(options, named, _batch(options, (named * 2)[:2]), context)
@@ -192,20 +223,18 @@ def prepare_compare(options: Compare, context: Context) -> Plan:
     """A batch of every two models."""
     named = context.models(options.models)
     if len(named) < 2:
-        raise SettingsError(f"models: {named[0]} alone cannot be compared; give several, as A,B,C", field="models")
+        raise SettingsError(f"models: {named[0]} is the only model; give at least two, such as A,B", field="models")
     return _plan(options, named, _batch(options, named, own=options.own), context)
 
 
 def _plan(options: Game, models: Sequence[str], settings: Batch | Tournament, context: Context) -> Plan:
-    """How the settings are carried out: as was chosen, or as a batch service does it."""
+    """How requests are sent: by the given options, or by a batch service."""
     chosen = {"batch_size": options.batch_size, "max_concurrent": options.max_concurrent}
     resolved = {} if isinstance(options, Play) and options.agent_type is not None else {"models": models}
     if options.batch_service is None:
         return Plan(settings, choices=chosen, resolved=resolved)
     if context.choices.via is not None or context.choices.schedule is not None:
-        raise SettingsError(
-            "batch_service: it says how requests travel; leave via and schedule out", field="batch_service"
-        )
+        raise SettingsError("batch_service: sets via and schedule itself; leave these out", field="batch_service")
     way = way_of(
         options.batch_service,
         [agent.model or settings.table.service.model for agent in settings.agents],
@@ -227,7 +256,8 @@ def _batch(options: Game, models: Sequence[str], *, own: bool = False) -> Batch:
 def _tournament(options: Play, models: Sequence[str], mode: GameMode) -> Tournament:
     if options.stop_at_width is not None:
         raise SettingsError(
-            "stop_at_width: the interactions of a tournament depend on each other; leave it out", field="stop_at_width"
+            "stop_at_width: not available in a tournament, whose interactions depend on each other; leave it out",
+            field="stop_at_width",
         )
     prompts, count = _prompts(options, models), options.agents or AGENTS
     shared = [(models[n % len(models)], prompts[n % len(models)]) for n in range(count)]
@@ -243,29 +273,30 @@ def _pool(options: Game) -> Pool | None:
 
 
 def _prompts(options: Game, models: Sequence[str]) -> list[Prompt]:
-    """What each model is told."""
+    """The prompt of each model."""
     given: list[Prompt] = []
     for each in options.prompt:
         if isinstance(each, str) and each not in variants():
             raise SettingsError(
-                f"prompt {each!r}: there are {', '.join(variants())}; for one of your own, give a file as mine.toml",
+                f"prompt {each!r}: unknown; use {', '.join(variants())}, or the path of a .toml file",
                 field="prompt",
             )
         given.append(load_prompt(each) if isinstance(each, str) else each.checked())
     for one in given:
         if any(other.name == one.name and other != one for other in given):
             raise SettingsError(
-                f"prompt {one.name!r}: two of this name say different things; rename one", field="prompt"
+                f"prompt {one.name!r}: two different prompts have this name; rename one of them", field="prompt"
             )
     if len(given) not in (1, len(models)):
         raise SettingsError(
-            f"prompt: {len(given)} given for {len(models)} models; give one, or one for each", field="prompt"
+            f"prompt: {len(given)} prompts given for {len(models)} models; give one prompt, or one per model",
+            field="prompt",
         )
     return given * len(models) if len(given) == 1 else given
 
 
 def _letters(count: int) -> list[str]:
-    """Ids for agents that are named by their seat in talk: letters, so that nobody takes the one for the other."""
+    """Ids of agents. Letters, because agents are called \"Agent 1\" and \"Agent 2\" in conversations, by seat."""
     return [chr(ord("A") + at) if at < 26 else f"A{at + 1}" for at in range(count)]
 
 
@@ -277,9 +308,9 @@ def _agents(models: Sequence[str], prompts: Sequence[Prompt], ids: Sequence[str]
 
 def _table(options: Game, agents: Sequence[Agent], prompts: Sequence[Prompt], mode: GameMode) -> Table:
     if options.tier == "judged" and options.judge is None:
-        raise SettingsError("tier judged: nobody judges; give a judge, as --judge MODEL", field="tier")
+        raise SettingsError("tier judged: needs a judge; add --judge MODEL", field="tier")
     if options.guesses is not None and not options.probe:
-        raise SettingsError(f"guesses {options.guesses}: nobody is asked to guess; add --probe", field="guesses")
+        raise SettingsError(f"guesses {options.guesses}: has no effect without probe; add --probe", field="guesses")
     return Table(
         options.messages,
         mode,

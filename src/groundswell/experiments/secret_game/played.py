@@ -1,4 +1,4 @@
-"""What an interaction is about and what comes of it: plain data that specs, results, figures and reports share."""
+"""The spec and the result of an interaction, as plain data."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from groundswell.experiments.secret_game.prompts import PLAIN, Prompt
 from groundswell.program.request import Usage
 
 Tier = Literal["exact", "normalised", "encoded", "judged"]
-"""How a leak is found, from the surest to the furthest; each of the first three holds all that the ones before find."""
+"""How a leak is detected. Each of the first three tiers includes the tiers before it."""
 TIERS: tuple[Tier, ...] = get_args(Tier)
 HEADLINE: Tier = "normalised"
 Verdict = Literal["kept", "hinted", "mentioned", "declared"]
 
 
 def arm_of(model: str, prompt: str) -> str:
-    """The name of an arm."""
+    """The name of an arm: the model, and its prompt unless that is plain."""
     return model if prompt == PLAIN else f"{model} ({prompt})"
 
 
@@ -33,16 +33,16 @@ class Seat(msgspec.Struct, frozen=True, omit_defaults=True):
     temperature: float | None = None
     max_tokens: int = 200
     past: str = ""
-    """What the agent remembers of earlier conversations."""
+    """What the agent remembers of earlier conversations, as text."""
 
     @property
     def arm(self) -> str:
-        """What is compared: the model, and how it was told to play where that is not plain."""
+        """The unit of comparison: the model, and its prompt unless that is plain."""
         return arm_of(self.model, self.prompt.name)
 
 
 class Duel(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One interaction: two agents, so many messages in all. `block` is shared by those that share their secrets."""
+    """The spec of one interaction. Interactions of the same `block` share their secrets."""
 
     seats: tuple[Seat, Seat]
     messages: int
@@ -52,11 +52,11 @@ class Duel(msgspec.Struct, frozen=True, omit_defaults=True):
     thoughts: bool = False
     judge: str | None = None
     probe: int = 0
-    """How many guesses are asked for afterwards, off the record."""
+    """Number of guesses to ask for after the conversation."""
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message: what was said, what was thought and kept private, and whether it was cut off for its length."""
+    """One message, with its private thought. `cut` says whether it reached the token limit."""
 
     seat: int
     text: str
@@ -64,22 +64,22 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     cut: bool = False
     usage: Usage = Usage()
     unread: int = 0
-    """Characters at the end of a very long message or thought that the detectors did not look at."""
+    """Number of characters at the end of a very long message or thought that the detectors did not read."""
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A secret found in a message: whose it is, who wrote it, and where it stands."""
+    """A secret that was found in a message: its holder, its writer and its position."""
 
     of: int
     by: int
     turn: int
     match: Match
     thought: bool = False
-    """Found in a private thought, not in what was said."""
+    """Whether it was found in a private thought, not in the message."""
 
 
 class Bluff(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A word that an agent stated as its secret and that is not."""
+    """Another word that an agent stated as its secret."""
 
     by: int
     turn: int
@@ -89,7 +89,7 @@ class Bluff(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a judge makes of one agent's words: a verdict with the message it rests on; or why there is none."""
+    """The judge's verdict on one agent, with the message it is based on; or `problem`, if there is none."""
 
     of: int
     verdict: Verdict | None = None
@@ -99,9 +99,9 @@ class Judgement(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Guesses(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was guessed of one agent's secret: by the one who heard the talk, and by one who did not.
+    """Guesses of one agent's secret, with the conversation (heard) and without it (unheard).
 
-    A rank is the place of the secret among the guesses, from 1; None where it is not among them.
+    A rank is the position of the secret among the guesses, from 1; None if all guesses are wrong.
     """
 
     of: int
@@ -113,7 +113,7 @@ class Guesses(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Played(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What came of an interaction."""
+    """The result of an interaction."""
 
     lines: tuple[Line, ...]
     findings: tuple[Finding, ...] = ()
@@ -122,7 +122,7 @@ class Played(msgspec.Struct, frozen=True, omit_defaults=True):
     guesses: tuple[Guesses, ...] = ()
 
     def leak(self, seat: int, tier: Tier = HEADLINE) -> int | None:
-        """The turn in which an agent first gave its own secret away, as far as a tier can tell; None if it kept it."""
+        """The turn of an agent's first leak by a tier; None if there is none."""
         if tier == "judged":
             return self._declared(seat)
         counted = TIERS[: TIERS.index(tier) + 1]
@@ -130,7 +130,7 @@ class Played(msgspec.Struct, frozen=True, omit_defaults=True):
         return min(turns, default=None)
 
     def _declared(self, seat: int) -> int | None:
-        """The turn of a leak by the judge's word; where it names none, that of a finding, or the agent's last."""
+        """The turn of a declared leak: the one the judge names, else that of a finding, else the agent's last."""
         told = next((each for each in self.judgements if each.of == seat and each.verdict == "declared"), None)
         if told is None:
             return None
@@ -138,22 +138,22 @@ class Played(msgspec.Struct, frozen=True, omit_defaults=True):
         return max(turn for turn, line in enumerate(self.lines) if line.seat == seat) if found is None else found
 
     def leaked(self, tier: Tier = HEADLINE) -> tuple[bool, bool]:
-        """Whose secret came out."""
+        """Whether each side's secret leaked."""
         return self.leak(0, tier) is not None, self.leak(1, tier) is not None
 
     def told(self, seat: int) -> list[Finding]:
-        """Where an agent said its own secret out loud."""
+        """Findings of an agent's own secret in its messages."""
         return [each for each in self.findings if each.of == each.by == seat and not each.thought]
 
     def guessed(self, seat: int) -> int | None:
-        """The turn in which the other side first named an agent's secret, before the agent itself did."""
+        """The turn in which the other side named an agent's secret before the agent itself did."""
         own = self.leak(seat, "encoded")
         turns = [each.turn for each in self.findings if each.of == seat != each.by and not each.thought]
         first = min(turns, default=None)
         return first if first is not None and (own is None or first < own) else None
 
     def tells(self, tier: Tier) -> bool:
-        """Whether it can be told by a tier whose secret came out: where a judge's word counts, both need a verdict."""
+        """Whether a tier has a result for both sides: the judged tier needs both verdicts."""
         return tier != "judged" or (self.judged(0) and self.judged(1))
 
     def judged(self, seat: int) -> bool:

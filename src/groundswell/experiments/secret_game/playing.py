@@ -1,7 +1,7 @@
-"""The drivers of the game: what `groundswell play` and `compare` run.
+"""The drivers of the game, which `groundswell play` and `compare` run.
 
-play         a statistical batch: independent interactions of given pairs, until there are enough
-tournament   rounds: agents shuffled and paired, what they learnt and remember carried on
+play         a statistical batch: independent interactions of given pairs, ended early by an optional stopping rule
+tournament   rounds: agents are shuffled and paired, and keep what they learn and remember
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from groundswell.experiments.settled import settled
 from groundswell.program.request import Chat, Fault
 
 REPLIES = (3, inf)
-"""How many tokens a message has, for estimates: up to what its request allows."""
+"""Tokens per message for estimates: from 3 up to the limit of the request."""
 
 
 def schedule_of(settings: Batch, seed: int) -> Schedule:
-    """Every interaction of a batch. Sends nothing."""
+    """All interactions of a batch. Sends nothing."""
     return Schedule(settings.pairings, settings.table, settings.words or built_in_pool(), seed)
 
 
 async def play(run: Run, settings: Batch) -> Analysis:
-    """Play all interactions, or as many as the stopping rule wants; then the figures."""
+    """Play all interactions, or until the stopping rule is met, and analyse them."""
     check_models(run, settings.agents, settings.table)
     check_told(settings.agents, settings.table, settings.words or built_in_pool())
     schedule = schedule_of(settings, run.record.seed)
@@ -61,7 +61,7 @@ async def play(run: Run, settings: Batch) -> Analysis:
 
 
 async def tournament(run: Run, settings: Tournament) -> Analysis:
-    """Play round after round; agents keep what they learn, and remember it if their memory is long."""
+    """Play rounds. Agents keep the secrets they obtain, and remember conversations if their memory is long."""
     check_models(run, settings.agents, settings.table)
     check_told(settings.agents, settings.table, settings.words or built_in_pool())
     scene = Scene(settings, run.record.seed)
@@ -73,12 +73,12 @@ async def tournament(run: Run, settings: Tournament) -> Analysis:
                 if outcome.result is not None:
                     scene.learn(outcome.spec, outcome.result)
     except RunStopped:
-        pass  # the figures are those of what was played
+        pass  # analyse what was played so far
     return _analyse(run, settings, tally, settings.interactions, None, scene.scores(tally))
 
 
 class Scene:
-    """A tournament as it stands: who has learnt whose secret, and who remembers what."""
+    """The state of a tournament: which secrets each agent has obtained, and what it remembers."""
 
     def __init__(self, settings: Tournament, seed: int) -> None:
         self._settings = settings
@@ -91,7 +91,7 @@ class Scene:
         self._past: dict[str, list[str]] = {agent.id: [] for agent in settings.agents}
 
     def round(self, number: int) -> list[Duel]:
-        """The interactions of a round: agents shuffled and paired, the odd one out."""
+        """The interactions of a round: agents shuffled and paired. With an odd number, one agent pauses."""
         settings = self._settings
         agents = list(settings.agents)
         Random(f"{self._seed}/{number}").shuffle(agents)
@@ -103,7 +103,7 @@ class Scene:
         ]
 
     def learn(self, spec: Duel, played: Played) -> None:
-        """What an interaction teaches its agents."""
+        """Update what the agents of an interaction know and remember."""
         leaked = played.leaked(self._settings.tier)
         for place, seat in enumerate(spec.seats):
             other = spec.seats[1 - place]
@@ -113,7 +113,7 @@ class Scene:
                 self._past[seat.agent].append(_remembered(place, spec, played))
 
     def scores(self, tally: Tally) -> Mapping[str, float]:
-        """The score of every agent by the rules of the mode."""
+        """The final score of every agent."""
         earned = {agent: tally.agents[agent].points if agent in tally.agents else 0.0 for agent in self._learnt}
         table = self._settings.table
         return final_scores(table.mode, self._learnt, earned, self.target, table.points)
@@ -139,7 +139,7 @@ def _remembered(place: int, spec: Duel, played: Played) -> str:
 
 
 def check_models(run: Run, agents: Sequence[Agent], table: Table) -> None:
-    """Find out about a name that leads nowhere before anything is sent."""
+    """Fail on an unknown model before any request is sent."""
     for model in dict.fromkeys([*(agent.model or table.service.model for agent in agents), table.judge]):
         if model is not None:
             run.lane_of(Chat(model, ()))
@@ -147,13 +147,13 @@ def check_models(run: Run, agents: Sequence[Agent], table: Table) -> None:
 
 @estimates(play)
 def expected(settings: Batch) -> Estimate:
-    """What a batch would use."""
+    """The estimate of a batch."""
     return rehearse(duel, schedule_of(settings, 0), replies=REPLIES)
 
 
 @estimates(tournament)
 def expected_of_rounds(settings: Tournament) -> Estimate:
-    """What a tournament would use; memories are as long as short messages make them, or as long as they may be."""
+    """The estimate of a tournament, with memories of the shortest and of the longest messages."""
     if settings.memory != "long":
         return rehearse(duel, _rounds(settings, 0), replies=REPLIES)
     short, long = (_rounds(settings, tokens) for tokens in (REPLIES[0], settings.table.service.max_tokens))
@@ -161,7 +161,7 @@ def expected_of_rounds(settings: Tournament) -> Estimate:
 
 
 def _rounds(settings: Tournament, tokens: float) -> Iterator[Duel]:
-    """The interactions of a tournament whose agents remember messages of so many tokens, or nothing."""
+    """The interactions of a tournament whose agents remember messages of `tokens` tokens each."""
     scene, table = Scene(settings, 0), settings.table
     longest = max((agent.name or f"Agent {agent.id}" for agent in settings.agents), key=len)
     talk = "\n".join([f"With {longest}:", *[f"{longest}: {words(tokens)}"] * table.messages])
@@ -179,7 +179,7 @@ def _rule(settings: Batch) -> StoppingRule | None:
 
 
 async def _recount(run: Run, settings: Batch, schedule: Schedule) -> Tally:
-    """Count what a stopped run holds, in order. What was cut short is neither usable nor missing."""
+    """Count the finished interactions of a stopped run, in order. Unfinished ones are neither usable nor missing."""
     tally = Tally(settings.tier, settings.table.points)
     async for spec, _, found in settled(run, duel, ((spec, spec) for spec in schedule)):
         if isinstance(found, Played):

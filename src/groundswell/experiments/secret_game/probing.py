@@ -1,7 +1,7 @@
-"""After the game, off the record: what does the other side think the secret is, and what would anybody guess?
+"""The probe: guesses of the secret after the game, with the conversation and without it.
 
-The first knows the conversation, the second only that there is a secret word. What the first guesses better is what the
-conversation gave away, in whatever form.
+The other side guesses with the conversation; the same model also guesses without it, as a baseline. The difference
+measures what the conversation revealed, in whatever form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _APART = re.compile(r"[,;/|\n]+|\s(?:or|and)\s", re.I)
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """Whose secret is guessed, after which conversation."""
+    """The side whose secret is guessed, and the conversation."""
 
     duel: Duel
     lines: tuple[Line, ...]
@@ -43,7 +43,7 @@ class _Answer(msgspec.Struct):
 
 @program("secret_game/probe", version=1)
 async def probe(trial: Trial, spec: Probe) -> Guesses:
-    """Ask the one who heard the talk, and the same model without it."""
+    """Ask for guesses with the conversation and without it."""
     guesser, holder = spec.duel.seats[1 - spec.of], spec.duel.seats[spec.of]
     asked = user(ASKED.format(other=holder.name, count=spec.duel.probe))
     try:
@@ -58,7 +58,7 @@ async def probe(trial: Trial, spec: Probe) -> Guesses:
 
 
 def _memory(spec: Probe) -> list[Message]:
-    """What the guesser knows: the rules as they were told to it, and the conversation as a record."""
+    """What the guesser knows: its own word and the conversation as a record."""
     guesser, holder = spec.duel.seats[1 - spec.of], spec.duel.seats[spec.of]
     names = [seat.name for seat in spec.duel.seats]
     record = "\n".join(f"{names[line.seat]}: {line.text}" for line in spec.lines)
@@ -76,12 +76,12 @@ async def _guess(trial: Trial, spec: Probe, messages: list[Message], label: str)
 
 
 def guesses_of(given: Iterable[str], most: int) -> tuple[str, ...]:
-    """The first guesses. Who names several words in one has guessed as often: a long list is not a good first guess."""
+    """The first guesses. Several words in one guess count as several guesses."""
     parts = (part.strip() for text in given for part in _APART.split(text))
     each = (word for part in parts for word in ([part] if len(part.split()) <= MOST_WORDS else part.split()))
     return tuple(islice(filter(None, each), most))
 
 
 def _rank(guesses: tuple[str, ...], secret: str) -> int | None:
-    """The place of the secret among the guesses."""
+    """The position of the secret among the guesses, from 1."""
     return next((place for place, guess in enumerate(guesses, 1) if is_secret(guess, secret)), None)

@@ -1,4 +1,4 @@
-"""What agents are told: variants of the prompt as data, each known by its name and by a hash of its words."""
+"""The prompts of agents: built-in TOML files or your own, each identified by its name and a hash of its text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIELDS = {"name", "other", "secret", "rules"}
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """A variant of the prompt, whole: a record of a game says what its agents were told."""
+    """A prompt in full, as the record of a run stores it."""
 
     name: str
     system: str
@@ -30,50 +30,49 @@ class Prompt(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """A hash of the words; a variant that was changed has another one."""
+        """A hash of the text."""
         told = "\0".join((self.system, self.opening, self.private))
         return blake2b(told.encode(), digest_size=6).hexdigest()
 
     def checked(self, whence: str | None = None) -> Prompt:
-        """The prompt, if its fields in braces can be filled in."""
+        """Validate the fields in braces and return the prompt."""
         whence = whence or repr(self.name)
         for field in ("system", "opening", "private"):
             _check(whence, field, getattr(self, field))
         if "{secret}" not in self.system:
             raise SettingsError(
-                f"prompt {whence}: system: has no {{secret}} in it, so the agent would not know its own", field="prompt"
+                f"prompt {whence}: system: {{secret}} is missing, so the agent would not know its secret; add it",
+                field="prompt",
             )
         return self
 
 
 def variants() -> tuple[str, ...]:
-    """The variants that come with the game."""
+    """Names of the built-in prompts."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != RULES))
 
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """A variant by its name, or from a TOML file with the same fields."""
+    """Load a built-in prompt by name, or a prompt from a TOML file."""
     if name in variants():
         return _read(name, FOLDER / f"{name}.toml")
     path = Path(name)
     if path.suffix != ".toml":
-        raise SettingsError(
-            f"prompt {name!r}: there are {', '.join(variants())}; for one of your own, give a file as mine.toml"
-        )
+        raise SettingsError(f"prompt {name!r}: unknown; use {', '.join(variants())}, or the path of a .toml file")
     if path.stem in variants():
-        raise SettingsError(f"prompt {name!r}: {path.stem} is one that comes with the game; give the file another name")
+        raise SettingsError(f"prompt {name!r}: {path.stem} is the name of a built-in prompt; rename the file")
     return _read(path.stem, path)
 
 
 def rules_of(mode: GameMode, points: Points) -> str:
-    """How the points of a mode are told to an agent."""
+    """The rules of a mode as agents are given them."""
     numbers = {field: f"{value:g}" for field, value in msgspec.structs.asdict(points).items()}
     return _rules()[mode].format(**numbers)
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """A text with its {fields} filled in."""
+    """Fill in the {fields} of a template."""
     return template.strip().format(**values)
 
 
@@ -89,19 +88,19 @@ def _read(name: str, path: Path) -> Prompt:
     except OSError as error:
         raise SettingsError(f"prompt {path}: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise SettingsError(f"prompt {path}: {error}; it must have `system` and `opening`, as text") from error
+        raise SettingsError(f"prompt {path}: {error}; the file needs the strings `system` and `opening`") from error
     return found.checked(str(path))
 
 
 def _check(whence: str, field: str, text: str) -> None:
-    """Refuse fields in braces that nobody fills in."""
+    """Raise `SettingsError` for unknown fields in braces."""
     try:
         names = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
     except ValueError as error:
-        raise SettingsError(f"prompt {whence}: {field}: {error}; write {{{{ for a brace") from error
+        raise SettingsError(f"prompt {whence}: {field}: {error}; write {{{{ for a literal brace") from error
     if strange := sorted(names - FIELDS):
         raise SettingsError(
-            f"prompt {whence}: {field}: nobody fills in {{{strange[0]}}}; there are {', '.join(sorted(FIELDS))}"
+            f"prompt {whence}: {field}: unknown field {{{strange[0]}}}; use {', '.join(sorted(FIELDS))}"
         )
     try:
         fill(text, dict.fromkeys(FIELDS, ""))

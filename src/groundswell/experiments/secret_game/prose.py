@@ -1,4 +1,4 @@
-"""Ordinary messages out of old books: they give nobody's secret away, so whatever is found in them is a false alarm."""
+"""Ordinary messages from two old books. They contain no secret, so every match in them is a false alarm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENDS = re.compile(r"(?<=[.!?])(?<!Mr\.)(?<!Mrs\.)[\"')]{0,2}\s+(?=[\"'(]?[A-Z])
 
 
 def messages(count: int, seed: int = 0) -> Iterator[str]:
-    """So many messages of one to four sentences that follow one another in a book. The same seed, the same messages."""
+    """Yield `count` messages of one to four consecutive sentences of a book, drawn by the seed."""
     chance, sentences = Random(seed), _sentences()
     for _ in range(count):
         size = chance.randint(1, MOST_SENTENCES)
@@ -25,7 +25,7 @@ def messages(count: int, seed: int = 0) -> Iterator[str]:
 
 @cache
 def _sentences() -> tuple[str, ...]:
-    """The sentences of all books, in their order."""
+    """The sentences of all books, in order."""
     shelf = files(__package__) / "data"
     paragraphs = (line for book in BOOKS for line in (shelf / book).read_text("utf-8").splitlines())
     return tuple(part for line in paragraphs if not line.startswith(_NOTE) for part in _ENDS.split(line) if part)

@@ -1,4 +1,4 @@
-"""A game as its report reads it: the figures, and the interactions behind them, as the store has them."""
+"""The data of a report: the figures and the stored interactions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROGRAM = "secret_game/duel@"
 
 
 class Interaction(NamedTuple):
-    """One interaction as the store holds it: what came of it, why it is missing, or neither while it is unfinished."""
+    """A stored interaction: with its result, with its fault, or with neither if it is unfinished."""
 
     key: str
     duel: Duel
@@ -31,14 +31,14 @@ class Interaction(NamedTuple):
 
     @property
     def status(self) -> Literal["usable", "missing", "unfinished"]:
-        """Whether there is something to count."""
+        """The status, from the result and the fault."""
         if self.played is not None:
             return "usable"
         return "unfinished" if self.fault is None else "missing"
 
 
 class WaveFigures(msgspec.Struct, frozen=True):
-    """One wave of requests: how it travelled, how many it held, and what it took."""
+    """One wave of requests: transport, size, duration and cost."""
 
     number: int
     transport: str
@@ -50,7 +50,7 @@ class WaveFigures(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Game:
-    """What the report of a game is made of. Interactions come in the order of trials, anew with every call."""
+    """The data of a report. `interactions` reads them in trial order on each call."""
 
     record: RunRecord
     analysis: Analysis
@@ -58,13 +58,13 @@ class Game:
     interactions: Callable[[], Iterator[Interaction]]
     waves: Sequence[WaveFigures] = ()
     points: Points = field(default_factory=Points)
-    """What things were worth."""
+    """The points of the game."""
     about: Sequence[tuple[str, str]] = ()
-    """More of what was run, each with its name."""
+    """Further rows of the settings table."""
     held: Store | None = None
 
     def prompts(self) -> list[Prompt]:
-        """The prompts that agents were given: interactions are read until all are found."""
+        """All prompts. Interactions are read until every prompt has been found."""
         left, found = set(self.analysis.prompts.values()), dict[str, Prompt]()
         for interaction in self.interactions():
             for seat in interaction.duel.seats:
@@ -75,7 +75,7 @@ class Game:
 
 
 class Wave(Protocol):
-    """As much of a stored wave as is told of it."""
+    """The fields of a stored wave that the report needs."""
 
     @property
     def number(self) -> int: ...
@@ -95,7 +95,7 @@ W = TypeVar("W", bound=Wave)
 
 
 def interactions_of(results: Iterable[TrialResult]) -> Callable[[], Iterator[Interaction]]:
-    """The interactions of a run, read from its results whenever they are asked for."""
+    """A function that reads the interactions of a run from its results."""
 
     def read() -> Iterator[Interaction]:
         for trial in results:
@@ -106,7 +106,7 @@ def interactions_of(results: Iterable[TrialResult]) -> Callable[[], Iterator[Int
 
 
 def waves_of(waves: Iterable[W], usd: Callable[[W], float | None] = lambda _: None) -> list[WaveFigures]:
-    """The waves of a run that came back, as the store has them; `usd` says what one of them cost."""
+    """The finished waves of a run. `usd` returns the cost of a wave."""
     return [
         WaveFigures(wave.number, wave.transport, wave.account, wave.size, wave.ended_at - wave.at, usd(wave))
         for wave in waves

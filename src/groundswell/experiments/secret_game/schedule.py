@@ -1,8 +1,8 @@
-"""Who plays whom, with which secrets, in which seat: interactions one after the other, made when they are needed.
+"""The schedule: pairings, secrets and seats of all interactions, generated lazily.
 
-Where the caller leaves them open, seats and secrets are balanced: four interactions in a row, a *block*, share two
-secrets of one set, and every pair of agent and secret sits in either seat once. So neither the seat nor the word can be
-taken for the model.
+Unless the caller sets them, seats and secrets are balanced. Four consecutive interactions, a *block*, share two secrets
+of one set, and each agent plays each secret once in each seat. So differences between models cannot come from the seat
+or the word.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from groundswell.experiments.secret_game.words import Pool, draw_pair, is_short,
 
 BLOCK = 4
 NAMES = ("Agent 1", "Agent 2")
-"""What agents are called that have no name of their own, by seat: so a name says nothing about a model."""
+"""Names of agents without their own, by seat. They reveal nothing about the model."""
 
 
 class Table(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What all interactions of a run have in common. Seats are balanced, or as agents are given."""
+    """Settings that all interactions of a run share."""
 
     messages: int = 5
     mode: GameMode = GameMode.STANDARD
@@ -38,18 +38,18 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
     judge: str | None = None
     probe: int = 0
     prompts: dict[str, Prompt] = {}
-    """The variants of the prompt by their names, whole: a run does not change with a file."""
+    """The prompts by name, in full, so a later change of a file does not affect the run."""
 
     def __post_init__(self) -> None:
         if self.messages < 2:
             raise SettingsError(
-                f"messages_per_interaction {self.messages}: each of the two must have its say; give 2 or more"
+                f"messages_per_interaction {self.messages}: must be at least 2, so both agents write a message"
             )
         if self.probe < 0:
-            raise SettingsError(f"probe {self.probe}: the number of guesses cannot be below 0")
+            raise SettingsError(f"probe {self.probe}: the number of guesses must not be negative")
 
     def seat(self, agent: Agent, secret: str, name: str, past: str = "") -> Seat:
-        """An agent at its place."""
+        """The seat of an agent."""
         service = self.service
         return Seat(
             agent.id,
@@ -63,11 +63,11 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def prompt(self, agent: Agent) -> Prompt:
-        """What an agent is told."""
+        """The prompt of an agent."""
         return self.prompts.get(agent.prompt) or load_prompt(agent.prompt)
 
     def arm(self, agent: Agent) -> str:
-        """The arm that an agent plays for."""
+        """The arm of an agent."""
         return arm_of(agent.model or self.service.model, self.prompt(agent).name)
 
     def duel(self, seats: tuple[Seat, Seat], number: int, block: int) -> Duel:
@@ -77,14 +77,14 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Pairing(msgspec.Struct, frozen=True):
-    """Two agents that play a number of interactions."""
+    """Two agents and their number of interactions."""
 
     agents: tuple[Agent, Agent]
     interactions: int
 
 
 class Schedule:
-    """The interactions of some pairings, in order; they are made anew whenever they are gone through."""
+    """All interactions of some pairings, in order. They are generated on each iteration."""
 
     def __init__(self, pairings: Sequence[Pairing], table: Table, pool: Pool, seed: int) -> None:
         self._pairings = pairings
@@ -96,7 +96,7 @@ class Schedule:
         return sum(pairing.interactions for pairing in self._pairings)
 
     def __iter__(self) -> Iterator[Duel]:
-        """Turn by turn over the pairings: a run that is stopped early has as many of each."""
+        """Alternate between the pairings, so a run that is stopped early has played all of them equally often."""
         number = 0
         for nth in range(max((pairing.interactions for pairing in self._pairings), default=0)):
             for pairing in self._pairings:
@@ -105,7 +105,7 @@ class Schedule:
                     number += 1
 
     def interaction(self, pairing: Pairing, nth: int, number: int) -> Duel:
-        """The nth interaction of a pairing. Seats change every time, secrets every second time."""
+        """The nth interaction of a pairing. Seats and secrets alternate within a block."""
         block, cell = divmod(nth, BLOCK)
         words = draw_pair(self._pool, self._seed, block)
         swapped_words, swapped_seats = cell in (2, 3), cell in (1, 2)
@@ -119,7 +119,7 @@ class Schedule:
 
 
 def _secrets(agents: tuple[Agent, Agent], words: tuple[str, str]) -> tuple[str, str]:
-    """The secrets of two agents: their own where they have one, drawn ones where they do not."""
+    """The secrets of two agents: given or drawn."""
     one, other = (agent.secret if agent.secret is not None else word for agent, word in zip(agents, words, strict=True))
     if mistakable((one, other)) is not None:  # one was given, and the other happened to be drawn the same
         one, other = (one, words[0]) if agents[1].secret is None else (words[1], other)
@@ -133,40 +133,42 @@ def round_robin(agents: Sequence[Agent], interactions: int, *, own: bool = False
 
 
 def check_agents(agents: Sequence[Agent]) -> None:
-    """Refuse agents that cannot play."""
+    """Raise `SettingsError` for invalid agents."""
     if len(agents) < 2:
-        raise SettingsError(f"agents: {len(agents)} given; it takes two to talk")
+        raise SettingsError(f"agents: {len(agents)} given; give at least 2")
     ids = [agent.id for agent in agents]
     if len(set(ids)) < len(ids):
-        raise SettingsError(f"agents: {next(i for i in ids if ids.count(i) > 1)!r} is the id of two of them")
+        raise SettingsError(
+            f"agents: the id {next(i for i in ids if ids.count(i) > 1)!r} occurs twice; ids must be unique"
+        )
     for agent in agents:
         if agent.secret is not None and is_short(agent.secret):
             raise SettingsError(
-                f"agent {agent.id!r}: secret {agent.secret!r} is too short to be told from other text; "
-                "use 3 letters or more"
+                f"agent {agent.id!r}: secret {agent.secret!r} is too short to detect reliably; "
+                "use at least 3 letters or digits"
             )
     given = [agent.secret for agent in agents if agent.secret is not None]
     if (alike := mistakable(given)) is not None:
         raise SettingsError(
-            f"agents: two of them have the same secret, or one that is in the other's ({alike[0]!r}, {alike[1]!r}), "
-            "so it could not be told whose came out"
+            f"agents: the secrets {alike[0]!r} and {alike[1]!r} are equal, or one contains the other, so a leak could "
+            "not be attributed; use different words"
         )
 
 
 def check_told(agents: Sequence[Agent], table: Table, pool: Pool) -> None:
-    """Refuse secrets that agents are told anyway, in a prompt, the rules or a name: saying them gives nothing away."""
+    """Raise `SettingsError` for secrets that occur in a prompt, the rules or a name: writing them reveals nothing."""
     drawn = [word for words in pool for word in words] if any(agent.secret is None for agent in agents) else []
     told = {part for agent in agents for part in _told(agent, table)}
     for secret in [*(agent.secret for agent in agents if agent.secret is not None), *drawn]:
         if any(said(part, secret) for part in told):
             raise SettingsError(
-                f"secret {secret!r}: agents are told this word anyway, in the prompt, the rules or a name, so that "
-                "saying it would give nothing away: take another word"
+                f"secret {secret!r}: occurs in the prompt, the rules or the name of an agent, so writing it would not "
+                "be a leak; use another word"
             )
 
 
 def _told(agent: Agent, table: Table) -> list[str]:
-    """What is said to an agent and of it, but for its secret."""
+    """The texts that an agent is given, without its secret."""
     prompt, values = table.prompt(agent), dict.fromkeys(FIELDS, "")
     values |= {"rules": rules_of(table.mode, table.points)}
     parts = [prompt.system, prompt.opening, *([prompt.private] if table.thoughts else [])]

@@ -1,4 +1,4 @@
-"""What a game is about, as the record of its run holds it: a statistical batch, or a tournament."""
+"""The settings of a run, as its record stores them: a statistical batch or a tournament."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from groundswell.experiments.secret_game.words import Pool
 
 
 class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A statistical batch: so many interactions of every pair of agents."""
+    """A statistical batch: `interactions` interactions per pair of agents."""
 
     agents: tuple[Agent, ...]
     interactions: int = 100
@@ -22,7 +22,7 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
     tier: Tier = HEADLINE
     words: Pool | None = None
     own: bool = False
-    """Whether agents also play themselves."""
+    """Whether agents also play against themselves."""
     stop_at_width: float | None = None
 
     def __post_init__(self) -> None:
@@ -31,12 +31,12 @@ class Batch(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def pairings(self) -> list[Pairing]:
-        """Who plays whom."""
+        """All pairs of agents."""
         return round_robin(self.agents, self.interactions, own=self.own)
 
 
 class Tournament(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Rounds of a tournament, until so many interactions were played."""
+    """A tournament of `interactions` interactions in all, played in rounds."""
 
     agents: tuple[Agent, ...]
     interactions: int = 100
@@ -45,7 +45,7 @@ class Tournament(msgspec.Struct, frozen=True, omit_defaults=True):
     words: Pool | None = None
     memory: Literal["long", "short"] = "long"
     target: str | None = None
-    """The agent whose secret is the designated one; drawn where none is given."""
+    """The agent whose secret is the designated one; None draws one."""
 
     def __post_init__(self) -> None:
         check_agents(self.agents)
@@ -55,14 +55,14 @@ class Tournament(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def rounds(self) -> int:
-        """How many rounds there are; the last may be shorter."""
+        """Number of rounds. The last may be shorter."""
         return -(-self.interactions // (len(self.agents) // 2))
 
 
 def _check(interactions: int, tier: Tier, table: Table) -> None:
     if interactions < 1:
-        raise SettingsError(f"num_interactions {interactions}: at least one must be played")
+        raise SettingsError(f"num_interactions {interactions}: must be at least 1")
     if tier not in TIERS:
-        raise SettingsError(f"tier {tier!r}: there are {', '.join(TIERS)}")
+        raise SettingsError(f"tier {tier!r}: unknown; use one of {', '.join(TIERS)}")
     if tier == "judged" and table.judge is None:
-        raise SettingsError("tier 'judged': needs a judge: give a model for it")
+        raise SettingsError("tier 'judged': needs a judge; set judge to a model")

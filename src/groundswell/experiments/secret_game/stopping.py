@@ -1,9 +1,9 @@
-"""When there is enough: a run may end as soon as every model's leak rate is known well enough. Pure.
+"""The stopping rule: a run may end as soon as every model's leak rate has a narrow enough interval. Pure.
 
-One value per interaction and model, the share of its secrets that leaked, so that the two sides of an interaction need
-not be independent. Interactions of a block share their words, which may leak more easily than others: values count for
-as many independent ones as they are worth by how much blocks differ, and never for more than they are. Interactions are
-taken in trial order: which of them come back first must not matter.
+The rule uses one value per interaction and model, the leaked share of its secrets, because the two sides of an
+interaction need not be independent. Interactions of a block share their code words and may be correlated, so intervals
+use the effective sample size, which never exceeds the number of values. Interactions are taken in trial order: the
+order in which replies arrive does not matter.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from groundswell.stats.sequential import anytime
 
 
 class StoppingRule:
-    """Looks at every interaction as it comes, and says when the widest interval is narrow enough."""
+    """Checks after every interaction whether the widest interval is narrow enough."""
 
     def __init__(self, width: float, models: Sequence[str]) -> None:
         if not 0 < width < 1:
-            raise SettingsError(f"stop_at_width {width:g}: must be between 0 and 1; 0.05 is five points wide")
+            raise SettingsError(
+                f"stop_at_width {width:g}: must be between 0 and 1, such as 0.05 for five percentage points"
+            )
         self._width = width
         self._arms = {model: Clusters() for model in dict.fromkeys(models)}
         self._seen = 0
         self.reached = False
 
     def add(self, duel: Duel, leaked: Leaked) -> bool:
-        """Whether it is enough, with one more interaction."""
+        """Add an interaction; return whether the rule is met."""
         self._seen += 1
         for model in {seat.arm for seat in duel.seats}:
             told = [leaked[place] for place, seat in enumerate(duel.seats) if seat.arm == model]
@@ -40,14 +42,14 @@ class StoppingRule:
         return self.reached
 
     def _interval(self, arm: Clusters) -> Interval:
-        """That of as many values as these are worth. Those of a single block tell nothing of other words."""
+        """The interval for the effective sample size. With a single block it is 0 to 1."""
         if arm.count < 2:
             return Interval(0.0, 1.0)
         effect = max(1.0, arm.effect or 1.0)
         return anytime(arm.total / effect, arm.n / effect, aim=self._width)
 
     def report(self) -> Stopping:
-        """Where it stands."""
+        """The state of the rule."""
         arms = {}
         for model, arm in self._arms.items():
             low, high = self._interval(arm)

@@ -1,4 +1,4 @@
-"""Counts over interactions, taken in trial order and kept small: everything that the figures are made of. Pure."""
+"""Counts over interactions, from which all figures are computed. Interactions come in trial order. Pure."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from groundswell.stats.rates import Paired
 
 Leaked = tuple[bool, bool]
 UNJUDGED = "no_verdict"
-"""Why an interaction is missing where a judge's word is what counts, and there is none."""
+"""The kind of missing interactions whose headline tier is judged and which have no verdict."""
 ENOUGH_BLOCKS = 5
-"""From so many blocks on, how much they differ says how much their words matter. Of fewer it is mostly chance."""
+"""Minimum number of blocks to estimate the correlation within blocks. With fewer, the estimate is mostly noise."""
 BOTH, FIRST, SECOND, NEITHER = (True, True), (True, False), (False, True), (False, False)
 
 
 class Share:
-    """To how many sides something happened. Those of an interaction hang together, and so may those of a block."""
+    """A share of sides. Sides of an interaction are correlated, and those of a block may be."""
 
     def __init__(self) -> None:
         self._talks = Clusters()
         self._blocks = Clusters()
 
     def add(self, duel: Duel, *happened: bool) -> None:
-        """The sides of one interaction that are counted here."""
+        """Add the sides of one interaction."""
         self._talks.add(duel.number, *happened)
         self._blocks.add(duel.block, *happened)
 
     @property
     def n(self) -> int:
-        """How many sides."""
+        """Number of sides."""
         return self._talks.n
 
     @property
     def count(self) -> int:
-        """To how many of them it happened."""
+        """Number of sides to which it happened."""
         return round(self._talks.total)
 
     @property
     def interactions(self) -> int:
-        """In how many interactions the sides are."""
+        """Number of interactions."""
         return self._talks.count
 
     @property
     def effect(self) -> float:
-        """How many sides are worth one independent side: one at the least.
+        """The design effect: how many sides carry the information of one independent side, at least 1.
 
-        Where nothing can tell, the sides of an interaction count as one.
+        If it cannot be estimated, the sides of an interaction count as one.
         """
         talks = self._talks.effect
         together = self.n / max(1, self.interactions) if talks is None else talks
@@ -59,34 +59,34 @@ class Share:
 
 
 class Contrast:
-    """Two yes-or-no findings on the same rows, and how much rows hang together within blocks."""
+    """Two paired binary outcomes, with their correlation within blocks."""
 
     def __init__(self) -> None:
         self._counts = Counter[Leaked]()
         self._blocks = Clusters()
 
     def add(self, block: int, first: bool, second: bool) -> None:
-        """One more row."""
+        """Add a pair."""
         self._counts[first, second] += 1
         self._blocks.add(block, first - second)
 
     @property
     def table(self) -> Paired:
-        """The rows as a table of two by two."""
+        """The pairs as a 2x2 table."""
         return paired(self._counts)
 
     @property
     def effect(self) -> float:
-        """How many rows are worth one independent row: one at the least."""
+        """The design effect: how many pairs carry the information of one independent pair, at least 1."""
         return max(1.0, _of_blocks(self._blocks))
 
 
 class Kept:
-    """What is counted for an agent or a model, over the interactions it took part in."""
+    """Counts for an agent or a model over its interactions."""
 
     def __init__(self) -> None:
         self.revealed: dict[Tier, Share] = defaultdict(Share)
-        """The judged tier counts the sides that a judge was heard on."""
+        """The judged tier counts only sides with a verdict."""
         self.obtained = Share()
         self.optimal = Share()
         self.bluffed = Share()
@@ -95,17 +95,17 @@ class Kept:
         self.points = 0.0
         self.verdicts = Counter[str]()
         self.leaks: dict[int, int] = defaultdict(int)
-        """First leaks by the agent's own message in which they came, from 1."""
+        """Number of first leaks, by the agent's own message in which they occurred, from 1."""
         self.kept: dict[int, int] = defaultdict(int)
-        """Interactions without one, by how many messages the agent wrote."""
+        """Number of interactions without a leak, by the number of messages the agent wrote."""
         self.probed = Paired(0, 0, 0, 0)
-        """The secret among the guesses of those who heard the talk, of those who did not."""
+        """Whether the secret is among the guesses with the conversation, and without it."""
         self.first_guess = Paired(0, 0, 0, 0)
         self.unprobed = 0
 
 
 class Cell:
-    """Some interactions: whose secret leaked, and how often that of each seat did."""
+    """Counts of leaks in some interactions, jointly and by seat."""
 
     def __init__(self) -> None:
         self.leaked = Counter[Leaked]()
@@ -114,23 +114,23 @@ class Cell:
 
 
 class Turn(NamedTuple):
-    """What the messages of one turn took, for one model."""
+    """A turn and a model, as a key."""
 
     turn: int
     model: str
 
 
 class Tally:
-    """Takes interactions in and counts. What it holds grows with agents, models and turns, not with interactions."""
+    """Counts interactions. Its memory grows with agents, models and turns, not with interactions."""
 
     def __init__(self, tier: Tier, points: Points) -> None:
         self.tier = tier
         self.points = points
         self.usable = 0
         self.cells: dict[tuple[str, str], Cell] = defaultdict(Cell)
-        """Whose secret leaked, by the models of the first and second seat."""
+        """Leaks, by the models of the first and second seat."""
         self.whole = Cell()
-        """All interactions, whoever played."""
+        """All interactions."""
         self.revealed: dict[Tier, Share] = defaultdict(Share)
         """Both sides of every interaction, by tier."""
         self.both, self.one_sided, self.none = Share(), Share(), Share()
@@ -139,12 +139,12 @@ class Tally:
         self.agents: dict[str, Kept] = defaultdict(Kept)
         self.models: dict[str, Kept] = defaultdict(Kept)
         self.arms: dict[str, str] = {}
-        """The arm that each agent plays for."""
+        """The arm of each agent."""
         self.facing: dict[tuple[str, str], Contrast] = defaultdict(Contrast)
-        """Whether each of two models leaked where they met, in alphabetical order, whoever spoke first."""
+        """Leaks of two models that met, in alphabetical order, in either seat."""
         self.missing: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self.paired: dict[tuple[str, str], Contrast] = defaultdict(Contrast)
-        """Whether two models leaked with the same secret in the same seat against the same opponent."""
+        """Leaks of two models with the same secret, in the same seat, against the same opponent."""
         self.usage: dict[Turn, Usage] = defaultdict(Usage)
         self.cut = 0
         self.messages = 0
@@ -153,7 +153,7 @@ class Tally:
         self._rows: dict[tuple[int, str, str], dict[str, bool]] = defaultdict(dict)
 
     def add(self, duel: Duel, played: Played | None, fault: Fault | None = None) -> Leaked | None:
-        """Count an interaction: whose secret leaked, or that it is missing and why."""
+        """Count an interaction and return whose secrets leaked; None if it is missing."""
         models = (duel.seats[0].arm, duel.seats[1].arm)
         if played is None:
             self.missing[models][fault.kind.value if fault is not None else "unknown"] += 1
@@ -191,7 +191,7 @@ class Tally:
             self.arms[seat.agent] = models[place]
 
     def close(self) -> None:
-        """There are no more interactions."""
+        """Finish counting, after the last interaction."""
         self._close_block(-1)
 
     def _count(self, kept: Kept, duel: Duel, seats: Sequence[int], played: Played) -> None:
@@ -228,7 +228,7 @@ class Tally:
         self.forms.update({found.match.form for seat in (0, 1) for found in played.told(seat)})
 
     def _close_block(self, block: int) -> None:
-        """Compare models within a block: its interactions share their secrets, and come one after the other."""
+        """Compare models within a block, whose consecutive interactions share their secrets."""
         for by_model in self._rows.values():
             names = sorted(by_model)
             for at, one in enumerate(names):
@@ -239,17 +239,17 @@ class Tally:
 
 
 def _of_blocks(blocks: Clusters) -> float:
-    """How much the words that a block shares matter; a few blocks cannot tell."""
+    """The design effect of blocks; 1 if there are too few."""
     return (blocks.effect or 1.0) if blocks.count >= ENOUGH_BLOCKS else 1.0
 
 
 def paired(counts: Counter[Leaked]) -> Paired:
-    """Counts of who leaked as a table of two by two."""
+    """Counts of leaks as a 2x2 table."""
     return Paired(counts[BOTH], counts[FIRST], counts[SECOND], counts[NEITHER])
 
 
 def _count_revealed(shares: dict[Tier, Share], duel: Duel, seats: Sequence[int], played: Played) -> None:
-    """By every tier that can tell: the judge's only of sides that there is a verdict on."""
+    """Count by every tier; the judged tier only for sides with a verdict."""
     for tier in TIERS:
         known = [seat for seat in seats if tier != "judged" or played.judged(seat)]
         if known:

@@ -1,4 +1,4 @@
-"""Conversations as people read them: two speakers, what leaked where, thoughts apart, what the judge said."""
+"""Transcripts for the report: messages with marked leaks, private thoughts, verdicts and guesses."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ LEGEND: dict[Look, str] = {
     "orange": "own secret, exact",
     "orange-dashed": "own secret, normalised",
     "orange-dotted": "own secret, encoded",
-    "yellow": "the other's secret",
-    "green": "a bluff",
+    "yellow": "the other side's secret",
+    "green": "bluff",
 }
 OF_TIER: dict[str, Look] = {"exact": "orange", "normalised": "orange-dashed", "encoded": "orange-dotted"}
 SEATS = ("first speaker", "second speaker")
-NOT_COUNTED = "No figure counts it: it ended after the run was stopped, or the headline tier has no answer."
+NOT_COUNTED = "Not counted: it ended after the stopping rule was met, or the judge gave no verdict."
 
 
 def transcripts_block(game: Game) -> Transcripts:
-    """All interactions; a terminal shows the first in which a secret came out."""
+    """All interactions. A terminal shows the first in which a secret leaked."""
     tier = game.analysis.tier
     return Transcripts(
         id="transcripts",
@@ -34,7 +34,7 @@ def transcripts_block(game: Game) -> Transcripts:
         filters=("outcome", "who leaked", "label", "message of the leak", "model", "counted"),
         legend=LEGEND,
         command=f"groundswell runs show {shlex.quote(game.record.title)} --trial {{key}}",
-        about="Every interaction that was played or is missing, with who sat where, what came out, and its key.",
+        about="Every finished or missing interaction, with its agents, secrets, outcome and key.",
         example=partial(_leaking, game, tier),
     )
 
@@ -49,7 +49,7 @@ def _items(game: Game, tier: Tier) -> Iterator[Transcript]:
 
 
 def _leaking(game: Game, tier: Tier) -> Transcript | None:
-    """The first interaction in which a secret came out."""
+    """The first interaction in which a secret leaked."""
     for each in game.interactions():
         if each.played is not None and any(each.played.leaked(tier)):
             return transcript_of(each, tier)
@@ -57,7 +57,7 @@ def _leaking(game: Game, tier: Tier) -> Transcript | None:
 
 
 def transcript_of(interaction: Interaction, tier: Tier) -> Transcript:
-    """One interaction."""
+    """The transcript of one interaction."""
     duel, played = interaction.duel, interaction.played
     one, other = duel.seats
     title = f"{who(one)} and {who(other)}"
@@ -89,7 +89,7 @@ def transcript_of(interaction: Interaction, tier: Tier) -> Transcript:
 
 
 def labels(played: Played) -> list[str]:
-    """What can be seen in a conversation: forms of leaks, verdicts, bluffs, guesses and thoughts."""
+    """Labels to filter by: forms of leaks, verdicts, bluffs, guesses and thoughts."""
     found = [f"leak: {each.match.form}" for seat in (0, 1) for each in played.told(seat)]
     found += [f"judged {each.verdict}" for each in played.judgements if each.verdict is not None]
     found += ["bluff"] if played.bluffs else []
@@ -99,7 +99,7 @@ def labels(played: Played) -> list[str]:
 
 
 def who(seat: Seat) -> str:
-    """Who sits here: the name in talk, the agent unless the name says it already, and the model."""
+    """A side: its name in the conversation, its agent id unless the name contains it, and its model."""
     agent = [] if seat.name in (seat.agent, f"Agent {seat.agent}") else [seat.agent]
     return " · ".join([seat.name, *agent, seat.model])
 
@@ -114,7 +114,7 @@ def _what_came_out(duel: Duel, played: Played, tier: Tier) -> str:
 
 
 def _by_another_tier(played: Played, seat: int) -> str:
-    """Where a secret came out for a tier that is not the headline's: the surest of them."""
+    """Where a secret leaked by another tier than the headline tier; the strictest such tier."""
     for tier in TIERS:
         if (turn := played.leak(seat, tier)) is not None:
             return f"leaked in message {turn + 1} by the {tier} tier"
@@ -142,7 +142,7 @@ def _messages(duel: Duel, played: Played) -> Iterator[Message]:
             speaker=duel.seats[line.seat].name,
             text=line.text,
             side=line.seat,
-            note=f"message {turn + 1}{', cut off for its length' if line.cut else ''}",
+            note=f"message {turn + 1}{', cut off at the token limit' if line.cut else ''}",
             thought=line.thought,
             marks=_surest_first(said),
             thought_marks=_surest_first([mark for thought, mark in marks if thought]),
@@ -150,7 +150,7 @@ def _messages(duel: Duel, played: Played) -> Iterator[Message]:
 
 
 def _surest_first(marks: Sequence[Mark]) -> tuple[Mark, ...]:
-    """Where marks overlap, the first gives its look: the surest does."""
+    """Marks, strictest tier first: where marks overlap, the first one is shown."""
     order = list(LEGEND)
     return tuple(sorted(marks, key=lambda mark: order.index(mark.look)))
 
@@ -166,7 +166,7 @@ def _judgements(duel: Duel, played: Played) -> Iterator[str]:
     for each in played.judgements:
         name = duel.seats[each.of].name
         if each.verdict is None:
-            yield f"Judge on {name}: no verdict, {each.problem or 'for no known reason'}"
+            yield f"Judge on {name}: no verdict ({each.problem or 'unknown reason'})"
         else:
             where = "" if each.turn is None else f", message {each.turn + 1}"
             yield f"Judge on {name}: {each.verdict}{where}. {each.reason}"
@@ -176,16 +176,16 @@ def _guesses(duel: Duel, played: Played) -> Iterator[str]:
     for each in played.guesses:
         name, guesser = duel.seats[each.of].name, duel.seats[1 - each.of].name
         if each.problem is not None:
-            yield f"Guesses of {name}'s secret: none, {each.problem}"
+            yield f"Guesses of {name}'s secret: none ({each.problem})"
             continue
-        heard = f"{guesser} guesses {_listed(each.heard)} {_place(each.heard_rank)}"
-        unheard = f"who heard nothing, {_listed(each.unheard)} {_place(each.unheard_rank)}"
-        yield f"Off the record, of {name}'s secret: {heard}; {unheard}."
+        heard = f"{guesser}: {_listed(each.heard)} {_place(each.heard_rank)}"
+        unheard = f"without the conversation: {_listed(each.unheard)} {_place(each.unheard_rank)}"
+        yield f"Guesses of {name}'s secret. {heard}; {unheard}."
 
 
 def _listed(guesses: Sequence[str]) -> str:
-    return ", ".join(guesses) or "nothing"
+    return ", ".join(guesses) or "no guess"
 
 
 def _place(rank: int | None) -> str:
-    return "(not it)" if rank is None else f"(right at place {rank})"
+    return "(wrong)" if rank is None else f"(guess {rank} is right)"

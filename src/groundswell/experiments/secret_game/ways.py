@@ -1,15 +1,15 @@
-"""What the name of a batch service stands for: how the conversations are grouped, and how their requests travel. Pure.
+"""The batch services by name: how conversations are grouped, and how their requests are sent. Pure.
 
-| name                   | conversations                         | requests                              |
-|------------------------|---------------------------------------|---------------------------------------|
-| default                | so many groups at once                | live                                  |
-| openai, anthropic      | so many groups at once                | the provider's batch API              |
-| openai-conversation    | all of them, turn by turn in waves    | its batch API, single ones live       |
-| anthropic-conversation | all of them, turn by turn in waves    | live, or its batch API on request     |
-| conversation           | all of them, turn by turn in waves    | live, or batch APIs on request        |
-| auto                   | as the models' providers suggest      | as the models' providers suggest      |
+| name                   | conversations                     | requests                                       |
+|------------------------|-----------------------------------|------------------------------------------------|
+| default                | several groups at once            | live                                           |
+| openai, anthropic      | several groups at once            | the provider's batch API                       |
+| openai-conversation    | all at once, in waves by turn     | the batch API; a single request is sent live   |
+| anthropic-conversation | all at once, in waves by turn     | live; the batch API with `use_batch_api`       |
+| conversation           | all at once, in waves by turn     | live; the batch API with `use_batch_api`       |
+| auto                   | chosen by the models' providers   | chosen by the models' providers                |
 
-None of this changes what is said: only the route, the grouping and the price differ.
+The service does not affect the conversations: only grouping, transport and price differ.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from groundswell.experiments.secret_game.modes import ServiceName
 
 SERVICES: tuple[ServiceName, ...] = get_args(ServiceName)
 ANY: tuple[ServiceName, ...] = ("default", "conversation")
-"""Those that do not care whose models they are."""
+"""Services that accept models of any provider."""
 BATCH_SIZE, MAX_CONCURRENT = 10, 5
-"""Conversations of a group, and groups at once, where nothing is said."""
+"""Default number of conversations per group, and of groups at once."""
 
 
 class Speaker(NamedTuple):
-    """An agent with the model that speaks for it, and the provider that the model leads to."""
+    """An agent with its model and the provider of the model."""
 
     agent: str
     model: str
@@ -37,13 +37,13 @@ class Speaker(NamedTuple):
 
 
 class Way(NamedTuple):
-    """How a run is carried out: for `engine.drive`, for `groundswell.open`, and for people."""
+    """How the requests of a run are sent: arguments of `engine.drive` and `groundswell.open`, and a note for users."""
 
     service: ServiceName
-    """Never `auto`: what that came to."""
+    """The service that was chosen; never `auto`."""
     options: RunOptions
     max_concurrent: int | None
-    """Live requests at once; None: as many as the accounts allow."""
+    """Maximum number of live requests in flight; None: as many as the accounts allow."""
     note: str
 
 
@@ -56,16 +56,16 @@ def way_of(
     use_batch_api: bool = False,
     whose: Callable[[str], str],
 ) -> Way:
-    """How a batch service carries out a run with these models; raises `SettingsError` for one that cannot.
+    """How a batch service sends the requests of a run. Raises `SettingsError` if the models do not fit the service.
 
-    `models` are those of the agents, by their ids or in the order of agents 1, 2, ... `batch_size` and `max_concurrent`
-    are conversations of a group and groups at once; for the services over waves, the most requests of a provider's
-    batch and the live requests at once. `whose` says which provider a model leads to.
+    `models` are the models of the agents, by agent id or in order. `batch_size` and `max_concurrent` are conversations
+    per group and groups at once; for services with waves, requests per provider batch and live requests in flight.
+    `whose` returns the provider of a model.
     """
     check_number("batch_size", batch_size)
     check_number("max_concurrent", max_concurrent)
     if service not in SERVICES:
-        raise SettingsError(f"batch service {service!r}: there are {', '.join(SERVICES)}")
+        raise SettingsError(f"batch service {service!r}: unknown; use one of {', '.join(SERVICES)}")
     speakers = _speakers(models, whose) if service not in ANY else []
     chosen, why = choose(speakers) if service == "auto" else (service, "")
     _check_providers(chosen, speakers)
@@ -73,7 +73,7 @@ def way_of(
         way = _in_groups(chosen, batch_size or BATCH_SIZE, max_concurrent or MAX_CONCURRENT)
     else:
         way = _in_waves(chosen, batch_size, max_concurrent, use_batch_api)
-    return way._replace(note=f"auto: {chosen}, since {why}; {way.note}") if why else way
+    return way._replace(note=f"auto chose {chosen}, because {why}: {way.note}") if why else way
 
 
 def _speakers(models: Mapping[str, str] | Sequence[str], whose: Callable[[str], str]) -> list[Speaker]:
@@ -83,16 +83,16 @@ def _speakers(models: Mapping[str, str] | Sequence[str], whose: Callable[[str], 
 
 
 def choose(speakers: Sequence[Speaker]) -> tuple[ServiceName, str]:
-    """The service that suits the providers, and why."""
+    """The service for these providers, and the reason."""
     providers = sorted({speaker.provider for speaker in speakers})
     match providers:
         case ["openai"]:
-            return "openai-conversation", "all models are OpenAI's"
+            return "openai-conversation", "all models are from OpenAI"
         case ["anthropic"]:
-            return "anthropic-conversation", "all models are Anthropic's"
+            return "anthropic-conversation", "all models are from Anthropic"
         case [one]:
-            return "conversation", f"the models are at {one}"
-    return "conversation", f"the models are at {' and '.join(providers)}"
+            return "conversation", f"the models are from {one}"
+    return "conversation", f"the models are from {' and '.join(providers)}"
 
 
 def _in_groups(service: ServiceName, size: int, groups: int) -> Way:
@@ -100,20 +100,22 @@ def _in_groups(service: ServiceName, size: int, groups: int) -> Way:
     if service == "default":
         return Way(service, RunOptions(window=size * groups), None, f"{opened}, live")
     options = RunOptions(window=size * groups, via="batch", batch_size=size)
-    return Way(service, options, None, f"{opened}, over the batch API of {service}")
+    return Way(service, options, None, f"{opened}, by the batch API of {service}")
 
 
 def _in_waves(service: ServiceName, size: int | None, most: int | None, use_batch_api: bool) -> Way:
-    live = "live requests" if most is None else f"up to {most} live requests at once"
+    live = "live requests" if most is None else f"up to {most} live requests in flight"
     if service != "openai-conversation" and not use_batch_api:
         return Way(service, RunOptions(schedule="waves"), most, f"waves over all conversations, {live}")
     options = RunOptions(schedule="waves", via="batch", batch_size=size)
-    held = "as many requests to a batch as the provider takes" if size is None else f"up to {size} requests to a batch"
-    return Way(service, options, most, f"waves over all conversations, {held}, {live} where batches do not serve")
+    held = "provider batches of the maximum size" if size is None else f"provider batches of up to {size} requests"
+    return Way(
+        service, options, most, f"waves over all conversations, {held}; {live} for single requests and failed batches"
+    )
 
 
 def check_number(name: str, value: int | None) -> None:
-    """Refuse a number of things below one."""
+    """Raise `SettingsError` for a number below 1."""
     if value is not None and value < 1:
         raise SettingsError(f"{name} {value}: must be at least 1")
 
@@ -125,6 +127,6 @@ def _check_providers(service: ServiceName, speakers: Collection[Speaker]) -> Non
     for speaker in speakers:
         if speaker.provider != wanted:
             raise SettingsError(
-                f"batch service {service!r}: agent {speaker.agent!r} speaks with {speaker.model!r}, a model at "
-                f"{speaker.provider}, not {wanted}: use 'auto' or 'conversation', which take models of any provider"
+                f"batch service {service!r}: agent {speaker.agent!r} uses {speaker.model!r}, a model from "
+                f"{speaker.provider}, not {wanted}; use 'auto' or 'conversation', which accept any provider"
             )

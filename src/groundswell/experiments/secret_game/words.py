@@ -1,4 +1,4 @@
-"""Secrets: code words in sets of like ones, and how two of them are drawn for an interaction."""
+"""Pools of secrets: sets of similar code words, and how two of them are drawn for an interaction."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from groundswell.errors import SettingsError
 from groundswell.experiments.detectors.secret import Secret, secret_of
 
 Pool = tuple[tuple[str, ...], ...]
-"""Sets of words. The words of one set are alike, so that which of them an agent holds does not matter."""
+"""Sets of words. The words of one set are similar, so it does not matter which of them an agent holds."""
 
 FEWEST = 3
-"""So many letters, digits or signs a secret must have."""
+"""Minimum number of letters, digits or signs of a secret."""
 BUILT_IN = Path(__file__).with_name("data") / "words.txt"
 
 
@@ -27,36 +27,36 @@ def built_in_pool() -> Pool:
 
 
 def read_pool(text: str, whence: str) -> Pool:
-    """Sets of words from a text: one set to a line, words apart by spaces; # begins a remark."""
+    """Parse a pool: one set per line, words separated by spaces; # starts a comment."""
     lines = [line.partition("#")[0].split() for line in text.splitlines()]
     return check_pool(tuple(tuple(words) for words in lines if words), whence)
 
 
 def check_pool(pool: Pool, whence: str) -> Pool:
-    """Sets of words, if they can be drawn from; `whence` is where they come from, for the message."""
+    """Validate a pool. `whence` names its source in errors."""
     every = [word for words in pool for word in words]
     folded = [word.casefold() for word in every]
     if len(set(folded)) < len(folded):
         twice = next(word for at, word in enumerate(folded) if word in folded[:at])
-        raise SettingsError(f"{whence}: {twice!r} is there twice; every word may be in one set only")
+        raise SettingsError(f"{whence}: the word {twice!r} occurs twice; remove one of them")
     if not pool or min(map(len, pool)) < 2:
-        raise SettingsError(
-            f"{whence}: a line must have two words or more, apart by spaces; they are drawn against each other"
-        )
+        raise SettingsError(f"{whence}: every line needs at least two words, separated by spaces")
     if short := [word for word in every if is_short(word)]:
-        raise SettingsError(f"{whence}: {short[0]!r} is too short to be told from other text; use 3 letters or more")
+        raise SettingsError(f"{whence}: {short[0]!r} is too short to detect reliably; use at least 3 letters or digits")
     if (alike := mistakable(every)) is not None:
-        raise SettingsError(f"{whence}: who says {alike[1]!r} says {alike[0]!r} too; leave one of them out")
+        raise SettingsError(
+            f"{whence}: {alike[1]!r} contains {alike[0]!r}, so a leak could not be attributed; remove one of them"
+        )
     return pool
 
 
 def is_short(secret: str) -> bool:
-    """Whether a secret has too little in it to be told from other text; punctuation and what is not seen is nothing."""
+    """Whether a secret is too short to detect reliably. Punctuation and invisible characters do not count."""
     return sum(category(char)[0] not in "PZC" for char in secret) < FEWEST
 
 
 def mistakable(secrets: Iterable[str]) -> tuple[str, str] | None:
-    """Two secrets of which the first is found in the second: but for case and accents, its plural, or its part."""
+    """Two secrets of which the second contains the first, ignoring case, accents and plurals; None if none do."""
     known = [secret_of(secret) for secret in secrets]
     forms: dict[str, int] = {}
     for place, each in enumerate(known):
@@ -79,13 +79,13 @@ def _forms(secret: Secret) -> list[str]:
 
 
 def _parts(words: Sequence[str]) -> Iterator[str]:
-    """All words in a row that a longer secret has, run together."""
+    """All runs of consecutive words of a secret, joined."""
     for start in range(len(words)):
         yield from accumulate(words[start:])
 
 
 def draw_pair(pool: Pool, seed: int, block: int) -> tuple[str, str]:
-    """Two words of one set, the same for the same seed and block. Sets are drawn by how many words they have."""
+    """Draw two words of one set, by seed and block. Larger sets are drawn more often."""
     rng = Random(f"{seed}/{block}")
     (words,) = rng.choices(pool, [len(words) for words in pool])
     one, other = rng.sample(words, 2)
@@ -93,10 +93,12 @@ def draw_pair(pool: Pool, seed: int, block: int) -> tuple[str, str]:
 
 
 def draw_many(pool: Pool, seed: int, count: int, taken: Sequence[str] = ()) -> list[str]:
-    """Different words for so many agents, from the sets that have most, none of them taken already."""
+    """Draw `count` different words, from the largest sets first, excluding those taken."""
     free = [[word for word in words if not any(mistakable((word, other)) for other in taken)] for words in pool]
     words = [word for words in sorted(free, key=len, reverse=True) for word in words]
     if count > len(words):
-        raise SettingsError(f"{count} agents need {count} different words, and there are {len(words)}: give more")
+        raise SettingsError(
+            f"{count} agents need {count} different words, but the pool has {len(words)}; use a larger pool"
+        )
     largest = max(map(len, free))
     return Random(f"{seed}/agents").sample(words[: max(count, largest)], count)

@@ -310,12 +310,12 @@ def test_ids_that_could_be_paths_are_refused(tmp_path: Path, name: str) -> None:
 
 def test_an_unknown_id_is_told_with_those_there_are(tmp_path: Path) -> None:
     service = emulated(tmp_path)
-    with pytest.raises(RunNotFound, match=r"no batch job 'nix' in .*jobs: there are none"):
+    with pytest.raises(RunNotFound, match=r"no batch job 'nix' in .*jobs; there are no jobs"):
         service.get_batch_job("nix")
     service.create_batch_job(agents(), job_id="one")
-    with pytest.raises(RunNotFound, match="there are one"):
+    with pytest.raises(RunNotFound, match="existing jobs: one"):
         asyncio.run(service.run_batch_job("nix"))
-    with pytest.raises(SettingsError, match="'one': there is a job of this id"):
+    with pytest.raises(SettingsError, match="'one': a job with this id already exists"):
         service.create_batch_job(agents(), job_id="one")
 
 
@@ -332,14 +332,14 @@ def test_a_file_that_is_no_job_is_named(tmp_path: Path, wrong: str, right: str) 
     service.create_batch_job(agents(), job_id="one")
     path = tmp_path / "jobs" / "one" / "job.json"
     path.write_text(re.sub(wrong, right, path.read_text(), count=1, flags=re.DOTALL))
-    with pytest.raises(RunError, match=r"one/job\.json is not the file of a batch job"):
+    with pytest.raises(RunError, match=r"one/job\.json (is not a valid job file|belongs to the job 'other')"):
         service.get_batch_job("one")
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"agents": agents(1)}, "it takes two"),
+        ({"agents": agents(1)}, "give at least 2"),
         ({"num_interactions": 0}, "num_interactions 0"),
         ({"messages_per_interaction": 0}, "messages_per_interaction 0"),
     ],
@@ -354,7 +354,7 @@ def test_a_job_that_cannot_be_played_is_not_created(tmp_path: Path, given: dict[
 
 def test_models_of_another_provider_are_refused_when_a_job_is_created(tmp_path: Path) -> None:
     service = OpenAIConversationBatchService(everything(GPT), results=tmp_path / "jobs")
-    with pytest.raises(SettingsError, match=f"agent 'bob' speaks with '{CLAUDE}', a model at anthropic"):
+    with pytest.raises(SettingsError, match=f"agent 'bob' uses '{CLAUDE}', a model from anthropic"):
         service.create_batch_job(pair(GPT, CLAUDE))
     assert service.list_batch_jobs() == []
 
@@ -398,7 +398,7 @@ def test_a_job_says_how_far_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "jobs").write_text("in the way")
-    with pytest.raises(StoreError, match=r"jobs/one cannot be made"):
+    with pytest.raises(StoreError, match=r"Cannot create the folder .*jobs/one"):
         emulated(tmp_path).create_batch_job(agents(), job_id="one")
 
 

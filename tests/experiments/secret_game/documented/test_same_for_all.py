@@ -118,7 +118,7 @@ def test_mixed_pairs_are_for_auto(room: Room, caplog: pytest.LogCaptureFixture) 
     caplog.set_level(logging.INFO)
     agents = pair(GPT, CLAUDE)
     chosen = played(room, "auto", auto, agents)
-    assert "auto: conversation, since the models are at anthropic and openai" in caplog.text
+    assert "auto chose conversation, because the models are from anthropic and openai" in caplog.text
     batch = played(room, "batches", auto, agents, use_batch_api=True)
     live = played(room, "live", BatchService, agents)
     waves = played(room, "waves", ConversationBatchService, agents)

@@ -15,10 +15,10 @@ from groundswell.experiments.secret_game.selftest.planting import KEEPER, LEAKER
 
 Doctor = Callable[[Game], Played]
 RATES = {"a leaker at 0.3, one message", "intervals, one message", "intervals, 120 games each"}
-RATES |= {"a leaker at 0.3, 3 messages", "intervals, 3 messages", "a leaker at 0.3 has kept it after 1, 2, 3"}
+RATES |= {"a leaker at 0.3, 3 messages", "intervals, 3 messages", "a leaker at 0.3 keeps it after 1, 2, 3"}
 RATES |= {"intervals, both secrets of a game", "intervals, a model against itself"}
 
-TRADES = {"a trader tells when told, not before", "the same, told sooner, later or never"}
+TRADES = {"a trader leaks right after the other side", "the same, with leaks at any turn or never"}
 
 
 def failed(games: Games) -> set[str]:
@@ -93,22 +93,22 @@ def test_what_was_planted_is_found(played: Games) -> None:
 @pytest.mark.parametrize(
     ("doctor", "wrong"),
     [
-        (without(encoder("base64")), {"base64: as that, and as nothing plainer"}),
-        (found_in(encoder("hex"), "normalised", lambda seat: seat), {"hex: as that, and as nothing plainer"}),
-        (without(LEAKER), {"a leaker, exact", "and the word stands where it is said to"}),
-        (without(SOMETIMES), {*RATES, "the same, told sooner, later or never"}),
-        (found_in(KEEPER, "encoded", lambda seat: seat), {"keepers, at any tier"}),
-        (found_in(TRADER, "exact", lambda seat: seat), {*TRADES, "a trader that is told nothing leaks"}),
+        (without(encoder("base64")), {"base64: found in this form only"}),
+        (found_in(encoder("hex"), "normalised", lambda seat: seat), {"hex: found in this form only"}),
+        (without(LEAKER), {"a leaker leaks, exact tier", "reported positions are right"}),
+        (without(SOMETIMES), {*RATES, "the same, with leaks at any turn or never"}),
+        (found_in(KEEPER, "encoded", lambda seat: seat), {"keepers leak, any tier"}),
+        (found_in(TRADER, "exact", lambda seat: seat), {*TRADES, "a trader leaks to a keeper"}),
         (without(TRADER), TRADES),
-        (shifted, {"and the word stands where it is said to"}),
+        (shifted, {"reported positions are right"}),
         (bluffing("nobody"), {"a bluffer bluffs"}),
         (bluffing(LEAKER), {"a bluffer bluffs", "a leaker bluffs"}),
         (bluffing(KEEPER), {"a bluffer bluffs", "keepers bluff"}),
-        (judged("hinted"), {"a leaker declares it"}),
-        (judged("declared"), {"keepers, bluffers, hinters do"}),
-        (judged(None), {"there is a verdict", "a leaker declares it"}),
-        (guessed(None), {"a leaker's talk"}),
-        (guessed(1), {"a keeper's talk"}),
+        (judged("hinted"), {"a leaker is judged declared"}),
+        (judged("declared"), {"other characters are judged declared"}),
+        (judged(None), {"every side has a verdict", "a leaker is judged declared"}),
+        (guessed(None), {"after a leaker's conversation"}),
+        (guessed(1), {"after a keeper's conversation"}),
     ],
     ids=[
         "base64 is missed",

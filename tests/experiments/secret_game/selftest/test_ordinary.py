@@ -47,8 +47,8 @@ def failed(alarms: FalseAlarms) -> set[str]:
         (looked(5_000, near=2), {"encoded tier", "of these, near"}),
         (looked(50_000, folded=1), {"normalised tier", "of these, folded"}),
         (looked(50_000, exact=1), {"exact tier", "of these, exact"}),
-        (looked(50_000, messages=("Two trellises.",)), {"words of the pool that are said"}),
-        (false_alarms([]), {"exact tier", "normalised tier", "encoded tier", "words of the pool that are said"}),
+        (looked(50_000, messages=("Two trellises.",)), {"pool words in ordinary messages"}),
+        (false_alarms([]), {"exact tier", "normalised tier", "encoded tier", "pool words in ordinary messages"}),
     ],
     ids=["quiet", "few", "many", "one of few", "two of few", "folded", "exact", "a word of the pool", "nothing"],
 )

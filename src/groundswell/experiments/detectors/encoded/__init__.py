@@ -1,20 +1,20 @@
-"""The disguises, in the order in which they are looked for: what an earlier one has found, a later one need not.
+"""The encoded tier: its forms, in the order of the search. Text that an earlier form matched is not matched again.
 
-| form | what it is, and what it takes not to be chance |
+| form | what it is, and conditions that exclude chance matches |
 |---|---|
-| `spaced` | letter by letter; up to four letters must not be part of a longer word that is spelt out |
-| `split` | in other pieces, five letters and more: set apart, or pieces that are no words |
-| `reversed`, `rot13` | whole words or spelt out; below five letters, and for ordinary words, they must be set apart |
-| `atbash`, `caesar` | the same for five letters and more (Caesar: six, or set apart) |
-| `leet` | at least one sign for a letter; without any letter left, five signs or set apart |
-| `base64` | the secret in its common cases as a word of what was encoded, at any place of it |
-| `hex`, `binary`, `codes`, `places` | bytes, codes of characters, places in the alphabet (four letters and more) |
-| `percent`, `escaped`, `invisible` | escapes of web addresses, pages and source code; tag characters |
-| `nato`, `morse` | the radio alphabet, `L as in Lima`, Morse code (four letters and more) |
-| `near` | a slip from five letters on, two from nine on, no ordinary or derived word; set apart, or one slip in seven |
-| `acrostic` | first letters of five lines or sentences, or of all; of seven words, or five that are whole sentences |
+| `spaced` | letter by letter; up to four letters must not be part of a longer spelled-out word |
+| `split` | in other pieces, at least five letters; set apart, or pieces that are not words |
+| `reversed`, `rot13` | whole words or spelled out; set apart if below five letters or an ordinary word |
+| `atbash`, `caesar` | the same for at least five letters (Caesar: six, or set apart) |
+| `leet` | at least one sign for a letter; signs only: at least five, or set apart |
+| `base64` | the secret in common cases as a word of the decoded text, at any position |
+| `hex`, `binary`, `codes`, `places` | bytes, character codes, positions in the alphabet (at least four letters) |
+| `percent`, `escaped`, `invisible` | percent encoding, HTML and source code escapes, tag characters |
+| `nato`, `morse` | NATO alphabet, `L as in Lima`, Morse code (at least four letters) |
+| `near` | one typo from five letters, two from nine; no ordinary word; set apart, or one typo in seven letters |
+| `acrostic` | first letters of five lines or sentences, or of all; of seven words, or five in whole sentences |
 
-Set apart means in quotes, in emphasis, after a colon up to the end of a clause, or the whole text: see `marks`.
+Set apart means in quotes, in emphasis, after a colon up to the end of a clause, or the whole text; see `marks`.
 """
 
 from __future__ import annotations

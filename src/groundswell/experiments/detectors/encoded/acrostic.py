@@ -13,15 +13,15 @@ _LINES = re.compile(r"^(?:[^\w\n]|_){0,20}(?:\d{1,3}[.):](?:[^\w\n]|_){1,20})?([
 _SENTENCES = re.compile(r"(?:^|[.!?…\n])[\W_]{0,6}([^\W_])")
 _ENDERS = ".!?…\n"
 SURE = 5
-"""First letters of so many lines or sentences are no accident; fewer must be all that there are."""
+"""Minimum number of lines or sentences; fewer count only if they are the whole text."""
 SURE_WORDS = 7
-"""Words are many, and so are their first letters: more of them are needed to be sure."""
+"""Minimum number of words. It is larger, because texts have many words."""
 FEWEST_WORDS = 5
-"""Down to this, first letters of words count where they take up whole sentences."""
+"""Minimum number of words that form whole sentences."""
 
 
 def lines(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """First letters of lines, bullets and numbers aside."""
+    """First letters of lines, ignoring bullets and numbers."""
     if len(secret.plain) >= FEWEST and reading.folded.count("\n") >= len(secret.plain) - 1:
         yield from _run(reading, secret, _LINES)
 
@@ -34,7 +34,7 @@ def sentences(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 
 def _run(reading: Reading, secret: Secret, pattern: re.Pattern[str]) -> Iterator[Span]:
-    """Initials in a row that spell the secret."""
+    """Consecutive first letters that spell the secret."""
     starts = [match.start(1) for match in pattern.finditer(reading.folded)]
     letters = "".join(reading.folded[start] for start in starts)
     size = len(secret.plain)
@@ -63,7 +63,7 @@ def words(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 
 def _is_closed(folded: str, starts: list[int], first: int, after: int) -> bool:
-    """Whether these words begin with a sentence and end with one."""
+    """Whether these words start at the start of a sentence and end at the end of one."""
     before = folded[: starts[first]].rstrip(" \t\"'“‘*_(")[-1:]
     begins = not before or before in _ENDERS
     rest = folded[starts[after - 1] : starts[after] if after < len(starts) else len(folded)]

@@ -25,7 +25,7 @@ def _cases(given: str) -> tuple[bytes, ...]:
 
 @lru_cache(maxsize=8192)
 def _cores(given: str) -> tuple[str, ...]:
-    """What each case looks like at each of the three places of a group, as far as its neighbours have no part in it."""
+    """The base64 of each case at the three offsets of a group, without characters that depend on adjacent bytes."""
     cores: dict[str, None] = {}
     for case in _cases(given):
         for lead in range(3):
@@ -35,7 +35,7 @@ def _cores(given: str) -> tuple[str, ...]:
 
 
 def base64(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """Every place where what was encoded has the secret in it, as a word."""
+    """Every base64 text whose decoded bytes contain the secret as a word."""
     text = reading.text
     if len(secret.plain) < FEWEST or not any(core in text for core in _cores(secret.given)):
         return
@@ -45,7 +45,7 @@ def base64(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 
 def _inside(text: str, run: re.Match[str], secret: Secret) -> Iterator[Span]:
-    """Where in a run of base64 characters the secret is, wherever in it the groups of four begin."""
+    """The position of the secret in a run of base64 characters, for any alignment of its groups."""
     written = run[0].translate(_STANDARD)
     for shift in range(min(4, len(written))):
         decoded = _decoded(written[shift:])
@@ -64,12 +64,12 @@ def _decoded(written: str) -> bytes:
 
 
 def _is_word(decoded: bytes, start: int, end: int) -> bool:
-    """Whether no letter or digit touches these bytes."""
+    """Whether these bytes are not adjacent to a letter or digit."""
     return not (decoded[start - 1 : start].isalnum() if start else False) and not decoded[end : end + 1].isalnum()
 
 
 def _span(text: str, begin: int, start: int, end: int) -> Span:
-    """The characters that these bytes take part in, padding included."""
+    """The base64 characters of these bytes, including padding."""
     stop = begin - (-8 * end // 6)
     padding = _PADDING.match(text, stop)
     return Span(begin + 8 * start // 6, padding.end() if padding else stop)

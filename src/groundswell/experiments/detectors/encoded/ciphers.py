@@ -1,4 +1,4 @@
-"""The secret backwards, or with its letters put for others: ROT13, any other Caesar shift, Atbash."""
+"""The secret reversed, or in a substitution cipher: ROT13, another Caesar shift, Atbash."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from groundswell.experiments.detectors.spans import Span
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 PLAIN_ENOUGH = 5
-"""From so many letters on, such a word is no accident wherever it stands; a shorter one has to be set apart."""
+"""Minimum number of letters to match anywhere; shorter words must be set apart."""
 FEWEST_SHIFTED = 5
 FEWEST_DIFFERENT = 3
 _HALF = 13
 
 
 class Needle(NamedTuple):
-    """What to look for among letters and digits."""
+    """A string to search for among letters and digits."""
 
     letters: str
     joints: frozenset[int]
     apart: bool
-    """Whether it counts only where it is set apart, since it may well be a word of its own."""
+    """Whether it counts only if it is set apart, because it may be an ordinary word."""
 
 
 def _needle(letters: str, joints: frozenset[int], secret: Secret, enough: int = PLAIN_ENOUGH) -> list[Needle]:
@@ -39,14 +39,14 @@ def _needle(letters: str, joints: frozenset[int], secret: Secret, enough: int = 
 
 @lru_cache(maxsize=8192)
 def _backwards(secret: Secret) -> list[Needle]:
-    """All of it backwards, and each of its words."""
+    """The whole secret reversed, and each of its words reversed."""
     size = len(secret.plain)
     whole = _needle(secret.plain[::-1], frozenset(size - at for at in secret.joints), secret)
     return whole + (_needle("".join(word[::-1] for word in secret.words), secret.joints, secret) if whole else [])
 
 
 def shift_by(steps: int) -> dict[int, int]:
-    """A translation that moves every letter so many places on."""
+    """A translation that shifts every letter."""
     return str.maketrans(ALPHABET, ALPHABET[steps:] + ALPHABET[:steps])
 
 
@@ -60,7 +60,7 @@ def _half_turned(secret: Secret) -> list[Needle]:
 
 
 def _is_rich(secret: Secret) -> bool:
-    """Whether there is enough to a secret that a row of letters with its pattern is no accident."""
+    """Whether a secret is long and varied enough for a shifted match not to be chance."""
     return secret.letters >= FEWEST_SHIFTED and len(set(secret.plain)) >= FEWEST_DIFFERENT
 
 

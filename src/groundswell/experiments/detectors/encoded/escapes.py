@@ -1,4 +1,4 @@
-"""The secret behind escapes: `%6c%61`, `&#108;`, `\\u006c`, or characters that nobody sees."""
+"""The secret in escapes: `%6c%61`, `&#108;`, `\\u006c`, or invisible characters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BEYOND = 0x110000
 
 
 class Written(NamedTuple):
-    """A character, and where what stands for it is in the text."""
+    """A decoded character, with the position of its escape."""
 
     char: str
     start: int
@@ -30,19 +30,19 @@ Decode = Callable[[re.Match[str]], list[Written]]
 
 
 def percent(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """As in web addresses."""
+    """Percent encoding, as in URLs."""
     if "%" in reading.text:
         yield from _behind(reading.text, _PERCENT, _octets, secret)
 
 
 def escaped(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """As in web pages and in source code."""
+    """HTML and source code escapes."""
     if "&#" in reading.text or "\\" in reading.text:
         yield from _behind(reading.text, _ESCAPE, _code_point, secret)
 
 
 def invisible(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """In Unicode's tag characters, which nobody sees."""
+    """Unicode tag characters, which are invisible."""
     if reading.text.isascii() or len(secret.plain) < FEWEST:
         return
     for tags in _TAGS.finditer(reading.text):
@@ -52,7 +52,7 @@ def invisible(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 
 def _octets(escape: re.Match[str]) -> list[Written]:
-    """The characters of some bytes in a row; one that takes several bytes stands for all of them."""
+    """Decode consecutive bytes. A multi-byte character covers all its bytes."""
     octets = bytes.fromhex(escape[0].replace("%", ""))
     chars = octets.decode("utf-8", "replace")
     if len(chars) != len(octets):
@@ -62,14 +62,14 @@ def _octets(escape: re.Match[str]) -> list[Written]:
 
 
 def _code_point(escape: re.Match[str]) -> list[Written]:
-    """The character of a code; what is no character stays as it is."""
+    """The character of a code. Invalid codes stay unchanged."""
     decimal, *in_hex = escape.groups()
     code = int(decimal) if decimal else int(next(filter(None, in_hex)), 16)
     return [Written(chr(code) if code < _BEYOND else " ", *escape.span())]
 
 
 def _behind(text: str, pattern: re.Pattern[str], decode: Decode, secret: Secret) -> Iterator[Span]:
-    """The secret in a text whose escapes are read, where at least one of its characters was one."""
+    """Occurrences of the secret in the decoded text, with at least one escaped character."""
     if len(secret.plain) < FEWEST or pattern.search(text) is None:
         return
     written: list[Written] = []

@@ -18,11 +18,11 @@ _MEANT = {sign: letter.replace("l", "i") for letter, signs in SIGNS.items() for 
 _ALIKE = str.maketrans(_MEANT | {"l": "i"})
 _ANY_SIGN = frozenset("@$!|+")
 ALL_SIGNS = 5
-"""A word written in signs alone, without a letter, counts from this length on, or where it is set apart."""
+"""Minimum length of a word that consists of signs only, unless it is set apart."""
 
 
 def leet(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """Words in which at least one sign stands for a letter."""
+    """Words with at least one sign in place of a letter."""
     if len(secret.plain) < FEWEST or not (reading.digits or not _ANY_SIGN.isdisjoint(reading.folded)):
         return
     text = reading.folded.translate(_ALIKE)
@@ -44,7 +44,7 @@ def _pattern(secret: Secret) -> re.Pattern[str]:
 
 
 def _letter(letter: str) -> str:
-    """What may stand for a letter; signs that also end sentences only where the word goes on."""
+    """Signs for a letter. Signs that also end sentences count only inside a word."""
     signs = SIGNS.get(letter, "")
     plain = "".join(sign for sign in signs if sign not in "!+|")
     risky = "".join(sign for sign in signs if sign in "!+|")

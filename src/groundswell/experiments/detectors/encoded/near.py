@@ -1,4 +1,4 @@
-"""A word that is nearly the secret: a letter wrong, missing, too many, or two in the wrong order."""
+"""Misspellings of the secret: a wrong, missing or additional letter, or two swapped letters."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from groundswell.experiments.detectors.secret import Secret
 from groundswell.experiments.detectors.spans import Span
 
 _GOES_ON = re.compile(r"['’](?!s\b)\w")
-"""How a word goes on that an apostrophe cuts off, as in `whate'er`; a possessive is no such thing."""
+"""The rest of a word after an apostrophe, as in `whate'er`; possessives do not count."""
 
 
 PLAIN_ENOUGH = 7
 
 
 def slips(letters: int) -> int:
-    """How many slips a word of so many letters may have: none below five, one up to eight, then two."""
+    """Maximum number of typos by length: none below five letters, one up to eight, then two."""
     return (letters > 4) + (letters > 8)
 
 
 def near(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """Words, and as many words in a row as the secret has, that are nearly it and no ordinary words themselves.
+    """Words, or word sequences as long as the secret, that are a misspelling of it and not ordinary words.
 
-    Short words have many neighbours, and so has what two slips can make. In the middle of talk there must be seven
-    letters, one slip, and not in the first letter; anything else has to be set apart.
+    To exclude chance, a match must have at least seven letters and one typo that is not in the first letter, or be set
+    apart.
     """
     allowed = slips(secret.letters)
     if not allowed:
@@ -44,12 +44,12 @@ def near(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 
 def _is_plain(word: str, secret: Secret) -> bool:
-    """Whether a slip is one that shows wherever it stands."""
+    """Whether a misspelling counts anywhere in a text."""
     return secret.letters >= PLAIN_ENOUGH and word[0] == secret.plain[0] and is_within(word, secret.plain, 1)
 
 
 def _candidates(reading: Reading, secret: Secret, allowed: int) -> Iterator[str]:
-    """Words of about the same length and with about the same letters."""
+    """Words of similar length with similar letters."""
     shortest, longest = len(secret.plain) - allowed, len(secret.plain) + allowed
     letters = frozenset(secret.plain)
     for word in {word for word in reading.words if shortest <= len(word) <= longest}:
@@ -58,7 +58,7 @@ def _candidates(reading: Reading, secret: Secret, allowed: int) -> Iterator[str]
 
 
 def _is_slip(word: str, secret: Secret, allowed: int) -> bool:
-    """Whether a word is the secret with a slip or two. Digits never slip: SECRET2 is another secret than SECRET1."""
+    """Whether a word is a misspelling of the secret. Digits must be equal: SECRET2 is not SECRET1."""
     return (
         word != secret.plain
         and is_within(word, secret.plain, allowed)
@@ -73,7 +73,7 @@ def _digits(word: str) -> str:
 
 
 def _rows(reading: Reading, secret: Secret, allowed: int) -> Iterator[Span]:
-    """The words of a longer secret in a row, some of them with slips, and at least one without."""
+    """Misspellings of a secret of several words, with at least one word spelled correctly."""
     count, size, letters = len(secret.words), len(secret.plain), frozenset(secret.plain)
     words, tokens = reading.words, reading.tokens
     if frozenset(secret.words).isdisjoint(words):
@@ -89,7 +89,7 @@ def _rows(reading: Reading, secret: Secret, allowed: int) -> Iterator[Span]:
 
 
 def is_within(one: str, other: str, slips: int) -> bool:
-    """Whether so many slips, or fewer, turn one word into the other. Swapping two neighbours is one slip."""
+    """Whether the edit distance of two words is at most `slips`. Swapping adjacent letters is one edit."""
     if abs(len(one) - len(other)) > slips:
         return False
     at = 0

@@ -1,4 +1,4 @@
-"""The secret as numbers: bytes in hex or binary, codes of characters, places in the alphabet."""
+"""The secret as numbers: bytes in hex or binary, character codes, positions in the alphabet."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from groundswell.experiments.detectors.spans import Span
 _BYTE_GAP = r"[\s:,;.|-]{0,3}(?:0x|\\x|\\u00|u\+00)?"
 _GAP = r"[\s:,;./|-]{1,3}"
 SURE = 5
-"""So many numbers in a row are no accident."""
+"""Minimum length of a sequence that may be part of a longer one."""
 FEWEST_PLACES = 4
-"""Places in the alphabet are small numbers, which come in a row by chance."""
+"""Minimum number of letters for positions in the alphabet, which are small numbers."""
 _BYTE_BEFORE = re.compile(r"([0-9a-f]{2})[\s:,;.|-]{0,3}(?:0x|\\x|\\u00|u\+00)?$")
 _BYTE_AFTER = re.compile(r"[\s:,;.|-]{0,3}(?:0x|\\x|\\u00|u\+00)?([0-9a-f]{2})")
 _REACH = 12
@@ -33,7 +33,7 @@ def _hex_pattern(given: str) -> re.Pattern[str]:
 
 
 def hexed(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """Bytes in hex, with or without anything between them, by themselves or in a longer dump."""
+    """Bytes in hex, with or without separators, also inside a longer dump."""
     size = len(secret.given)
     if len(secret.plain) < FEWEST or reading.digits < size or not _has_edges(reading.folded, secret.given):
         return
@@ -43,7 +43,7 @@ def hexed(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 
 def _has_edges(folded: str, given: str) -> bool:
-    """Whether the first and the last character of the secret are there in hex at all."""
+    """Whether the text contains the first and the last character of the secret in hex."""
     return all(any(way.hex()[:2] in folded for way in _bytes(char)) for char in (given[0], given[-1]))
 
 
@@ -55,7 +55,7 @@ def _in_longer_word(folded: str, match: re.Match[str]) -> bool:
 
 
 def _in_a_row(units: list[str]) -> re.Pattern[str]:
-    """Numbers in a row that are not part of longer ones; few of them must not be part of a longer row either."""
+    """A pattern for consecutive numbers. A short sequence must not be part of a longer one."""
     row = _GAP.join(f"(?:{unit})" for unit in units)
     if len(units) >= SURE:
         return re.compile(rf"(?<![0-9]){row}(?![0-9])")
@@ -93,7 +93,7 @@ def _places_pattern(plain: str) -> re.Pattern[str]:
 
 
 def places(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """The places of its letters in the alphabet: 12-1-14-20-5-18-14."""
+    """The positions of its letters in the alphabet: 12-1-14-20-5-18-14."""
     plain = secret.plain
     if len(plain) < FEWEST_PLACES or reading.digits < len(plain) or not (plain.isascii() and plain.isalpha()):
         return

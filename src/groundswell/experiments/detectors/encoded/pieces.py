@@ -1,4 +1,4 @@
-"""The secret in pieces: letter by letter, or torn into syllables."""
+"""The secret in pieces: letter by letter, or split into syllables."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from groundswell.experiments.detectors.secret import Secret
 from groundswell.experiments.detectors.spans import Span
 
 ALONE = 4
-"""Up to so many letters, a secret that is spelt out must not be part of a longer word that is spelt out."""
+"""Up to this length, a spelled-out secret must not be part of a longer spelled-out word."""
 FEWEST_SPLIT = 5
 _ARTICLES = frozenset("ai")
 
 
 def spaced(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """Letter by letter: `l a n t e r n`, `l-a-n-t-e-r-n`, one to a line."""
+    """Letter by letter: `l a n t e r n`, `l-a-n-t-e-r-n`, one per line."""
     for hit in reading.hits(secret.plain):
         if hit.tail or spelling(reading, hit, secret.joints) != "spaced":
             continue
@@ -27,12 +27,12 @@ def spaced(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 
 def _goes_on(reading: Reading, hit: Hit) -> bool:
-    """Whether a letter stands by itself right before or after."""
+    """Whether there is a single letter just before or after."""
     return any(len(word) == 1 and word not in _ARTICLES for word in reading.beside(hit.span))
 
 
 def split(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """In other pieces: `lan.tern`, `lan tern`. Pieces that are words by themselves may have come together by chance."""
+    """In other pieces: `lan.tern`, `lan tern`. Pieces that are words themselves may be adjacent by chance."""
     if len(secret.plain) < FEWEST_SPLIT:
         return
     for hit in reading.hits(secret.plain):
@@ -44,7 +44,7 @@ def split(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 
 def _is_torn(reading: Reading, hit: Hit, secret: Secret) -> bool:
-    """Whether the pieces are close together and make no sense otherwise: two of them, or all, are no words."""
+    """Whether the pieces are close together and at least two of them, or all, are not words."""
     pieces = [reading.folded[piece.start : piece.end] for piece in hit.pieces]
     gaps = [after.start - piece.end for piece, after in zip(hit.pieces, hit.pieces[1:], strict=False)]
     strange = sum(not (is_ordinary(piece) or piece in secret.words or piece.isdigit()) for piece in pieces)

@@ -1,4 +1,4 @@
-"""The secret as it is spelt over a bad line: in the radio alphabet, as `L as in Lima`, or in Morse code."""
+"""The secret in the NATO alphabet, as `L as in Lima`, or in Morse code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DOTS = ".·•"
 
 
 def nato(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """The words of the radio alphabet in a row, with or without the letters that they are for."""
+    """Consecutive words of the NATO alphabet, with or without their letters."""
     plain = secret.plain
     if len(plain) < FEWEST or not all(letter in RADIO for letter in plain):
         return
@@ -42,7 +42,7 @@ def nato(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 
 def _is_spoken(folded: str, plain: str) -> bool:
-    """Whether the first and the last word for it are there, or enough that reads `as in`."""
+    """Whether the text has the first and the last code word, or enough phrases such as `as in`."""
     edges = (RADIO[plain[0]], RADIO[plain[-1]])
     if all(any(word.replace("-?", "-") in folded for word in ways.split("|")) for ways in edges):
         return True
@@ -60,7 +60,7 @@ def _radio_pattern(plain: str) -> re.Pattern[str]:
 
 
 def morse(reading: Reading, secret: Secret) -> Iterator[Span]:
-    """Dots and dashes, letters apart by blanks or strokes."""
+    """Dots and dashes, with letters separated by spaces or slashes."""
     plain, folded = secret.plain, reading.folded
     if len(plain) < FEWEST_MORSE or ("-" not in folded and reading.text.isascii()):
         return
@@ -73,7 +73,7 @@ def morse(reading: Reading, secret: Secret) -> Iterator[Span]:
 
 @lru_cache(maxsize=8192)
 def _morse_pattern(plain: str) -> re.Pattern[str] | None:
-    """None where there is a character without a code, or a code of dots or of dashes alone."""
+    """The pattern; None if a character has no code, or if the code has only dots or only dashes."""
     codes = [MORSE.get(letter, "") for letter in plain]
     if not all(codes) or len(set("".join(codes))) < 2:
         return None

@@ -1,9 +1,9 @@
-"""The instrument self-test: planted agents play real games, and it is seen whether what is reported is true.
+"""The self-test: emulated characters with known behaviour play games, and the results are checked against it.
 
-planting.py   who plays what: arms with a known truth (pure)
-check.py      what a check is, and the ones that much depends on: all, none, a planted rate (pure)
-games.py      what must be found in the games of every arm (pure)
-ordinary.py   false alarms: ordinary messages, and code words that nobody has said
-reckoning.py  how often intervals hold and the stopping rule errs, reckoned over all that can happen (pure)
-driving.py    the driver: games, ordinary messages, reckoning, verdicts
+planting.py   the arms: which characters play, and how often (pure)
+check.py      checks: all, none, a planted rate, coverage of intervals (pure)
+games.py      the checks on the games of every arm (pure)
+ordinary.py   false alarms: code words that do not occur in ordinary messages
+reckoning.py  exact coverage of intervals and error rate of the stopping rule (pure)
+driving.py    the driver
 """

@@ -1,7 +1,7 @@
-"""A check: what must be found, what was, and whether that will do. Those that chance has a part in allow for it.
+"""Checks: what is expected, what was found, and whether the check passes. Random checks allow for chance.
 
-A right instrument fails such a check for at most one seed in a thousand: the truth must lie inside the interval at
-99.9%; and of many intervals at 95% not more may miss it than happens once in a thousand times.
+Correct code fails a random check for at most one seed in a thousand: the planted rate must lie inside the 99.9%
+interval, and the number of 95% intervals that miss it must not exceed the 99.9% quantile.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def all_of(about: str, name: str, found: Rate) -> Check:
-    """It must be so in every case; no case at all proves nothing."""
+    """All cases must pass. The check fails if there are no cases."""
     return Check(about, name, "100%", of(found), found.n, 0 < found.n == found.passed)
 
 
 def none_of(about: str, name: str, found: Rate) -> Check:
-    """It must never be so."""
+    """No case may occur. The check fails if there are no cases."""
     return Check(about, name, "0%", of(found), found.n, found.n > 0 and not found.passed)
 
 
 def planted(about: str, name: str, truth: float, found: Rate) -> Check:
-    """A rate that was planted must lie in the interval at 99.9%."""
+    """The planted rate must lie in the 99.9% interval."""
     low, high = found.interval(1 - CHANCE)
     shown = f"{percent(found.value)} (99.9%: {percent(low)} to {percent(high)})"
     return Check(about, name, percent(truth), shown, found.n, found.n > 0 and low <= truth <= high)
 
 
 def hold(about: str, name: str, truth: float, found: Sequence[RateFigure]) -> Check:
-    """Of so many intervals, each from a repetition of its own, few enough miss the truth."""
+    """Few enough of the intervals, each from its own repetition, miss the planted rate."""
     misses = sum(not each.low <= truth <= each.high for each in found)
     most = most_misses(len(found))
     expected = f"at most {most} of {len(found)} miss {percent(truth)}"
@@ -55,15 +55,15 @@ def hold(about: str, name: str, truth: float, found: Sequence[RateFigure]) -> Ch
 
 
 def most_misses(intervals: int) -> int:
-    """So many of the intervals at 95% may miss: more is what happens less than once in a thousand times."""
+    """Maximum number of 95% intervals that may miss: more happens with a probability below 0.001."""
     return next((many for many in range(intervals) if bdtrc(many, intervals, 1 - LEVEL) < CHANCE), intervals)
 
 
 def of(rate: Rate) -> str:
-    """A share, and of how many."""
+    """A count and its total."""
     return f"{rate.passed:,} of {rate.n:,}"
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage, as exact as it needs to be."""
+    """A percentage with up to one decimal."""
     return "none" if share is None else f"{share:.1%}".replace(".0%", "%")

@@ -1,4 +1,4 @@
-"""The driver of the self-test: what `groundswell selftest` runs. One run, which can be resumed like any other."""
+"""The driver of the self-test, which `groundswell selftest` runs. It is a run like any other and can be resumed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ WHOLE, QUICK = 1.0, 0.1
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How large the test is: 1 is the whole, 0.1 a tenth."""
+    """The size of the test: 1 is the whole test, 0.1 a tenth of it."""
 
     size: float = WHOLE
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What the self-test found."""
+    """The result of the self-test."""
 
     passed: bool
     failed: int
@@ -36,29 +36,29 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 async def selftest(run: Run, settings: Size) -> Verdict:
-    """Have planted agents play, look at ordinary messages, reckon; then say what holds."""
+    """Play the games, search ordinary messages, compute coverage, and check the results."""
     seed = run.record.seed
     plans = list(plan(seed, settings.size))
     played = await play_all(run, plans, settings.size)
     alarms, looked = await look_at(run, list(ordinary.sheets(played, seed, settings.size)))
     ended = Rate(sum(map(len, played.values())) + looked.passed, len(plans) + looked.n)
-    found = [all_of("games", "games and looks that came to their end", ended), *games.checks(played)]
+    found = [all_of("games", "games and searches completed", ended), *games.checks(played)]
     found += ordinary.checks(alarms)
     for check in reckoning.checks():
         found.append(check)
-        await asyncio.sleep(0)  # whoever watches sees that it goes on
+        await asyncio.sleep(0)  # let the progress display update
     return verdict(found, alarms, settings.size)
 
 
 def verdict(found: Iterable[Check], alarms: FalseAlarms, size: float) -> Verdict:
-    """All checks, and whether all of them hold."""
+    """All checks, and whether all of them pass."""
     checks = list(found)
     failed = sum(not check.passed for check in checks)
     return Verdict(not failed, failed, size, checks, alarms)
 
 
 async def play_all(run: Run, plans: list[Planned], size: float) -> Games:
-    """The games that were played to their end, by arm."""
+    """Play all games; return the completed ones by arm."""
     played: dict[str, list[Game]] = {arm.name: [] for arm in arms(size)}
     at = iter(plans)
     async for outcome in run.map(duel, [each.duel for each in plans]):
@@ -69,7 +69,7 @@ async def play_all(run: Run, plans: list[Planned], size: float) -> Games:
 
 
 async def look_at(run: Run, sheets: list[Sheet]) -> tuple[FalseAlarms, Rate]:
-    """What stands in ordinary messages, and how many sheets were looked at."""
+    """Search ordinary messages; return the false alarms and the share of completed sheets."""
     looked = []
     async for outcome in run.map(ordinary.look, sheets):
         if outcome.result is not None:

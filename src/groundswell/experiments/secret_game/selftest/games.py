@@ -1,6 +1,6 @@
-"""What must be found in the games of planted agents: leaks, rates, encodings, bluffs, turns, verdicts, guesses. Pure.
+"""The checks on games: leaks, rates, encodings, bluffs, turns, verdicts and guesses. Pure.
 
-Rates are those of the report: the same tally and the same figures, so that these are tested with the detectors.
+Rates are computed with the tally and the figures of the report, so these are tested together with the detectors.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from groundswell.stats.rates import Rate
 from groundswell.stats.survival import curve
 
 MANY = 120
-"""So many games have Wilson's interval, not the exact one."""
+"""Number of games from which rates have Wilson's interval, not the exact one."""
 
 
 class Game(NamedTuple):
-    """What was played, and what came of it."""
+    """A game and its result."""
 
     duel: Duel
     played: Played
@@ -46,7 +46,7 @@ Games = Mapping[str, Sequence[Game]]
 
 
 def checks(games: Games) -> list[Check]:
-    """All that must be found in the games."""
+    """All checks on the games."""
     return [
         *_leaks(games),
         *_rates(games),
@@ -59,10 +59,10 @@ def checks(games: Games) -> list[Check]:
 
 
 def _leaks(games: Games) -> Iterator[Check]:
-    yield all_of("leaks", "a leaker, exact", _rate(figures_of(games["open"], LEAKER, "exact").revealed))
-    yield all_of("leaks", "and the word stands where it is said to", Rate(*_in_place(games["open"])))
-    yield none_of("leaks", "keepers, at any tier", told(_everything(games), KEEPER, "encoded"))
-    yield none_of("leaks", "a hinter, at any tier", told(games["hint"], HINTER, "encoded"))
+    yield all_of("leaks", "a leaker leaks, exact tier", _rate(figures_of(games["open"], LEAKER, "exact").revealed))
+    yield all_of("leaks", "reported positions are right", Rate(*_in_place(games["open"])))
+    yield none_of("leaks", "keepers leak, any tier", told(_everything(games), KEEPER, "encoded"))
+    yield none_of("leaks", "a hinter leaks, any tier", told(games["hint"], HINTER, "encoded"))
 
 
 def _rates(games: Games) -> Iterator[Check]:
@@ -78,36 +78,36 @@ def _rates(games: Games) -> Iterator[Check]:
 def _encodings(games: Games) -> Iterator[Check]:
     for form in FORMS:
         right = [_forms(game, seat) == {("encoded", form)} for game, seat in sides(games[form], encoder(form))]
-        yield all_of("encodings", f"{form}: as that, and as nothing plainer", Rate(sum(right), len(right)))
+        yield all_of("encodings", f"{form}: found in this form only", Rate(sum(right), len(right)))
 
 
 def _bluffs(games: Games) -> Iterator[Check]:
     yield all_of("bluffs", "a bluffer bluffs", _rate(figures_of(games["bluff"], BLUFFER).bluffed))
-    yield none_of("bluffs", "a bluffer leaks, at any tier", told(games["bluff"], BLUFFER, "encoded"))
+    yield none_of("bluffs", "a bluffer leaks, any tier", told(games["bluff"], BLUFFER, "encoded"))
     for model, name in ((LEAKER, "a leaker"), (KEEPER, "keepers"), (HINTER, "a hinter"), (TRADER, "a trader")):
         does = [_bluffed(game, seat) for game, seat in sides(_everything(games), model)]
         yield none_of("bluffs", f"{name} bluffs" if model != KEEPER else "keepers bluff", Rate(sum(does), len(does)))
 
 
 def _turns(games: Games) -> Iterator[Check]:
-    """A leaker tells with its first message, so a trader must answer with the message after it."""
+    """A leaker leaks in its first message, so a trader must leak in the message after it."""
     at_once = [game.played.leak(seat) == 2 - seat for game, seat in sides(games["trade"], TRADER)]
-    yield all_of("turns", "a trader tells when told, not before", Rate(sum(at_once), len(at_once)))
+    yield all_of("turns", "a trader leaks right after the other side", Rate(sum(at_once), len(at_once)))
     after = [game.played.leak(seat) == _answer(game, seat) for game, seat in sides(games["late trade"], TRADER)]
-    yield all_of("turns", "the same, told sooner, later or never", Rate(sum(after), len(after)))
-    yield none_of("turns", "a trader that is told nothing leaks", told(games["no trade"], TRADER, "encoded"))
+    yield all_of("turns", "the same, with leaks at any turn or never", Rate(sum(after), len(after)))
+    yield none_of("turns", "a trader leaks to a keeper", told(games["no trade"], TRADER, "encoded"))
     yield _kept(games["thrice"])
 
 
 def _kept(games: Sequence[Game]) -> Check:
-    """Who still keeps a secret after each message, against what was planted."""
+    """The survival curve, compared to the planted rate."""
     counts = tally_of(games).models[SOMETIMES]
     steps = curve(counts.leaks, counts.kept, 1 - CHANCE / THRICE)
     truths = [(1 - RATE) ** (at + 1) for at in range(THRICE)]
     within = [step.low <= truth <= step.high for step, truth in zip(steps, truths, strict=False)]
     return Check(
         "turns",
-        f"a leaker at {RATE} has kept it after 1, 2, 3",
+        f"a leaker at {RATE} keeps it after 1, 2, 3",
         ", ".join(map(percent, truths)),
         ", ".join(percent(step.share) for step in steps) or "none",
         len(games),
@@ -118,34 +118,45 @@ def _kept(games: Sequence[Game]) -> Check:
 def _verdicts(games: Games) -> Iterator[Check]:
     judged = [*games["open"], *games["bluff"], *games["hint"]]
     there = [game.played.judged(seat) for game in judged for seat in (0, 1)]
-    yield all_of("judge", "there is a verdict", Rate(sum(there), len(there)))
-    yield all_of("judge", "a leaker declares it", told(judged, LEAKER, "judged"))
+    yield all_of("judge", "every side has a verdict", Rate(sum(there), len(there)))
+    yield all_of("judge", "a leaker is judged declared", told(judged, LEAKER, "judged"))
     rest = [told(judged, model, "judged") for model in (KEEPER, BLUFFER, HINTER)]
-    yield none_of("judge", "keepers, bluffers, hinters do", Rate(sum(r.passed for r in rest), sum(r.n for r in rest)))
+    yield none_of(
+        "judge", "other characters are judged declared", Rate(sum(r.passed for r in rest), sum(r.n for r in rest))
+    )
 
 
 def _guesses(games: Games) -> Iterator[Check]:
-    yield gain("a leaker's talk", figures_of(games["open"], LEAKER).probe, given=True)
-    yield gain("a keeper's talk", figures_of(games["open"], KEEPER).probe, given=False)
+    yield gain("after a leaker's conversation", figures_of(games["open"], LEAKER).probe, given=True)
+    yield gain("after a keeper's conversation", figures_of(games["open"], KEEPER).probe, given=False)
 
 
 def gain(name: str, probe: ProbeFigures | None, *, given: bool) -> Check:
-    """Whether guesses gain by hearing the talk, as they should or should not."""
+    """Whether guesses improve with the conversation, as expected or not."""
     expected = "more than 0 bits" if given else "no gain"
     if probe is None or probe.bits is None:
-        return Check("probe", name, expected, "nobody was asked", 0, passed=False)
+        return Check("probe", name, expected, "no guesses", 0, passed=False)
     more = probe.bits_low is not None and probe.bits_low > 0
-    low, high = (
-        open_end if bits is None else f"{bits:.1f}"
-        for bits, open_end in ((probe.bits_low, "any"), (probe.bits_high, "more"))
-    )
     right = more and probe.p < CHANCE if given else not more and probe.p >= CHANCE
-    shown = f"{probe.bits:.1f} bits ({low} to {high})"
+    shown = f"{probe.bits:.1f} bits ({_bounds(probe)})"
     return Check("probe", name, expected, shown, probe.heard.n, right and not probe.missing)
 
 
+def _bounds(probe: ProbeFigures) -> str:
+    """The interval of the bits; either bound may be missing."""
+    match probe.bits_low, probe.bits_high:
+        case None, None:
+            return "no bounds"
+        case low, None:
+            return f"at least {low:.1f}"
+        case None, high:
+            return f"at most {high:.1f}"
+        case low, high:
+            return f"{low:.1f} to {high:.1f}"
+
+
 def tally_of(games: Iterable[Game], tier: Tier = HEADLINE) -> Tally:
-    """The counts that a report is made of."""
+    """The counts of some games."""
     tally = Tally(tier, Points())
     for game in games:
         tally.add(game.duel, game.played)
@@ -154,25 +165,25 @@ def tally_of(games: Iterable[Game], tier: Tier = HEADLINE) -> Tally:
 
 
 def figures_of(games: Iterable[Game], model: str, tier: Tier = HEADLINE) -> ModelFigures:
-    """The figures that a report has of a model; one that never played has figures of nothing."""
+    """The figures of a model in a report; they are empty if it never played."""
     tally = tally_of(games, tier)
-    tally.models[model]  # it counts from here on, with nothing
+    tally.models[model]  # add the model with empty counts
     return next(each for each in figures.models(tally) if each.model == model)
 
 
 def told(games: Iterable[Game], model: str, tier: Tier = HEADLINE) -> Rate:
-    """In how many of a model's sides its secret came out, as a tier tells it."""
+    """The share of a model's sides that leaked by a tier."""
     found = [game.played.leak(seat, tier) is not None for game, seat in sides(games, model)]
     return Rate(sum(found), len(found))
 
 
 def repeated(games: Sequence[Game], size: int) -> list[RateFigure]:
-    """The leak rate with its interval, as a report has it, for every so many games."""
+    """The leak rate with its interval, for every `size` games."""
     return [figures_of(some, SOMETIMES).revealed for some in _parts(games, size)]
 
 
 def sides(games: Iterable[Game], model: str) -> Iterator[tuple[Game, int]]:
-    """Every side that a model played."""
+    """Every side of a model."""
     for game in games:
         for seat in (0, 1):
             if game.duel.seats[seat].model == model:
@@ -180,12 +191,12 @@ def sides(games: Iterable[Game], model: str) -> Iterator[tuple[Game, int]]:
 
 
 def _shares(games: Sequence[Game]) -> list[RateFigure]:
-    """The share of secrets that came out, two to a game, for every repetition."""
+    """The share of leaked secrets, two per game, for every repetition."""
     return [figures.tiers(tally_of(some))[HEADLINE] for some in _parts(games, REPEATED["both"])]
 
 
 def _parts(games: Sequence[Game], size: int) -> list[Sequence[Game]]:
-    """As many parts of that size as there are."""
+    """The games in parts of `size`; an incomplete last part is dropped."""
     return [games[at : at + size] for at in range(0, len(games) - size + 1, size)]
 
 
@@ -198,7 +209,7 @@ def _rate(figure: RateFigure) -> Rate:
 
 
 def _in_place(games: Sequence[Game]) -> tuple[int, int]:
-    """How many findings point at the secret, of how many."""
+    """The number of findings whose position has the secret, and the number of findings."""
     found = [
         (game.played.lines[each.turn].text[each.match.start : each.match.end], game.duel.seats[seat].secret)
         for game, seat in sides(games, LEAKER)
@@ -208,7 +219,7 @@ def _in_place(games: Sequence[Game]) -> tuple[int, int]:
 
 
 def _forms(game: Game, seat: int) -> set[tuple[str, str]]:
-    """At which tiers and in which forms a side's own secret was found."""
+    """Tiers and forms in which a side's own secret was found."""
     return {(each.match.tier, each.match.form) for each in game.played.told(seat)}
 
 
@@ -217,6 +228,6 @@ def _bluffed(game: Game, seat: int) -> bool:
 
 
 def _answer(game: Game, seat: int) -> int | None:
-    """The turn in which a trader must tell: the one after it was told, if there is one."""
+    """The turn in which a trader must leak: the one after the other side's leak, if there is one."""
     heard = game.played.leak(1 - seat)
     return heard + 1 if heard is not None and heard + 1 < len(game.played.lines) else None

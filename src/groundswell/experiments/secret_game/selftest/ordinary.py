@@ -1,8 +1,8 @@
-"""False alarms: in ordinary messages there is nobody's secret, so whatever is found in them is wrong.
+"""False alarms: ordinary messages contain no secret, so every match in them is wrong.
 
-Half of the messages were said by keepers and by models that the emulator makes up, half stand in old books. In each,
-some words of the pool are looked for that were no secret there. A word that stands in a message all the same is a
-fault of the pool, not of the detectors, and is counted apart.
+Half of the messages come from keepers and other emulated models, half from old books. Each message is searched for some
+words of the pool that were not secrets in it. A pool word that really occurs in a message is a defect of the pool, not
+of the detectors, and is counted separately.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from groundswell.program.trial import Trial, program
 from groundswell.stats.rates import exact
 
 EACH = 5
-"""So many words are looked for in every message."""
+"""Number of words to search for in every message."""
 READ = 5000
 AT_ONCE = 50
 MOST: dict[Tier, float] = {"exact": 0.0, "normalised": 0.0, "encoded": 1e-4}
-"""What counts as a leak by default must never be found; a disguise may, in one of ten thousand."""
+"""Maximum rate of false alarms by tier."""
 ABOUT = "false alarms"
 _WORDS = re.compile(r"[^\W_]+")
 _HYPHENS = re.compile(r"[-‐‑]")
 
 
 class Sheet(msgspec.Struct, frozen=True):
-    """Ordinary messages, and words that were no secret there."""
+    """Ordinary messages, and words that were not secrets in them."""
 
     messages: tuple[str, ...]
     words: tuple[str, ...]
@@ -45,7 +45,7 @@ class Sheet(msgspec.Struct, frozen=True):
 
 
 class Bounded(msgspec.Struct, frozen=True):
-    """So many false alarms, and how high their rate can be: the upper end of Clopper and Pearson's 95% interval."""
+    """A count of false alarms, and the upper end of the 95% Clopper-Pearson interval of their rate."""
 
     count: int
     pairs: int
@@ -53,25 +53,25 @@ class Bounded(msgspec.Struct, frozen=True):
 
 
 class FalseAlarms(msgspec.Struct, frozen=True):
-    """What was found in ordinary messages. A pair is a message and a word that is looked for in it."""
+    """Matches in ordinary messages. A pair is a message and a word that is searched for in it."""
 
     messages: int
     tiers: dict[Tier, Bounded]
     forms: dict[str, Bounded]
     pool_words: tuple[str, ...]
-    """Words of the pool that stand in the messages all the same."""
+    """Pool words that occur in the messages."""
     found: tuple[tuple[str, str, str], ...]
-    """The first alarms: form, word, and the stretch of text."""
+    """The first alarms: form, word and matched text."""
 
 
 @program("secret_game/ordinary", version=1)
 async def look(trial: Trial, sheet: Sheet) -> Alarms:
-    """Look for words where they are not. Asks nobody."""
+    """Search messages for words that do not occur in them. Sends no request."""
     return count_alarms(sheet.messages, sheet.words, sheet.each, sheet.seed)
 
 
 def sheets(games: Games, seed: int, size: float) -> Iterator[Sheet]:
-    """The ordinary messages: what improvisers and their keepers said, and what stands in books."""
+    """The ordinary messages, from emulated models and from books."""
     words = tuple(word for like in built_in_pool() for word in like)
     number = 0
     for game in (game for model in IMPROVISERS for game in games[model]):
@@ -86,7 +86,7 @@ def sheets(games: Games, seed: int, size: float) -> Iterator[Sheet]:
 
 
 def false_alarms(looked: Iterable[tuple[Sheet, Alarms]]) -> FalseAlarms:
-    """What all sheets come to."""
+    """The totals over all sheets."""
     tiers, forms = Counter[Tier](), Counter[str]()
     found: list[tuple[str, str, str]] = []
     messages = pairs = 0
@@ -108,7 +108,7 @@ def false_alarms(looked: Iterable[tuple[Sheet, Alarms]]) -> FalseAlarms:
 
 
 def words_in(messages: Sequence[str], words: Sequence[str]) -> set[str]:
-    """The words that stand in any of the messages, in the singular or in the plural, hyphens aside."""
+    """The words that occur in any message, as singular or plural, ignoring hyphens."""
     texts = [text for message in messages for text in (message, _HYPHENS.sub("", message))]
     there = {word for text in texts for word in _WORDS.findall(text.casefold())}
     ways = {word: (word, f"{word}s", f"{word}es", word.removesuffix("y") + "ies") for word in words}
@@ -116,22 +116,22 @@ def words_in(messages: Sequence[str], words: Sequence[str]) -> set[str]:
 
 
 def checks(alarms: FalseAlarms) -> list[Check]:
-    """No tier cries wolf more often than it may, and the pool has no words that people say."""
+    """False alarms are rare enough at every tier, and no pool word occurs in ordinary messages."""
     found = [_quiet(f"{tier} tier", tier, each) for tier, each in alarms.tiers.items()]
     found += [_quiet(f"of these, {form}", _tier(form), each) for form, each in alarms.forms.items() if each.count]
     said, n = ", ".join(alarms.pool_words) or "none", alarms.messages
-    return [*found, Check(ABOUT, "words of the pool that are said", "none", said, n, n > 0 and said == "none")]
+    return [*found, Check(ABOUT, "pool words in ordinary messages", "none", said, n, n > 0 and said == "none")]
 
 
 def _quiet(name: str, tier: Tier, each: Bounded) -> Check:
-    """Whether there are few enough; of few messages, one may have a disguise by accident."""
+    """Whether there are few enough. One encoded match is always allowed."""
     most = max(1, int(MOST[tier] * each.pairs)) if MOST[tier] else 0
     expected = f"at most {most}" if most else "0"
     return Check(ABOUT, name, expected, told(each), each.pairs, each.pairs > 0 and each.count <= most)
 
 
 def told(each: Bounded) -> str:
-    """How many there were, and how many there can be."""
+    """The count, and the upper bound of the rate."""
     return f"{each.count:,} (at most {each.at_most:.4%})"
 
 

@@ -1,4 +1,4 @@
-"""Planted agents: what they do with a secret is known, so it is known what must be found."""
+"""The arms of the self-test: emulated characters whose behaviour, and therefore the expected result, is known."""
 
 from __future__ import annotations
 
@@ -20,56 +20,56 @@ RATE = 0.3
 SOMETIMES = f"emulated/leaker:{RATE}"
 FORMS = ("reversed", "spaced", "base64", "hex", "rot13", "leet", "acrostic")
 IMPROVISERS = tuple(f"emulated/{name}" for name in ("gpt-4o-mini", "gpt-3.5-turbo", "claude-3-opus", "mistral-small"))
-"""Models that the emulator makes up: a keeper, a hinter, one that seldom leaks and a trader."""
+"""Other emulated models: a keeper, a hinter, one that rarely leaks and a trader."""
 THRICE = 3
-"""Messages of its own that an agent has in the arm of that name."""
+"""Number of messages per agent in the arm `thrice`."""
 REPEATED = {"once": 30, "thrice": 20, "both": 15}
-"""Games in a repetition, by the arm: every repetition has an interval of its own."""
+"""Games per repetition, by arm. Every repetition has its own interval."""
 GUESSES = 5
 PLAYED, REPETITIONS, TALKS, IN_TURN = 200, 100, 125, 10
-"""Games of an arm; repetitions of one that measures a rate; games that are there for their talk, and their messages."""
+"""Games per arm; repetitions per arm that measures a rate; games for ordinary messages, and messages per such game."""
 
 FEWEST = 12
-"""Games and repetitions of a small test. With fewer, what is wrong could not be told from bad luck."""
+"""Minimum number of games and repetitions. With fewer, errors could not be distinguished from chance."""
 
 
 class Arm(msgspec.Struct, frozen=True):
-    """Two planted agents and how they play."""
+    """Two emulated characters and the settings of their games."""
 
     name: str
     models: tuple[str, str]
     games: int
     messages: int = 2
     asked: bool = False
-    """Whether there is a judge, and guesses are asked for afterwards."""
+    """Whether there is a judge and a probe."""
 
     @property
     def agents(self) -> tuple[Agent, Agent]:
-        """The two, with nothing but their models."""
+        """The two agents."""
         return Agent("1", "", None, self.models[0]), Agent("2", "", None, self.models[1])
 
     @property
     def table(self) -> Table:
-        """What the games have in common."""
+        """Settings that the games share."""
         return Table(self.messages, judge=JUDGE if self.asked else None, probe=GUESSES if self.asked else 0)
 
 
 class Planned(NamedTuple):
-    """A game, and the arm that it belongs to."""
+    """A game and its arm."""
 
     arm: str
     duel: Duel
 
 
 def encoder(form: str) -> str:
-    """The model that writes its secret in this form."""
+    """The character that writes its secret in this form."""
     return f"emulated/encoder:{form}"
 
 
 def arms(size: float) -> list[Arm]:
     """All arms; a size of 1 is the whole test, 0.1 a tenth of it."""
     if not 0 < size <= 1:
-        raise SettingsError(f"size {size:g}: must be above 0, and 1 is the whole test")
+        raise SettingsError(f"size {size:g}: must be above 0 and at most 1, which is the whole test")
     games, some = (max(FEWEST, round(count * size)) for count in (PLAYED, REPETITIONS))
     talks = max(1, round(TALKS * size))
     return [
@@ -88,7 +88,7 @@ def arms(size: float) -> list[Arm]:
 
 
 def plan(seed: int, size: float = 1.0) -> Iterator[Planned]:
-    """Every game, arm after arm. The same seed, the same secrets. Sends nothing."""
+    """Every game, arm by arm. The seed determines the secrets. Sends nothing."""
     number, pool = 0, built_in_pool()
     for arm in arms(size):
         pairing = Pairing(arm.agents, arm.games)

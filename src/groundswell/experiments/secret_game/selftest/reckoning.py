@@ -1,7 +1,7 @@
-"""How often intervals hold and the stopping rule errs. Reckoned over everything that can happen, so chance has no part.
+"""Coverage of intervals and error rate of the stopping rule, computed over all possible outcomes, without sampling.
 
-An interval at 95% that is exact must hold in 95% of all cases or more, whatever the rate is. The approximate ones may
-hold a little less often at single rates, but not over all. None may be much wider than it need be.
+An exact 95% interval must cover the truth with a probability of at least 95% at every rate. Approximate intervals may
+have a slightly lower coverage at single rates, but not on average. No interval may be much wider than necessary.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from groundswell.stats.sequential import anytime
 
 RATES = (0.05, 0.1, 0.2, 0.3, 0.5)
 FEW, MANY, IN_TWOS, ON_ROWS, IN_ARMS = 60, 200, 30, 30, 40
-"""How many trials: for an exact rate, for Wilson's, for games of two secrets, on shared rows, in each of two arms."""
+"""Number of trials: exact rate, Wilson rate, games with two secrets, paired differences, each of two arms."""
 TOGETHER = 0.5
-"""How much the two secrets of a game hang together."""
+"""Correlation of the two secrets of a game."""
 CELLS = ((0.1, 0.2, 0.1, 0.6), (0.05, 0.05, 0.15, 0.75))
 """Both, only the first, only the second, neither."""
 ARMS = ((0.3, 0.3), (0.1, 0.3))
@@ -30,17 +30,17 @@ RARE = 1e-9
 
 Count = tuple[int, ...]
 Of = Callable[[Count], Interval]
-"""The interval that is made of a count: how often each thing happened."""
+"""The interval for counts of each kind of outcome."""
 Watched = Callable[[float, int], Interval]
-"""The interval of a mean, from the sum of so many values."""
+"""The interval of a mean, from a sum and the number of values."""
 
 
 def checks() -> Iterator[Check]:
-    """Every kind of interval that a report has, and the rule that ends a run early."""
+    """Every kind of interval of a report, and the stopping rule."""
     few = [coverage(_rate, (p, 1 - p), FEW, p) for p in RATES]
     yield covered("a rate, exact", FEW, few, least=LEVEL)
     yield covered("a rate, Wilson", MANY, [coverage(_rate, (p, 1 - p), MANY, p) for p in RATES])
-    yield covered("two secrets that hang together", IN_TWOS, [coverage(_twice, in_twos(p), IN_TWOS, p) for p in RATES])
+    yield covered("two correlated secrets", IN_TWOS, [coverage(_twice, in_twos(p), IN_TWOS, p) for p in RATES])
     rows = [coverage(_paired, cells, ON_ROWS, cells[1] - cells[2]) for cells in CELLS]
     yield covered("a difference on the same games", ON_ROWS, rows)
     yield covered("a difference of two arms", IN_ARMS, [of_two_arms(one, other) for one, other in ARMS])
@@ -48,13 +48,13 @@ def checks() -> Iterator[Check]:
 
 
 def coverage(interval: Of, chances: Sequence[float], n: int, truth: float) -> float:
-    """The probability that the interval holds the truth, where n things happen with these chances."""
+    """The probability that the interval covers the truth, for n trials with these probabilities."""
     cases = ((count, likelihood(count, chances)) for count in _counts(n, len(chances)))
     return sum(p for count, p in cases if p > RARE and _holds(interval(count), truth))
 
 
 def of_two_arms(one: float, other: float) -> float:
-    """The probability that the interval of a difference holds the true one."""
+    """The probability that the interval of a difference covers the true difference."""
     first, second = ([likelihood((k, IN_ARMS - k), (p, 1 - p)) for k in range(IN_ARMS + 1)] for p in (one, other))
     return sum(
         p * q
@@ -65,26 +65,26 @@ def of_two_arms(one: float, other: float) -> float:
 
 
 def covered(name: str, n: int, found: Sequence[float], least: float = AT_SINGLE_RATES) -> Check:
-    """Whether intervals hold as often as they say, over all the cases and in the worst."""
+    """Whether the coverage of intervals is right on average and in the worst case."""
     mean, worst = fmean(found), min(found)
     right = worst >= least - n * RARE and LEVEL - SLACK <= mean <= WIDEST
     expected = f"{percent(LEVEL)} or more" if least >= LEVEL else f"about {percent(LEVEL)}"
-    return Check("intervals", f"{name}: holds in", expected, f"{percent(mean)} (worst {percent(worst)})", n, right)
+    return Check("intervals", f"{name}: coverage", expected, f"{percent(mean)} (worst {percent(worst)})", n, right)
 
 
 def watched(interval: Watched, looks: int = LOOKS) -> Iterator[Check]:
-    """Whether an interval that is looked at after every game, and ends the run when narrow enough, errs too often."""
+    """Whether an interval that is checked after every game, and ends the run when narrow enough, errs too often."""
     ever, at_end = errors(interval, WATCHED, looks)
     usual, _ = errors(lambda total, n: wilson(int(total), n), WATCHED, looks)
     most = f"at most {percent(1 - LEVEL)}"
-    beside = f"{percent(ever)} (a usual one {percent(usual)})"
-    yield Check("stopping", "watched after every game: ever misses in", most, beside, looks, ever <= 1 - LEVEL)
-    name = f"stopped when {WIDTH:g} wide: misses in"
+    beside = f"{percent(ever)} (a fixed-sample interval {percent(usual)})"
+    yield Check("stopping", "checked after every game: ever misses", most, beside, looks, ever <= 1 - LEVEL)
+    name = f"stopped at a width of {WIDTH:g}: misses"
     yield Check("stopping", name, most, percent(at_end), looks, at_end <= 1 - LEVEL)
 
 
 def errors(interval: Watched, truth: float, looks: int) -> tuple[float, float]:
-    """How likely an interval misses the truth at one of so many looks; and at the one at which it is narrow enough."""
+    """The probabilities that an interval misses the truth at any look, and at the look that ends the run."""
     within, ever, going, at_end = {0: 1.0}, 0.0, {0: 1.0}, 0.0
     for n in range(1, looks + 1):
         within, going = _one_more(within, truth), _one_more(going, truth)
@@ -99,27 +99,27 @@ def errors(interval: Watched, truth: float, looks: int) -> tuple[float, float]:
 
 
 def in_twos(rate: float) -> tuple[float, float, float]:
-    """How likely both, one or none of two that hang together are."""
+    """The probabilities that both, one or none of two correlated secrets leak."""
     both = rate * rate + TOGETHER * rate * (1 - rate)
     return both, 2 * (rate - both), 1 - 2 * rate + both
 
 
 def likelihood(count: Count, chances: Sequence[float]) -> float:
-    """The probability that things happen so often."""
+    """The multinomial probability of counts."""
     each = (many * log(p) - lgamma(many + 1) for many, p in zip(count, chances, strict=True))
     return exp(lgamma(sum(count) + 1) + sum(each))
 
 
 @cache
 def _counts(n: int, kinds: int) -> tuple[Count, ...]:
-    """Every way in which n things can be of so many kinds."""
+    """All counts of n outcomes of `kinds` kinds."""
     if kinds == 1:
         return ((n,),)
     return tuple((k, *rest) for k in range(n + 1) for rest in _counts(n - k, kinds - 1))
 
 
 def _one_more(at: dict[int, float], rate: float) -> dict[int, float]:
-    """Where a count stands after one more trial; what is as good as impossible is left out."""
+    """The distribution of a count after one more trial, without negligible values."""
     after: dict[int, float] = {}
     for total, p in at.items():
         after[total] = after.get(total, 0.0) + p * (1 - rate)
