@@ -36,7 +36,7 @@ def test_a_reply_that_is_not_unicode_is_a_fault_of_its_trial_alone(store: Path) 
     assert bad.fault is not None
     assert (bad.fault.kind, bad.fault.message) == (
         FaultKind.GARBLED,
-        "the reply holds text that is not valid Unicode",
+        "the reply contains text that is not valid Unicode",
     )
 
 

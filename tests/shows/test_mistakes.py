@@ -197,5 +197,5 @@ def test_a_schema_that_a_model_will_not_follow(command: list[str], desk: Desk) -
 
 def test_when_no_model_follows_a_schema_the_run_has_failed(desk: Desk) -> None:
     words = [*MAP, "-m", "openai/refuser", "--schema", "schema.json"]
-    assert "no trial is usable" in told(desk, *words, status=1)
+    assert "no trial has a result" in told(desk, *words, status=1)
     check_works(desk, [*MAP, "-m", OPENAI, "--schema", "schema.json"], 3 * ROWS)
