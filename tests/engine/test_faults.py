@@ -176,7 +176,7 @@ def test_a_provider_that_asks_to_wait_for_a_day_stops_the_run(store: Path) -> No
             async for _ in engine.run("story").map(one, ["a"]):
                 pass
 
-    with pytest.raises(RunStopped, match="asks to wait 24 h 00 min: resume the run then"):
+    with pytest.raises(RunStopped, match="asks to wait 24 h 00 min: resume the run after that"):
         run_async(main())
 
 

@@ -45,7 +45,7 @@ NOTED = [
     (stage.stocked, "lamp", "estimate/look up is not called; its return value is made up"),
     (stage.silent, "x", "estimate/unsaid is not called and has no return annotation"),
     (stage.broken, 1, "estimate/broken raises LookupError: there is nothing here"),
-    (stage.endless, 1, "given up after 2,000 asks"),
+    (stage.endless, 1, "ended after 2,000 requests"),
 ]
 
 

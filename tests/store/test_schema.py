@@ -139,7 +139,7 @@ def test_a_newer_store_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "s.db"
     path.write_bytes(content)
-    with pytest.raises(StoreCorrupt, match=r"s\.db is not a usable database"):
+    with pytest.raises(StoreCorrupt, match=r"s\.db is not a valid database"):
         open_database(path)
     assert path.read_bytes() == content
 

@@ -271,12 +271,12 @@ def test_what_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 BAD: list[tuple[str, bytes, str]] = [
-    ("a.csv", b"a,b\n1,2\n3\n", "line 3: it has 1 cells, and the header has 2"),
+    ("a.csv", b"a,b\n1,2\n3\n", "line 3: it has 1 cells, but the header has 2"),
     ("b.csv", b'a,b\n1,2\n"3,4\n', "unexpected end of data"),
-    ("c.csv", b"a,a\n1,2\n", "two columns are called 'a'"),
-    ("d.csv", b"", "it is empty; the first line must name the columns"),
-    ("f.csv", b"a\ncaf\xe9\n", "line 2: byte 0xe9 is not UTF-8"),
-    ("g.csv", "a\n1\n".encode("utf-16"), "this is UTF-16"),
+    ("c.csv", b"a,a\n1,2\n", "two columns are named 'a'"),
+    ("d.csv", b"", "the file is empty; the first line must name the columns"),
+    ("f.csv", b"a\ncaf\xe9\n", "line 2: byte 0xe9 is not valid UTF-8"),
+    ("g.csv", "a\n1\n".encode("utf-16"), "the file is UTF-16"),
     ("h.jsonl", b'{"a": 1}\n{"a": \n', "line 2, character"),
     ("i.jsonl", b'{"a": 1}\n[1]\n', "line 2: a row must be an object with the columns' names, not a list"),
     ("k.jsonl", b'{"a": NaN}\n', "NaN is no JSON; write null"),

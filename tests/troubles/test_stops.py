@@ -58,7 +58,7 @@ STOPPING = {
     "a wrong key": (order("401"), "did not accept the key", 0),
     "a key that may not": (order("403"), "did not accept the key, or the key may not do this", 0),
     "no credit at all": (order("quota"), "credit balance|exceeded your current quota", 0),
-    "results that always break off": (read("results-cut", None), "resume the run once this is mended", 12),
+    "results that always break off": (read("results-cut", None), "Fix this, then resume the run", 12),
     "a wrong key in the middle": (
         (Rule(fault="401", path="*/batches/*", method="GET"),),
         "did not accept the key",
@@ -77,7 +77,7 @@ def test_a_run_stops_and_can_be_resumed(scene: Scene, provider: str, trouble: st
     assert ran.status == "failed"
     assert ran.error is not None
     assert any(words in ran.error for words in why.split("|"))
-    assert "resume the run once this is mended" in ran.error
+    assert "Fix this, then resume the run" in ran.error
     assert (ran.lived, ran.counters.missing, ran.faults) == ([], 0, {})
     while scene.books["batch_requests"] < paid:  # a run that looks no more does not wait for its batch
         scene.emulator.advance(HOUR)

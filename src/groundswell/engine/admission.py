@@ -1,4 +1,4 @@
-"""From a driver's specs to open trials and back to its outcomes: keys, the window, and what earlier sessions know."""
+"""Turns the specs of a driver into open trials, and returns their outcomes: keys, window, and earlier sessions."""
 
 from __future__ import annotations
 
@@ -346,7 +346,7 @@ class Admission:
     def _check_key(self, key: str) -> None:
         """Refuse a key of the caller's that cannot be one."""
         if not key or plain_text(key) != key:
-            raise SettingsError(f"trial key {key!r}: must be valid Unicode text, and not empty")
+            raise SettingsError(f"trial key {key!r}: must be valid Unicode text and not empty")
         if self._named.add(key):
             raise DuplicateKey(f"trial key {key!r} was submitted twice in run {self._context.record.title!r}")
 
@@ -406,9 +406,9 @@ class Admission:
         if recorded != program.id:
             if not self._accept_changes:
                 raise SourceChanged(
-                    f"run {self._context.record.title!r} holds trials of {recorded}, and now {program} is submitted: "
-                    "start a new run under another name, or `groundswell runs resume --accept-changes` scores the "
-                    "recorded replies anew"
+                    f"run {self._context.record.title!r} has trials of {recorded}, but {program} was submitted. Start a new "
+                    "run with another name, or score the recorded replies again with "
+                    "`groundswell runs resume --accept-changes`"
                 )
             self._rescore(program)
 
@@ -427,7 +427,7 @@ class Admission:
         """Refuse a changed program, unless changes were accepted: then its trials are scored anew."""
         if not isinstance(program, Program):
             raise SettingsError(
-                f"{program!r} is not a program: put @program('a/name') on an `async def f(trial, spec)`"
+                f"{program!r} is not a program: decorate an `async def f(trial, spec)` with @program('a/name')"
             )
         if program.id in self._checked:
             return
@@ -435,8 +435,8 @@ class Admission:
         if not self.unchanged(program):
             if not self._accept_changes:
                 raise SourceChanged(
-                    f"{program} has changed since run {record.title!r} was started: restore it, start a new run, "
-                    "or `groundswell runs resume --accept-changes` scores the recorded replies anew"
+                    f"{program} has changed since run {record.title!r} was started. Restore it, start a new run, or score "
+                    "the recorded replies again with `groundswell runs resume --accept-changes`"
                 )
             self._rescore(program)
         elif record.sources.get(program.id) != program.source:
@@ -456,8 +456,9 @@ class Admission:
         name, sources = f"model {alias}", self._context.record.sources
         if sources.get(name, model) != model and not self._accept_changes:
             raise SourceChanged(
-                f"{alias} stood for {sources[name]} when run {self._context.record.title!r} was started, and stands "
-                f"for {model} now: set it back in groundswell.toml, start a new run, or resume with --accept-changes"
+                f"alias {alias} stood for {sources[name]} when run {self._context.record.title!r} was started, and now "
+                f"stands for {model}. Change it back in groundswell.toml, start a new run, or resume with "
+                "--accept-changes"
             )
         if sources.get(name) != model:
             sources[name] = model
@@ -483,7 +484,7 @@ class Admission:
 
 def _check_spec(key: str, recorded: str, now: str) -> None:
     if recorded != now:
-        raise ReplayMismatch(key, "-", f"this key was recorded with another spec: {recorded[:200]}")
+        raise ReplayMismatch(key, "-", f"the run recorded this key with another spec: {recorded[:200]}")
 
 
 def _default_key(program: Program[Any, Any], body: bytes, suffix: str, seen: Seen) -> str:

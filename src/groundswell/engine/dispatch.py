@@ -117,7 +117,7 @@ class Dispatch:
         """A lane comes into use."""
         self._queues.of(lane)
         if self._context.options.via != "live" and not lane.barrier:
-            self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API that may be used")
+            self.batches.tell(lane, lane.transport.name, 0, f"{lane.account} has no batch API, or it is turned off")
         elif lane.live is not None and lane.quota is not None and lane.quota.shut is not None:
             self.batches.tell(lane, lane.live.transport.name, 0, lane.quota.shut)
 
@@ -456,13 +456,13 @@ def may_be_paid(lane: Lane, fault: Fault) -> bool:
 
 
 def _why_stopped(lane: Lane, model: str, fault: Fault) -> str:
-    """What made a run stop, and what to do about it."""
+    """Why the run stops, and what to do about it."""
     said = f"{lane.account}: {fault.message} ({fault.kind})"
     if fault.kind is FaultKind.NOT_FOUND:
-        return f"{said}: is {lane.full or model} the right name? Replies of other models are kept, and free next time"
+        return f"{said}. Check the model name {lane.full or model}. Replies of other models are in the cache and cost nothing"
     if fault.kind in LOAD | PASSING and fault.retry_after is not None and fault.retry_after > 0:
-        return f"{said}; the provider asks to wait {duration(fault.retry_after)}: resume the run then"
-    return f"{said}; resume the run once this is mended"
+        return f"{said}. The provider asks to wait {duration(fault.retry_after)}: resume the run after that"
+    return f"{said}. Fix this, then resume the run"
 
 
 def _tried(lane: Lane, pending: PendingAsk, fault: Fault, now: float) -> Tried:

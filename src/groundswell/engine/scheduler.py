@@ -338,12 +338,12 @@ class Scheduler:
         queue.released += len(wanted)
         queue.cohort = max(queue.cohort, queue.released)
         if live is None or quota is None:
-            self._context.stop("fault", f"{lane.account}: {failed.fault.message}; resume the run once this is mended")
+            self._context.stop("fault", f"{lane.account}: {failed.fault.message}. Fix this, then resume the run")
         elif not isinstance(failed, QueueFull):
-            quota.shut = f"{lane.account} takes no batches: {failed.fault.message}"
+            quota.shut = f"{lane.account} accepts no batches: {failed.fault.message}"
         elif len(pendings) == 1 and quota.empty:
             queue.released -= len(wanted)
-            why = f"the queue of {lane.account} has no room for it, even by itself: {failed.fault.message}"
+            why = f"the batch queue of {lane.account} is too small for this request: {failed.fault.message}"
             self.go_live(lane, live, [queue.asks.popleft() for _ in wanted], why)
         else:
             self._wait_for_room(lane, quota, amount, failed)
