@@ -142,12 +142,12 @@ def test_what_waits_for_room_leaves_as_soon_as_a_batch_has_ended(stage: Stage) -
 
 
 ALONE: list[Any] = [
-    pytest.param({"queue": 20, "capacity": Capacity(9, 1 << 20, 80)}, "no room for it, even by itself", id="the queue"),
+    pytest.param({"queue": 20, "capacity": Capacity(9, 1 << 20, 80)}, "is too small for this request", id="the queue"),
     pytest.param({"capacity": Capacity(9, 300)}, "too large for a batch", id="bytes"),
     pytest.param({"measure": lambda request: 1 << 30}, "too large for a batch", id="larger than all"),
     pytest.param(
         {"measure": lambda request: Fault(FaultKind.BAD_REQUEST, "no images")},
-        "cannot be put into a batch: no images",
+        "cannot be part of a batch: no images",
         id="cannot be sent",
     ),
 ]
@@ -231,7 +231,7 @@ def test_what_failed_in_two_batches_goes_live(tmp_path: Path) -> None:
     ended = stage.session(talks(10, "m"))
     assert ended.results == expected(talks(10, "m"))
     assert stage.sizes == [10, 5]
-    assert ways(ended) == [(5, "they failed in 2 batches")]
+    assert ways(ended) == [(5, "they already failed in 2 batches")]
 
 
 def test_a_fault_for_good_is_no_reason_to_go_live(tmp_path: Path) -> None:
@@ -297,4 +297,4 @@ def test_requests_that_cannot_be_measured_are_told_of_once(stage: Stage) -> None
 
     ended = stage.session(talks(4, "m"), measure=measure)
     assert ended.results == expected(talks(4, "m"))
-    assert (stage.sizes, ways(ended)) == ([3], [(1, "they cannot be put into a batch: odd")])
+    assert (stage.sizes, ways(ended)) == ([3], [(1, "they cannot be part of a batch: odd")])

@@ -44,7 +44,7 @@ def test_calls_and_turns(program: Program[Any, Any], spec: Any, calls: dict[str,
 NOTED = [
     (stage.stocked, "lamp", "estimate/look up is not called; its return value is made up"),
     (stage.silent, "x", "estimate/unsaid is not called and has no return annotation"),
-    (stage.broken, 1, "estimate/broken raises LookupError: there is nothing here"),
+    (stage.broken, 1, "estimate/broken raised LookupError: there is nothing here"),
     (stage.endless, 1, "ended after 2,000 requests"),
 ]
 

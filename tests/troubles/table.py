@@ -10,7 +10,7 @@ from groundswell.emulator.faults import Rule
 MANY = 12
 BOTH = ("openai", "anthropic")
 OPENAI = ("openai",)
-TWICE = "they failed in 2 batches"
+TWICE = "they already failed in 2 batches"
 NEVER = "creating a batch for them failed 5 times"
 UNSURE = "the batch may have been made, or not"
 

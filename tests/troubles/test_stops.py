@@ -128,7 +128,7 @@ def test_batches_that_expire_twice_go_live(still: Scene, provider: str) -> None:
     still.on.append(_passing(still, DAY + 1))
     ran = still.run(talk, topics(provider, MANY))
     assert ran.sent == [MANY, MANY]
-    assert ran.lived == [(MANY, "they failed in 2 batches")]
+    assert ran.lived == [(MANY, "they already failed in 2 batches")]
     assert (still.books["requests"], still.books["batch_requests"]) == (MANY, 0)
     _check_resumed(still, provider)
 
@@ -151,7 +151,7 @@ def test_a_batch_that_would_miss_the_deadline(still: Scene, provider: str) -> No
     assert 0 < done < MANY, "what was done is kept"
     assert still.books["requests"] == MANY - done
     assert ran.counters.seconds < HOUR
-    assert [size for size, why in ran.lived if "would miss the deadline: it is cancelled" in why] == [MANY]
+    assert [size for size, why in ran.lived if "would miss the deadline: it was cancelled" in why] == [MANY]
     assert ran.retried == {"cancelled": MANY - done}
     _check_resumed(still, provider)
 

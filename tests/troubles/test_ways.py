@@ -127,7 +127,7 @@ def test_more_bad_lines_than_are_told_at_once(scene: Scene) -> None:
     assert ran.faults == {"bad_request": missing}
     assert 100 < missing < 200, "so many are told only in two tries"
     assert ran.sent == [number, number - 100]
-    assert [why for _, why in ran.lived] == ["they failed in 2 batches"]
+    assert [why for _, why in ran.lived] == ["they already failed in 2 batches"]
     assert (books["requests"] + books["batch_requests"], books["paid_again"]) == (number - missing, 0)
     assert (ran.counters.usable, ran.counters.missing) == (number - missing, missing)
 
