@@ -82,5 +82,5 @@ def test_money_counts_while_it_is_in_flight(store: Path) -> None:
 
 @pytest.mark.parametrize(("name", "value"), [("via", "bacth"), ("schedule", "wave")])
 def test_options_that_there_are_not(name: str, value: str) -> None:
-    with pytest.raises(SettingsError, match=f"{name} '{value}': there are "):
+    with pytest.raises(SettingsError, match=f"{name} '{value}': must be one of "):
         RunOptions(**{name: value})  # type: ignore[arg-type]

@@ -187,9 +187,10 @@ def _cannot_open(text: str, path: Path) -> StoreError:
         return _os_error(error, path)
     if not path.exists():
         return StoreRemoved(f"{path} or its folder was removed while it was in use")
+    problem = "check its permissions and those of its folder"
     if os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.R_OK | os.W_OK | os.X_OK):
-        return StoreError(f"{path} cannot be opened ({text}): {_more_files()}")
-    return StoreReadOnly(f"{path} cannot be opened ({text}): check its permissions and those of its folder")
+        problem = _more_files()  # SQLite needs several at once, and one is free again by now
+    return StoreReadOnly(f"{path} cannot be opened ({text}): {problem}")
 
 
 def _more_files() -> str:

@@ -463,7 +463,7 @@ def _finite(digits: str) -> float:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not valid JSON; use null")
+    raise ValueError(f"{name} is not allowed; use null")
 
 
 def read_parquet(path: Path) -> polars.DataFrame:
