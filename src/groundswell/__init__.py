@@ -1,6 +1,6 @@
 """Groundswell runs thousands of LLM conversations as one experiment.
 
-Package layout, from the inside out. A package imports only from packages above it in this list:
+Package layout, from the inside out. Imports point upwards in this list; tests/test_architecture.py has the exact rules:
 
     program/      what users write: requests, `ask`, `call` and `together`, trials, programs (pure)
     reporting/    results as blocks, rendered as HTML, terminal output, notebooks, Markdown and JSON
