@@ -174,7 +174,7 @@ class ByModel:
         return batch
 
     def _at_home(self, request: Request, full: str) -> Route:
-        """The route to a model in this process. Its identity is the content of its file and the version of llama.cpp."""
+        """The route to a model in this process. It is identified by its file and the version of llama.cpp."""
         path = self._local.models[request.model] = weights.locate(full)
         which = weights.identity(path)
         most = PIECE if isinstance(request, Embed) else SLOTS

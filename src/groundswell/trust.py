@@ -45,7 +45,9 @@ class Trust:
         except (FileNotFoundError, NotADirectoryError):
             return Trusted()
         except PermissionError:
-            if not os.access(self.path.parent, os.X_OK):  # for example in a container whose home belongs to another user
+            if not os.access(
+                self.path.parent, os.X_OK
+            ):  # for example in a container whose home belongs to another user
                 return Trusted()
             problem = "cannot be read: check its permissions"
         except OSError as error:

@@ -190,7 +190,7 @@ def test_what_is_worth_knowing_is_no_damage(store: Path) -> None:
     assert found.problems == []
     readable, interrupted, lock = found.notes
     assert "other users can read it (mode 0644): run chmod 600" in readable
-    assert "run 'r' was interrupted: `groundswell runs resume" in interrupted
+    assert "run 'r' was interrupted: continue it with `groundswell runs resume" in interrupted
     assert "s.db.abcdefghij.lock was left by a process that was killed" in lock
 
 

@@ -125,7 +125,7 @@ def test_a_file_that_goes_after_its_log_is_saved_too(store: Path) -> None:
 def test_a_folder_that_is_renamed_ends_the_run(store: Path) -> None:
     _, error = interrupted(store, lambda: store.parent.rename(store.parent.with_name("elsewhere")))
     assert isinstance(error, StoreRemoved)
-    assert "if it was moved, move it back and resume" in str(error)
+    assert "If the store was moved, move it back and resume" in str(error)
     store.parent.with_name("elsewhere").rename(store.parent)
     assert asyncio.run(session(store, Model(0))) == ["a reply"] * TRIALS
 

@@ -278,16 +278,16 @@ BAD: list[tuple[str, bytes, str]] = [
     ("f.csv", b"a\ncaf\xe9\n", "line 2: byte 0xe9 is not valid UTF-8"),
     ("g.csv", "a\n1\n".encode("utf-16"), "the file is UTF-16"),
     ("h.jsonl", b'{"a": 1}\n{"a": \n', "line 2, character"),
-    ("i.jsonl", b'{"a": 1}\n[1]\n', "line 2: a row must be an object with the columns' names, not a list"),
+    ("i.jsonl", b'{"a": 1}\n[1]\n', "line 2: a row must be an object with column names as keys, not a list"),
     ("k.jsonl", b'{"a": NaN}\n', "NaN is not allowed; use null"),
-    ("l.jsonl", b'{"a": 1, "a": 2}\n', "'a' is there twice in one object"),
+    ("l.jsonl", b'{"a": 1, "a": 2}\n', "key 'a' occurs twice in one object"),
     ("m.jsonl", b'{"a": "\\ud800"}\n', "an unpaired surrogate"),
     ("m2.jsonl", b'{"a": 1e400}\n', "number 1e400 is too large"),
     ("m3.jsonl", b'{"a": 1}\n' + b"[" * 100_000, "line 2: invalid JSON"),
     ("n.json", b'\n[{"a": 1},\n 2]', "row 2: a row must be an object"),
     ("o.json", b'\n[{"a": 1},\n oops]', "line 3, character 2: invalid JSON"),
     ("p.json", b'[{"a": NaN}]', "the array: invalid JSON: NaN is not allowed"),
-    ("r.parquet", b"PAR1 nonsense", "this cannot be read as Parquet"),
+    ("r.parquet", b"PAR1 nonsense", "cannot be read as Parquet"),
 ]
 
 

@@ -406,8 +406,8 @@ class Admission:
         if recorded != program.id:
             if not self._accept_changes:
                 raise SourceChanged(
-                    f"run {self._context.record.title!r} has trials of {recorded}, but {program} was submitted. Start a new "
-                    "run with another name, or score the recorded replies again with "
+                    f"run {self._context.record.title!r} has trials of {recorded}, but {program} was submitted. Start "
+                    "a new run with another name, or score the recorded replies again with "
                     "`groundswell runs resume --accept-changes`"
                 )
             self._rescore(program)
@@ -435,8 +435,8 @@ class Admission:
         if not self.unchanged(program):
             if not self._accept_changes:
                 raise SourceChanged(
-                    f"{program} has changed since run {record.title!r} was started. Restore it, start a new run, or score "
-                    "the recorded replies again with `groundswell runs resume --accept-changes`"
+                    f"{program} has changed since run {record.title!r} was started. Restore it, start a new run, or "
+                    "score the recorded replies again with `groundswell runs resume --accept-changes`"
                 )
             self._rescore(program)
         elif record.sources.get(program.id) != program.source:

@@ -1,9 +1,9 @@
 """What fits into a provider's batches and into its batch queue. Pure: time is passed in.
 
 A batch has a maximum number of requests and bytes. A provider also limits its queue: OpenAI by the prompt tokens of a
-model, Anthropic by the requests of an account. Conversations grow, so a wave that fits at the first turn may be too large
-at the eighth. A batch takes room in the queue when it is created and returns it when it has ended. If a provider refuses
-a batch, the limit is learnt from that.
+model, Anthropic by the requests of an account. Conversations grow, so a wave that fits at the first turn may be too
+large at the eighth. A batch takes room in the queue when it is created and returns it when it has ended. If a provider
+refuses a batch, the limit is learnt from that.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ProviderQueue:
         self.pause(0.0, now)
 
     def pause(self, at_least: float, now: float) -> None:
-        """Send nothing for a while. A longer `Retry-After` is cut to LONGEST_PAUSE: an order that is refused is free."""
+        """Send nothing for a while, at most LONGEST_PAUSE: a batch that is refused costs nothing."""
         self.pauses += 1
         self.not_before = now + max(self._pause, min(at_least, LONGEST_PAUSE))
         self._pause = min(LONGEST_PAUSE, self._pause * 2)

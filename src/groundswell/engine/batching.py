@@ -406,7 +406,12 @@ class Batches:
         if batch is None or lane.batching is None:
             return
         order.cancelled = True
-        self.tell(lane, "live", size, f"batch {batch} would miss the deadline: it was cancelled, and its open requests are sent live")
+        self.tell(
+            lane,
+            "live",
+            size,
+            f"batch {batch} would miss the deadline: it was cancelled, and its open requests are sent live",
+        )
         await self._cancelled(order)
 
     async def _cancelled(self, order: BatchOrder) -> bool:

@@ -278,7 +278,9 @@ class Delivery:
                 raise
             if order is None:
                 return CANCELLED, False
-            raise RunError(f"transport {lane.transport.name!r} raised CancelledError, which a transport must not do") from None
+            raise RunError(
+                f"transport {lane.transport.name!r} raised CancelledError, which a transport must not do"
+            ) from None
         return LOST, True
 
     def _arrive(
@@ -368,7 +370,9 @@ def may_have_been_taken(intent: Intent) -> Fault:
 def _check(lane: Lane, settlement: object) -> None:
     """Refuse what is no settlement: journalled or cached, it could never be read again."""
     if not isinstance(settlement, Reply | Embedding | Fault):
-        raise RunError(f"transport {lane.transport.name!r} returned {settlement!r} instead of a Reply, an Embedding or a Fault")
+        raise RunError(
+            f"transport {lane.transport.name!r} returned {settlement!r} instead of a Reply, an Embedding or a Fault"
+        )
 
 
 def cancelled_by_us() -> bool:

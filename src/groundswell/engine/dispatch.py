@@ -459,7 +459,8 @@ def _why_stopped(lane: Lane, model: str, fault: Fault) -> str:
     """Why the run stops, and what to do about it."""
     said = f"{lane.account}: {fault.message} ({fault.kind})"
     if fault.kind is FaultKind.NOT_FOUND:
-        return f"{said}. Check the model name {lane.full or model}. Replies of other models are in the cache and cost nothing"
+        kept = "Replies of other models are in the cache and cost nothing"
+        return f"{said}. Check the model name {lane.full or model}. {kept}"
     if fault.kind in LOAD | PASSING and fault.retry_after is not None and fault.retry_after > 0:
         return f"{said}. The provider asks to wait {duration(fault.retry_after)}: resume the run after that"
     return f"{said}. Fix this, then resume the run"

@@ -2,9 +2,9 @@
 
 A run stores the name of its driver, which does not depend on where the code is, and a location to load it from.
 
-A store may come from somebody else, so its content alone never causes an import. `load_driver` takes a location that the
-user gave. `load_stored_driver` takes one from a store. It only loads built-in drivers, drivers of installed experiments,
-drivers in files that the user has trusted, and drivers that the user's own script has imported.
+A store may come from somebody else, so its content alone never causes an import. `load_driver` takes a location that
+the user gave. `load_stored_driver` takes one from a store. It only loads built-in drivers, drivers of installed
+experiments, drivers in files that the user has trusted, and drivers that the user's own script has imported.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def driver(name: str) -> Callable[[D], D]:
         SettingsError: If the name is invalid, or already registered for another function.
     """
     if not name or ":" in name or visible(name) != name:
-        raise SettingsError(f"driver {name!r}: a name must not be empty or contain a colon or control characters; example: 'my-study/play'")
+        raise SettingsError(
+            f"driver {name!r}: a name needs text without a colon or control characters, such as 'my-study/play'"
+        )
     if name in BUILT_IN:
         raise SettingsError(f"driver {name!r}: this is the name of a built-in driver; choose another")
 
@@ -110,13 +112,13 @@ def stored_location(driver: Driver) -> str | None:
 def driver_location(driver: Driver) -> str:
     """The location of a driver: `module:name`, or `/path/file.py:name` for one in a script."""
     if "<" in driver.__qualname__:
-        raise SettingsError(
-            f"driver {driver.__qualname__}: must be defined at the top level of a module"
-        )
+        raise SettingsError(f"driver {driver.__qualname__}: must be defined at the top level of a module")
     if driver.__module__ == "__main__" or _loaded_from_file(driver.__module__):
         file = inspect.getsourcefile(driver)
         if file is None or not Path(file).is_file():
-            raise SettingsError(f"driver {driver.__qualname__}: must be defined in a file, so that the run can be resumed")
+            raise SettingsError(
+                f"driver {driver.__qualname__}: must be defined in a file, so that the run can be resumed"
+            )
         return f"{Path(file).absolute()}:{driver.__qualname__}"
     return f"{driver.__module__}:{driver.__qualname__}"
 

@@ -152,7 +152,9 @@ class Engine:
         if record is None:
             record = self._create(name, seed, None, None, options)
         elif record.seed != seed:
-            raise RunError(f"run {name!r} was started with seed {record.seed}, not {seed}: use that seed or another name")
+            raise RunError(
+                f"run {name!r} was started with seed {record.seed}, not {seed}: use that seed or another name"
+            )
         return self._open(record, options, accept_changes=accept_changes)
 
     async def drive(
@@ -173,7 +175,7 @@ class Engine:
             name: Name of the run. Without one, the run only has an id.
             seed: Seed of the run.
             options: Options of the run.
-            accept_changes: Continue even if the driver or programs have changed. Recorded replies are then scored again.
+            accept_changes: Continue even if the code has changed. Recorded replies are then scored again.
 
         Returns:
             The summary of the run, with what the driver returned as `analysis`.
@@ -195,8 +197,8 @@ class Engine:
             record = self._create(name, seed, driver, body, options)
         elif (record.driver, record.settings, record.seed) != (driver_name(driver), body, seed):
             raise RunError(
-                f"run {name!r} already exists with another driver, settings or seed. Use another name, continue it as it "
-                f"was started with `groundswell runs resume {record.id}`, or delete it with "
+                f"run {name!r} already exists with another driver, settings or seed. Use another name, continue it as "
+                f"it was started with `groundswell runs resume {record.id}`, or delete it with "
                 f"`groundswell runs delete {record.id}`"
             )
         try:
@@ -240,7 +242,7 @@ class Engine:
 
         Args:
             name_or_id: Name or id of the run.
-            accept_changes: Continue even if the driver or programs have changed. Recorded replies are then scored again.
+            accept_changes: Continue even if the code has changed. Recorded replies are then scored again.
             retry_missing: Run missing trials again.
             options: Options of the run. If they are left out, the run keeps its own.
             unless_cancelled: Leave a run stopped that was cancelled. A server resumes runs this way.
@@ -257,9 +259,7 @@ class Engine:
         """
         record = self.store.runs.get(name_or_id)
         if record.driver is None:
-            raise RunError(
-                f"run {record.title!r} was started by a script: run the script again to continue it"
-            )
+            raise RunError(f"run {record.title!r} was started by a script: run the script again to continue it")
         _refuse_earlier(record)
         driver = load_stored_driver(record.driver, record.location)
         retry = retry_missing and record.counters.missing > 0
@@ -521,9 +521,9 @@ def _refuse_deleted(record: RunRecord) -> None:
 def _refuse_earlier(record: RunRecord) -> None:
     if record.release is None:
         raise RunError(
-            f"run {record.title!r} was created by an early development version of Groundswell, which named programs and "
-            "drivers differently. It can be shown and exported, but not resumed or verified. Start a new run: replies "
-            "in the cache are used"
+            f"run {record.title!r} was created by an early development version of Groundswell, which named programs "
+            "and drivers differently. It can be shown and exported, but not resumed or verified. Start a new run: "
+            "replies in the cache are used"
         )
 
 
@@ -540,8 +540,8 @@ def _refuse_changed(record: RunRecord, driver: Driver) -> None:
     changed = [name for name, source in record.sources.items() if not same_code(source, now.get(name, source))]
     if changed:
         raise SourceChanged(
-            f"the code of {' and '.join(changed)} has changed since run {record.title!r} was started. Restore it, start a "
-            "new run with another name, or score the recorded replies again with "
+            f"the code of {' and '.join(changed)} has changed since run {record.title!r} was started. Restore it, "
+            "start a new run with another name, or score the recorded replies again with "
             "`groundswell runs resume --accept-changes`"
         )
 

@@ -16,7 +16,7 @@ Schedule = Literal["stream", "waves"]
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     """Budget of a run. None means no limit.
 
-    Requests in flight count as spent. A run that reaches a limit ends as `partial` and can be resumed with a larger one.
+    Requests in flight count as spent. A run that reaches a limit ends as `partial`. You can resume it with more.
 
     Attributes:
         calls: Number of requests.
@@ -64,10 +64,6 @@ class RunOptions(msgspec.Struct, frozen=True, omit_defaults=True):
         if self.batch_size is not None and self.batch_size < 1:
             raise SettingsError(f"batch_size {self.batch_size}: must be at least 1")
         if self.max_reorder_usd is not None and not self.max_reorder_usd >= 0:
-            raise SettingsError(
-                f"max_reorder_usd {self.max_reorder_usd:g}: must be at least 0, or None for no limit"
-            )
+            raise SettingsError(f"max_reorder_usd {self.max_reorder_usd:g}: must be at least 0, or None for no limit")
         if self.window is not None and self.window < 1:
-            raise SettingsError(
-                f"window {self.window}: must be at least 1; leave it out to let the engine choose"
-            )
+            raise SettingsError(f"window {self.window}: must be at least 1; leave it out to let the engine choose")

@@ -83,7 +83,7 @@ class EarlierWaves:
         self.asks: dict[AskId, EarlierWave] = {}
 
     def wait_for_results_of(self, wave: EarlierWave) -> None:
-        """Hold the requests of a wave until its state is known. A retried request belongs to the last wave that had it."""
+        """Hold the requests of a wave until its state is known. A retried request belongs to its last wave."""
         for ask in wave.prints:
             earlier = self.asks.get(ask)
             if earlier is not None:
@@ -145,7 +145,7 @@ class EarlierWaves:
         self._release(wave)
 
     def _given_up(self, wave: EarlierWave, order: BatchOrder, failed: WaveFailed) -> bool:
-        """A wave failed: retry its open requests. If the user must decide first, it stays open. Returns whether it ended."""
+        """A wave failed: retry its requests, or leave it open if the user must decide. Returns whether it ended."""
         context, left = self._context, [ask for ask in wave.prints if ask not in wave.early]
         if failed.fault.kind is FaultKind.UNSENT:
             self._dispatch.unsent(len(left))
@@ -179,8 +179,9 @@ class EarlierWaves:
             raise SettingsError(f"{wave}, which is not set up now: use the same accounts as when the run was started")
         if isinstance(transport, Batching) and intent.about.owner not in ("", transport.owner):
             raise SettingsError(
-                f"{wave}, but it was sent with another key or to another address than {intent.account} has now. Use that "
-                f"key and address. If both belong to the same organisation, run `groundswell batches adopt {intent.run}`"
+                f"{wave}, but it was sent with another key or to another address than {intent.account} has now. Use "
+                f"that key and address. If both belong to the same organisation, run "
+                f"`groundswell batches adopt {intent.run}`"
             )
         return transport
 

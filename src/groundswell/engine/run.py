@@ -342,7 +342,7 @@ class Run(StoredRun):
         self.context.stop(reason, why)
 
     def abort(self, error: Exception) -> None:
-        """Stop the run with an error. Replies in flight are awaited, unless the store failed. The run can be resumed."""
+        """Stop the run with an error, after the replies in flight unless the store failed. It can be resumed."""
         self.context.abort(error)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -505,7 +505,7 @@ class Run(StoredRun):
         return True
 
     async def _call(self, pending: PendingAsk, request: Invoke) -> None:
-        """Call a registered function. Its value is encoded as JSON and decoded, so that a replay gives the same value."""
+        """Call a registered function. Its value is encoded as JSON and decoded, as in a replay."""
         function = find_function(request.function)
         if function is None:
             self._calling -= 1

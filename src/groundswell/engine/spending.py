@@ -87,8 +87,8 @@ class Tally:
 def forecast(spent: float, begun: float, left: int, tally: Tally) -> Range | None:
     """A 95% interval for the total cost of a run, if its trials are alike; None until enough trials have ended.
 
-    `spent` is the cost so far, `begun` the part of it for unfinished trials, and `left` the number of unfinished trials.
-    The high figure assumes that none of these uses the cache, the low one that the same share as before does.
+    `spent` is the cost so far, `begun` the part of it for unfinished trials, and `left` the number of unfinished
+    trials. The high figure assumes that none of these uses the cache, the low one that the same share as before does.
     """
     if tally.paid < FEWEST:
         return None
@@ -475,8 +475,8 @@ class Spending:
         if not known and self._budget.limits.usd is not None:
             request = pending.request
             raise SettingsError(
-                f"model {request.model!r}: its price is unknown, so a budget in dollars cannot be enforced. Add the price under "
-                "[prices] in groundswell.toml, or use --max-calls or --max-tokens instead of --budget"
+                f"model {request.model!r}: its price is unknown, so a budget in dollars cannot be enforced. Add the "
+                "price under [prices] in groundswell.toml, or use --max-calls or --max-tokens instead of --budget"
             )
 
     def _reckon(self, lane: Lane, pending: PendingAsk) -> bool:

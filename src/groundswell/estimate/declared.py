@@ -67,4 +67,6 @@ async def rehearsed(driver: Driver, settings: Any, seed: int) -> Estimate:
     estimate = found[0] | found[-1]
     if problems:
         estimate = estimate.assuming(f"one of two rehearsals of {driver.__name__} failed ({problems[0]})")
-    return estimate.assuming(f"{driver.__name__} was rehearsed with made-up outcomes; with real ones it may submit other trials")
+    return estimate.assuming(
+        f"{driver.__name__} was rehearsed with made-up outcomes; with real ones it may submit other trials"
+    )

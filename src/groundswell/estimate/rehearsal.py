@@ -1,8 +1,8 @@
 """Rehearses one trial with made-up replies and counts its requests, tokens and turns. Pure.
 
-A program only makes requests, so it can run with made-up replies. Prompts grow as in a real run, branches are taken, and
-`together` makes its requests at the same time. A trial is rehearsed several times, with short and long replies and with
-low and high values. The real use lies between these.
+A program only makes requests, so it can run with made-up replies. Prompts grow as in a real run, branches are taken,
+and `together` makes its requests at the same time. A trial is rehearsed several times, with short and long replies and
+with low and high values. The real use lies between these.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class Shared(NamedTuple):
 
 
 class Rehearsed(NamedTuple):
-    """A rehearsed trial: its use by model, its end with short and with long replies, notes for the user, the work that it
-    took in counted messages, and its shared requests with short replies.
+    """A rehearsed trial: its use by model, how it ended with short and with long replies, notes for the user, the work
+    in counted messages, and its shared requests with short replies.
     """
 
     uses: Uses
@@ -152,7 +152,9 @@ class Performance:
         while waits and not conductor.ended:
             asks += len(waits)
             if asks > MOST_ASKS:
-                self.notes.append(f"{self._program.name}: the rehearsal of one trial ended after {MOST_ASKS:,} requests")
+                self.notes.append(
+                    f"{self._program.name}: the rehearsal of one trial ended after {MOST_ASKS:,} requests"
+                )
                 conductor.close()
                 return
             self.turns += 1

@@ -49,6 +49,6 @@ SENTENCES: dict[Kind, str] = {
 BATCHES = "a batch takes 10 minutes to 24 hours, and each turn is one batch"
 MIXED = "mixed: up to a tenth of the requests is sent live, so no turn takes longer than 4 hours"
 CACHED = (
-    "long prompts: the low cost assumes that they are read from the provider's prompt cache, the high cost that they are "
-    "written to it"
+    "long prompts: the low cost assumes that they are read from the provider's prompt cache, the high cost that they "
+    "are written to it"
 )

@@ -1,7 +1,8 @@
 """Estimates the number of tokens of a text without a tokenizer. Pure.
 
 English has four to five characters per token with current tokenizers, more in long words, fewer in code and names. The
-range of three to six includes what providers count. Beyond ASCII, a token may be a whole word or a third of a character.
+range of three to six includes what providers count. Beyond ASCII, a token may be a whole word or a third of a
+character.
 """
 
 from __future__ import annotations

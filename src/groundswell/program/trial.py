@@ -209,7 +209,9 @@ class Trial:
         name = _FUNCTION_NAMES.get(function)
         if name is None:
             label = getattr(function, "__qualname__", repr(function))
-            raise SettingsError(f"{label} is not registered: decorate it with @function('a/name') to call it from a program")
+            raise SettingsError(
+                f"{label} is not registered: decorate it with @function('a/name') to call it from a program"
+            )
         return _call(Call(Invoke(name, args, options or None), name))
 
 
@@ -291,7 +293,9 @@ class Program(Generic[S, R]):
         self.function = function
         self.spec_type: Any = hints.get(parameters[1], Any)
         self.result_type: Any = hints.get("return", Any)
-        self._source = None if is_own(function) else identity(function)  # now, since its file may be edited while it runs
+        self._source = (
+            None if is_own(function) else identity(function)
+        )  # now, since its file may be edited while it runs
 
     @property
     def source(self) -> str:

@@ -15,7 +15,7 @@ from groundswell.errors import StoreError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file under a temporary name and rename it at the end, so that a crash or power loss leaves no partial file."""
+    """Write a file under a temporary name and rename it at the end. A crash leaves no partial file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with beside(path) as file:

@@ -87,8 +87,8 @@ def _check_file(path: Path, found: StoreCheck) -> None:
         found.notes.append(f"other users can read it (mode {mode:04o}): run chmod 600 {path} if its content is private")
     if found.log_bytes >= LARGE_LOG:
         found.notes.append(
-            f"its write-ahead log has {found.log_bytes / (1 << 20):,.0f} MiB. It shrinks when all processes that use the "
-            "store have ended and the store is opened again"
+            f"its write-ahead log has {found.log_bytes / (1 << 20):,.0f} MiB. It shrinks when all processes that use "
+            "the store have ended and the store is opened again"
         )
     if (free := shutil.disk_usage(path.parent).free) < found.size_bytes:
         found.notes.append(f"its disk has {free / (1 << 20):,.0f} MiB free, which is not enough for a copy")
@@ -110,7 +110,9 @@ def _check_pages(connection: sqlite3.Connection, path: Path, found: StoreCheck) 
         found.problems.append("its schema version is missing")
         return False
     if found.revision > REVISION:
-        raise StoreTooNew(f"{path} has schema {found.revision}, but this version only supports {REVISION}: upgrade Groundswell")
+        raise StoreTooNew(
+            f"{path} has schema {found.revision}, but this version only supports {REVISION}: upgrade Groundswell"
+        )
     if found.revision < REVISION:
         found.notes.append(f"it has schema {found.revision}: the next command that uses it upgrades it to {REVISION}")
     found.runs = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
@@ -347,7 +349,7 @@ def _until_error(rows: Iterator[Any], columns: list[str], gaps: list[str]) -> It
 
 
 def _mend_runs(target: sqlite3.Connection) -> None:
-    """Mark runs that lost outcomes as interrupted. Resuming them recreates the outcomes, from stored replies if possible."""
+    """Mark runs that lost outcomes as interrupted. Resuming them recreates the outcomes."""
     columns = metadata.tables["runs"].columns.keys()
     for values in target.execute(f"SELECT {', '.join(columns)} FROM runs").fetchall():
         record = run_record(dict(zip(columns, values, strict=True)))

@@ -78,8 +78,8 @@ class FileIdentity:
                 found = stat.st_dev, stat.st_ino
             if known not in ((0, 0), found):
                 raise StoreCorrupt(
-                    f"{path}, which is part of the store, was removed or replaced while it was in use. End all processes "
-                    f"that use {self._path}, then check it with `groundswell doctor --store {self._path}`"
+                    f"{path}, which is part of the store, was removed or replaced while it was in use. End all "
+                    f"processes that use {self._path}, then check it with `groundswell doctor --store {self._path}`"
                 )
             self._beside[path] = found
 
@@ -112,8 +112,8 @@ def rescue(connection: sqlite3.Connection, path: Path) -> str:
             raise
     except (sqlite3.Error, OSError) as error:
         return (
-            f"Its {replies:,} recorded replies could not be copied to another file ({error}). If the store was moved, move "
-            "it back and resume. If it was deleted, they are lost"
+            f"Its {replies:,} recorded replies could not be copied to another file ({error}). If the store was moved, "
+            "move it back and resume. If it was deleted, they are lost"
         )
     return (
         f"All {replies:,} recorded replies were saved in {copy}. Only replies in flight are lost. "
@@ -148,8 +148,8 @@ def store_error(error: Exception, path: Path) -> StoreError:
         return StoreCorrupt(_damaged(path, text))
     if "I/O error" in text:
         return StoreError(
-            f"{path} could not be read or written ({text}, {code or 'no code'}): check the disk, its quota and the system "
-            "log. Everything committed is safe, unless the disk itself is damaged"
+            f"{path} could not be read or written ({text}, {code or 'no code'}): check the disk, its quota and the "
+            "system log. Everything committed is safe, unless the disk itself is damaged"
         )
     return StoreError(f"{path}: {text}")
 

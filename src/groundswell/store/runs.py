@@ -61,7 +61,9 @@ class Runs:
             try:
                 yield connection
             except sa.exc.IntegrityError as error:
-                raise RunError("another process has just created a run with this name: run the command again") from error
+                raise RunError(
+                    "another process has just created a run with this name: run the command again"
+                ) from error
 
     def _read(self) -> AbstractContextManager[sa.Connection]:
         return reading(self._engine, self.path)

@@ -218,8 +218,8 @@ def _bring_up_to_date(engine: sa.Engine, path: Path) -> None:
             _create(connection)
         elif found > REVISION:
             raise StoreTooNew(
-                f"{path} was written by a newer version of Groundswell (schema {found}; this version supports {REVISION}): "
-                "upgrade, or use another --store"
+                f"{path} was written by a newer version of Groundswell (schema {found}; this version supports "
+                f"{REVISION}): upgrade, or use another --store"
             )
         elif found < REVISION:
             from groundswell.store.migrations import upgrade

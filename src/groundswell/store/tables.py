@@ -356,14 +356,16 @@ def _not_utf8(path: Path) -> SettingsError:
         for number, line in enumerate(file, 1):
             if number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return SettingsError(
-                    f"{path}: the file is UTF-16; convert it to UTF-8: iconv -f utf-16 -t utf-8 {path.name} > new{path.suffix}"
+                    f"{path}: the file is UTF-16; convert it to UTF-8: iconv -f utf-16 -t utf-8 {path.name} > "
+                    f"new{path.suffix}"
                 )
             try:
                 line.decode()
             except UnicodeDecodeError as error:
                 return SettingsError(
-                    f"{path}, line {number}: byte {line[error.start]:#04x} is not valid UTF-8; if the file is in Latin-1 or "
-                    f"Windows-1252, convert it: iconv -f windows-1252 -t utf-8 {path.name} > new{path.suffix}"
+                    f"{path}, line {number}: byte {line[error.start]:#04x} is not valid UTF-8; if the file is in "
+                    f"Latin-1 or Windows-1252, convert it: iconv -f windows-1252 -t utf-8 {path.name} > "
+                    f"new{path.suffix}"
                 )
     return SettingsError(f"{path}: the file is not valid UTF-8")
 
