@@ -1,12 +1,12 @@
-"""Asks that can travel in batches: whether they do or go live, what is at the providers, and what it costs to wait.
+"""Requests that can be batched: whether they are sent in a batch or live, and the batches at the providers.
 
-unfit         an ask comes up: why it cannot travel in a batch, if so
-why_live      asks are about to leave: why they should not wait for a batch, if so
-cut           how many go into each batch, by what a batch holds and what may wait at the provider
-depart        a batch is made; it is an order until its last ask has come back
-reorder       a batch is lost at its provider: its asks are sent again, unless that may cost too much
-_cancel_late  the deadline is near: batches are cancelled, and what is left of them goes live
-call_off      the driver has enough: batches are cancelled
+unfit         why a request cannot be part of a batch, if it cannot
+why_live      why requests should be sent live rather than in a batch, if they should
+cut           how many requests go into each batch, by its maximum size and the provider's queue
+depart        a batch is created; it is an order until its last request has ended
+reorder       a batch is lost: its requests are sent again, unless that may cost too much
+_cancel_late  the deadline is near: batches are cancelled, and their open requests are sent live
+call_off      the driver has returned: batches are cancelled
 """
 
 from __future__ import annotations

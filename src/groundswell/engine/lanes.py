@@ -1,4 +1,4 @@
-"""The ways out: one lane per account, transport and model, shared by all runs of an engine."""
+"""Lanes: one for each account, transport and model, shared by all runs of an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of a store as the operating system sees it: whether it is still there, and what its errors mean."""
+"""The file of a store: whether it still exists, and what errors of SQLite and the operating system mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run found, read from the store: its trials in their order, and why some are missing."""
+"""The results of a run: its trials in order, and why some are missing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The tables, and how a database file is opened, checked and brought up to date.
+"""The tables, and how a database file is opened, checked and upgraded.
 
-A trial's id is `run << 32 | n`, so that the rows of a run lie side by side, need no run column, and are
-appended at the end of their tables. Journals are found by trial. The replies of the cache are appended too, and only
-their keys lie in an index: a table that is ordered by hashes would change a page for every reply.
+A trial's id is `run << 32 | n`. So the rows of a run are adjacent, need no run column, and are appended to their
+tables. Journals are found by trial. Cached replies are appended too, and only their keys are in an index: a table
+ordered by hashes would change a page for every reply.
 
 Every table with content has a `checksum` column: `checksum.py` says what it covers. It is NULL in rows that were
 written before schema 0004, and in runs that were made before schema 0005.

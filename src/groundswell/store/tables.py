@@ -1,4 +1,4 @@
-"""People's data as tables: the only code that reads and writes CSV, TSV, JSON, JSON lines and Parquet.
+"""Tables of user data: the only code that reads and writes CSV, TSV, JSON, JSON lines and Parquet.
 
 write_table, table_files, table_writer    rows to a file, to several files, or one by one
 read_table                                the rows of a file, each with its place
