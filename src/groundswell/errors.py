@@ -114,7 +114,7 @@ class ReplayMismatch(ProgramError):
     """
 
     def __init__(self, trial: str, path: str, problem: str) -> None:
-        super().__init__(f"trial {trial!r}, ask {path}: {problem}")
+        super().__init__(f"trial {trial!r}, request {path}: {problem}")
         self.trial = trial
         self.path = path
 

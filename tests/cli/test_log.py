@@ -104,7 +104,7 @@ HELD = BatchHeldBack(**ON, model="m", size=40, why="its queue is full", wait=LON
 OUT = EndpointChanged(**ON, endpoint="http://x", what="is out")
 QUIET: list[tuple[Event, list[str]]] = [
     (RunOpened(run="r", at=0.0, unfinished=0), ["run r: opened"]),
-    (RunOpened(run="r", at=0.0, unfinished=3), ["run r: opened, 3 trials of an earlier session go on"]),
+    (RunOpened(run="r", at=0.0, unfinished=3), ["run r: opened, continuing 3 unfinished trials"]),
     (
         RouteChosen(**ON, model="m", way="openai_batch", size=9, why="half the price"),
         ["openai/m: 9 requests by openai_batch: half the price"],
@@ -120,9 +120,9 @@ QUIET: list[tuple[Event, list[str]]] = [
     ),
     (
         AskRetried(run="r", at=0.0, trial="a", path="0", kind="server", message="oh", attempt=2, wait=1.5),
-        ["trial a, ask 0: server: oh; attempt 2 in 1.5 s"],
+        ["trial a, request 0: server: oh; attempt 2 in 1.5 s"],
     ),
-    (RunStopping(run="r", at=0.0, reason="budget", why="all is spent"), ["run r: stopping, all is spent"]),
+    (RunStopping(run="r", at=0.0, reason="budget", why="all is spent"), ["run r: stopping: all is spent"]),
     (RunEnded(run="r", at=0.0, status="completed"), ["run r: completed"]),
     (TrialEnded(run="r", at=0.0, trial="a", fault=None), []),
     (

@@ -63,7 +63,7 @@ class Flaw(NamedTuple):
 
 FLAWS = {
     "ragged": Flaw("t.csv", b"id,word\n1,one\n2,two,three\n", "t.csv, line 3: it has 3 cells, but the header has 2"),
-    "open quote": Flaw("t.csv", b'id,word\n1,"one\n2,two\n', "see to its quotes"),
+    "open quote": Flaw("t.csv", b'id,word\n1,"one\n2,two\n', "check its quotes"),
     "bad JSON line": Flaw("t.jsonl", b'{"word": "one"}\n{"word": }\n', "t.jsonl, line 2, character 10: invalid JSON"),
     "not UTF-8": Flaw("t.csv", b"id,word\n1,one\n2,caf\xe9\n", "t.csv, line 3: byte 0xe9 is not valid UTF-8"),
     "empty": Flaw("t.csv", b"", "t.csv: it is empty"),

@@ -180,7 +180,7 @@ def _dear(model: str, usage: Usage, transport: str) -> float:
 
 AUTO = {
     "no deadline, and worth it": (None, _dear, "batch", "saves about $6.0000, and there is no deadline"),
-    "not worth it": (None, None, "live", "less than a cent"),
+    "not worth it": (None, None, "live", "would save only"),
     "a deadline that is near": (600.0, _dear, "live", "a batch usually takes 3600 s, and the deadline is in"),
     "a deadline that is far": (86_400.0, _dear, "batch", "s away"),
 }
