@@ -66,7 +66,7 @@ FLAWS = {
     "open quote": Flaw("t.csv", b'id,word\n1,"one\n2,two\n', "check its quotes"),
     "bad JSON line": Flaw("t.jsonl", b'{"word": "one"}\n{"word": }\n', "t.jsonl, line 2, character 10: invalid JSON"),
     "not UTF-8": Flaw("t.csv", b"id,word\n1,one\n2,caf\xe9\n", "t.csv, line 3: byte 0xe9 is not valid UTF-8"),
-    "empty": Flaw("t.csv", b"", "t.csv: it is empty"),
+    "empty": Flaw("t.csv", b"", "t.csv: the file is empty"),
     "no rows": Flaw("t.csv", b"id,word\n", "t.csv: there are no rows in it"),
     "not there": Flaw("u.csv", b"", "u.csv: No such file"),
 }
@@ -157,7 +157,7 @@ class TestKeysAndModels:
         other = ANTHROPIC if right == OPENAI else OPENAI
         error = told(desk, *command, "-m", f"{other},{misspelt}", status=1 if command is MAP else 3)
         assert "HTTP 404" in error
-        assert f"is {misspelt} the right name?" in error
+        assert f"Check the model name {misspelt}." in error
         assert desk.books["requests"] <= each
         check_works(desk, [*command, "-m", f"{other},{right}"], 2 * each)
 

@@ -219,7 +219,7 @@ def test_a_provider_without_embeddings_says_so(bench: Bench, emulator: Threaded)
 
 def test_a_model_that_there_is_not_stops_the_run(bench: Bench, emulator: Threaded) -> None:
     specs = [Talk("openai/nobody", f"stone {n}") for n in range(100)]
-    with pytest.raises(RunStopped, match=r"^openai: .*nobody.*not_found.*: is openai/nobody the right name\?"):
+    with pytest.raises(RunStopped, match=r"^openai: .*nobody.*not_found.*Check the model name openai/nobody\."):
         bench.run(talk, specs)
     assert emulator.ledger()["totals"]["received"] <= 32
 

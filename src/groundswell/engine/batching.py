@@ -70,7 +70,7 @@ def why_live(case: Case) -> str | None:
     if case.shut is not None:
         return case.shut
     if case.size == 1:
-        return "a batch of a single request saves little and delays the run"
+        return "a single request saves little in a batch and delays the run"
     if case.left is not None and (late := _too_late(case, case.left)) is not None:
         return late
     if case.via == "auto" and case.saved is not None and case.saved < WORTH_IT:
